@@ -4,40 +4,55 @@
 # make check  formatting, vet, staticcheck, and the tree's shape: imports, sizes, cycles, anchors
 # make bench  benchmarks; ratios are within one run
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
+# make pipeline builds bin/unwire-pipeline, which has a Go module of its own (schema/pipeline)
 # make long   what takes longer than a run of the tests may: matrix, long-tests (100,000 messages, 100 kills), cross
 #             (builds for other systems), fuzz
+# make screenshots the pictures of the README, from a real terminal
 # make docs   the man pages and the references of commands and JSON, from the code
 # make install the program, completions and man pages below PREFIX (~/.local)
 # make release archives, packages and checksums in dist/, by goreleaser
 # make eval   how good inference and extraction are, on labelled corpora, beside the rules of public tools
 # make fuzz   ten million generated and mutated inputs through text and JSON on all processors (UNWIRE_SEED=n: one of
-#             their seeds), and every fuzz target for FUZZTIME each
+#             their seeds), and every fuzz target for FUZZEXECS executions or FUZZSECONDS; prints the coverage of each
+#             kept corpus
+# make fuzz-corpus keep inputs that fuzzing has found, in testdata/fuzz
 
 GO        ?= go
 TESTFLAGS ?=
 BENCH     ?= .
 BENCHTIME ?= 1s
-FUZZTIME  ?= 30s
+FUZZEXECS   ?= 1000000
+FUZZSECONDS ?= 600
 GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 GORELEASER  = $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The folders that hold a Node client or server and its lock file.
-NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json \
-	replay/probe/testdata/node*/package.json cmd/unwire/testdata/shop/node/package.json))
+NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json schema/extract/testdata/generators/package.json cmd/internal/demo/node/package.json \
+	replay/probe/testdata/node*/package.json cmd/unwire/testdata/shop/node/package.json cmd/internal/ui/node/package.json cmd/unwire/testdata/opinion/package.json))
 
 # The tests of make long-tests.
-LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestServedClientsLong)$$
+LONG = ^(TestLargeCapture|TestLargeFrame|TestLiveInLargeCapture|TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestMegabytesAreCheap|TestServedClientsLong|TestSecondOpinions|TestNoStaleIdentifier|TestWritersKilledAtAnyTime|TestWritersOnAFullDisk|TestHold|TestRandomRules|TestRulesGrowAndShrink)$$
 
-.PHONY: build docs install release release-check release-files demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
+# The folders of Go modules of their own, which ./... does not reach.
+MODULES = schema/pipeline
+
+.PHONY: pipeline pipeline-long build docs screenshots install release release-check release-files demo test check bench eval matrix long long-tests long-probe grpcurl cross fuzz fuzz-corpus node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
+
+pipeline:
+	cd schema/pipeline && $(GO) build -o ../../bin/unwire-pipeline ./cmd/unwire-pipeline
 
 # The man pages and the reference of commands, and the reference of JSON output.
 docs:
 	$(GO) test ./cmd/internal/cli -run '^TestReference$$' -update
 	$(GO) test ./cmd/internal/contract -run '^TestDocument$$' -update
+
+# The pictures of the README, from a real terminal (tmux). The tests compare them with what is printed.
+screenshots:
+	$(GO) test ./cmd/unwire -run '^TestScreenshots$$' -update
 
 # make install puts the program, completions and man pages below PREFIX.
 PREFIX ?= $(HOME)/.local
@@ -66,26 +81,31 @@ release-files: build
 release: release-check
 	@if git describe --exact-match --tags HEAD >/dev/null 2>&1; then $(GORELEASER) release --clean; else $(GORELEASER) release --clean --snapshot; fi
 
-release-check:
+release-check: cmd/internal/ui/node/node_modules/.installed
 	$(GORELEASER) check
 
-demo: build
+demo:
+	@GO="$(GO)" sh cmd/internal/demo/build.sh bin/unwire ./cmd/unwire
 	@$(MAKE) --no-print-directory node-deps-if-possible
 	@bin/unwire demo --node-client cmd/internal/demo/node
 
 test:
-	$(GO) test -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test -timeout 30m $(TESTFLAGS) ./...
+	for dir in $(MODULES); do (cd $$dir && $(GO) test -timeout 30m $(TESTFLAGS) ./...) || exit 1; done
 
-check:
+check: cmd/internal/ui/node/node_modules/.installed
 	@test -z "$$($(GOFUMPT) -l .)" || { echo "not formatted by gofumpt:"; $(GOFUMPT) -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags eval ./schema/eval
 	$(STATICCHECK) ./...
+	for dir in $(MODULES); do (cd $$dir && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	cd cmd/internal/ui/node && node_modules/.bin/tsc --noEmit -p tsconfig.json
 	$(GO) test ./cmd/internal/arch
 	$(GO) test ./cmd/internal/cli ./cmd/internal/contract -run '^(TestReference|TestDocument)$$'
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./...
+	for dir in $(MODULES); do (cd $$dir && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./...) || exit 1; done
 
 # Real samples come from Go modules, which are downloaded.
 eval:
@@ -98,35 +118,48 @@ matrix: node-deps
 
 # The long runs of tests that are short otherwise.
 long-tests: test-deps
-	@out=$$(mktemp); UNWIRE_LONG=1 $(GO) test -count=1 -timeout 30m -v -run '$(LONG)' ./mitm ./cmd/unwire >$$out 2>&1; \
+	@out=$$(mktemp); UNWIRE_LONG=1 $(GO) test -count=1 -timeout 30m -v -run '$(LONG)' ./mitm ./cmd/unwire ./replay ./cmd/internal/ui >$$out 2>&1; \
 	status=$$?; grep -vE '^ *===' $$out; rm -f $$out; exit $$status
+
+# 50 random services at depth 2 on each kind of server, and definitions that are wrong about them.
+long-probe: test-deps
+	UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -run '^(TestNothingWrongIsClaimedOfRandomServices|TestTwoLiesAreSettled)$$' ./replay/probe/oracle
+
+# grpcurl is a second opinion; buf is one of the Node packages.
+grpcurl:
+	@command -v grpcurl >/dev/null || test -x "$$($(GO) env GOPATH)/bin/grpcurl" || $(GO) install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 
 cross:
 	@for target in linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
 	  echo "== $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; \
 	done
 
-long: matrix long-tests cross release-check fuzz
+# 1,000 segments.
+pipeline-long:
+	cd schema/pipeline && UNWIRE_LONG=1 $(GO) test -count=1 -timeout 60m -v -run '^TestLikeInfer$$' .
+
+long: matrix long-tests long-probe pipeline-long cross release-check fuzz
 
 fuzz:
 	GOGC=400 UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -v -run '^TestExact$$' ./decode/text
-	@for pkg in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "== $$pkg $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
-	  done; \
-	done
+	GO="$(GO)" .ci/fuzz $(FUZZEXECS) $(FUZZSECONDS)
+
+fuzz-corpus:
+	GO="$(GO)" .ci/fuzz keep
 
 # The Node clients of the tests and the demo, from their lock files.
 node-deps: $(NODE_DIRS:%=%node_modules/.installed)
 
 # What tests run beside them: further JavaScript runtimes (Linux on x86-64, 800 MB), DuckDB, and
-# the clients of unwire serve: SDKs (130 MB) and coding agents (Linux on x86-64, 950 MB).
+# the clients of unwire serve: SDKs (130 MB) and coding agents (Linux on x86-64, 950 MB), and the
+# inspector of MCP servers (110 MB).
 test-deps: node-deps mitm/launch/testdata/runtimes/node_modules/.installed captures/parquet/testdata/duckdb/node_modules/.installed \
-	replay/gateway/testdata/sdk/node_modules/.installed cmd/unwire/testdata/serve/node_modules/.installed
+	replay/gateway/testdata/sdk/node_modules/.installed cmd/unwire/testdata/serve/node_modules/.installed cmd/unwire/testdata/mcp/node_modules/.installed grpcurl
 
 node-deps-if-possible:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \
+	@if command -v npm >/dev/null; then \
+	  $(MAKE) --no-print-directory -q node-deps || echo "installing the Node client with npm" >&2; \
+	  $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \
 	  || echo "(npm could not install the Node client: the demo runs without it)"; fi
 
 %/node_modules/.installed: %/package.json %/package-lock.json

@@ -1,24 +1,32 @@
-// Package captures is the record model: what a capture consists of, and what
-// those who record and read captures have in common. Package store keeps captures
-// in files (.uwc), package redact takes secrets out while they are recorded, and
-// the packages below convert other formats.
+// Package captures is the record model: the types of which a capture consists, and the interfaces between those
+// who record captures and those who read them. A capture is the traffic that unwire recorded.
 //
-// The truth of a capture is what was seen: exchanges (one request with its
-// response) and chunks (the bytes of a body as they passed, with direction and
-// time). Frames, trees and annotations are derived from them elsewhere and can
-// be rebuilt at any time, so malformed traffic survives.
+// An Exchange is one request with its response: headers, TLS, and an Outcome. A Chunk is a run of body bytes
+// that arrived together, with its direction and time. Only these two are recorded. Everything else (frames,
+// messages, field types, summaries) is derived from them by other packages and can be rebuilt at any time, so
+// malformed traffic survives unchanged.
 //
-// An Exchange has headers, an Outcome and its TLS; a Chunk is a run of body bytes. An
-// Event says what happened while a capture was recorded. A Source has exchanges to
-// read, a Recorder takes them while they run, a Target when they are imported. A
-// Summary is derived, and stored for speed; a Reading is how a user says that a field
-// is read. Errors on which callers branch are declared here. The package imports
-// nothing but the profile.
+// A Recorder records exchanges while they run; each exchange in progress is a Recording. A Source gives stored
+// exchanges back, a Capture also lists them, and a Target is what an import writes to. An Event reports what
+// happened while a capture was recorded. The errors on which callers branch are declared here too.
+//
+// Package store implements these interfaces with a file (.uwc), package redact removes secrets while recording,
+// and the other packages below captures/ convert foreign formats. The proxy in mitm records through Recorder;
+// decode reads through Source.
+//
+//	ex := captures.Exchange{Method: "POST", URL: "https://api.example/a", Started: time.Now()}
+//	rec, err := recorder.Begin(ex) // recorder is a captures.Recorder, for instance a *store.Store
+//	rec.Chunk(captures.Up, []byte("request body"))
+//	rec.Response(200, captures.Headers{{Name: "content-type", Value: "text/plain"}})
+//	rec.End(captures.Complete, "")
+//
+// This package imports nothing of unwire but captures/profile.
 package captures
 
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -26,15 +34,17 @@ import (
 	"time"
 )
 
-// Direction tells which side sent something.
+// A Direction is the direction in which bytes were sent.
 type Direction uint8
 
 const (
-	Up   Direction = iota // client to server
-	Down                  // server to client
+	// Up is from the client to the server.
+	Up Direction = iota
+	// Down is from the server to the client.
+	Down
 )
 
-// String returns "up" or "down", the words of the JSON contract.
+// String returns "up" or "down", the names of directions in JSON output.
 func (d Direction) String() string {
 	if d == Up {
 		return "up"
@@ -42,16 +52,19 @@ func (d Direction) String() string {
 	return "down"
 }
 
-// A Header is one field line of a header or trailer section.
+// A Header is one HTTP header or trailer field.
 type Header struct {
-	Name  string `json:"name"`
+	// Name is the field's name as it was sent; names are compared without case.
+	Name string `json:"name"`
+	// Value is the field's value without surrounding white space.
 	Value string `json:"value"`
 }
 
-// Headers is a header or trailer section in the order in which it was seen.
+// Headers is a list of HTTP header or trailer fields in their original order.
 type Headers []Header
 
-// Get returns the first value of the named field, compared without case, or "".
+// Get returns the first value of the HTTP field with a name, or "" if there is none. Names are
+// case-insensitive.
 func (h Headers) Get(name string) string {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -61,8 +74,8 @@ func (h Headers) Get(name string) string {
 	return ""
 }
 
-// SortedHeaders lists the fields of an http.Header or http.Trailer by name, in lower case,
-// since net/http does not keep their order and spelling.
+// SortedHeaders converts the fields of an http.Header, sorted by name and in lower case: net/http keeps neither
+// their order nor their spelling.
 func SortedHeaders(h map[string][]string) Headers {
 	var out Headers
 	for name, values := range h {
@@ -74,50 +87,66 @@ func SortedHeaders(h map[string][]string) Headers {
 	return out
 }
 
-// An Outcome says how an exchange ended.
+// An Outcome is how an exchange ended, such as completed, cancelled or failed.
 type Outcome string
 
 const (
-	InFlight   Outcome = ""           // still going on, or its recorder died
-	Complete   Outcome = "complete"   // both directions ended cleanly
-	Reset      Outcome = "reset"      // the server or the network cut it off
-	Canceled   Outcome = "canceled"   // the client went away
-	Incomplete Outcome = "incomplete" // recording stopped before it ended
+	// InFlight exchanges are still running, or their recorder was killed.
+	InFlight Outcome = ""
+	// Complete exchanges ended cleanly in both directions.
+	Complete Outcome = "complete"
+	// Reset exchanges were cut off by the server or the network.
+	Reset Outcome = "reset"
+	// Canceled exchanges were cut off by the client.
+	Canceled Outcome = "canceled"
+	// Incomplete exchanges were still running when recording stopped.
+	Incomplete Outcome = "incomplete"
 
 	// Failed exchanges never reached the server; see Exchange.Error.
 	Failed Outcome = "failed"
 )
 
-// TLS describes the connection to the server. The zero value is cleartext, without a
-// proxy.
+// TLS describes the connection to the server. The zero value is a cleartext connection without a proxy.
 type TLS struct {
-	Version    string `json:"version,omitempty"`     // "1.2", "1.3"
-	Cipher     string `json:"cipher,omitempty"`      // IANA name
-	ServerName string `json:"server_name,omitempty"` // the client's SNI
-	ALPN       string `json:"alpn,omitempty"`        // "h2", "http/1.1"
+	// Version is the TLS version, "1.2" or "1.3".
+	Version string `json:"version,omitempty"`
+	// Cipher is the IANA name of the TLS cipher suite.
+	Cipher string `json:"cipher,omitempty"`
+	// ServerName is the server name (SNI) in the client's TLS handshake.
+	ServerName string `json:"server_name,omitempty"`
+	// ALPN is the negotiated application protocol, such as "h2" or "http/1.1".
+	ALPN string `json:"alpn,omitempty"`
 
 	// Unverified is true if the server's certificate was not checked.
 	Unverified bool `json:"unverified,omitempty"`
 
-	// ClientCertificate says whether the server asked for a client certificate.
+	// ClientCertificate records whether the server requested a TLS client certificate, and whether the
+	// client sent one.
 	ClientCertificate ClientCertificate `json:"client_certificate,omitempty"`
 
-	// Proxy is the user's proxy that the connection went through, without user and
-	// password, in TLS or not; "" if the server was connected to directly.
+	// Proxy is the URL of the user's own proxy through which unwire connected, without user name and password;
+	// "" if unwire connected directly. It is also set for cleartext connections.
 	Proxy string `json:"proxy,omitempty"`
 
-	// CA is the authority by which the server was trusted; zero if it was not checked.
+	// CA is the root authority that the server's certificate was verified against; zero if it was not verified.
 	CA Authority `json:"ca,omitzero"`
 }
 
-// An Authority is a CA's certificate.
+// An Authority identifies the certificate of a certificate authority (CA).
 type Authority struct {
-	SHA256  string `json:"sha256"` // of the certificate in DER, in hex
+	// SHA256 is the hash of the DER-encoded certificate, in hex.
+	SHA256 string `json:"sha256"`
+	// Subject is the certificate's subject as a distinguished name.
 	Subject string `json:"subject"`
+
+	// Certificate is the DER-encoded certificate of a CA that this machine does not trust by default.
+	// It is passed to the recorder, which stores it separately: in exchanges read from a capture, and
+	// for all other CAs, it is "".
+	Certificate string `json:"-"`
 }
 
-// AuthorityOf returns the CA by which the server of a connection was trusted; zero if its
-// certificate was not checked.
+// AuthorityOf returns the root CA at the end of the first verified chain of a connection, or the zero Authority
+// if the certificate was not verified.
 func AuthorityOf(s tls.ConnectionState) Authority {
 	if len(s.VerifiedChains) == 0 || len(s.VerifiedChains[0]) == 0 {
 		return Authority{}
@@ -125,103 +154,133 @@ func AuthorityOf(s tls.ConnectionState) Authority {
 	chain := s.VerifiedChains[0]
 	root := chain[len(chain)-1]
 	sum := sha256.Sum256(root.Raw)
-	return Authority{SHA256: hex.EncodeToString(sum[:]), Subject: root.Subject.String()}
+	a := Authority{SHA256: hex.EncodeToString(sum[:]), Subject: root.Subject.String()}
+	if _, err := root.Verify(x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+		a.Certificate = string(root.Raw)
+	}
+	return a
 }
 
-// A ClientCertificate says what became of a server's wish for a client certificate;
-// "" if it had none.
+// A ClientCertificate records whether the server requested a client certificate, and whether it got one; ""
+// means that the server requested none.
 type ClientCertificate string
 
 const (
-	CertificateRequested ClientCertificate = "requested" // and none was given
-	CertificateSent      ClientCertificate = "sent"
+	// CertificateRequested means that the server requested one and the client had none.
+	CertificateRequested ClientCertificate = "requested"
+	// CertificateSent means that unwire sent the client's certificate.
+	CertificateSent ClientCertificate = "sent"
 )
 
-// A Transport says what the bytes of an exchange are: the protocol that carried them,
-// below the one (Connect, gRPC …) that is derived from them. The list is open: readers
-// show the bytes of a transport that they do not know.
+// A Transport is the protocol whose payload the chunks contain. It is the layer below protocols such as Connect
+// and gRPC, which are derived later. The list is open: readers show the raw bytes of transports that they do not
+// know.
 type Transport string
 
 const (
-	HTTP      Transport = "" // bodies of HTTP; "http" in files
+	// HTTP chunks are parts of HTTP bodies. Files spell it "http".
+	HTTP Transport = ""
+	// WebSocket chunks are messages or parts of messages.
 	WebSocket Transport = "websocket"
-	RawTLS    Transport = "tls" // inside TLS that was ended, and no HTTP
-	RawTCP    Transport = "tcp" // without TLS, and no HTTP
+	// RawTLS chunks are bytes inside a TLS connection that unwire terminated and that did not carry HTTP.
+	RawTLS Transport = "tls"
+	// RawTCP chunks are bytes of a connection without TLS that did not carry HTTP.
+	RawTCP Transport = "tcp"
 )
 
-// A Process is the program that made an exchange's connection. Any part may be unknown.
+// A Process is the client program that opened the connection. Each field may be unknown.
 type Process struct {
-	PID  int    `json:"pid,omitempty"`  // 0: unknown
-	Name string `json:"name,omitempty"` // of the executable, without folder
+	// PID is the process id of the client program; 0 if unknown.
+	PID int `json:"pid,omitempty"`
+	// Name is the base name of the client program's executable.
+	Name string `json:"name,omitempty"`
 
-	// Client and Version are what the client calls itself, such as the product of its
+	// Client and Version are how the client names itself, for instance the product and version of its
 	// User-Agent.
 	Client  string `json:"client,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// An Exchange is one request with its response, without the bodies, or one connection
-// that has no HTTP in it.
+// An Exchange is one request with its response, without the bodies. For a connection that does not carry HTTP,
+// it is the connection.
 //
-// Shape: headers are in wire order; trailers are empty until the end.
-// Times are wall-clock; a Chunk's T is monotonic from Started.
+// Shape: headers are in wire order; trailers are empty until their direction has ended. Started and Duration are
+// wall-clock time; Chunk.T is monotonic time since Started.
 type Exchange struct {
-	ID               int64
-	Transport        Transport
-	Method           string // "" for connections without HTTP
-	URL              string // absolute: also tcp://host:port, ws://…
-	HTTP             string // version the client spoke: "1.0", "1.1", "2"; or ""
-	Status           int    // 0 until the response's headers arrive
+	// ID is the exchange's number in its capture, starting at 1.
+	ID int64
+	// Transport is the kind of connection; the zero value is HTTP.
+	Transport Transport
+	// Method is the HTTP method; "" if the connection does not carry HTTP.
+	Method string
+	// URL is absolute. Connections without HTTP have tcp://host:port or tls://host:port, WebSockets ws:// or
+	// wss://.
+	URL string
+	// HTTP is the HTTP version that the client spoke: "1.0", "1.1" or "2"; "" if none.
+	HTTP string
+	// Status is the HTTP status; 0 until the response headers arrive.
+	Status int
+	// RequestHeaders and ResponseHeaders are the header sections, RequestTrailers and
+	// ResponseTrailers the trailer sections.
 	RequestHeaders   Headers
 	RequestTrailers  Headers
 	ResponseHeaders  Headers
 	ResponseTrailers Headers
-	Started          time.Time
-	Duration         time.Duration // 0 while in flight
-	Client, Server   string        // addresses, host:port
-	Process          Process
-	TLS              TLS
-	Outcome          Outcome
+	// Started is the wall-clock time at which the request began.
+	Started time.Time
+	// Duration is the time from Started to the end; 0 while the exchange is in flight.
+	Duration time.Duration
+	// Client and Server are network addresses, host:port.
+	Client, Server string
+	// Process is the client program; its zero value means unknown.
+	Process Process
+	// TLS describes the connection to the server; the zero value is a connection without TLS.
+	TLS TLS
+	// Outcome is how the exchange ended; "" while it is running.
+	Outcome Outcome
 
-	// Error says in words why it failed, or what of it was not stored. It is mostly "".
+	// Error describes why the exchange failed, or which data was not stored; usually "".
 	Error string
 
-	BytesUp   int64 // body bytes as on the wire, framing of HTTP removed
+	// BytesUp and BytesDown count body bytes as sent, without HTTP framing such as chunked encoding.
+	BytesUp   int64
 	BytesDown int64
 
-	// Source is what recorded it: "proxy", "reverse", "replay", "import …".
+	// Source names the recorder of the exchange: "proxy", "reverse", "replay" or "import …".
 	Source string
 }
 
-// Ended reports whether nothing more will be added to the exchange.
+// Ended reports whether the exchange is over, so that nothing more is added to it.
 func (e *Exchange) Ended() bool { return e.Outcome != InFlight }
 
-// Shortened reports whether Options.MaxBody kept a part of a body from being
-// stored; Error has the words.
-func (e *Exchange) Shortened() bool { return strings.Contains(e.Error, notStored) }
+// Truncated reports whether a recording limit (store.Options.MaxBody) left out the end of a body. Error then
+// describes how much.
+func (e *Exchange) Truncated() bool { return strings.Contains(e.Error, truncationMark) }
 
-// AddShortened notes in Error that the last n bytes of a direction were left out
-// because of a limit.
-func (e *Exchange) AddShortened(dir Direction, n, limit int64) {
+// AddTruncation appends to Error that the last n bytes of a direction were not stored because of a limit in
+// bytes.
+func (e *Exchange) AddTruncation(dir Direction, n, limit int64) {
 	if e.Error != "" {
 		e.Error += "; "
 	}
-	e.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, notStored, limit)
+	e.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, truncationMark, limit)
 }
 
-// notStored is what Error says then.
-const notStored = "were not stored: the limit is"
+// truncationMark is the phrase by which Truncated recognizes the texts of AddTruncation.
+const truncationMark = "were not stored: the limit is"
 
-// ChangedProtocol returns the protocol that the exchange's connection or stream
-// changed to, after which its bytes are no bodies of HTTP; "" if it did not.
+// ChangedProtocol returns, in lower case, the protocol that the connection or HTTP/2 stream switched to, such as
+// "websocket" or "tunnel"; "" if it still carries HTTP. After a switch, its bytes are no HTTP bodies.
 func (e *Exchange) ChangedProtocol() string {
 	to := ""
 	switch {
 	case e.Status == 101:
 		if to = e.ResponseHeaders.Get("upgrade"); to == "" {
 			to = "another protocol"
+			// All switches below need a successful status.
 		}
 	case e.Status/100 != 2:
+	// Extended CONNECT, RFC 8441: HTTP/2's form of an upgrade.
 	case e.RequestHeaders.Get(":protocol") != "":
 		to = e.RequestHeaders.Get(":protocol")
 	case e.Method == "CONNECT":
@@ -230,62 +289,74 @@ func (e *Exchange) ChangedProtocol() string {
 	return strings.ToLower(to)
 }
 
-// A Chunk is a run of body bytes as they passed, in one direction.
+// A Chunk is a run of body bytes of one direction that arrived together.
 type Chunk struct {
+	// Exchange is the ID of the exchange to which the chunk belongs.
 	Exchange int64
-	Dir      Direction
+	// Dir is the direction in which the chunk's bytes were sent.
+	Dir Direction
 
-	// Seq counts the chunks of an exchange from 0, over both directions, in order of arrival.
+	// Seq numbers the chunks of an exchange from 0, across both directions, in order of arrival.
 	Seq int64
 
-	T    time.Duration // monotonic time since Exchange.Started
+	// T is the time since Exchange.Started at which the bytes arrived, by the monotonic clock.
+	T time.Duration
+	// Data are the bytes of the HTTP body or connection.
 	Data []byte
 
-	// Opcode is set in the chunks of a WebSocket, each of which is a message or a part of
-	// one, unmasked and decompressed.
+	// Opcode is set for the chunks of a WebSocket only. Each is a message or a part of one, unmasked and
+	// decompressed.
 	Opcode Opcode
 }
 
-// An Opcode says what a chunk of a WebSocket is: an opcode of RFC 6455 in the lower four
-// bits, and flags.
+// An Opcode is the kind of a WebSocket chunk: the opcode of RFC 6455 in the lower four bits, and two flags in
+// the upper bits.
 type Opcode uint8
 
 const (
-	OpContinuation Opcode = 0 // goes on with the direction's last message
-	OpText         Opcode = 1
-	OpBinary       Opcode = 2
-	OpClose        Opcode = 8
-	OpPing         Opcode = 9
-	OpPong         Opcode = 10
+	// OpContinuation continues the current message of its direction.
+	OpContinuation Opcode = 0
+	// OpText and OpBinary start a message; OpClose, OpPing and OpPong are control frames (RFC 6455,
+	// section 5.2).
+	OpText   Opcode = 1
+	OpBinary Opcode = 2
+	OpClose  Opcode = 8
+	OpPing   Opcode = 9
+	OpPong   Opcode = 10
 
-	OpCompressed Opcode = 1 << 6 // it was compressed on the wire (RFC 7692)
-	OpFinal      Opcode = 1 << 7 // the message ends with this chunk
+	// OpCompressed is set if the message was compressed on the wire (permessage-deflate, RFC 7692).
+	OpCompressed Opcode = 1 << 6
+	// OpFinal is set if the message ends with this chunk.
+	OpFinal Opcode = 1 << 7
 )
 
-// Kind is the opcode without its flags.
+// Kind returns the WebSocket opcode without its flags.
 func (o Opcode) Kind() Opcode { return o & 0x0f }
 
-// Known reports whether the opcode, without its flags, is one of RFC 6455.
+// Known reports whether RFC 6455 defines the opcode. Flags must have been removed by Kind.
 func (o Opcode) Known() bool {
 	return o <= OpBinary || o >= OpClose && o <= OpPong
 }
 
-// A Relation says how an exchange is related to another one.
+// A Relation links an exchange to a related one, such as a retry to its original.
 type Relation struct {
+	// Exchange is the ID of the exchange that has the relation.
 	Exchange int64
-	Kind     RelationKind
-	Capture  string // the other's, by its id of 16 bytes; "": the same
-	Target   int64  // the other exchange
+	// Kind is the kind of the relation, such as a retry.
+	Kind RelationKind
+	// Capture is the 16-byte id of the capture that contains the target; "" if both are in the same capture.
+	Capture string
+	// Target is the ID of the related exchange in its capture.
+	Target int64
 }
 
-// A RelationKind is what an exchange is to its target. Readers ignore unknown kinds.
+// A RelationKind is the role of the exchange toward its target. Readers ignore unknown kinds.
 type RelationKind string
 
 const (
-	// HandshakeOf is what a WebSocket is to the HTTP exchange that opened it.
+	// HandshakeOf links a WebSocket to the HTTP exchange that opened it.
 	HandshakeOf RelationKind = "handshake"
 
-	// FrontEndOf is what a request to a served endpoint is to the upstream's stream that
-	// answered it.
+	// FrontEndOf links a request to an endpoint that unwire serves to the upstream exchange that answered it.
 	FrontEndOf RelationKind = "front end of"
 )

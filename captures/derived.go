@@ -5,68 +5,84 @@ import (
 	"iter"
 )
 
-// ProfileBits is how many of the bits of Summary.Version tell profiles apart.
+// ProfileBits is the number of low bits of Summary.Version that identify the profile.
 const ProfileBits = 24
 
-// A Summary is what a listing shows of an exchange that has to be derived from
-// its bodies.
+// A Summary contains those columns of a listing that can only be found by decoding the bodies of an
+// exchange. A capture stores summaries, so that later listings need not decode again.
 //
-// Shape: Truth is Listed.Truth of the exchange that it was derived from: where
-// that is another by now, the Summary counts for nothing. The words are those of
-// the code that derives, with a profile; Version says which.
+// Shape: a Summary is valid only while ExchangeHash equals that of the stored exchange, and only for
+// readers that ask for the same Version. Its texts are those of package decode.
 type Summary struct {
+	// Exchange is the ID of the summarised exchange.
 	Exchange int64
 
-	// Version is that of the code, above ProfileBits bits that tell profiles apart. A
-	// summary is never replaced by one of older code.
+	// Version is the version of the summarizing code, shifted left by ProfileBits, combined with bits that
+	// identify the profile. A summary is never replaced by one of older code.
 	Version int
 
-	Truth                int64
-	Protocol, Codec      string
-	Service, RPC         string
-	Code                 string
+	// ExchangeHash is a hash of the stored exchange from which the summary was derived.
+	ExchangeHash int64
+	// Protocol and Codec are the RPC protocol and the message encoding, such as "connect" and "proto".
+	Protocol, Codec string
+	// Service and RPC are the full name of the called service and the name of the method.
+	Service, RPC string
+	// Code is the RPC status code, such as "ok" or "unavailable"; "" if unknown.
+	Code string
+	// FramesUp and FramesDown count the frames of each direction.
 	FramesUp, FramesDown int
 
-	// Thread is what it has in common with the other pieces of its conversation. It is ""
-	// if it is no piece of one.
+	// Thread identifies the conversation to which the exchange belongs; "" if it belongs to none.
 	Thread string
 }
 
-// A Listed exchange is one as a listing has it.
+// A Listed exchange is one entry of a listing.
 //
-// Shape: of the Exchange, headers, trailers, TLS and addresses are left out.
-// Summary is nil where none is there that was derived by the asked version from
-// the exchange as it is now; that of one which has not ended always is.
+// Shape: Exchange lacks headers, trailers, TLS and addresses. Summary is nil if no valid one of the requested
+// version is stored; it is always nil for an exchange in flight.
 type Listed struct {
+	// Exchange is the listed exchange.
 	Exchange *Exchange
-	Truth    int64
-	Summary  *Summary
+	// ExchangeHash is a hash of the exchange's current stored data. A Summary with another hash is
+	// outdated.
+	ExchangeHash int64
+	// Summary is the stored result of decoding the exchange; nil if there is none.
+	Summary *Summary
 }
 
-// A SummaryStore is a capture that keeps summaries of its exchanges.
+// A SummaryStore is a capture that also stores summaries of its exchanges.
 type SummaryStore interface {
 	Capture
 
-	// Listing yields the exchanges of the capture as a listing has them, with
-	// the summaries that were derived by a version.
+	// Listing yields all exchanges in the order of their IDs, with their summaries of a version.
 	Listing(ctx context.Context, version int) iter.Seq2[Listed, error]
 
-	// ExchangesAfter yields the exchanges with larger numbers.
+	// LastNumber returns the largest row number. It changes with everything that is recorded or added.
+	LastNumber(ctx context.Context) (int64, error)
+
+	// ListingSince is Listing for the exchanges about which something was recorded after a row number.
+	ListingSince(ctx context.Context, version int, number int64) iter.Seq2[Listed, error]
+
+	// ExchangesAfter yields the exchanges with an ID larger than number.
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exchange, error]
 
-	// Thread returns the summaries of the pieces of a conversation, and the
-	// exchange up to which every exchange has a summary.
+	// Thread returns the summaries of all parts of a conversation. Every exchange up to the ID upTo has a
+	// summary; later ones may be missing.
 	Thread(ctx context.Context, thread string, version int) (pieces []Summary, upTo int64, err error)
 
-	// PutSummaries stores summaries, after which each exchange up to upTo has one.
+	// PutSummaries stores summaries. Afterwards every exchange up to the ID upTo has one.
 	PutSummaries(ctx context.Context, summaries []Summary, upTo int64) error
 }
 
-// A Reading is how somebody said that a field is read: of all messages that go in a
-// direction of a method.
+// A Reading is the type that a user chose for a field, for all messages of one direction of a method. It
+// overrides the inferred type.
 type Reading struct {
-	Method string // "/package.Service/Method"
-	Dir    Direction
-	Path   string // of the field in the message: 1.2
-	Type   string
+	// Method is the RPC method in the form "/package.Service/Method".
+	Method string
+	// Dir is the direction of the messages that contain the field.
+	Dir Direction
+	// Path is the field's path in the message by field numbers, such as 1.2.
+	Path string
+	// Type is the chosen type; "" removes an earlier choice.
+	Type string
 }

@@ -1,18 +1,24 @@
 package captures
 
-// An EventKind says what happened in a capture. The values stand in the file.
+// An EventKind is the kind of an Event. The numbers are stored in the file.
 type EventKind uint8
 
 const (
-	Began     EventKind = iota // an exchange: its request's headers are known
-	Responded                  // its response's headers are known
-	Changed                    // its connection or trailers are known
-	Received                   // a chunk
-	Ended                      // nothing more will come
-	Added                      // a note, a reading or a definition
+	// Began: an exchange started. Its request headers are known.
+	Began EventKind = iota
+	// Responded: its response headers are known.
+	Responded
+	// Changed: its connection, process or trailers became known.
+	Changed
+	// Received: a chunk was recorded.
+	Received
+	// Ended: the exchange is over.
+	Ended
+	// Added: a user added a note, a reading or a definition.
+	Added
 )
 
-// String returns the kind in lower case.
+// String returns the name of the kind in the JSON contract. Received is "chunk".
 func (k EventKind) String() string {
 	switch k {
 	case Began:
@@ -30,25 +36,30 @@ func (k EventKind) String() string {
 	}
 }
 
-// An Event is one thing that was recorded.
+// An Event is one step of a recording.
 //
-// Shape: Exchange is set unless Kind is Received or Added, Chunk only if it is Received.
-// An exchange is given as it is now, which may be later than the event: the Began of one
-// that has ended meanwhile shows its outcome already.
+// Shape: Exchange is set unless Kind is Received or Added. Chunk is set only for Received. Exchange is its
+// current state, which may be newer than the event: the Began event of an exchange that has ended since already
+// has the outcome.
 type Event struct {
-	Kind     EventKind
+	// Kind is the kind of event, such as a new exchange or chunk.
+	Kind EventKind
+	// Exchange is the exchange that the event belongs to, and Chunk the received bytes.
 	Exchange *Exchange
 	Chunk    Chunk
-	N        int64 // its number in the capture; numbers grow, with gaps
+	// N is the event's number in the capture. Numbers increase, with gaps.
+	N int64
 
-	// Addition is set if Kind is Added.
+	// Addition is what a user added to the capture; it is set only if Kind is Added.
 	Addition Addition
 }
 
-// An Addition is what users add to a capture: one of the three is set. An empty value, an
-// empty type or a definition that is not active takes back an earlier one.
+// An Addition is what a user added to a capture. Exactly one field is set. A note with an empty value, a reading
+// with an empty type, or a definition that is not active removes an earlier one.
 type Addition struct {
-	Note       *Note
-	Reading    *Reading
-	Definition *Definition // in an Event without its data
+	// Note is an added note or mark, and Reading an added type of a field.
+	Note    *Note
+	Reading *Reading
+	// Definition is an added definition. In an Event, its Data is not set.
+	Definition *Definition
 }

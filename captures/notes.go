@@ -2,55 +2,68 @@ package captures
 
 import "time"
 
-// NoFrame is the Frame of a Place that is an exchange as a whole.
+// NoFrame is the value of Place.Frame if the place is the whole exchange.
 const NoFrame = -1
 
-// A Place is what a note belongs to: an exchange, a frame of it, or a field of that frame.
+// A Place identifies what a note is about: an exchange, one of its frames, or a field of a frame.
 type Place struct {
+	// Exchange is the number of the exchange that the note is about.
 	Exchange int64
-	Dir      Direction // of the frame
-	Frame    int       // counted from 0 for each direction, or NoFrame
+	// Dir is the direction of the frame that the note is about.
+	Dir Direction
+	// Frame numbers the frames of each direction from 0. It is NoFrame for the exchange as a whole.
+	Frame int
 
-	// Path is that of a field in the frame's message, such as 1.7 or 2[3].1; "" is the frame
-	// as a whole.
+	// Path is the path of a field in the frame's message, such as 1.7 or 2[3].1; "" means the whole
+	// frame.
 	Path string
 }
 
-// A NoteKind says what a note is. The list is open: readers show kinds that they do not
-// know.
+// A NoteKind is the kind of a note. The list is open: readers show kinds that they do not know.
 type NoteKind string
 
 const (
-	TextNote NoteKind = "note" // a text of up to 64 KiB
-	MarkNote NoteKind = "mark" // one word of up to 64 bytes, such as star
+	// TextNote is free text of at most 64 KiB.
+	TextNote NoteKind = "note"
+	// MarkNote is a mark, a single word of at most 64 bytes such as "star".
+	MarkNote NoteKind = "mark"
 )
 
-// A Note is what a user wrote about a place. A place has at most one of each kind.
+// A Note is a text that a user attached to a place. A place has at most one note of each kind.
 type Note struct {
 	Place
-	Kind  NoteKind
-	Value string // "" for one that was removed
+	// Kind distinguishes a note from a mark.
+	Kind NoteKind
+	// Value is the text of the note; "" means that the note was removed.
+	Value string
 
-	Changed time.Time // zero if unknown
+	// Changed is when the note was last written; zero if unknown.
+	Changed time.Time
 }
 
-// A DefinitionKind says what the data of a Definition is. The list is open: readers ignore
-// kinds that they do not know.
+// A DefinitionKind is the format of a Definition's data. The list is open: readers ignore kinds that they do not
+// know.
 type DefinitionKind string
 
 const (
-	DescriptorSet DefinitionKind = "descriptors" // a serialized FileDescriptorSet
-	ProtoFile     DefinitionKind = "proto"       // the text of one .proto file
+	// DescriptorSet is a serialized google.protobuf.FileDescriptorSet.
+	DescriptorSet DefinitionKind = "descriptors"
+	// ProtoFile means that the definition is the source text of one .proto file.
+	ProtoFile DefinitionKind = "proto"
 )
 
-// A Definition is a part of the definitions that are kept in a capture, by content.
+// A Definition is a set of message definitions (a schema) that is stored in a capture.
 type Definition struct {
+	// Kind is the format of the definition's Data.
 	Kind DefinitionKind
 
-	// Name is the path by which others import a ProtoFile, and otherwise a name for people.
+	// Name is the import path of a ProtoFile. For other kinds it is only shown to users.
 	Name string
 
-	Data    []byte // at most 64 MiB
-	Active  bool   // not replaced or removed
+	// Data is the content of the definition, at most 64 MiB.
+	Data []byte
+	// Active is false if the definition was replaced or removed later.
+	Active bool
+	// Changed is when the definition was stored or replaced.
 	Changed time.Time
 }

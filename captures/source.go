@@ -8,103 +8,103 @@ import (
 	"unwire/captures/profile"
 )
 
-// A ChunkSource has the chunks of exchanges.
+// A ChunkSource reads the stored body chunks of exchanges.
 type ChunkSource interface {
-	// Chunks yields the chunks of exchange id from sequence number fromSeq on,
-	// in the order of their numbers.
+	// Chunks yields the chunks of exchange id, ordered by Seq, from fromSeq on.
 	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error]
 }
 
-// A Source has exchanges with their chunks.
+// A Source reads stored exchanges by ID.
 type Source interface {
 	ChunkSource
 
-	// Exchange returns exchange id. Errors: ErrNoExchange.
+	// Exchange returns the exchange with an ID. Errors: ErrNoExchange.
 	Exchange(ctx context.Context, id int64) (*Exchange, error)
 
-	// Profile is what is known of the service that the exchanges are with; nil is
-	// nothing.
+	// Profile describes the recorded service; nil if nothing is known about it.
 	Profile() *profile.Profile
 }
 
-// A Capture is a Source that can list its exchanges: a capture file, or a view
-// of one.
+// A Capture is a Source that can list its exchanges: a capture file, or a filtered view of one.
 type Capture interface {
 	Source
 
-	// Exchanges yields the exchanges in the order of their numbers.
+	// Exchanges yields all exchanges of the capture, ordered by ID.
 	Exchanges(ctx context.Context) iter.Seq2[*Exchange, error]
 }
 
-// A Recorder records exchanges: into a capture file, or a series of them.
+// A Recorder stores exchanges: in one capture file, or in a series of them.
 type Recorder interface {
-	// Begin starts recording an exchange. Whatever ex holds beyond the request
-	// is kept, so an exchange that is known as a whole may be begun with all
-	// of it.
+	// Begin starts the recording of an exchange. It stores every field of ex that is set, so that an exchange
+	// that is complete already (for instance an imported one) can be begun with all of its fields.
 	Begin(ex Exchange) (Recording, error)
 }
 
-// A Target is a Recorder that an import writes to.
+// A Target is a Recorder with the additional methods that an import needs.
 type Target interface {
 	Recorder
 
-	// Relate records how two exchanges are related that were recorded before, whether they
-	// have ended or not.
+	// Relate links two exchanges that were begun before; they may be in flight.
 	Relate(r Relation)
 
-	// PutNote records what a user wrote about an exchange that was recorded before, in the
-	// place of the note of its kind at its place.
+	// PutNote stores a note about an exchange that was begun before. It replaces the note of the same kind at
+	// the same place.
 	PutNote(ctx context.Context, n Note) error
 
-	// Flush waits until what was recorded before is stored.
+	// Flush waits until all data recorded so far is stored on disk.
 	Flush(ctx context.Context) error
 
-	// Err returns what stopped the recording, if anything did.
+	// Err returns the error that stopped the recording, if any.
 	Err() error
 }
 
-// A Recording is an exchange that is being recorded. Its methods may be called
-// from several goroutines, typically one per direction. They may block, so that
-// a recorder that is too slow slows the traffic down, and do nothing once the
-// exchange has ended or recording has failed.
+// A Recording is an exchange that is being recorded. Its methods may be called from several goroutines,
+// typically one per direction. They may block: a slow recorder thus slows the traffic down (back-pressure). They
+// do nothing once the exchange has ended or recording has failed.
 type Recording interface {
-	// ID returns the exchange's number in the capture.
+	// ID returns the number of the recorded exchange in the capture.
 	ID() int64
 
-	// Response records the response's status and headers.
+	// Response records the status and the headers of the response.
 	Response(status int, h Headers)
 
-	// Chunk records a run of body bytes that passed just now. It copies p.
+	// Chunk records body bytes that arrived just now. It copies p.
 	Chunk(dir Direction, p []byte)
 
-	// ChunkAt is Chunk for bytes that passed at time t from Exchange.Started,
-	// as in a capture of another tool.
+	// ChunkAt is Chunk for bytes that arrived at time t after Exchange.Started, for imports.
 	ChunkAt(dir Direction, t time.Duration, p []byte)
 
-	// MessageAt is ChunkAt for a message of a WebSocket, or a part of one, unmasked and
-	// decompressed.
+	// MessageAt records a WebSocket message, or a part of one, that arrived at time t after Exchange.Started. p
+	// is unmasked and decompressed.
 	MessageAt(dir Direction, t time.Duration, op Opcode, p []byte)
 
-	// Message is MessageAt for what passed just now.
+	// Message is MessageAt for bytes that arrived just now.
 	Message(dir Direction, op Opcode, p []byte)
 
-	// Relate records how the exchange is related to another one of the same capture.
+	// Relate records that this exchange is related to the exchange target of the same capture.
 	Relate(kind RelationKind, target int64)
 
-	// Trailers records the trailers of one direction.
+	// Trailers records the HTTP trailers of one direction.
 	Trailers(dir Direction, h Headers)
 
-	// Connection records what is known of the connection to the server.
+	// Edit records that a rewriting rule replaced the received body bytes from offset start (inclusive)
+	// to end (exclusive) with data. rule is the rule's name. Edits of a direction must not overlap.
+	// Edit copies data.
+	Edit(dir Direction, start, end int64, rule string, data []byte)
+
+	// ForwardHead records the HTTP head of one direction as it was forwarded, if the rewriting rule
+	// with this name changed it.
+	ForwardHead(dir Direction, rule string, h ForwardedHead)
+
+	// Connection records the TLS details and the address of the server.
 	Connection(t TLS, server string)
 
-	// Process records the program that made the connection, for one that is found out
-	// after Begin.
+	// Process records the client program, for callers that identify it only after Begin.
 	Process(p Process)
 
-	// End records how the exchange ended, and why if it failed. Only the
-	// first call counts.
+	// End records the outcome, and an error text if the exchange failed. Only the first call has an effect.
 	End(o Outcome, errText string)
 
-	// EndAt is End for an exchange that took as long as d.
+	// EndAt is End for an exchange that lasted d, for imports.
 	EndAt(d time.Duration, o Outcome, errText string)
 }

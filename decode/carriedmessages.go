@@ -8,23 +8,23 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Messages decodes the messages of a call that other messages carried, within
-// the bounds of one exchange.
+// Messages decodes the messages of one stream that were transported inside messages of other calls; see
+// package conversation. The limits of one exchange apply to all of them together.
 type Messages struct{ s *Stream }
 
-// NewMessages returns a decoder of the messages of a call.
+// NewMessages returns a decoder for the messages of call c.
 func NewMessages(c Call, o Options) *Messages {
 	s := NewStream(&captures.Exchange{}, o)
 	s.call = c
 	return &Messages{s}
 }
 
-// Full reports whether no more is to be decompressed.
+// Full reports whether the limit on decompressed bytes, Options.MaxTotal, is reached.
 func (m *Messages) Full() bool { return m.s.inflated >= m.s.o.MaxTotal }
 
-// Decode returns the frame of a message that the frame carrier carried: data,
-// which was compressed with encoding, if that is not "". Where err is set, data
-// is as it was carried.
+// Decode returns the frame of one carried message. carrier is the frame that contained it, data the message
+// after decompression, and encoding the compression that was undone, or "". If err is not nil, the message could
+// not be decompressed, and data is the message as it was transported.
 func (m *Messages) Decode(carrier *Frame, data []byte, encoding string, err error) Frame {
 	s := m.s
 	f := Frame{Dir: carrier.Dir, Frame: envelope.Frame{Len: len(data), Raw: data, Data: data, Partial: carrier.Partial, Err: carrier.Err}}
@@ -34,6 +34,7 @@ func (m *Messages) Decode(carrier *Frame, data []byte, encoding string, err erro
 	}
 	f.Encoding = encoding
 
+	// Limits: the total size and the number of nodes of all frames of an exchange.
 	if s.inflated+int64(len(data)) > s.o.MaxTotal && len(data) > keptOfTooLarge {
 		f.Data = bytes.Clone(data[:keptOfTooLarge])
 		f.Raw = f.Data

@@ -7,10 +7,12 @@ import (
 	"unwire/captures"
 )
 
-// Classify tells from an exchange's method, URL and headers what it is.
+// Classify determines the protocol, codec, service and method of an exchange from its HTTP method, URL and
+// headers.
 //
-// Shape: the response counts as soon as its headers are there: a call that is
-// answered with text/event-stream is SSE, whatever it asked for.
+// Shape: the headers of the response take precedence once they exist: a call that is answered with
+// text/event-stream is SSE, whatever the request announced.
+//
 // Source: RESEARCH.md#transports
 func Classify(ex *captures.Exchange) Call {
 	if ex.Transport != captures.HTTP {
@@ -19,13 +21,15 @@ func Classify(ex *captures.Exchange) Call {
 	return classifyHTTP(ex)
 }
 
-// classifyHTTP is Classify for an exchange of HTTP.
+// classifyHTTP is Classify for an exchange over HTTP.
 func classifyHTTP(ex *captures.Exchange) Call {
 	service, rpc := methodOf(ex.URL)
 	req := mediaOf(ex.RequestHeaders.Get("content-type"))
 	resp := mediaOf(ex.ResponseHeaders.Get("content-type"))
 	c := Call{Protocol: req.protocol, Codec: req.codec, Service: service, RPC: rpc}
 	query := queryOf(ex.URL)
+
+	// The request's content type is the strongest evidence, then the URL, then the response.
 	switch {
 	case req.framed():
 	case ex.Method == "GET" && service != "" && (query.Get("connect") == "v1" || query.Has("message") && query.Has("encoding")):
@@ -37,24 +41,41 @@ func classifyHTTP(ex *captures.Exchange) Call {
 	default:
 		c.Protocol = HTTP
 	}
-	if resp.protocol == SSE {
-		c.Protocol = SSE
-		// The events hold what the request's codec says, envelopes or not.
-		if c.Codec == "" {
-			c.Codec = req.codec
-		}
-	}
-	if c.Codec == "" {
-		c.Codec = resp.codec
-	}
-	if c.Protocol == HTTP || c.Protocol == SSE && !strings.Contains(service, ".") {
+
+	c.applyStream(req, resp)
+
+	// Without an RPC protocol the path is an ordinary one, even if it looks like a method.
+	if c.Protocol == HTTP || !c.Protocol.isRPC() && !strings.Contains(service, ".") {
 		c.Service, c.RPC = "", ""
 	}
 	return c
 }
 
-// classifyConnection is Classify for an exchange without HTTP. A WebSocket whose path names
-// a package, a service and a method is taken for a call of it.
+// applyStream replaces the protocol that the request announced by that of a stream in the response, and sets a codec
+// that is still unknown.
+func (c *Call) applyStream(req, resp media) {
+	switch resp.protocol {
+	case SSE:
+		c.Protocol = SSE
+		// The events contain messages of the request's codec, with or without envelopes.
+		if c.Codec == "" {
+			c.Codec = req.codec
+		}
+	case ndjson, awsEvents:
+		c.Protocol, c.Codec = resp.protocol, "json"
+	}
+	if c.Codec == "" {
+		c.Codec = resp.codec
+	}
+}
+
+// isRPC reports whether only services of an RPC framework use the protocol.
+func (p Protocol) isRPC() bool {
+	return p != HTTP && p != SSE && p != ndjson && p != awsEvents
+}
+
+// classifyConnection is Classify for an exchange without HTTP. A WebSocket counts as a call of a method if its
+// path names a package, a service and a method.
 func classifyConnection(ex *captures.Exchange) Call {
 	c := Call{Protocol: Protocol(ex.Transport)}
 	service, rpc := methodOf(ex.URL)
@@ -64,8 +85,8 @@ func classifyConnection(ex *captures.Exchange) Call {
 	return c
 }
 
-// isConnect tells a Connect unary call from any other POST. JSON alone proves
-// nothing: without the version header the path must name a package too.
+// isConnect distinguishes a Connect unary call from other POST requests. A JSON body is weak evidence: without
+// the version header, the path must name a package too.
 func isConnect(ex *captures.Exchange, req media, service string) bool {
 	switch {
 	case ex.RequestHeaders.Get("connect-protocol-version") != "":
@@ -78,14 +99,19 @@ func isConnect(ex *captures.Exchange, req media, service string) bool {
 	return false
 }
 
-// A media is what a content type says about a body.
+// A media is a parsed Content-Type header.
 type media struct {
-	name     string // without parameters, in lower case
+	// name is the media type without parameters, in lower case.
+	name string
+
+	// protocol is the RPC protocol that the media type implies; HTTP if it implies none.
 	protocol Protocol
-	codec    string
+
+	// codec is "proto", "json" or the media subtype.
+	codec string
 }
 
-// framed reports whether the body is a run of envelopes, in whatever clothing.
+// framed reports whether such a body consists of envelopes, possibly in base64.
 func (m media) framed() bool {
 	switch m.protocol {
 	case ConnectStream, GRPC, GRPCWeb, GRPCWebText:
@@ -94,7 +120,7 @@ func (m media) framed() bool {
 	return false
 }
 
-// framedTypes are the media types that stand for envelopes; +codec may follow.
+// framedTypes are the media types whose bodies consist of envelopes. A suffix +codec may follow them.
 var framedTypes = [...]struct {
 	name     string
 	protocol Protocol
@@ -105,6 +131,7 @@ var framedTypes = [...]struct {
 	{"application/grpc-web-text", GRPCWebText},
 }
 
+// mediaOf parses the value of a content-type header.
 func mediaOf(contentType string) media {
 	name, _, _ := strings.Cut(contentType, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -117,9 +144,16 @@ func mediaOf(contentType string) media {
 			return media{name, f.protocol, codec}
 		}
 	}
+
+	// Not framed: an event stream, or a single message.
 	switch name {
 	case "text/event-stream":
 		return media{name, SSE, ""}
+	case "application/vnd.amazon.eventstream":
+		return media{name, awsEvents, "json"}
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines",
+		"application/x-jsonlines", "application/json-seq", "application/stream+json", "application/x-json-stream":
+		return media{name, ndjson, "json"}
 	case "application/proto", "application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/x-google-protobuf":
 		return media{name, HTTP, "proto"}
 	}
@@ -127,8 +161,8 @@ func mediaOf(contentType string) media {
 	return media{name, HTTP, subtype}
 }
 
-// methodOf returns the last two segments of a URL's path if they can name a
-// service and its method; there may be a prefix before them.
+// methodOf returns the last two segments of a URL's path if they are valid names of a service and a method.
+// Segments before them are ignored, because servers may add a prefix.
 func methodOf(rawURL string) (service, rpc string) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -150,9 +184,9 @@ func methodOf(rawURL string) (service, rpc string) {
 	return service, rpc
 }
 
-// MethodOfURL returns the full name of the service and the name of the method that a request with
-// a method of HTTP and a URL may be a call of; "" if the URL names none in a package. Unlike
-// Classify it needs no headers, so that not every request for which it returns names is a call.
+// MethodOfURL returns the service and the method that a request may be a call of, judged by HTTP method and URL
+// alone. It returns "" if the URL does not name a service within a package. Unlike Classify it has no headers to
+// confirm that the request is a call.
 func MethodOfURL(method, rawURL string) (service, rpc string) {
 	if method == "GET" && !strings.Contains(rawURL, "message=") {
 		return "", ""
@@ -163,7 +197,7 @@ func MethodOfURL(method, rawURL string) (service, rpc string) {
 	return service, rpc
 }
 
-// isName reports whether s is an identifier of a .proto file.
+// isName reports whether s is a valid identifier in a .proto file.
 func isName(s string) bool {
 	for i, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
@@ -174,6 +208,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
+// queryOf returns the query parameters of a URL; nil if the URL is malformed.
 func queryOf(rawURL string) url.Values {
 	u, err := url.Parse(rawURL)
 	if err != nil {

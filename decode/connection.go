@@ -13,13 +13,16 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A Close is what a close frame of a WebSocket says.
+// A Close is the content of a WebSocket's close frame.
 type Close struct {
-	Code   int    `json:"code"` // 1005 where the frame has none
+	// Code is the close code of RFC 6455, section 7.4.1. It is 1005 if the frame has none.
+	Code int `json:"code"`
+
+	// Reason is the text in the WebSocket close frame, or "".
 	Reason string `json:"reason,omitempty"`
 }
 
-// Close codes that end a WebSocket well.
+// These close codes end a WebSocket without an error.
 //
 // Source: RFC 6455, section 7.4.1
 const (
@@ -28,7 +31,7 @@ const (
 	closeNoStatus  = 1005
 )
 
-// String returns the code and the reason.
+// String returns the code and the reason, as in "close 1001: going away".
 func (c *Close) String() string {
 	s := fmt.Sprintf("close %d", c.Code)
 	if c.Reason != "" {
@@ -37,12 +40,12 @@ func (c *Close) String() string {
 	return s
 }
 
-// isError reports a code that is none of an ordinary end.
+// isError reports whether the code signals an error.
 func (c *Close) isError() bool {
 	return c.Code != closeNormal && c.Code != closeGoingAway && c.Code != closeNoStatus
 }
 
-// OpcodeName is the name of an opcode without its flags, as RFC 6455 has it.
+// OpcodeName returns the name of an opcode in RFC 6455, ignoring its flags.
 func OpcodeName(op captures.Opcode) string {
 	switch op.Kind() {
 	case captures.OpContinuation:
@@ -61,25 +64,35 @@ func OpcodeName(op captures.Opcode) string {
 	return fmt.Sprintf("opcode %d", op.Kind())
 }
 
-// isControlOpcode reports an opcode of a control frame.
+// isControlOpcode reports whether op belongs to a control frame: close, ping or pong.
 func isControlOpcode(op captures.Opcode) bool { return op.Kind() >= captures.OpClose }
 
-// A connectionState is what is known of an exchange without HTTP.
+// A connectionState is the state of decoding an exchange without HTTP.
 type connectionState struct {
-	codec    string // of its messages so far
-	close    *Close // the first
+	// codec is the codec of the messages so far: mixedCodec if they differ, and "" before the first.
+	codec string
+
+	// close is the first WebSocket close frame, and closedBy is its sender.
+	close    *Close
 	closedBy captures.Direction
 }
 
-// A messageParts is what has come of a message of a WebSocket.
+// A messageParts collects the fragments of a WebSocket message.
 type messageParts struct {
-	begun  bool
+	// begun means that a fragment of the message has arrived.
+	begun bool
+
+	// opcode is the WebSocket opcode of the message's first fragment.
 	opcode captures.Opcode
-	data   []byte
-	size   int64 // more than data has if the message is too large
+
+	// data is the message's content so far, at most Options.MaxFrame bytes.
+	data []byte
+
+	// size is the size of all fragments in bytes. It exceeds len(data) if the message is too large.
+	size int64
 }
 
-// feedConnection is Feed for an exchange that has no HTTP in it.
+// feedConnection is Feed for an exchange without HTTP.
 func (s *Stream) feedConnection(c captures.Chunk) []Frame {
 	d := &s.dirs[c.Dir]
 	d.at, d.t = c.Seq, c.T
@@ -96,7 +109,7 @@ func (s *Stream) feedConnection(c captures.Chunk) []Frame {
 	return s.deliver(nil, c.Dir, f)
 }
 
-// feedMessage takes a chunk of a WebSocket: a message, or a part of one.
+// feedMessage processes a chunk of a WebSocket: a whole message, a fragment, or a control frame.
 func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	op := c.Opcode
 	if isControlOpcode(op) {
@@ -108,6 +121,9 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 
 	var out []Frame
 	m := &d.parts
+
+	// A fragment that begins a message ends the previous one, and a continuation may lack its beginning if
+	// recording started late.
 	if op.Kind() != captures.OpContinuation {
 		out = s.endMessage(out, c.Dir, fmt.Errorf("another message begins before this one has ended: %w", io.ErrUnexpectedEOF))
 		m.opcode = op &^ captures.OpFinal
@@ -116,7 +132,8 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	}
 	m.begun = true
 	if m.size == 0 && op&captures.OpFinal != 0 {
-		m.data = c.Data // as most: it is not copied
+		// Most messages have one fragment, which needs no copy.
+		m.data = c.Data
 	} else {
 		m.data = append(m.data, c.Data[:min(int64(len(c.Data)), max(0, s.o.MaxFrame-int64(len(m.data))))]...)
 	}
@@ -124,6 +141,8 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	if op&captures.OpFinal == 0 {
 		return out
 	}
+
+	// The last fragment completes the message.
 	var err error
 	if m.opcode.Kind() == captures.OpContinuation {
 		err = fmt.Errorf("it continues a message whose beginning was not recorded: %w", io.ErrUnexpectedEOF)
@@ -131,8 +150,8 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	return s.endMessage(out, c.Dir, err)
 }
 
-// endMessage delivers what has come of a message, if one has begun. Err says why it is
-// not whole.
+// endMessage appends the frame for the collected message, if there is one, to out. err is the reason
+// why the message is incomplete, or nil.
 func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Frame {
 	d := &s.dirs[dir]
 	m := d.parts
@@ -140,6 +159,8 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 		return out
 	}
 	f := Frame{Opcode: m.opcode, Frame: envelope.Frame{Offset: d.bytes, Len: int(m.size), Raw: m.data, Data: m.data}}
+
+	// Too large, incomplete, or whole. A whole message may contain several envelopes.
 	switch {
 	case m.size > int64(len(m.data)):
 		f.Raw = bytes.Clone(m.data[:min(len(m.data), keptOfTooLarge)])
@@ -161,7 +182,7 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	return s.deliver(out, dir, f)
 }
 
-// controlFrame is the frame of a ping, a pong or a close.
+// controlFrame returns the frame of a ping, a pong or a close.
 func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	f := Frame{Opcode: op &^ captures.OpFinal, Frame: envelope.Frame{Offset: offset, Len: len(data), Raw: data, Data: data}}
 	if op.Kind() != captures.OpClose {
@@ -177,8 +198,8 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	return f
 }
 
-// unwrapMessage undoes what a whole message is wrapped in: base64 in a text, a
-// compression of the payload, one envelope. splitMessage has seen to several.
+// unwrapMessage undoes the encodings of a whole message: base64 in a text message, compression, and a single
+// envelope. splitMessage handles several envelopes.
 func (s *Stream) unwrapMessage(f *Frame) {
 	if found, ok := s.find.Find(f.Data); ok && found.Encoding != "" {
 		f.Data, f.Encoding = found.Data, found.Encoding
@@ -188,7 +209,7 @@ func (s *Stream) unwrapMessage(f *Frame) {
 	}
 	data := f.Data
 	if !envelope.IsFrames(data) {
-		// Clients of grpc-websocket put a 0 before the envelopes.
+		// Clients of grpc-websocket put a zero byte before the envelopes.
 		if len(data) == 0 || data[0] != 0 || !envelope.IsFrames(data[1:]) {
 			return
 		}
@@ -203,6 +224,8 @@ func (s *Stream) unwrapMessage(f *Frame) {
 	if err != nil || len(frames) != 1 {
 		return
 	}
+
+	// Report both compressions, the outer one first.
 	in := frames[0]
 	if f.Encoding != "" && in.Encoding != "" {
 		in.Encoding = f.Encoding + "+" + in.Encoding
@@ -213,19 +236,18 @@ func (s *Stream) unwrapMessage(f *Frame) {
 	f.Frame = in
 }
 
-// splitMessage returns the frames of a whole binary message of a WebSocket that holds
-// several envelopes; nil of another one. Each has the place of its envelope, and the opcode
-// of the message.
+// splitMessage returns the frames of a binary WebSocket message that contains several envelopes, or nil for
+// other messages. Each frame has the offset of its envelope and the opcode of the message.
 //
-// What is no message of protobuf or JSON in one of its envelopes is none at all: binary
-// data may look like a run of envelopes by chance.
+// Binary data may resemble a sequence of envelopes by accident. So every envelope must contain a protobuf or
+// JSON message, or the result is nil.
 func (s *Stream) splitMessage(f *Frame) []Frame {
 	data := f.Data
 	if f.Opcode.Kind() == captures.OpText {
 		return nil
 	}
 	if !envelope.IsFrames(data) {
-		// Clients of grpc-websocket put a 0 before the envelopes.
+		// Clients of grpc-websocket put a zero byte before the envelopes.
 		if len(data) == 0 || data[0] != 0 || !envelope.IsFrames(data[1:]) {
 			return nil
 		}
@@ -240,6 +262,9 @@ func (s *Stream) splitMessage(f *Frame) []Frame {
 	if err != nil || len(envelopes) != len(list) {
 		return nil
 	}
+
+	// Ends of streams and empty messages are compatible with any data, so at least one other message is
+	// required.
 	start := f.Offset + int64(f.Len-len(data))
 	frames, plain := make([]Frame, len(envelopes)), false
 	for i, in := range envelopes {
@@ -259,7 +284,7 @@ func (s *Stream) splitMessage(f *Frame) []Frame {
 	return frames
 }
 
-// closeConnection returns what is still open of an exchange that has no HTTP in it.
+// closeConnection ends both directions of an exchange without HTTP and returns incomplete messages.
 func (s *Stream) closeConnection() []Frame {
 	var out []Frame
 	for dir := range s.dirs {
@@ -272,11 +297,12 @@ func (s *Stream) closeConnection() []Frame {
 	return out
 }
 
-// interpretMessage finds out what the data of a frame is whose exchange has no HTTP.
+// interpretMessage determines the content of a frame of an exchange without HTTP: close frame, end of stream or
+// message.
 func (s *Stream) interpretMessage(f *Frame) {
 	switch {
 	case f.Close != nil:
-		// The side that closes first says why.
+		// The side that closes first gives the reason. The other side only echoes it.
 		if s.conn.close == nil {
 			s.conn.close, s.conn.closedBy = f.Close, f.Dir
 		}
@@ -294,6 +320,8 @@ func (s *Stream) interpretMessage(f *Frame) {
 			return
 		}
 	}
+
+	// Bytes of an unknown protocol are not interpreted.
 	if s.ex.Transport != captures.WebSocket && s.o.Split == "" {
 		return
 	}
@@ -303,6 +331,8 @@ func (s *Stream) interpretMessage(f *Frame) {
 	} else if s.conn.codec != codec {
 		s.conn.codec = mixedCodec
 	}
+
+	// The tree, if the message is protobuf.
 	if codec != "proto" || s.o.NoTrees {
 		return
 	}
@@ -321,10 +351,10 @@ func (s *Stream) interpretMessage(f *Frame) {
 	}
 }
 
-// mixedCodec is the codec of an exchange whose messages have several.
+// mixedCodec is the codec of an exchange whose messages have different codecs.
 const mixedCodec = "mixed"
 
-// messageCodec says what a message is: json, proto, text or binary.
+// messageCodec detects the codec of a message: json, proto, text or binary.
 func (s *Stream) messageCodec(f *Frame) string {
 	switch {
 	case f.Err != nil && !(s.o.Split != "" && f.Partial):
@@ -336,6 +366,8 @@ func (s *Stream) messageCodec(f *Frame) string {
 	case IsText(f.Data):
 		return "text"
 	}
+
+	// A payload that parses as protobuf without any error is protobuf, unless it was sent as text.
 	s.scratch.Reset(f.Data, s.o.Wire)
 	if s.scratch.Err() == nil && len(f.Data) > 0 && (f.Opcode.Kind() != captures.OpText || f.Encoding != "") {
 		return "proto"
@@ -346,13 +378,13 @@ func (s *Stream) messageCodec(f *Frame) string {
 	return "binary"
 }
 
-// isJSONDocument reports an object or an array of JSON.
+// isJSONDocument reports whether b is a JSON object or array.
 func isJSONDocument(b []byte) bool {
 	b = bytes.TrimSpace(b)
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[') && utf8.Valid(b) && json.Valid(b)
 }
 
-// connectionStatus is Status for an exchange that has no HTTP in it.
+// connectionStatus is Status for an exchange without HTTP.
 func (s *Stream) connectionStatus() (code, message string) {
 	switch {
 	case s.end != nil:

@@ -12,14 +12,14 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxCuts bounds fields that are cut off within each other.
+// maxTruncatedNesting bounds how many truncated fields are decoded inside each other.
 const maxCuts = 100
 
-// cutField reads what is there of a field that is longer than the bytes that are left; nil
-// where node c is something else, or where nothing of it is there.
+// cutField decodes the available part of a length-delimited field that extends beyond the end of the data.
+// It returns nil if node c is something else, or if no byte of the field's value is available.
 //
-// Shape: a message where the declaration says so, or where nothing is wrong with it but
-// that it ends; text where that is all it is, up to its last whole character; else bytes.
+// Shape: the field is a message if md declares that, or if the available part is sound apart from its missing
+// end. It is a string if the available part is text, up to the last whole character. Otherwise it is bytes.
 func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) *field.Field {
 	var e *wire.Error
 	n := t.Node(c)
@@ -39,6 +39,8 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 	if head == len(data) {
 		return nil
 	}
+
+	// The tag is sound, so number and type are known. Only the value is incomplete.
 	f := &field.Field{
 		N: tag >> 3, Wire: wire.Len.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Off + head,
 		P: 1, Alternatives: []field.Alternative{},
@@ -49,11 +51,13 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 			f.Name = string(fd.Name())
 		}
 	}
+
+	// The reading of the value: as declared, else as its bytes suggest.
 	there := data[head:]
 	words := wholeRunes(there)
 	sub := wire.Parse(there, wire.Options{})
 	switch {
-	case fd != nil && fd.Message() != nil, fd == nil && !IsText(words) && sub.OnlyCut():
+	case fd != nil && fd.Message() != nil, fd == nil && !IsText(words) && sub.OnlyTruncated():
 		f.Kind, f.Type = string(wire.KindMessage), string(wire.KindMessage)
 		var held protoreflect.MessageDescriptor
 		if fd != nil {
@@ -69,7 +73,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 	return f
 }
 
-// wholeRunes is b without a character at its end that is cut off.
+// wholeRunes returns b without an incomplete UTF-8 character at its end.
 func wholeRunes(b []byte) []byte {
 	for k := len(b) - 1; k >= 0 && k > len(b)-utf8.UTFMax; k-- {
 		if utf8.RuneStart(b[k]) && !utf8.FullRune(b[k:]) {

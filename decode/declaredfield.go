@@ -13,7 +13,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// setReadings sets the likeliest reading and its alternatives.
+// setReadings sets the most probable type in f, and the other candidates as alternatives. rs is sorted
+// by descending probability.
 func setReadings(f *field.Field, rs []kind.Reading) {
 	best := rs[0]
 	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
@@ -22,8 +23,10 @@ func setReadings(f *field.Field, rs []kind.Reading) {
 	}
 }
 
+// round rounds a probability to four decimals, as in JSON output.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
 
+// declarationOf returns fd's type as in a .proto file: "repeated int32".
 func declarationOf(fd protoreflect.FieldDescriptor) string {
 	s := fd.Kind().String()
 	if m := fd.Message(); m != nil {
@@ -35,8 +38,8 @@ func declarationOf(fd protoreflect.FieldDescriptor) string {
 	return s
 }
 
-// DeclaredNumbers is the value that fd, which may be nil, gives a fixed number or a
-// packed list; ok is false for any other value, and one that contradicts fd.
+// DeclaredNumbers returns the value of node i as fd declares it, if it is a fixed number or a packed list. ok is
+// false for other values, for values that contradict fd, and if fd is nil.
 func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v any, ok bool) {
 	if fd == nil {
 		return nil, false
@@ -50,7 +53,8 @@ func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v 
 	return nil, false
 }
 
-// setDeclared reads node i as fd declares it, and reports whether it can be.
+// setDeclared decodes node i as fd declares it. It returns false if the wire type or the value contradicts the
+// declaration.
 func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
 	n := t.Node(i)
 	is := fd.Kind()
@@ -65,6 +69,8 @@ func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDes
 		setSymbol(f, fd, v)
 		return ok
 	}
+
+	// A Len node: message, string, bytes, or a packed list.
 	switch is {
 	case protoreflect.MessageKind:
 		f.Kind, f.Type = string(wire.KindMessage), string(fd.Message().FullName())
@@ -81,7 +87,7 @@ func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDes
 	return ok && fd.IsList()
 }
 
-// setSymbol sets the name of an enum's value.
+// setSymbol sets the name of an enum value in f.
 func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
 	number, ok := v.(int32)
 	if e := fd.Enum(); e != nil && ok {
@@ -91,6 +97,7 @@ func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
 	}
 }
 
+// scalarKind returns the kind of a scalar that was declared with wire type t.
 func scalarKind(t wire.Type) string {
 	switch t {
 	case wire.I32:
@@ -101,10 +108,14 @@ func scalarKind(t wire.Type) string {
 	return string(wire.KindVarint)
 }
 
-// scalar reads u, which came as wire type typ, as kind; ok is false where kind
-// has another wire type.
+// scalar converts the bits u, which were read as wire type typ, to a value of the declared kind. ok is false if
+// that kind has another wire type.
 func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
+	// want is the wire type that the declared kind requires.
 	want := wire.Varint
+
+	// The reading follows the declared kind, even if the wire type differs: the caller reports the
+	// contradiction.
 	switch kind {
 	case protoreflect.BoolKind:
 		v = u != 0
@@ -133,16 +144,19 @@ func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
 	default:
 		return nil, false
 	}
+
 	return v, typ == want
 }
 
-// packed reads the values of a packed field.
+// packed decodes a packed repeated field with elements of the declared kind. It returns false, and the elements
+// so far, at the first malformed one.
 func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 	out := []any{}
 	for len(b) > 0 {
 		var u uint64
 		n := 0
 		typ := wire.Varint
+		// Fixed-size numbers follow each other without a separator; varints delimit themselves.
 		switch is {
 		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
 			if typ = wire.I32; len(b) >= 4 {
@@ -162,5 +176,6 @@ func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 		out = append(out, kind.JSONValue(v))
 		b = b[n:]
 	}
+
 	return out, true
 }

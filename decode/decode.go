@@ -1,23 +1,31 @@
-// Package decode turns a capture's exchanges into frames, trees and annotations. It is
-// the glue between captures, envelope and wire.
+// Package decode turns the exchanges of a capture into frames, trees and annotated fields. It connects packages
+// captures, envelope, wire and kind.
 //
-// Decode reads one exchange whole, EachFrame a frame at a time. A Stream decodes while an
-// exchange goes on, and Watch does so for all exchanges that are being recorded. Each
-// first classifies the exchange by its headers; the status is how the call ended. The
-// messages of a WebSocket are frames, with those that control it, or several frames if they
-// hold several envelopes; of a connection that has no HTTP in it each chunk is one, or each
-// message if Options.Split says how these are delimited.
+// A capture goes in, and Exchanges with Frames come out. Decode decodes a whole exchange, EachFrame one frame at
+// a time in constant memory. A Stream decodes an exchange while it is being recorded, and Watch does that for
+// all exchanges of a recording:
 //
-// An inner message travels inside a string or bytes field of a frame, as text. A carried
-// message is one of another call, which came in pieces (package conversation).
+//	ex, err := decode.Decode(ctx, capture, 1, decode.Options{})
+//	for i := range ex.Frames {
+//		for _, f := range (decode.View{}).Fields(ex.Frames[i].Tree) {
+//			fmt.Println(f.N, f.Type, f.Value)
+//		}
+//	}
 //
-// A View says by what fields are read: by what a user chose, by a declared field of a
-// message type, or by a Pool, the evidence of frames of the same method. It makes
-// annotated fields (package field), also of a field that is cut off at the end of the
-// bytes. A Line is a frame with its fields as the JSON contract has it.
+// Each exchange is classified by its headers (a Call) and ends with a status. For HTTP, a frame is an envelope,
+// an event or a unary body. For a WebSocket, it is a message, a control frame, or one of several envelopes in a
+// message. Other connections have a frame for each chunk, or for each message if Options.Split names the
+// delimiting.
 //
-// The package finds no conversations and no secrets, and compares nothing: the packages
-// below it do. It knows definitions only as descriptors.
+// An Inner is a message inside a string or bytes field, encoded in base64 or similar. A carried message belongs
+// to another call and was transported in pieces (package conversation).
+//
+// A View determines how fields are decoded: by the user's choice, by a schema, or by a Pool, which is evidence
+// from frames of the same method. It returns annotated fields (package field), also for a field that is
+// truncated at the end of the data. A Line is the JSON form of a frame.
+//
+// Commands and the packages below decode use this package. It neither reassembles conversations nor compares or
+// searches; packages conversation, diff and search do. It receives schemas as descriptors.
 package decode
 
 import (
@@ -35,72 +43,120 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Protocol names how an exchange carries its messages, in the contract's words. That of an
-// exchange without HTTP is its transport.
+// A Protocol is how an exchange transports its messages, as named in JSON. For an exchange without HTTP it is
+// the name of the transport: websocket, tcp or tls.
 type Protocol string
 
 const (
-	ConnectUnary  Protocol = "connect-unary"
-	ConnectGet    Protocol = "connect-get"
+	// ConnectUnary is a Connect call with a single request and response.
+	ConnectUnary Protocol = "connect-unary"
+
+	// ConnectGet is a unary Connect call sent as an HTTP GET, with the request in the URL's query.
+	ConnectGet Protocol = "connect-get"
+
+	// ConnectStream is a Connect stream of envelopes.
 	ConnectStream Protocol = "connect-stream"
-	GRPC          Protocol = "grpc"
-	GRPCWeb       Protocol = "grpc-web"
-	GRPCWebText   Protocol = "grpc-web-text"
-	SSE           Protocol = "sse"
-	HTTP          Protocol = "http" // none of the above
+
+	// GRPC, GRPCWeb and GRPCWebText are the variants of gRPC, the last one in base64.
+	GRPC Protocol = "grpc"
+	// GRPCWeb is gRPC-Web in its binary form, and GRPCWebText in base64.
+	GRPCWeb     Protocol = "grpc-web"
+	GRPCWebText Protocol = "grpc-web-text"
+
+	// SSE is a response of server-sent events.
+	SSE Protocol = "sse"
+
+	// ndjson is a response with a JSON value on each line.
+	ndjson Protocol = "ndjson"
+
+	// awsEvents is a body of messages in the AWS event stream encoding.
+	awsEvents Protocol = "aws-eventstream"
+
+	// HTTP is any other exchange over HTTP.
+	HTTP Protocol = "http"
 )
 
-// A Call says what an exchange is, from its headers alone.
+// A Call describes an exchange as far as its URL and headers show: protocol, codec, method.
 type Call struct {
+	// Protocol is the protocol that carries the messages, such as Connect or gRPC.
 	Protocol Protocol
-	Codec    string // "proto", "json", or the media subtype
-	Service  string // "pkg.v1.Service"; "" for plain HTTP
-	RPC      string // "Method"
+
+	// Codec is the encoding of messages: "proto", "json", or the media subtype.
+	Codec string
+
+	// Service is the full name of the service, such as "pkg.v1.Service"; "" for plain HTTP.
+	Service string
+
+	// RPC is the method's name without its service.
+	RPC string
 }
 
-// A Frame is one message of an exchange as it passed, decoded as far as it goes.
+// A Frame is one message of an exchange, with the results of decoding it.
 type Frame struct {
-	Dir  captures.Direction
-	Seq  int           // from 0, per direction
-	T    time.Duration // when its last byte passed, since the exchange's start
-	Tree *wire.Tree    // nil where the data is not protobuf
+	// Dir is the direction: from the client (Up) or from the server (Down).
+	Dir captures.Direction
 
-	// Set on a Connect end-of-stream frame, a gRPC-Web trailer and a unary error.
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int
+
+	// T is when the last byte of the frame was recorded, since the beginning of the exchange.
+	T time.Duration
+
+	// Tree is the parsed message. It is nil if the data is not protobuf.
+	Tree *wire.Tree
+
+	// End is the status in a Connect end-of-stream frame, a gRPC-Web trailer or a unary error. It is nil in
+	// other frames.
 	End *envelope.End
 
-	Inner []Inner // messages found inside fields, in hex, base64 or gzip
+	// Inner are encoded messages that were found inside the frame's fields.
+	Inner []Inner
+
+	// Frame is the frame as transported: offset, payload, flags and error.
 	envelope.Frame
 
-	// Opcode is set in the frames of a WebSocket: each is a message or a control frame.
-	// Of the flags there is OpCompressed.
+	// Opcode is set in frames of a WebSocket. Of the opcode's flags, only OpCompressed is kept.
 	Opcode captures.Opcode
-	Close  *Close // what a close frame says
 
-	at int64 // sequence number of the chunk that completed it
+	// Close is the content of a WebSocket close frame; nil for other frames.
+	Close *Close
+
+	// at is the sequence number of the chunk that completed the frame.
+	at int64
 }
 
-// An Exchange is a captured exchange with its frames of both directions, in
-// the order in which they were complete.
+// An Exchange is a captured exchange with its frames. Frames of both directions are in the order in which they
+// were complete.
 type Exchange struct {
+	// Exchange is the record in the capture: headers, times, sizes.
 	captures.Exchange
-	Call
-	Code    string // "ok", or the Connect/gRPC code's name; "" while unknown
-	Message string // the error's message; "" if there is none
-	Frames  []Frame
-	Err     error // what could not be decoded; the frames before it are there
 
-	// Profile is what is known of the service, by which it was decoded.
+	// Call is the classification of the exchange by URL and headers.
+	Call
+
+	// Code is "ok" or the name of the Connect/gRPC status code. It is "" while the status is unknown.
+	Code string
+
+	// Message is the message of the error with which the call ended, or "".
+	Message string
+
+	// Frames are the decoded frames of both directions.
+	Frames []Frame
+
+	// Err describes everything that could not be decoded, or is nil. Frames before the error are present.
+	Err error
+
+	// Profile is the description of the service that was used for decoding, or nil.
 	Profile *profile.Profile
 
-	// Split is Options.Split, by which it was decoded.
+	// Split is the value of Options.Split that was used.
 	Split Splitting
 
-	// Choices are how somebody said that fields are read, by direction; a capture
-	// remembers them for the method.
+	// Choices are the types that users chose for fields of this method, by direction. The capture stores them.
 	Choices [2][]kind.Choice
 }
 
-// CallName is the service and the name of the RPC, or else the HTTP method and the URL.
+// CallName returns the service and the method, or the HTTP method and the URL if the exchange is not a call.
 func (ex *Exchange) CallName() string {
 	if ex.Service != "" {
 		return ex.Service + "/" + ex.RPC
@@ -108,46 +164,50 @@ func (ex *Exchange) CallName() string {
 	return strings.TrimSpace(ex.Method + " " + ex.URL)
 }
 
-// Options bounds decoding. The zero value is the default.
+// Options bounds decoding. The zero value selects the defaults.
 type Options struct {
-	// Profile is what is known of the service; nil: that of the source, if there is
-	// one.
+	// Profile describes the service. The default is the source's profile, if any.
 	Profile *profile.Profile
 
-	NoTrees bool // frames only: neither trees nor what is inside them
-	NoInner bool // trees, but not what is inside their fields
+	// NoTrees omits the decoding of fields, and everything found inside frames.
+	NoTrees bool
 
-	// Bytes of a frame, or of a unary body; default 64 MiB.
+	// NoInner omits the decoding of messages encoded inside fields.
+	NoInner bool
+
+	// MaxFrame is the maximum size in bytes of a frame or a unary body. The default is 64 MiB.
 	MaxFrame int64
 
-	// Bytes of a frame after decompression; default 64 MiB.
+	// MaxInflated is the maximum size in bytes of a frame after decompression. The default is 64 MiB.
 	MaxInflated int64
 
-	// Of an exchange; more are left out, and Err says so; default 1,000,000.
+	// MaxFrames is the maximum number of frames of an exchange. Further frames are omitted, and Err reports
+	// that. The default is 400,000.
 	MaxFrames int
 
-	// Bytes of an exchange's frames after decompression; frames past it keep 64 KiB;
-	// default 128 MiB.
+	// MaxTotal is the maximum number of bytes of an exchange's frames after decompression. Further compressed
+	// frames keep 64 KiB each. The default is 128 MiB.
 	MaxTotal int64
 
-	// Of an exchange's trees; frames past it have no tree; default 1,000,000.
+	// MaxNodes is the maximum number of nodes in an exchange's trees. Further frames have no tree. The default
+	// is 1,000,000.
 	MaxNodes int
 
-	// MaxNodes: what is left of the exchange's, by default.
+	// Wire are the options for each tree. By default, a tree may use all nodes that MaxNodes leaves.
 	Wire wire.Options
 
-	// Split divides the bytes of exchanges without HTTP into messages; by default a
-	// message of a WebSocket is a frame, and so is each chunk of another connection.
+	// Split names how bytes without HTTP are divided into messages. By default, each message of a WebSocket and
+	// each chunk of another connection is a frame.
 	Split Splitting
 }
 
-// batchFrames is how many frames are put aside at a time while an exchange is read.
+// batchFrames is the maximum number of frames that Decode collects in one slice.
 const batchFrames = 256
 
-// Decode reads exchange id of src whole.
+// Decode decodes exchange id of src.
 //
-// Errors: only where src cannot be read, with what had been read by then, or
-// nil if that is nothing. What cannot be decoded is in Exchange.Err.
+// Errors: src cannot be read. The part that was read is returned, or nil if there is none. Defects of the
+// exchange itself are in Exchange.Err instead.
 func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exchange, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -157,7 +217,8 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		o.Profile = src.Profile()
 	}
 	s := NewStream(rec, o)
-	var batches [][]Frame // frames are large: each is moved once
+	// Frames are large, so collect them in batches and move each only once.
+	var batches [][]Frame
 	var last []Frame
 	for chunk, cerr := range src.Chunks(ctx, id, 0) {
 		if cerr != nil {
@@ -171,8 +232,9 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		}
 		last = append(last, fed...)
 	}
+
 	frames := slices.Concat(append(batches, last, s.Close())...)
-	// A body without frames is known to be complete only when all has been read.
+	// An unframed body is complete only after everything was read, but its frame belongs to an earlier position.
 	slices.SortStableFunc(frames, func(a, b Frame) int {
 		switch {
 		case a.at < b.at:
@@ -182,6 +244,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		}
 		return 0
 	})
+
 	code, message := s.Status()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
@@ -191,7 +254,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	return ex, err
 }
 
-// Frame returns the frame of a direction with a sequence number, or nil.
+// Frame returns the frame with number seq of a direction, or nil.
 func (ex *Exchange) Frame(dir captures.Direction, seq int) *Frame {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == dir && f.Seq == seq {
@@ -201,8 +264,8 @@ func (ex *Exchange) Frame(dir captures.Direction, seq int) *Frame {
 	return nil
 }
 
-// CodecOf is the codec of a frame: that of the exchange, but for the messages of a
-// WebSocket, each of which may have another.
+// CodecOf returns the codec of a frame. It is the codec of the exchange, except for exchanges without HTTP,
+// whose messages may differ in codec.
 func (ex *Exchange) CodecOf(f *Frame) string {
 	switch {
 	case ex.Transport == captures.HTTP:
@@ -215,7 +278,7 @@ func (ex *Exchange) CodecOf(f *Frame) string {
 	return ""
 }
 
-// WithoutControl returns frames without the control frames of a WebSocket.
+// WithoutControl returns frames without a WebSocket's control frames.
 func WithoutControl(frames []Frame) []Frame {
 	if !slices.ContainsFunc(frames, func(f Frame) bool { return isControlOpcode(f.Opcode) }) {
 		return frames
@@ -223,14 +286,14 @@ func WithoutControl(frames []Frame) []Frame {
 	return slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return isControlOpcode(f.Opcode) })
 }
 
-// IsMessage reports whether f carries a whole message: neither an end of stream nor
-// the page with which a proxy reports an error.
+// IsMessage reports whether f is a whole, sound message. The end of a stream and the body of an HTTP error are
+// not messages.
 func (ex *Exchange) IsMessage(f *Frame) bool {
 	return !ex.IsControl(f) && !f.Partial && f.Err == nil
 }
 
-// IsControl reports whether f is an end of stream, a trailer frame, the body of an HTTP
-// error or a control frame of a WebSocket, and so carries no message.
+// IsControl reports whether f contains no message: the end of a stream, a trailer frame, the body of an HTTP
+// error, or a control frame of a WebSocket.
 func (ex *Exchange) IsControl(f *Frame) bool {
 	return f.End != nil || isControlOpcode(f.Opcode) || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
 		!f.Framed && f.Dir == captures.Down && ex.Status >= 400

@@ -10,14 +10,15 @@ import (
 	"unwire/captures"
 )
 
-// EachFrame is Decode for who needs no more than one frame at a time: do is called with
-// each as soon as it is complete, and with its exchange.
+// EachFrame decodes exchange id of src and calls do with each frame as soon as it is complete. Unlike Decode it
+// needs constant memory.
 //
-// Shape: the frame, its tree included, is do's until it returns. The exchange has no
-// frames, and its Code, Message, Err and Choices are there only in what is returned.
-// Limits: nothing is kept, so an exchange has as many frames and nodes as it has, and
-// MaxNodes is of one frame; MaxTotal is 1 TiB by default.
-// Errors: that of do, which ends it, and those of Decode.
+// Shape: the frame and its tree are valid until do returns. The exchange passed to do has no frames; its Code,
+// Message, Err and Choices are set only in the returned one.
+//
+// Limits: MaxFrames is unlimited by default, MaxNodes applies to each frame, and MaxTotal is 1 TiB by default.
+//
+// Errors: the error of do, which ends decoding, and those of Decode.
 func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do func(*Exchange, *Frame) error) (*Exchange, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -37,13 +38,15 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	cut := false
 	var stop error
 	s.onFrame = func(f *Frame) {
-		// Nothing tells where a body was to end.
+		// If reading failed, the recorded end of an unframed body is unknown.
 		f.Partial = f.Partial || cut && !f.Framed
 		if stop == nil {
 			ex.Call = s.Call()
 			stop = do(ex, f)
 		}
 	}
+
+	// Reading and decoding run concurrently, because a capture decompresses chunks as it reads them.
 	for chunk, cerr := range ahead(ctx, src, id) {
 		if cerr != nil {
 			err, cut = fmt.Errorf("decode: exchange %d: %w", id, cerr), true
@@ -64,20 +67,24 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	return ex, err
 }
 
-// How much is read ahead: chunks of a batch, up to so many bytes, and batches.
+// Limits for reading further exchanges in advance.
 const (
-	aheadChunks  = 1024
-	aheadBytes   = 256 << 10
+	// aheadChunks and aheadBytes are the number of chunks and of bytes at which a batch
+	// is complete.
+	aheadChunks = 1024
+	aheadBytes  = 256 << 10
+
+	// aheadBatches is the maximum number of complete batches that wait to be used.
 	aheadBatches = 4
 )
 
-// A batch is chunks that follow each other, and what ended them.
+// A batch is a run of consecutive chunks. err, if not nil, is the error behind them.
 type batch struct {
 	chunks []captures.Chunk
 	err    error
 }
 
-// ahead yields the chunks of an exchange, which another goroutine reads meanwhile.
+// ahead yields the chunks of an exchange while another goroutine reads the next ones.
 func ahead(ctx context.Context, src captures.Source, id int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		asked := ctx
@@ -93,6 +100,8 @@ func ahead(ctx context.Context, src captures.Source, id int64) iter.Seq2[capture
 					return false
 				}
 			}
+
+			// Chunks are small, so they are sent in batches.
 			var b batch
 			size := 0
 			for chunk, err := range src.Chunks(ctx, id, 0) {
@@ -111,7 +120,8 @@ func ahead(ctx context.Context, src captures.Source, id int64) iter.Seq2[capture
 			}
 			give(b)
 		}()
-		defer func() { // and wait: the source may be closed next
+		// Wait for the goroutine to end, because the caller may close the source next.
+		defer func() {
 			cancel()
 			for range batches {
 			}
@@ -127,7 +137,8 @@ func ahead(ctx context.Context, src captures.Source, id int64) iter.Seq2[capture
 				return
 			}
 		}
-		if err := asked.Err(); err != nil { // what was read by then may not have come
+		// If the caller's context was cancelled, batches may be missing without an error.
+		if err := asked.Err(); err != nil {
 			yield(captures.Chunk{}, err)
 		}
 	}

@@ -9,29 +9,37 @@ import (
 	"unwire/decode/wire"
 )
 
-// An Inner is a message that travels inside a string or bytes field of another
-// in some encoding, as BidiAppend and RunPoll carry the stream's messages.
+// An Inner is a message that a string or bytes field of another message contains in an encoded form.
 //
-// Shape: Tree has Data as its bytes; its offsets are not those of the frame.
+// Shape: offsets in Tree refer to Data, not to the frame.
 type Inner struct {
-	Node int32 // of the frame's tree
+	// Node is the index of the field in the frame's tree.
+	Node int32
 
-	// "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first.
+	// Encoding is "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first.
 	Encoding string
 
+	// Data is the decoded content of the field.
 	Data []byte
-	Tree *wire.Tree // nil where Data is no message
+
+	// Tree is the parsed message; nil if Data is not a message.
+	Tree *wire.Tree
 }
 
 const (
-	maxInner   = 64 // of a frame
-	leastInner = 8  // bytes; of less, chance makes messages
+	// maxInner is the maximum number of inner messages per frame.
+	maxInner = 64
+
+	// leastInner is the minimum size in bytes of an inner message. Shorter data parses as a message by accident
+	// too often.
+	leastInner = 8
 )
 
-// inner looks for encoded messages in the leaves of a frame's tree.
+// inner finds encoded messages in the leaves of a frame's tree.
 //
-// Shape: text that decodes counts only if what comes out is rather a message
-// than anything else, except in the fields that are known to carry messages.
+// Shape: data that can be decoded counts as a message only if that is its likeliest reading. Fields that the
+// profile declares as carriers of messages need no such evidence.
+//
 // Source: RESEARCH.md#sse-fallback
 func (s *Stream) inner(f *Frame) []Inner {
 	carrier := s.carrier(f.Dir)
@@ -48,6 +56,7 @@ func (s *Stream) inner(f *Frame) []Inner {
 			continue
 		}
 		t := wire.Parse(data, s.o.Wire)
+		// Compressed data is reported even if it is not a message, because compression is never accidental.
 		if !known && (len(data) < leastInner || kind.NewReader(t, nil).Readings(0)[0].Kind != wire.KindMessage) {
 			if !strings.HasSuffix(encoding, "gzip") && !strings.HasSuffix(encoding, "zstd") {
 				continue
@@ -56,10 +65,12 @@ func (s *Stream) inner(f *Frame) []Inner {
 		}
 		out = append(out, Inner{Node: int32(i), Encoding: encoding, Data: data, Tree: t})
 	}
+
 	return out
 }
 
-// carrier is the field that carries messages as text; 0 for none.
+// carrier returns the number of the field that, by the profile, carries messages as text; 0 if there is
+// none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
 	p := s.o.Profile
 	switch {
@@ -73,7 +84,7 @@ func (s *Stream) carrier(dir captures.Direction) uint64 {
 	return 0
 }
 
-// IsText reports UTF-8 without control characters that text does not have.
+// IsText reports whether b is UTF-8 without control characters other than white space and escape.
 func IsText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != 0x1b || c == 0x7f {

@@ -5,38 +5,76 @@ import (
 	"unwire/decode/field"
 )
 
-// A Line is a frame as the JSON contract has it.
+// A Line is the JSON form of a frame; see cmd/unwire/JSON.md.
 type Line struct {
-	V          int            `json:"v"`
-	Dir        string         `json:"dir"`
-	Seq        int            `json:"seq"`
-	TMs        float64        `json:"t_ms"`
-	Flags      int            `json:"flags"`
-	Compressed bool           `json:"compressed"`
-	End        bool           `json:"end"`
-	Off        int64          `json:"off"`
-	Len        int            `json:"len"` // of the payload as sent
-	Encoding   string         `json:"encoding,omitempty"`
-	Event      string         `json:"event,omitempty"`
-	Opcode     string         `json:"opcode,omitempty"`
-	Close      *Close         `json:"close,omitempty"`
-	Partial    bool           `json:"partial,omitempty"`
-	Raw        []byte         `json:"raw"`
-	Data       []byte         `json:"data"`
-	Tree       []*field.Field `json:"tree"`
-	Inner      []innerLine    `json:"inner,omitempty"`
-	Error      string         `json:"error"`
+	// V is the version of the JSON format.
+	V int `json:"v"`
+
+	// Dir is "up" for the client's frames and "down" for the server's.
+	Dir string `json:"dir"`
+
+	// Seq is the number of the frame in its direction, from 0.
+	Seq int `json:"seq"`
+
+	// TMs is the time since the beginning of the exchange in milliseconds.
+	TMs float64 `json:"t_ms"`
+
+	// Flags are the flags of the frame's envelope, as a number.
+	Flags int `json:"flags"`
+
+	// Compressed reports whether the payload was compressed.
+	Compressed bool `json:"compressed"`
+
+	// End means that the frame is the end-of-stream message.
+	End bool `json:"end"`
+
+	// Off is the offset of the frame in the body, in bytes.
+	Off int64 `json:"off"`
+
+	// Len is the size of the payload before decompression, in bytes.
+	Len int `json:"len"`
+
+	// Encoding is the compression with which the payload was sent; "" if none.
+	Encoding string `json:"encoding,omitempty"`
+
+	// Event is the event name, if the frame is a server-sent event.
+	Event string `json:"event,omitempty"`
+
+	// Opcode is the name of the WebSocket opcode.
+	Opcode string `json:"opcode,omitempty"`
+
+	// Close is the content of a WebSocket close frame.
+	Close *Close `json:"close,omitempty"`
+
+	// Partial means that the frame is truncated.
+	Partial bool `json:"partial,omitempty"`
+
+	// Raw is the payload as sent, and Data after decompression.
+	Raw  []byte `json:"raw"`
+	Data []byte `json:"data"`
+
+	// Tree are the decoded fields of the frame, and Inner the messages found inside them.
+	Tree  []*field.Field `json:"tree"`
+	Inner []innerLine    `json:"inner,omitempty"`
+
+	// Error describes a defect of the frame, or is empty.
+	Error string `json:"error"`
 }
 
-// An innerLine is an Inner of a Line.
+// An innerLine is the JSON form of an Inner: a message found inside a field.
 type innerLine struct {
-	Path     string         `json:"path"`
-	Encoding string         `json:"encoding"`
-	Data     []byte         `json:"data"`
-	Tree     []*field.Field `json:"tree,omitempty"`
+	// Path leads to the field that contains the message.
+	Path string `json:"path"`
+
+	// Encoding is the encoding of the field's value, such as base64, and Data the decoded value.
+	Encoding string `json:"encoding"`
+	Data     []byte `json:"data"`
+
+	// Tree are the decoded fields of the message.
+	Tree []*field.Field `json:"tree,omitempty"`
 }
 
-// Line makes the contract's line of a frame.
+// Line returns the JSON form of f, with fields decoded as v determines.
 func (v View) Line(f *Frame) Line {
 	l := Line{
 		V: 1, Dir: f.Dir.String(), Seq: f.Seq, TMs: float64(f.T.Nanoseconds()) / 1e6,
@@ -44,6 +82,8 @@ func (v View) Line(f *Frame) Line {
 		Encoding: f.Encoding, Event: f.Event, Partial: f.Partial,
 		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []*field.Field{},
 	}
+
+	// Members that only some frames have are left out otherwise.
 	if f.Opcode != 0 {
 		l.Opcode = OpcodeName(f.Opcode)
 		l.Close = f.Close
@@ -62,17 +102,19 @@ func (v View) Line(f *Frame) Line {
 		}
 		l.Inner = append(l.Inner, line)
 	}
+
 	return l
 }
 
-// Compressed reports whether the frame's payload was compressed.
+// Compressed reports whether the frame's payload was compressed as sent.
 func (f *Frame) Compressed() bool {
 	return f.Opcode&captures.OpCompressed != 0 || f.Encoding != "" || f.Framed && f.Flags&1 != 0
 }
 
-// Up reports whether the client sent the frame.
+// Up reports whether the frame was sent by the client.
 func (f *Frame) Up() bool { return f.Dir == captures.Up }
 
+// notNil returns an empty slice for nil, so that JSON has "" and not null.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -14,42 +14,59 @@ import (
 	"unwire/decode/wire"
 )
 
-// Bounds of what is pooled, so that one exchange of a capture of any size is
-// shown at once. The exchange itself comes first, then those nearest to it.
+// Limits of the evidence that NewPool collects, so that an exchange of a capture of any size is shown at once.
+// The exchange itself is read first, then its neighbours.
 const (
-	poolFrames    = 256      // of the exchange itself, per direction
-	poolNear      = 64       // of other exchanges, per direction
-	poolBytes     = 1 << 20  // of frames, per direction
-	poolRead      = 2 << 20  // of other exchanges' bodies
-	poolExchanges = 100      // on either side that are looked at
-	poolNodes     = 40_000   // of trees, per direction
-	poolOne       = 64 << 10 // bytes of another exchange's frame
+	// maxOwnFrames is the number of frames of the exchange itself, per direction.
+	poolFrames = 256
+
+	// maxNeighbourFrames is the number of frames of other exchanges, per direction.
+	poolNear = 64
+
+	// maxPoolBytes is the number of bytes of all these frames, per direction.
+	poolBytes = 1 << 20
+
+	// maxReadBytes is the number of bytes of other exchanges' bodies.
+	poolRead = 2 << 20
+
+	// maxDistance is how many exchanges before and after are considered.
+	poolExchanges = 100
+
+	// maxPoolNodes is the number of nodes of all trees, per direction.
+	poolNodes = 40_000
+
+	// maxNeighbourFrame is the size in bytes above which frames of other exchanges are ignored.
+	poolOne = 64 << 10
 )
 
-// poolVersion is raised when a Pool of the same exchanges becomes another.
+// poolVersion must be incremented when the same exchanges yield a different Pool, so that cached ones are not
+// used.
 const poolVersion = 1
 
-// A Pool is the evidence of the messages of one method, by direction. As JSON it can be
-// kept, and read again by the same version of this package.
+// A Pool is the evidence from messages of one method, by direction. Package kind uses it to infer types. Its
+// JSON can be cached and read by the same version of this package.
 type Pool struct {
+	// roots are the top-level messages by direction, derived from evidence.
 	roots    [2]*kind.Pooled
 	evidence *kind.Evidence
-	Frames   [2]int // that it was drawn from
+
+	// Frames is the number of frames by direction from which the evidence was drawn.
+	Frames [2]int
 }
 
-// poolDoc is a Pool as JSON.
+// poolDoc is the JSON form of a Pool.
 type poolDoc struct {
 	Version  int      `json:"version"`
 	Frames   [2]int   `json:"frames"`
 	Evidence kind.Doc `json:"evidence"`
 }
 
-// MarshalJSON writes a Pool that NewPool has made.
+// MarshalJSON encodes a Pool. It must have been returned by NewPool.
 func (p *Pool) MarshalJSON() ([]byte, error) {
 	return json.Marshal(poolDoc{poolVersion, p.Frames, p.evidence.Doc()})
 }
 
-// UnmarshalJSON reads what MarshalJSON has written. The bytes may come from anywhere.
+// UnmarshalJSON decodes the output of MarshalJSON. It validates everything, so the data may be untrusted.
 func (p *Pool) UnmarshalJSON(data []byte) error {
 	var doc poolDoc
 	if err := json.Unmarshal(data, &doc); err != nil {
@@ -66,7 +83,7 @@ func (p *Pool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// newPool makes a Pool of evidence, which must not change any more.
+// newPool returns a Pool of ev, which must not change afterwards.
 func newPool(ev *kind.Evidence, frames [2]int) *Pool {
 	p := &Pool{evidence: ev, Frames: frames}
 	for dir := range p.roots {
@@ -77,7 +94,8 @@ func newPool(ev *kind.Evidence, frames [2]int) *Pool {
 	return p
 }
 
-// Of is the evidence of a direction; a nil Pool, or one that has none, gives nil.
+// Of returns the evidence of a direction. It returns nil for a nil Pool and for a direction without
+// messages.
 func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 	if p == nil {
 		return nil
@@ -85,15 +103,17 @@ func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 	return p.roots[dir&1]
 }
 
-// A neighbourhood is a Source whose exchanges can be walked from one of them.
+// A neighbourhood is a Source whose exchanges can be iterated starting at a given one.
 type neighbourhood interface {
 	captures.Source
+
+	// ExchangesAfter yields the exchanges whose number is greater than number.
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error]
 }
 
-// MethodOf names what the exchanges of one method have in common: its service and
-// name, or of what is no RPC the HTTP method and the URL's path; of what has no HTTP in it
-// the protocol and the path, or the server's address.
+// MethodOf returns a key that the exchanges of one method share. For a call it is the service and the method.
+// For other HTTP exchanges it is the HTTP method and the path, for a WebSocket the protocol and the path, and
+// for other connections the protocol and the server's address.
 func MethodOf(ex *captures.Exchange, c Call) string {
 	if c.Service != "" && c.RPC != "" {
 		return "/" + c.Service + "/" + c.RPC
@@ -112,12 +132,13 @@ func MethodOf(ex *captures.Exchange, c Call) string {
 	return string(ex.Transport) + " " + address
 }
 
-// NewPool draws evidence from the frames of an exchange and of its neighbours of the
-// same method; src may be nil.
+// NewPool collects evidence from the frames of ex and of neighbouring exchanges of the same method. src may be
+// nil, and then only ex counts.
 //
-// Limits: 256 frames of the exchange and 64 of others per direction, 1 MiB of them,
-// from 100 exchanges to either side, whose number decides, not what time it takes.
-// Errors: none; what cannot be read is left out.
+// Limits: per direction 256 frames of ex, 64 of others and 1 MiB in total, from the 100 exchanges before and
+// after. These are counts, not times, so the result does not depend on the machine's speed.
+//
+// Errors: none. Exchanges that cannot be read are ignored.
 func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 	p := &poolBuilder{ev: kind.NewEvidence()}
 	for i := range ex.Frames {
@@ -129,17 +150,24 @@ func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 	return newPool(p.ev, p.frames)
 }
 
-// A poolBuilder accumulates a Pool.
+// A poolBuilder accumulates a Pool, the evidence from other frames of a method.
 type poolBuilder struct {
-	ev     *kind.Evidence
+	// ev is the evidence collected so far.
+	ev *kind.Evidence
+
+	// frames, bytes and nodes count the collected data, by direction.
 	frames [2]int
 	bytes  [2]int
 	nodes  [2]int
-	trees  int
-	read   int
+
+	// trees is the number of frames with decoded fields, whether collected or not.
+	trees int
+
+	// read is the number of bytes read from other exchanges.
+	read int
 }
 
-// addFrame enters a frame while there is room for it.
+// addFrame adds a sound message, unless a limit is reached. maxFrames is the limit of frames in its direction.
 func (p *poolBuilder) addFrame(f *Frame, most int) {
 	d := f.Dir & 1
 	if f.Tree == nil || f.End != nil || f.Err != nil {
@@ -156,7 +184,7 @@ func (p *poolBuilder) addFrame(f *Frame, most int) {
 	}
 }
 
-// near enters frames of the exchanges around ex that are of its method.
+// near adds frames of the exchanges around ex that have the same method.
 func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange) {
 	most := [2]int{p.frames[0] + poolNear, p.frames[1] + poolNear}
 	method := MethodOf(&ex.Exchange, ex.Call)
@@ -165,6 +193,8 @@ func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange)
 		if seen++; err != nil || seen > 2*poolExchanges || rec.ID > ex.ID+poolExchanges || p.read > poolRead {
 			return
 		}
+
+		// Only exchanges of the same method are evidence.
 		if call := Classify(rec); rec.ID == ex.ID || MethodOf(rec, call) != method {
 			continue
 		}
@@ -176,6 +206,8 @@ func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange)
 				}
 			}
 		}
+
+		// The frames of an exchange that exceeds the limits count as far as they are read.
 		whole := true
 		for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 			if errors.Is(err, ctx.Err()) && err != nil {

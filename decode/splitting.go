@@ -11,40 +11,50 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Splitting says how the bytes of a direction that have no HTTP around them divide into
-// messages. It is only known where a user says so; "" is not to split.
+// A Splitting is how bytes without HTTP divide into messages. It cannot be detected, so the user names it. ""
+// means that bytes are not divided.
 type Splitting string
 
 const (
-	// splitVarint has the length before each message as a varint, as protobuf's
-	// writeDelimitedTo writes it.
+	// splitVarint has a varint with the length before each message, as protobuf's writeDelimitedTo.
 	splitVarint Splitting = "delimited"
 
-	SplitBigEndian    Splitting = "delimited32be" // the length is 4 bytes
+	// SplitBigEndian has a length of 4 bytes, big-endian, before each message.
+	SplitBigEndian Splitting = "delimited32be"
+
+	// SplitLittleEndian has a length of 4 bytes, little-endian, before each message.
 	SplitLittleEndian Splitting = "delimited32le"
-	splitEnvelopes    Splitting = "frames" // envelopes
+
+	// splitEnvelopes has envelopes, as in gRPC.
+	splitEnvelopes Splitting = "frames"
 )
 
-// Splittings are all that there are.
+// Splittings returns the names of all ways to split a byte stream into messages.
 func Splittings() []string {
 	return []string{string(splitVarint), string(SplitBigEndian), string(SplitLittleEndian), string(splitEnvelopes)}
 }
 
-// errUnsplit is wrapped where bytes do not divide into messages.
-var errUnsplit = errors.New("does not split: the rest is shown as bytes")
+// errUnsplit is wrapped if bytes cannot be divided into messages.
+var errUnsplit = errors.New("the rest is shown as one frame of bytes")
 
-// A splitter divides the bytes of a direction.
+// A splitter divides the bytes of one direction into messages.
 //
-// Limits: it holds one message that is not complete, of at most Options.MaxFrame bytes.
+// Limits: it buffers one incomplete message of at most Options.MaxFrame bytes.
 type splitter struct {
-	buf  []byte
-	off  int64 // of the first byte of buf in the direction
-	lost int64 // with gaveUp: where the bytes begin that do not split
-	// gaveUp says that nothing is split any more.
+	// buf is the incomplete message with its length prefix.
+	buf []byte
+
+	// off is the offset of buf in the direction's byte stream.
+	off int64
+
+	// lost is the offset behind which bytes could not be divided, if gaveUp is set.
+	lost int64
+
+	// gaveUp means that a length was implausible, so later bytes are not divided any more.
 	gaveUp bool
 }
 
-// split takes the next bytes of a direction and returns the messages that they complete.
+// split processes the next bytes of a direction and returns the messages that they complete.
 func (s *Stream) split(dir captures.Direction, p []byte) []Frame {
 	d := &s.dirs[dir]
 	if s.o.Split == splitEnvelopes {
@@ -54,7 +64,7 @@ func (s *Stream) split(dir captures.Direction, p []byte) []Frame {
 	if sp.gaveUp {
 		return s.deliver(nil, dir, s.unsplit(sp, p))
 	}
-	// Frames that were returned may refer to bytes before those of buf, which stay.
+	// Returned frames may refer to the memory before buf, so buf is never moved to its front.
 	if len(sp.buf) == 0 {
 		sp.buf = p[:len(p):len(p)]
 	} else {
@@ -65,7 +75,8 @@ func (s *Stream) split(dir captures.Direction, p []byte) []Frame {
 	for len(sp.buf) > 0 && !s.full {
 		length, n := s.o.Split.length(sp.buf)
 		switch {
-		case n == 0: // the length is not there yet
+		// The length is incomplete.
+		case n == 0:
 			return out
 		case n < 0 || length > uint64(s.o.MaxFrame):
 			sp.gaveUp, sp.lost = true, sp.off
@@ -84,7 +95,7 @@ func (s *Stream) split(dir captures.Direction, p []byte) []Frame {
 	return out
 }
 
-// feedEnvelopes is split for envelopes.
+// feedEnvelopes splits the next bytes into envelopes, and returns the complete frames.
 func (s *Stream) feedEnvelopes(dir captures.Direction, p []byte) []Frame {
 	d := &s.dirs[dir]
 	if d.dec == nil {
@@ -95,15 +106,15 @@ func (s *Stream) feedEnvelopes(dir captures.Direction, p []byte) []Frame {
 	return s.finish(dir, frames)
 }
 
-// unsplit is the frame of bytes that do not split.
+// unsplit returns a frame for bytes that cannot be divided.
 func (s *Stream) unsplit(sp *splitter, p []byte) Frame {
 	f := Frame{Frame: envelope.Frame{Offset: sp.off, Len: len(p), Raw: p, Data: p}}
-	f.Err = fmt.Errorf("at %#x: what is no length-prefixed message (%s) %w", sp.lost, s.o.Split, errUnsplit)
+	f.Err = fmt.Errorf("at %#x: the bytes are not length-prefixed messages (%s): %w", sp.lost, s.o.Split, errUnsplit)
 	sp.off += int64(len(p))
 	return f
 }
 
-// closeSplit returns what is left at the end of a direction.
+// closeSplit ends a direction, and returns its incomplete message as a frame.
 func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	d := &s.dirs[dir]
 	if d.dec != nil {
@@ -127,10 +138,24 @@ func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	return s.deliver(nil, dir, f)
 }
 
-// length reads the length that p begins with: n is how many bytes it takes, 0 if they are
-// not all there, and negative if p begins with no length.
+// Append appends a message as a writer of the splitting sends it. Envelopes are not its affair.
+func (sp Splitting) Append(dst, data []byte) []byte {
+	switch sp {
+	case splitVarint:
+		dst = wire.AppendVarint(dst, uint64(len(data)))
+	case SplitBigEndian:
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(data)))
+	case SplitLittleEndian:
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(data)))
+	}
+	return append(dst, data...)
+}
+
+// length parses the length prefix at the beginning of p. n is the size of the prefix in bytes, 0 if the prefix
+// is incomplete, and negative if it is malformed.
 func (sp Splitting) length(p []byte) (length uint64, n int) {
-	const maxVarint = 5 // bytes; a longer one is above every limit
+	// A longer varint exceeds every limit.
+	const maxVarint = 5
 	switch {
 	case sp == splitVarint:
 		if length, n = wire.ConsumeVarint(p); n > 0 && n <= maxVarint {

@@ -7,15 +7,15 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Status returns how the call ended: "ok" or a code's name, with the message
-// of an error. The code is "" while it is not known, and where the answer ended
-// without telling, which clients take for a lost connection.
+// Status returns the status code of the call, "ok" or the name of an error's code, and the error's
+// message. The code is "" while the status is unknown, and if the response ended without a status,
+// which clients treat as a lost connection.
 //
-// Shape: what the server said, in the order of what decides: the end-of-stream
-// or trailer frame or the error body, the gRPC status in trailers or headers;
-// and only without these what a client concludes from the HTTP status. Of an exchange
-// without HTTP the code is "ok" if it ended well, and "unknown" if a WebSocket was closed
-// with the code of an error.
+// Shape: a status from the server takes precedence: the end-of-stream or trailer frame, the error body,
+// or the gRPC status in trailers or headers. Without one, the code is derived from the HTTP status, as
+// clients do. Without HTTP, the code is "ok" after an orderly end, and "unknown" if a WebSocket was
+// closed with an error code.
+//
 // Source: RESEARCH.md#errors
 func (s *Stream) Status() (code, message string) {
 	if s.ex.Transport != captures.HTTP {
@@ -31,30 +31,33 @@ func (s *Stream) Status() (code, message string) {
 				return s.ended(end)
 			}
 		}
-	case ConnectUnary, ConnectGet, HTTP:
+	case ConnectUnary, ConnectGet, HTTP, ndjson, awsEvents:
 		if s.ex.Status >= 200 && s.ex.Status < 400 && s.ex.Outcome == captures.Complete {
 			return "ok", ""
 		}
 	}
+
+	// The server gave no status of its own.
 	switch {
 	case s.ex.Status >= 400:
 		return s.codeOfStatus(), http.StatusText(s.ex.Status)
 	case s.call.Protocol == SSE && s.ex.Outcome == captures.Complete && !s.dirs[captures.Down].frame:
-		return "ok", "" // plain events have no end of their own
+		// Plain events have no end marker, so a complete body means success.
+		return "ok", ""
 	}
 	return "", ""
 }
 
-// codeOfStatus is the code that an HTTP status of an error stands for.
+// codeOfStatus returns the code for the HTTP status of an error.
 func (s *Stream) codeOfStatus() string {
-	if s.call.Protocol == HTTP && s.call.Service == "" {
+	if s.call.Protocol == HTTP || s.call.Protocol == ndjson || s.call.Protocol == awsEvents {
 		return envelope.CodeOfHTTP(s.ex.Status)
 	}
 	return envelope.CodeOfStatus(s.ex.Status)
 }
 
-// ended is what an End says. A code that does not exist is read as clients read
-// it: from the HTTP status where that tells, else as unknown.
+// ended returns the status in end. A code that does not exist is replaced as clients do: by the code for the
+// HTTP status if that is an error, else by "unknown".
 func (s *Stream) ended(end *envelope.End) (code, message string) {
 	if end.Error == nil {
 		return "ok", ""

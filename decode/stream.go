@@ -18,70 +18,115 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxErrors is how many errors a Stream keeps; a broken body can have one a frame.
+// maxErrors is how many errors a Stream keeps. A broken body can have one per frame.
 const maxErrors = 20
 
 const (
-	defaultMaxFrames = 1_000_000
+	// defaultMaxFrames and the constants below are the defaults of Options.
+	defaultMaxFrames = 400_000
 	defaultMaxTotal  = 128 << 20
 	defaultMaxNodes  = 1_000_000
 	defaultMaxFrame  = 64 << 20
-	keptOfTooLarge   = 64 << 10 // of a frame for which the exchange has no room
-	keptNodes        = 10_000   // of memory for trees that is used again
-	slabNodes        = 1024     // that small trees are given together
+
+	// keptOfTooLarge is how many bytes are kept of a frame that exceeds a limit.
+	keptOfTooLarge = 64 << 10
+
+	// keptNodes is the size of a scratch tree, in nodes, above which its memory is released.
+	keptNodes = 10_000
+
+	// slabNodes is the maximum number of nodes that small trees share in one allocation.
+	slabNodes = 1024
 )
 
-// Wrapped where an exchange is more than is held at once.
+// Errors for exchanges that exceed a limit.
 var (
 	errTotal = errors.New("the exchange inflates past the limit")
 	errNodes = errors.New("the exchange has more fields than the limit")
 )
 
-// A Stream decodes an exchange while it is going on.
+// A Stream decodes an exchange while it is being recorded.
 //
-// Limits: it holds what is incomplete of each direction, no frames.
+// Limits: it buffers the incomplete frame of each direction, but no complete frames.
 type Stream struct {
+	// ex is the exchange's record as known so far.
 	ex   captures.Exchange
 	call Call
 	o    Options
-	dirs [2]direction
-	end  *envelope.End // what the server said at the end, in the body
-	errs []error
-	more int // errors that were not kept
 
-	inflated int64 // bytes of frames that were compressed
-	nodes    int   // of all trees
-	full     bool
-	find     nested.Finder
-	conn     connectionState
-	scratch  wire.Tree
-	slab     []wire.Node // of trees that are kept
+	// dirs are the decoding states of the two directions.
+	dirs [2]direction
+
+	// end is the server's status at the end of the body, or nil.
+	end *envelope.End
+
+	// errs are the first errors of decoding.
+	errs []error
+
+	// more is the number of further errors that were dropped.
+	more int
+
+	// inflated is the size of all decompressed frames in bytes.
+	inflated int64
+
+	// nodes is the number of field nodes in all frames.
+	nodes int
+
+	// full means that the limit MaxFrames is reached.
+	full bool
+
+	// find decodes the layers of payloads (base64, gzip).
+	find nested.Finder
+
+	// conn is the decoding state of an exchange that is not HTTP.
+	conn connectionState
+
+	// scratch is the tree into which every frame is parsed first.
+	scratch wire.Tree
+
+	// slab is memory that the nodes of small frames share.
+	slab []wire.Node
 
 	// onFrame, if set, is called for each frame; the frame and its tree are reused
 	// afterwards. Without it, frames are returned.
 	onFrame func(*Frame)
 
-	one Frame // that is passed
+	// one is the frame that is being delivered.
+	one Frame
 }
 
-// A direction is one body.
+// A direction is the decoding state of one direction of an exchange.
 type direction struct {
-	dec   *envelope.Decoder
-	codec string
-	unary bool // one message, also an empty one
-	seq   int
-	frame bool // an envelope was seen
-	at    int64
-	t     time.Duration
-	bytes int64
-	done  bool
+	// dec splits the body into frames; nil before the first byte.
+	dec *envelope.Decoder
 
-	// Of an exchange that has no HTTP in it.
+	// codec is the encoding of messages in the body, such as "proto" or "json".
+	codec string
+
+	// unary means that the body is a single message, which may be empty.
+	unary bool
+
+	// seq is the number of the next frame.
+	seq int
+
+	// frame means that an envelope was found.
+	frame bool
+
+	// at and t are the number and the time of the last chunk.
+	at int64
+	t  time.Duration
+
+	// bytes is the number of body bytes processed so far.
+	bytes int64
+
+	// done means that the body has ended.
+	done bool
+
+	// parts and splitter are used for exchanges without HTTP.
 	parts    messageParts
 	splitter splitter
 }
 
-// Bounded returns o with the defaults in place of bounds that are not set.
+// Bounded returns o with every unset limit replaced by its default.
 func (o Options) Bounded() Options {
 	if o.MaxFrames <= 0 {
 		o.MaxFrames = defaultMaxFrames
@@ -98,20 +143,19 @@ func (o Options) Bounded() Options {
 	return o
 }
 
-// NewStream returns a Stream for an exchange of which at least the request's
-// headers are known.
+// NewStream returns a Stream for an exchange. At least the request's headers must be known.
 func NewStream(ex *captures.Exchange, o Options) *Stream {
 	s := &Stream{ex: *ex, call: Classify(ex), o: o.Bounded()}
 	s.dirs[captures.Up].at, s.dirs[captures.Down].at = -1, -1
 	return s
 }
 
-// Update tells the Stream what has become known of the exchange since. It has
-// to be called before the first chunk of the response is fed, and before Close.
+// Update replaces the record of the exchange. It must be called before the first chunk of the response, when the
+// response's headers are known, and before Close.
 func (s *Stream) Update(ex *captures.Exchange) { s.ex, s.call = *ex, Classify(ex) }
 
-// Call says what the exchange is, as far as its headers are known; the codec of one without
-// HTTP is that of its messages so far.
+// Call returns the classification by the headers known so far. Without HTTP, the codec is that of the messages
+// so far.
 func (s *Stream) Call() Call {
 	call := s.call
 	if s.ex.Transport != captures.HTTP {
@@ -120,14 +164,13 @@ func (s *Stream) Call() Call {
 	return call
 }
 
-// feedBytes is how many bytes of a chunk are split into frames at a time. Chunks as
-// they are recorded are smaller.
+// feedBytes is how many bytes of a chunk are split into frames at a time. Recorded chunks are usually smaller.
 const feedBytes = 1 << 20
 
-// Feed takes the next chunk and returns the frames it completes.
+// Feed processes the next chunk and returns the frames that it completes.
 //
-// Shape: frames may alias the chunk. A body that is not framed is complete at
-// its content-length, if it has one, else at Close.
+// Shape: frames may alias the chunk. An unframed body is complete after content-length bytes, or at Close if the
+// length is unknown.
 func (s *Stream) Feed(c captures.Chunk) []Frame {
 	d := &s.dirs[c.Dir]
 	if d.done {
@@ -140,8 +183,8 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	d.at, d.t = c.Seq, c.T
 	d.bytes += int64(len(c.Data))
 	var out []Frame
-	// A chunk of 64 MiB can hold 13 million empty frames: they are not made all at
-	// once, nor those past MaxFrames.
+	// A chunk of 64 MiB may contain 13 million empty frames. Processing it in parts, and stopping at MaxFrames,
+	// bounds the memory.
 	for rest := c.Data; len(rest) > 0 && !s.full; {
 		part := rest[:min(len(rest), feedBytes)]
 		rest = rest[len(part):]
@@ -149,13 +192,14 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 		s.fault(c.Dir, err)
 		out = append(out, s.finish(c.Dir, frames)...)
 	}
+
 	if d.unary && d.bytes > 0 && d.bytes == s.length(c.Dir) {
 		out = append(out, s.shut(c.Dir)...)
 	}
 	return out
 }
 
-// Close ends both bodies and returns what was still open.
+// Close ends both directions, and returns their incomplete frames.
 func (s *Stream) Close() []Frame {
 	if s.ex.Transport != captures.HTTP {
 		return s.closeConnection()
@@ -171,7 +215,7 @@ func (s *Stream) Close() []Frame {
 	return out
 }
 
-// shut ends one body.
+// shut ends one body, and returns its incomplete frame.
 func (s *Stream) shut(dir captures.Direction) []Frame {
 	d := &s.dirs[dir]
 	if d.done {
@@ -182,7 +226,7 @@ func (s *Stream) shut(dir captures.Direction) []Frame {
 	frames, err := d.dec.Close()
 	s.fault(dir, err)
 	out := s.finish(dir, frames)
-	// An empty message has no bytes, but it is one.
+	// An empty body of a unary call is an empty message.
 	if d.unary && d.seq == 0 && s.call.Protocol == ConnectUnary && (dir == captures.Up || s.ex.Outcome == captures.Complete) {
 		if d.at < 0 && dir == captures.Down {
 			d.at, d.t = s.dirs[captures.Up].at, s.ex.Duration
@@ -192,7 +236,7 @@ func (s *Stream) shut(dir captures.Direction) []Frame {
 	return out
 }
 
-// open makes the decoder of a direction once its headers are known.
+// open creates the decoder of a direction once its headers are known.
 func (s *Stream) open(dir captures.Direction) {
 	d := &s.dirs[dir]
 	if d.dec != nil {
@@ -202,12 +246,16 @@ func (s *Stream) open(dir captures.Direction) {
 	if dir == captures.Down {
 		headers = s.ex.ResponseHeaders
 	}
+
+	// A missing content type means that of the call.
 	m := mediaOf(headers.Get("content-type"))
 	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
 		m.protocol, m.codec = s.call.Protocol, s.call.Codec
 	}
 	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.onFrame != nil}
 	d.codec = m.codec
+
+	// Each protocol names the compression of frames in a header of its own.
 	switch m.protocol {
 	case ConnectStream:
 		eo.Framed, eo.Encoding = true, headers.Get("connect-content-encoding")
@@ -222,9 +270,23 @@ func (s *Stream) open(dir captures.Direction) {
 		}
 		eo.Events, eo.Encoding = true, headers.Get("connect-content-encoding")
 		d.codec = s.call.Codec
+	case awsEvents:
+		eo.AWSEvents = true
+	case ndjson:
+		// The request of such a call is one message.
+		if dir == captures.Down {
+			eo.Values = envelope.ValuesDeclared
+			break
+		}
+		d.unary = true
+		eo.Encoding = headers.Get("content-encoding")
 	default:
 		d.unary = true
 		eo.Encoding = headers.Get("content-encoding")
+		if dir == captures.Down && s.call.Protocol == HTTP && s.ex.Status < http.StatusBadRequest {
+			eo.Values, eo.Lengths = possibleValues(m.codec)
+			eo.Sized = s.length(dir) >= 0
+		}
 	}
 	if !d.unary {
 		eo.Whole = headers.Get("content-encoding")
@@ -232,7 +294,19 @@ func (s *Stream) open(dir captures.Direction) {
 	d.dec = envelope.NewDecoder(eo)
 }
 
-// length is the content-length of a body, or -1.
+// possibleValues reports whether the body of a response may consist of several JSON values, and whether lengths may
+// precede them. The header is often silent about it.
+func possibleValues(codec string) (values envelope.Values, lengths bool) {
+	switch {
+	case codec == "json" || strings.HasSuffix(codec, "+json"):
+		return envelope.ValuesPossible, false
+	case codec == "" || codec == "octet-stream":
+		return envelope.ValuesPossible, true
+	}
+	return envelope.NoValues, false
+}
+
+// contentLength returns the content-length of a body, or -1.
 func (s *Stream) length(dir captures.Direction) int64 {
 	headers := s.ex.RequestHeaders
 	if dir == captures.Down {
@@ -245,8 +319,7 @@ func (s *Stream) length(dir captures.Direction) int64 {
 	return n
 }
 
-// finish makes frames of what the envelope decoder returned, and passes them on or
-// returns them.
+// finish delivers the frames that the envelope decoder returned. It returns them unless onFrame is set.
 func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	var out []Frame
 	for i := range in {
@@ -258,8 +331,8 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	return out
 }
 
-// deliver interprets a frame of a direction, and passes it on or appends it to out. Of f
-// there is what is in the envelope, and the opcode.
+// deliver completes and interprets a frame, then calls onFrame with it or appends it to out. f has the envelope
+// and the opcode only.
 func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	d := &s.dirs[dir]
 	if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
@@ -274,6 +347,8 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	one.Dir, one.Seq, one.T, one.at = dir, d.seq, d.t, d.at
 	d.seq++
 	d.frame = d.frame || one.Framed
+
+	// From here on, the frame's content is examined.
 	s.enforceTotalLimit(one)
 	if s.ex.Transport == captures.HTTP {
 		s.interpret(one, d)
@@ -290,8 +365,8 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	return out
 }
 
-// enforceTotalLimit keeps the beginning alone of a compressed frame for which the exchange
-// has no room left: many frames can each inflate to just below their limit.
+// enforceTotalLimit truncates f.Data once the exchange exceeds Options.MaxTotal. The limit per frame is not
+// enough, because many frames can each inflate to just below it.
 func (s *Stream) enforceTotalLimit(f *Frame) {
 	if f.Encoding == "" {
 		return
@@ -305,7 +380,7 @@ func (s *Stream) enforceTotalLimit(f *Frame) {
 	s.inflated += int64(len(f.Data))
 }
 
-// parse parses a frame's data; the exchange's trees share their limit.
+// parse parses a frame's data. All trees of the exchange share the limit MaxNodes.
 func (s *Stream) parse(data []byte) *wire.Tree {
 	o := s.o.Wire
 	if left := s.o.MaxNodes - s.nodes; o.MaxNodes <= 0 || o.MaxNodes > left {
@@ -315,7 +390,7 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	if s.onFrame != nil {
 		return &s.scratch
 	}
-	// Trees are kept, so they take no more room than their nodes.
+	// The caller keeps the tree, so copy exactly its nodes.
 	t := &wire.Tree{Data: data, Nodes: s.keep(s.scratch.Nodes)}
 	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
 		s.scratch = wire.Tree{}
@@ -323,7 +398,7 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	return t
 }
 
-// keep copies nodes. Those of small trees share a slab, which grows with the exchange.
+// keep copies nodes. Small trees share a slab, whose size grows with the exchange, to save allocations.
 func (s *Stream) keep(nodes []wire.Node) []wire.Node {
 	n := len(nodes)
 	if n > slabNodes/8 {
@@ -337,7 +412,7 @@ func (s *Stream) keep(nodes []wire.Node) []wire.Node {
 	return s.slab[from : from+n : from+n]
 }
 
-// interpret finds out what a frame's data is.
+// interpret determines the content of a frame: a status or a message.
 func (s *Stream) interpret(f *Frame, d *direction) {
 	end, err := s.endOf(f, d)
 	if end != nil {
@@ -353,6 +428,8 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if s.o.NoTrees {
 		return
 	}
+
+	// Every tree counts towards MaxNodes.
 	if s.nodes >= s.o.MaxNodes {
 		if f.Err == nil {
 			f.Err = fmt.Errorf("frame at %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
@@ -367,7 +444,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	}
 }
 
-// endOf is how the call ended, if the frame tells; else nil.
+// endOf returns the status in frame f, or nil if f is not the end of a call.
 func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
 	switch {
 	case f.Framed && f.Flags&envelope.EndStream != 0:
@@ -376,9 +453,8 @@ func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
 		return trailerEnd(f.Data)
 	case f.Event == "end" && !f.Framed:
 		return eventEnd(f.Data), nil
-	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
-		// A Connect unary error is JSON whatever the codec; any other error
-		// body may be anything, and says nothing then.
+	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && (s.call.Protocol.isRPC() || s.call.Protocol == SSE):
+		// A Connect unary error is JSON whatever the codec. Other error bodies have no status.
 		if e, err := envelope.ParseError(f.Data); e != nil {
 			return &envelope.End{Error: e}, err
 		}
@@ -386,16 +462,19 @@ func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
 	return nil, nil
 }
 
-// treeFor parses the data if it is protobuf, and reports whether it ought to be.
+// treeFor parses the data if it is protobuf. It returns true if the headers declare protobuf, so that a
+// malformed message is an error.
 func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	if d.codec == "proto" && (f.Err == nil || f.Partial || f.Encoding != "") {
 		f.Tree = s.parse(f.Data)
-		// Events may carry other things beside messages.
+		// Events may carry other data in addition to messages.
 		if f.Event != "" && f.Tree.Err() != nil {
 			f.Tree = nil
 		}
 		return f.Tree != nil
 	}
+
+	// The headers are silent: accept data that parses completely and is not text.
 	switch d.codec {
 	case "", "octet-stream", "grpc", "binary":
 		if t := s.parse(f.Data); len(f.Data) > 0 && t.Err() == nil && !IsText(f.Data) {
@@ -405,8 +484,8 @@ func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	return false
 }
 
-// eventEnd reads an event that is named "end": nothing, or what a Connect
-// end-of-stream says. It is nil for anything else.
+// eventEnd parses an event named "end": empty, or with a Connect end-of-stream object. It returns nil for
+// anything else.
 func eventEnd(data []byte) *envelope.End {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return &envelope.End{}
@@ -418,7 +497,7 @@ func eventEnd(data []byte) *envelope.End {
 	return end
 }
 
-// trailerEnd reads the status of a gRPC-Web trailer frame.
+// trailerEnd parses the status in a gRPC-Web trailer frame.
 func trailerEnd(data []byte) (*envelope.End, error) {
 	fields, err := envelope.ParseTrailer(data)
 	end, serr := envelope.ParseStatus(func(name string) string {
@@ -442,7 +521,7 @@ func trailerEnd(data []byte) (*envelope.End, error) {
 	return end, errors.Join(err, serr)
 }
 
-// query makes the frame of the message in a Connect GET's URL.
+// query returns the frame for the message in the URL of a Connect GET request.
 func (s *Stream) query() []Frame {
 	q := queryOf(s.ex.URL)
 	d := &s.dirs[captures.Up]
@@ -455,6 +534,8 @@ func (s *Stream) query() []Frame {
 		}
 		raw = b
 	}
+
+	// The decoder undoes the compression that the query names.
 	dec := envelope.NewDecoder(envelope.Options{Encoding: q.Get("compression"), MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated})
 	_, err := dec.Feed(raw)
 	s.fault(captures.Up, err)
@@ -466,13 +547,15 @@ func (s *Stream) query() []Frame {
 	return s.finish(captures.Up, frames)
 }
 
+// fault records an error in the framing of a direction.
 func (s *Stream) fault(dir captures.Direction, err error) {
-	// What is wrong within a frame is reported with the frame.
+	// Errors within a frame are recorded with that frame.
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, envelope.ErrTooLarge) {
 		s.recordError(fmt.Errorf("%s: %w", dir, err))
 	}
 }
 
+// recordError records an error of decoding; at most maxErrors are kept.
 func (s *Stream) recordError(err error) {
 	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, err)
@@ -481,8 +564,7 @@ func (s *Stream) recordError(err error) {
 	}
 }
 
-// err returns what could not be decoded so far, each with its direction and
-// frame, or nil.
+// err returns everything that could not be decoded so far, with direction and frame, or nil.
 func (s *Stream) err() error {
 	err := errors.Join(s.errs...)
 	if err == nil {

@@ -13,37 +13,40 @@ import (
 	"unwire/decode/wire"
 )
 
-// A View says by what the fields of a message are read. The zero value is the
-// message's own bytes.
+// A View determines how the fields of a message are decoded. The zero value infers types from the message's own
+// bytes.
 //
-// Shape: a choice comes before the declaration, that before the evidence.
+// Shape: a user's choice takes precedence over the declaration in a schema, and that over evidence.
 type View struct {
-	Type protoreflect.MessageDescriptor // its definition, or nil
+	// Type is the message's definition in the schema, or nil.
+	Type protoreflect.MessageDescriptor
 
-	// Of other messages of its kind; nil for none.
+	// Evidence is statistics from other messages of the same type, which improve type inference; nil
+	// for none.
 	Evidence *kind.Pooled
 
-	Choices []kind.Choice // what somebody said of its fields
+	// Choices are the types that users chose for fields.
+	Choices []kind.Choice
 
-	// Find gives the definition of a message that an Any holds by its full name, or
-	// nil; a nil Find knows those of package known.
+	// Find returns the definition of the message inside a google.protobuf.Any by its full name, or nil. The
+	// default is known.Message.
 	Find func(name string) protoreflect.MessageDescriptor
 
-	// Of what is there of a field that is cut off: where it begins, and such fields
-	// around it.
+	// base is the offset of a truncated field that is being decoded, and truncations the number of truncated
+	// fields around it.
 	base, cuts int
 }
 
-// Reader reads t as the view says, but for its Type.
+// Reader returns a reader of t that uses v's evidence and choices. It ignores v.Type.
 func (v View) Reader(t *wire.Tree) *kind.Reader {
 	r := v.Evidence.NewReader(t)
 	r.Choose(v.Choices)
 	return r
 }
 
-// Fields returns the fields of a tree. Those of a Type have names, and those that
-// agree with their declaration are read as declared, with probability 1; a field that
-// contradicts it, or a choice, says so in Error.
+// Fields returns the annotated fields of a tree. If v has a Type, fields have names, and fields that match their
+// declaration are decoded as declared, with probability 1. A field that contradicts its declaration or a choice
+// has that in Error.
 func (v View) Fields(t *wire.Tree) []*field.Field {
 	if v.Find == nil {
 		v.Find = known.Message
@@ -51,11 +54,13 @@ func (v View) Fields(t *wire.Tree) []*field.Field {
 	return v.fieldsOf(t, v.Reader(t), 0, v.Type)
 }
 
-// anyValue is the field of an Any that holds the message.
+// anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
+// fieldsOf returns the annotated fields of node i, a message of type md, which may be nil.
 func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []*field.Field {
 	out := []*field.Field{}
+	// contained is the type of the message inside an Any.
 	var held protoreflect.MessageDescriptor
 	if name, ok := r.AnyType(i); ok {
 		held = v.Find(name)
@@ -79,12 +84,12 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		}
 		out = append(out, f)
 	}
+
 	return out
 }
 
-// read sets in f how node c, a field of an md, is read: as chosen, as declared, or as
-// the evidence has it. Held is the type of what an Any holds. It returns the type of
-// the message that f is, or nil.
+// read decodes node c into f: as chosen, as declared in md, or as inferred. contained is the type of the
+// message inside an Any, or nil. It returns the type of the message that f is, or nil.
 func (v View) read(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
 	isChosen, unfit := r.Chosen(c)
 	if unfit != nil && f.Error == "" {
@@ -113,12 +118,13 @@ func (v View) read(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, he
 	case fd != nil && f.Error == "":
 		f.Error = "the schema declares " + declarationOf(fd)
 	}
+	// setDeclared may have set a symbol before it found the contradiction.
 	f.Symbol = ""
 	setReadings(f, r.Readings(c))
 	return nil
 }
 
-// declarationIn is the declaration of a field of md; nil without one.
+// declarationIn returns the declaration of node n in md, or nil.
 func declarationIn(md protoreflect.MessageDescriptor, n *wire.Node) protoreflect.FieldDescriptor {
 	if md == nil || n.Type == wire.Garbage || n.Number > uint64(protowire.MaxValidNumber) {
 		return nil
@@ -126,27 +132,27 @@ func declarationIn(md protoreflect.MessageDescriptor, n *wire.Node) protoreflect
 	return md.Fields().ByNumber(protowire.Number(n.Number))
 }
 
-// setRemark sets what a field's value looks like.
+// setRemark sets what the value of f looks like: a UUID, a time, a well-known type.
 func setRemark(f *field.Field, r *kind.Reader, i int32) {
 	if s := r.Remark(i, wire.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
 		f.Form, f.Shape, f.ShapeP, f.Note = s.Form, s.Shape, s.P, s.Note
 	}
 }
 
-// A remembering source is one that keeps readings: a *store.Store, for one.
+// A remembering is a source that stores users' choices: a *store.Store, for example.
 type remembering interface {
+	// Readings returns the types that the user chose for the fields of a method.
 	Readings(ctx context.Context, method string) ([]captures.Reading, error)
 }
 
-// LoadChoices sets the choices that src keeps for the method of ex. One that cannot
-// be read is left out.
+// LoadChoices sets the types that a user chose for fields of the method of ex, and that src stores. Malformed choices are ignored.
 func (ex *Exchange) LoadChoices(ctx context.Context, src captures.Source) {
 	if s, ok := src.(remembering); ok {
 		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
 	}
 }
 
-// ChoicesOf returns the choices that src keeps for a method, by direction.
+// ChoicesOf returns the choices that src stores for a method, by direction.
 func ChoicesOf(ctx context.Context, src remembering, method string) (choices [2][]kind.Choice) {
 	list, err := src.Readings(ctx, method)
 	if err != nil {

@@ -6,27 +6,30 @@ import (
 	"unwire/captures"
 )
 
-// A Watcher is called with what happens in exchanges while they are recorded. Any of
-// the functions may be nil; an error of one ends the watching.
+// A Watcher is a set of functions that are called during recording. Each of them may be nil. An error of one
+// ends Watch.
 type Watcher struct {
-	// Split and NoTrees are those of Options.
+	// Split and NoTrees have the same meaning as in Options.
 	Split   Splitting
 	NoTrees bool
-	// Began is called when the request's headers are known.
+
+	// Began is called when the request's headers have been recorded.
 	Began func(ex *captures.Exchange, call Call) error
-	// Responded is called when the response's headers are known.
+
+	// Responded is called when the response's headers have been recorded.
 	Responded func(ex *captures.Exchange, call Call) error
+
 	// Frame is called with each frame as soon as it is complete.
 	Frame func(ex *captures.Exchange, call Call, f *Frame) error
-	// Ended is called after the last frame, with the stream that was read.
+
+	// Ended is called after the exchange's last frame, with the Stream, which has the call's status.
 	Ended func(ex *captures.Exchange, s *Stream) error
 }
 
-// Watch decodes the events of a capture while they come, and calls w: of the exchange
-// with the number id until it has ended, or of all exchanges until the events end if
-// id is 0.
+// Watch decodes the events of a recording as they arrive and calls w's functions. If id is not 0, it follows
+// only that exchange until its end. Otherwise it follows all exchanges until the events end.
 //
-// Errors: the one among the events, and those of w's functions.
+// Errors: the first error among the events, and the first error of a function of w.
 func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
 	running := map[int64]*watchedExchange{}
 	for e, err := range events {
@@ -50,18 +53,18 @@ func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
 	return nil
 }
 
-// A watchedExchange is one that has not ended.
+// A watchedExchange is an exchange that is still being recorded.
 type watchedExchange struct {
 	*captures.Exchange
 	stream *Stream
 }
 
-// event takes an event of the exchange id.
+// event processes one event e of the exchange id.
 func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.Event) error {
 	ex := running[id]
 	if ex == nil {
 		if e.Exchange == nil {
-			// It is a chunk of an exchange that has ended.
+			// A late chunk of an exchange that has ended.
 			return nil
 		}
 		ex = &watchedExchange{e.Exchange, NewStream(e.Exchange, Options{Split: w.Split, NoTrees: w.NoTrees})}
@@ -71,6 +74,7 @@ func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.
 		ex.Exchange = e.Exchange
 	}
 
+	// The functions are optional; without one, its event has no effect.
 	switch e.Kind {
 	case captures.Began:
 		if w.Began != nil {
@@ -96,7 +100,7 @@ func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.
 	return nil
 }
 
-// frames hands out frames.
+// frames calls w.Frame for each frame in list.
 func (w Watcher) frames(ex *watchedExchange, list []Frame) error {
 	if w.Frame == nil {
 		return nil

@@ -12,46 +12,44 @@ import (
 	"unwire/mitm/raw"
 )
 
-// chunkSize is how much of a body is read and recorded at once, in bytes.
+// chunkSize is the size of the buffer in which bodies are read and recorded, in bytes.
 const chunkSize = 64 << 10
 
-// A clientConn is a client's connection whose first bytes may have been read already.
-// It tells the proxy when it is closed.
+// A clientConn is a client's connection. It can be read ahead, and it informs the proxy when it is closed.
 type clientConn struct {
 	*raw.Conn
 	target target
 
-	// recorder records the connection's exchanges, with the client's program.
+	// recorder records the connection's exchanges together with the client program.
 	recorder *process.Recorder
 
-	// via names the instances of unwire that the connection has passed, if it came
-	// through one.
+	// via lists the ids of the unwire proxies that the connection has passed through; "" if none.
 	via string
 
-	// origin is the server that the client takes the proxy for; nil: none.
+	// origin is the URL of the server to which a reverse proxy's listener forwards; nil if the client
+	// uses unwire as an ordinary proxy.
 	origin *url.URL
 
-	// allowsControl says that it came in through a listener with control endpoints.
+	// allowsControl means that the listener serves the proxy's control endpoints.
 	allowsControl bool
 
-	// address is the client's, once it was asked for.
+	// address caches the client's address as text.
 	address string
 
-	// unreachedErr is why there is no connection to the server of an HTTP/2
-	// client's: its requests are answered with that.
+	// unreachedErr is the reason why the server of an HTTP/2 client could not be connected to. All of the
+	// connection's requests are answered with it.
 	unreachedErr error
 
-	// lastAnswer is when the last answer over HTTP/1 ended, in nanoseconds since 1970; 0:
-	// there was none.
+	// lastAnswer is when the last HTTP/1 response ended, in nanoseconds since 1970; 0 if there was none.
 	lastAnswer atomic.Int64
 
-	// onClose and, once set, onUnusedClose are called when the connection is closed.
+	// onClose and onUnusedClose (if set) are called once, when the connection is closed.
 	onClose       func()
 	onUnusedClose atomic.Pointer[func()]
 	closeOnce     sync.Once
 }
 
-// remote returns the client's address. Only the goroutine that reads calls it.
+// remote returns the client's address. It must be called only by the goroutine that reads.
 func (c *clientConn) remote() string {
 	if c.address == "" {
 		c.address = c.RemoteAddr().String()
@@ -64,6 +62,7 @@ type halfCloser interface {
 	CloseRead() error
 }
 
+// Close closes the connection and calls the callbacks.
 func (c *clientConn) Close() error {
 	c.closeOnce.Do(func() {
 		if c.onClose != nil {
@@ -76,7 +75,7 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A connQueue is a listener whose connections are handed to it.
+// A connQueue is a net.Listener that returns the connections that were pushed.
 type connQueue struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -87,7 +86,7 @@ func newConnQueue() *connQueue {
 	return &connQueue{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// push hands a connection over; the queue's server closes it from then on.
+// push passes a connection to the server of the queue, which closes the connection from then on.
 func (q *connQueue) push(c net.Conn) {
 	select {
 	case q.conns <- c:
@@ -110,29 +109,34 @@ func (q *connQueue) Close() error {
 	return nil
 }
 
-// Addr is unspecified: the connections came in through other listeners.
+// Addr returns the unspecified address: the connections were accepted by other listeners.
 func (q *connQueue) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }
 
-// tunnelConns copies both ways until both ends are closed. The end of one direction
-// half-closes the other side; an error on one side resets the other.
+// tunnelConns copies bytes in both directions until both have ended. The end of one direction is forwarded as a
+// half-close; an error on one side resets both.
 func tunnelConns(a *clientConn, b net.Conn) {
 	down := make(chan struct{})
 	go func() {
 		defer close(down)
-		copyHalf(a, b)
+		copyDirection(a, b)
 	}()
-	copyHalf(b, a)
+	copyDirection(b, a)
+
+	// Close only after both directions have ended.
 	<-down
 	_ = a.Close()
 	_ = b.Close()
 }
 
-func copyHalf(dst, src net.Conn) {
+// copyDirection copies all bytes from one connection to the other.
+func copyDirection(dst, src net.Conn) {
 	if _, err := io.Copy(dst, src); err != nil {
 		raw.Reset(dst)
 		raw.Reset(src)
 		return
 	}
+
+	// Forward the end as a half-close, if the connection supports it.
 	if h, ok := dst.(halfCloser); ok {
 		_ = h.CloseWrite()
 		return
@@ -142,12 +146,12 @@ func copyHalf(dst, src net.Conn) {
 
 type clientKey struct{}
 
-// withClient hands a client's connection to its requests.
+// withClient stores the client's connection in the context of its requests.
 func withClient(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, clientOf(c))
 }
 
-// clientOf returns the client's connection below whatever was put on it.
+// clientOf returns the clientConn inside wrappers such as TLS, or nil.
 func clientOf(c net.Conn) *clientConn {
 	for {
 		if client, ok := c.(*clientConn); ok {

@@ -11,30 +11,31 @@ import (
 	"unwire/mitm/routes"
 )
 
-// Paths of the control endpoints, for the hook in a launched program.
+// Paths of the control endpoints, which the hook in a launched program calls.
 const (
-	// redirectPath returns where the redirect listener is.
+	// redirectPath returns the address of the redirect listener.
 	redirectPath = "/.well-known/unwire/redirect"
 
-	// routePath takes where a redirected connection goes.
+	// routePath announces the server to which a redirected connection goes.
 	routePath = "/.well-known/unwire/route"
 
-	// reachPath returns whether a server can be connected to.
+	// reachPath reports whether a server can be connected to.
 	reachPath = "/.well-known/unwire/reach"
 )
 
 const (
-	// tokenHeader carries Options.ControlToken. A browser sends a header of its
-	// own choice to another site only after asking that site, which refuses.
+	// tokenHeader contains Options.ControlToken. A web page cannot send this header to another site without a
+	// CORS preflight request, which is refused.
 	tokenHeader = "Unwire-Token"
 
 	// minControlToken is the shortest token, in bytes.
 	minControlToken = 16
 
+	// maxControlBody limits the body of a control request, in bytes.
 	maxControlBody = 4 << 10
 )
 
-// isControl reports whether a path is that of a control endpoint.
+// isControl reports whether a path is a control endpoint.
 func isControl(path string) bool {
 	switch path {
 	case redirectPath, routePath, reachPath:
@@ -43,10 +44,9 @@ func isControl(path string) bool {
 	return false
 }
 
-// serveControl answers a request for a control endpoint. Whoever announces a
-// route receives what the program sends, and whoever asks what can be reached
-// scans ports, so only the launched program may do either: other programs, other
-// users and web pages can connect to the listener too.
+// serveControl answers a request to a control endpoint. A route determines where a program's data goes, and
+// reachability checks could be used as a port scanner. So only the launched program may send such requests,
+// although other programs, users and web pages can connect to the listener too.
 //
 // Source: mitm/README.md#node-hook
 func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
@@ -74,10 +74,9 @@ func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientCo
 	}
 }
 
-// isFromLaunchedProgram reports whether a request comes from the launched program.
-// The token alone proves that; the rest would keep a web page out that learned it:
-// a page reaches loopback by a name of its own (DNS rebinding), which Host shows, or
-// from another site, which the browser's headers show.
+// isFromLaunchedProgram reports whether a request comes from the launched program. The token alone proves it.
+// The other checks stop a web page that has learned the token: it reaches loopback by a name of its own (DNS
+// rebinding), which Host shows, or from another site, which the browser's headers show.
 func (p *Proxy) isFromLaunchedProgram(r *http.Request, local net.Addr) bool {
 	to, ok := local.(*net.TCPAddr)
 	if !ok || !to.IP.IsLoopback() || r.Host != to.String() {
@@ -88,11 +87,13 @@ func (p *Proxy) isFromLaunchedProgram(r *http.Request, local net.Addr) bool {
 			return false
 		}
 	}
+
+	// Compare in constant time, so that the time does not reveal the token.
 	tokens := r.Header[tokenHeader]
 	return len(tokens) == 1 && subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(p.opts.ControlToken)) == 1
 }
 
-// serveRedirect answers where the redirect listener is.
+// serveRedirect returns the address of the redirect listener.
 func (p *Proxy) serveRedirect(w http.ResponseWriter) {
 	addr, err := p.redirectAddr()
 	if err != nil {
@@ -105,7 +106,7 @@ func (p *Proxy) serveRedirect(w http.ResponseWriter) {
 	}{addr})
 }
 
-// serveAnnouncement takes the address that a redirected connection goes to.
+// serveAnnouncement stores the address to which a redirected connection goes.
 func (p *Proxy) serveAnnouncement(w http.ResponseWriter, r *http.Request) {
 	var route struct {
 		// Port is the local one of the client's connection.
@@ -118,6 +119,8 @@ func (p *Proxy) serveAnnouncement(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want {\"port\": PORT, \"to\": \"HOST:PORT\"}", http.StatusBadRequest)
 		return
 	}
+
+	// A second route could be an attempt to divert the connection.
 	var taken *routes.TakenError
 	switch err := p.routes.Announce(r.Context(), route.Port, route.To); {
 	case errors.As(err, &taken):

@@ -14,29 +14,33 @@ import (
 	"unwire/mitm/chain"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/hosts"
+	"unwire/mitm/rewrite"
 	"unwire/mitm/socks"
 	"unwire/mitm/upstream"
 )
 
-// A dialer connects to servers, through the user's proxy where there is one, but never
-// to this proxy's own listeners.
+// A dialer connects to servers, optionally through the user's proxy. It refuses to connect to this proxy's own
+// listeners.
 type dialer struct {
 	net.Dialer
 	upstream     upstream.Dialer
 	certificates *clientcert.Certificates
 
-	// id names this proxy to the next one.
+	// id identifies this proxy in requests to an upstream proxy, to detect loops.
 	id string
 
-	roots        *x509.CertPool
-	insecure     bool // servers are not verified
+	// trustedRoots are the CAs in Options.UpstreamRoots.
+	trustedRoots *x509.CertPool
+	// insecure is the option Options.UpstreamInsecure.
+	insecure bool
+	// rewrite may redirect connections to other servers; nil does not.
+	rewrite      rewrite.Policy
 	keyLog       io.Writer
 	spares       upstream.Spares
 	isOwnAddress func(*net.TCPAddr) bool
 }
 
-// names are the names of a target as host:port: its address, and what the client
-// calls it.
+// names returns the names of a target as host:port: its address, and the server name that the client sent.
 func (t target) names() []string {
 	names := []string{t.addr}
 	if t.sni != "" && t.sni != hosts.Name(t.addr) {
@@ -45,15 +49,16 @@ func (t target) names() []string {
 	return names
 }
 
-// proxyFor returns the user's proxy for a server; nil: it is reached directly.
+// proxyFor returns the user's proxy for a server, or nil for a direct connection.
 func (d *dialer) proxyFor(t target) *url.URL {
 	return d.upstream.Proxies.For(t.scheme, t.names()...)
 }
 
-// viaFor names the instances that a connection to a target has passed.
+// viaFor returns the ids of all unwire proxies that a connection to a target has passed through, including this
+// one.
 func (d *dialer) viaFor(t target) string { return strings.TrimSpace(t.via + " " + d.id) }
 
-// spareKey tells the connections apart that can stand for each other.
+// spareKey returns the key under which spare connections to a target are kept: equal keys are interchangeable.
 func (d *dialer) spareKey(t target) string {
 	if proxy := d.proxyFor(t); proxy != nil {
 		return t.addr + " " + upstream.Name(proxy) + " " + t.via
@@ -61,6 +66,21 @@ func (d *dialer) spareKey(t target) string {
 	return t.addr
 }
 
+// mapped returns the target that replaces another one by a rule, or t itself.
+func (d *dialer) mapped(t target) target {
+	if d.rewrite == nil {
+		return t
+	}
+	u, err := url.Parse(d.rewrite.Server(t.scheme, t.hostPort()))
+	if err != nil || u.Host == "" {
+		return t
+	}
+	to := targetOf(u)
+	to.alpn, to.via = t.alpn, t.via
+	return to
+}
+
+// dial returns a spare connection to the server, or opens a new one.
 func (d *dialer) dial(ctx context.Context, t target) (net.Conn, error) {
 	if conn := d.spares.Claim(d.spareKey(t)); conn != nil {
 		return conn, nil
@@ -72,26 +92,26 @@ func (d *dialer) dialNew(ctx context.Context, t target) (net.Conn, error) {
 	return d.upstream.Dial(ctx, d.proxyFor(t), t.addr, d.viaFor(t))
 }
 
-// dialDirect makes a TCP connection to a server, or to a proxy on the way.
+// dialDirect opens a TCP connection to a server, or to a proxy.
 func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	// Looked at after the fact, since a name may stand for any address.
+	// Check after connecting, because a name can resolve to any address.
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
 	} else if ok && chain.IsCycle(ctx, a) {
 		_ = conn.Close()
-		return nil, fmt.Errorf("%s: %w", addr, errRing)
+		return nil, fmt.Errorf("%s: %w", addr, errProxyRing)
 	}
 	return conn, nil
 }
 
-// unread is the target of a connection of which only the address is known: HTTPS_PROXY
-// is for it, unless its port is that of HTTP.
-func unread(addr, via string) target {
+// httpsTarget returns the target for an address of which neither protocol nor host name is known. The
+// user's proxy is then chosen as for HTTPS, unless the port is 80.
+func httpsTarget(addr, via string) target {
 	t := target{scheme: "https", addr: addr, via: via}
 	if portOf(addr) == "80" {
 		t.scheme = "http"
@@ -99,15 +119,15 @@ func unread(addr, via string) target {
 	return t
 }
 
-// hasPassed reports whether a connection has passed this proxy before, or nine others,
-// whose names are as many as may be.
+// hasPassed reports whether a connection has passed through this proxy before, or through so many proxies that
+// their ids exceed the limit (about nine).
 func (d *dialer) hasPassed(via string) bool {
 	return slices.Contains(strings.Fields(via), d.id) || len(via)+1+len(d.id) > socks.MaxVia
 }
 
-// admitVia takes from a request to the proxy which instances of unwire it has passed,
-// and answers it if this one is among them.
-func (p *Proxy) admitVia(w http.ResponseWriter, r *http.Request) (via string, ok bool) {
+// checkVia removes the header with the proxies that a request has passed through, and returns its value. If this
+// proxy is among them, it answers the request, and ok is false.
+func (p *Proxy) checkVia(w http.ResponseWriter, r *http.Request) (via string, ok bool) {
 	via = r.Header.Get(upstream.ViaHeader)
 	r.Header.Del(upstream.ViaHeader)
 	if p.dialer.hasPassed(via) {
@@ -118,34 +138,37 @@ func (p *Proxy) admitVia(w http.ResponseWriter, r *http.Request) (via string, ok
 	return via, true
 }
 
-// errRing ends a loop of reverse proxies, which is upstream.ErrLoop.
-var errRing error = ringError{}
+// errProxyRing ends a loop of reverse proxies. It matches upstream.ErrLoop.
+var errProxyRing error = proxyRingError{}
 
-type ringError struct{}
+type proxyRingError struct{}
 
-func (ringError) Error() string {
+func (proxyRingError) Error() string {
 	return "it is a reverse proxy that leads back to itself: point one of the ring at a server"
 }
 
-func (ringError) Is(target error) bool { return target == upstream.ErrLoop }
+func (proxyRingError) Is(target error) bool { return target == upstream.ErrLoop }
 
-// loopMark is the value of upstream.ViaHeader in an answer to a request that would go
-// round in circles: it tells another unwire that the answer is not the server's.
-const loopMark = "loop"
+// loopHeaderValue is the value of upstream.ViaHeader in a response to a looping request. It informs another
+// unwire that the response is not the server's.
+const loopHeaderValue = "loop"
 
-// answerLoop answers a request that would go round in circles.
+// answerLoop responds with an error to a request that would be forwarded in a loop.
 func answerLoop(w http.ResponseWriter, text string) {
-	w.Header().Set(upstream.ViaHeader, loopMark)
+	w.Header().Set(upstream.ViaHeader, loopHeaderValue)
 	http.Error(w, text, http.StatusLoopDetected)
 }
 
-// reachBefore connects to the server before another unwire, as the client, gets the
-// answer that it is connected. So it gets an error of this proxy's instead, if there is
-// one. The connection is kept for the client's first request.
-func (p *Proxy) reachBefore(ctx context.Context, t target) error {
+// connectBeforeAnswer connects to the server before the proxy reports success to a client that is another
+// unwire. Thus that client receives the connection error. The connection is kept as a spare for the client's
+// first request.
+func (p *Proxy) connectBeforeAnswer(ctx context.Context, t target) error {
 	if t.via == "" {
 		return nil
 	}
+
+	// Only another unwire waits for the result.
+	t = p.dialer.mapped(t)
 	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
 		p.dialer.spares.Keep(p.dialer.spareKey(t), conn)

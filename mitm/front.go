@@ -19,8 +19,7 @@ import (
 
 const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
 
-// serveFront serves a request that came in through a listener and is not relayed, by
-// its kind.
+// serveFront serves a request that a listener received and that package h1 does not relay.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	if r.Method != http.MethodConnect {
@@ -36,16 +35,15 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveProxied serves a request to the proxy as such: for a tunnel, or with the URL of
-// a server.
+// serveProxied serves a proxy request: CONNECT, or one with an absolute URL.
 func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientConn) {
-	via, ok := p.admitVia(w, r)
+	via, ok := p.checkVia(w, r)
 	if !ok {
 		return
 	}
 	if r.Method == http.MethodConnect {
 		c.via = via
-		switch err := p.reachBefore(r.Context(), unread(withPort(r.URL.Host, "443"), via)); {
+		switch err := p.connectBeforeAnswer(r.Context(), httpsTarget(withPort(r.URL.Host, "443"), via)); {
 		case errors.Is(err, upstream.ErrLoop):
 			answerLoop(w, "unwire: "+err.Error()+"\n")
 		case err != nil:
@@ -55,6 +53,8 @@ func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientCo
 		}
 		return
 	}
+
+	// A cleartext request may be forwarded by the user's proxy.
 	t := targetOf(r.URL)
 	t.via = via
 	if t.scheme == "http" && p.dialer.upstream.Proxies.Forwarder(t.names()...) != nil {
@@ -63,17 +63,17 @@ func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientCo
 	p.passthrough.ServeHTTP(w, r)
 }
 
-// newPassthrough returns the goproxy that answers CONNECT and carries what is not
+// newPassthrough returns the goproxy server that handles CONNECT, and forwards the traffic that is not
 // recorded.
 func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	passthrough := goproxy.NewProxyHttpServer()
 	passthrough.Logger = discardLogger{}
 	passthrough.KeepAcceptEncoding = true
-	// The default is from the environment, which may name this proxy.
+	// The default would be the proxy in the environment, which may be this one.
 	passthrough.ConnectDial = nil
 	passthrough.ConnectDialWithReq = func(r *http.Request, _, addr string) (net.Conn, error) {
 		c := r.Context().Value(clientKey{}).(*clientConn)
-		return p.dialer.dial(r.Context(), unread(addr, c.via))
+		return p.dialer.dial(r.Context(), httpsTarget(addr, c.via))
 	}
 	passthrough.Tr = p.newPassthroughTransport()
 	passthrough.OnResponse().DoFunc(p.passthroughAnswer)
@@ -82,12 +82,15 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
 			res, err := sendOnce(passthrough.Tr, r, repeatable)
 			if errors.Is(err, errNotRepeated) {
-				panic(http.ErrAbortHandler) // the client is to decide, not to get an answer
+				// Close the connection without an answer, so that the client decides whether to repeat.
+				panic(http.ErrAbortHandler)
 			}
 			return res, err
 		})
 		return r, nil
 	})
+
+	// A host whose traffic may be recorded is intercepted; others are tunnelled.
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
@@ -100,8 +103,8 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	return passthrough
 }
 
-// passthroughAnswer is the answer to a request that is not recorded: the server's,
-// unless the user's proxy answered in its place, or failed.
+// passthroughAnswer returns the response to a request that is not recorded: the server's, or an error response
+// if the user's proxy refused or failed.
 func (p *Proxy) passthroughAnswer(res *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
 	var failed *upstream.Error
 	if t := targetOf(ctx.Req.URL); res != nil && upstream.IsRefusal(res) && t.scheme == "http" {
@@ -115,13 +118,15 @@ func (p *Proxy) passthroughAnswer(res *http.Response, ctx *goproxy.ProxyCtx) *ht
 	if failed == nil {
 		return res
 	}
+
+	// A loop has a status of its own, which the other unwire recognizes.
 	status := http.StatusBadGateway
 	if errors.Is(failed, upstream.ErrLoop) {
 		status = http.StatusLoopDetected
 	}
 	answer := goproxy.NewResponse(ctx.Req, goproxy.ContentTypeText, status, "unwire: "+failed.Error()+"\n")
 	if status == http.StatusLoopDetected {
-		answer.Header.Set(upstream.ViaHeader, loopMark)
+		answer.Header.Set(upstream.ViaHeader, loopHeaderValue)
 	}
 	return answer
 }
@@ -136,7 +141,7 @@ func (p *Proxy) newPassthroughTransport() *http.Transport {
 			}
 			return proxies.Forwarder(targetOf(r.URL).names()...), nil
 		},
-		// The transport connects to an HTTP proxy itself, and to servers.
+		// The transport connects to an HTTP proxy or a server here.
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			if proxy := proxies.At(addr); proxy != nil {
 				return p.dialer.upstream.DialProxy(ctx, proxy)
@@ -155,7 +160,8 @@ func (p *Proxy) newPassthroughTransport() *http.Transport {
 	}
 }
 
-// connect serves a CONNECT whose traffic is recorded.
+// connect handles a CONNECT request to a server whose traffic may be recorded, and intercepts the
+// connection.
 func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 	c, ok := client.(*clientConn)
 	if !ok {
@@ -169,8 +175,8 @@ func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 	p.intercept(c, withPort(r.URL.Host, "443"))
 }
 
-// A bufferedHijacker is a response whose connection, once hijacked, keeps the bytes
-// that came behind the request, which goproxy would lose, and is closed by Shutdown.
+// A bufferedHijacker is a ResponseWriter whose hijacked connection keeps the bytes that followed the request,
+// which goproxy would lose.
 type bufferedHijacker struct {
 	http.ResponseWriter
 }
@@ -185,6 +191,8 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = conn.Close()
 		return nil, nil, err
 	}
+
+	// The buffer is reused after the hijack.
 	head = slices.Clone(head)
 	if front, ok := conn.(*h1.Front); ok {
 		head = append(head, front.Detach()...)
@@ -194,16 +202,17 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 
-// discardLogger drops goproxy's lines: it prints them only when told to be verbose.
+// discardLogger discards the log messages of goproxy.
 type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}
 
-// serveTunnelled relays a request that came through a tunnel.
+// serveTunnelled relays a request that arrived through a tunnel.
 func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	defer c.noteAnswered()
-	if c.origin != nil { // by HTTP/2, where the origin has none
+	// The client speaks HTTP/2 and the origin does not.
+	if c.origin != nil {
 		p.serveReverse(w, r, c.origin)
 		return
 	}
@@ -216,7 +225,7 @@ func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	p.relay(w, r, t, &shown)
 }
 
-// serveReverse relays a request to the origin that the listener stands before.
+// serveReverse relays a request to the origin of a reverse proxy.
 func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
 	shown := *r.URL
 	shown.Scheme, shown.Host = origin.Scheme, origin.Host

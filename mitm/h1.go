@@ -13,16 +13,17 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm/h1"
+	"unwire/mitm/rewrite"
 	"unwire/mitm/upstream"
 )
 
-// proxyFields are for a proxy, and go no further.
+// proxyFields are header fields for a proxy, which are not forwarded.
 var proxyFields = []string{"proxy-connection", "proxy-authorization", strings.ToLower(upstream.ViaHeader)}
 
-// interceptH1 serves a client that speaks HTTP/1 to one server, or to the proxy in its
-// place, on conn, which is the client's or the TLS on that.
+// interceptH1 relays the requests of an HTTP/1 client to one server. conn is the client's connection, or TLS on
+// it.
 func (p *Proxy) interceptH1(c *clientConn, conn net.Conn, t target) {
-	r := h1.New(p.newH1(c, conn, t.scheme+"://"+t.addr, func(q *h1.Request) (*h1.Route, error) {
+	r := h1.New(p.h1Config(c, conn, t.scheme+"://"+t.addr, func(q *h1.Request) (*h1.Route, error) {
 		if c.origin != nil {
 			return p.routeReverse(q, c.origin), nil
 		}
@@ -40,14 +41,14 @@ func (p *Proxy) interceptH1(c *clientConn, conn net.Conn, t target) {
 	r.Run(p.ctx)
 }
 
-// newFront returns a listener's connection as goproxy and the control endpoints see it:
-// what is recorded is relayed before them.
+// newFront wraps a client's connection. Requests to be recorded are relayed there, and only the others
+// reach goproxy and the control endpoints.
 func (p *Proxy) newFront(c *clientConn) net.Conn {
 	base := ""
 	if c.origin != nil {
 		base = c.origin.Scheme + "://" + c.origin.Host
 	}
-	return h1.NewFront(p.ctx, p.newH1(c, c, base, func(q *h1.Request) (*h1.Route, error) {
+	return h1.NewFront(p.ctx, p.h1Config(c, c, base, func(q *h1.Request) (*h1.Route, error) {
 		switch {
 		case q.Method == http.MethodConnect:
 			return nil, nil
@@ -67,9 +68,9 @@ func isControlTarget(target string) bool {
 	return err == nil && isControl(u.Path)
 }
 
-// routeProxied is for a request with the URL of a server.
+// routeProxied routes a request with an absolute URL.
 func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
-	// The path may be none that a URL can have.
+	// The path may be invalid, so parse only what precedes it.
 	scheme, rest, _ := strings.Cut(q.Target, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		rest = rest[:i]
@@ -83,6 +84,8 @@ func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 	if p.dialer.hasPassed(t.via) || !p.hosts.RecordsHost(withPort(u.Host, portFor(u))) {
 		return nil, nil
 	}
+
+	// Header fields for proxies end here.
 	to := p.routeH1(t, q, q.Target, false)
 	to.Host, to.Drop = u.Host, slices.Concat(proxyFields, q.HopByHop())
 	if to.Target == "" {
@@ -91,7 +94,7 @@ func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 	return to, nil
 }
 
-// originForm is a target in absolute-form as it is sent to the server.
+// originForm converts an absolute-form target to the form that is sent to the server.
 //
 // Source: RFC 9112, sections 3.2.1 and 3.2.4
 func originForm(method, target string) string {
@@ -108,7 +111,7 @@ func originForm(method, target string) string {
 	return rest[i:]
 }
 
-// routeReverse is for a request to the origin that the listener stands before.
+// routeReverse routes a request to the origin of a reverse proxy.
 func (p *Proxy) routeReverse(q *h1.Request, origin *url.URL) *h1.Route {
 	target := q.Target
 	if strings.Contains(target, "://") && target[0] != '/' {
@@ -124,7 +127,7 @@ func (p *Proxy) routeReverse(q *h1.Request, origin *url.URL) *h1.Route {
 	return to
 }
 
-// urlOf is the URL of a request, as the client sent it.
+// urlOf returns the URL of a request, with the target unchanged.
 func urlOf(scheme, host, target string) string {
 	switch {
 	case target == "*":
@@ -137,10 +140,9 @@ func urlOf(scheme, host, target string) string {
 	return scheme + "://" + host + "/" + target
 }
 
-// routeH1 is the way to a server: directly, through a tunnel, or by an HTTP proxy that
-// requests are sent to. One for another host than the connection was opened to, or for
-// another protocol, goes through a tunnel all the same: the proxy would send it
-// elsewhere, or drop the upgrade.
+// routeH1 returns the route to a server: directly, through a tunnel, or through an HTTP proxy that forwards
+// requests. Requests for another host than that of the connection, and upgrades, always use a tunnel: the proxy
+// would send them to another server, or drop the upgrade.
 func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.Route {
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
@@ -154,6 +156,8 @@ func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.R
 		if user := upstream.Authorization(proxy); user != "" {
 			to.Add = append(to.Add, captures.Header{Name: "Proxy-Authorization", Value: user})
 		}
+
+		// The proxy may answer in place of the server.
 		to.Refusal = func(status int, header captures.Headers) error {
 			res := &http.Response{StatusCode: status, Header: make(http.Header)}
 			for _, f := range header {
@@ -168,10 +172,10 @@ func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.R
 	return to
 }
 
-// A proxyKey tells connections to a proxy, for the requests to an origin, from those to
-// the origin.
+// A proxyKey distinguishes connections to a forwarding proxy from those to the origin itself.
 type proxyKey struct{ *origin }
 
+// hostOfURL returns the host and port of a URL that may be invalid otherwise.
 func hostOfURL(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -180,7 +184,7 @@ func hostOfURL(u string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// recordsURL reports whether a request to a recorded host is recorded.
+// recordsURL reports whether a request to a recorded host must be recorded, by its path.
 func (p *Proxy) recordsURL(shown, addr string) bool {
 	scheme, rest, _ := strings.Cut(shown, "://")
 	host := hostOfURL(shown)
@@ -191,9 +195,9 @@ func (p *Proxy) recordsURL(shown, addr string) bool {
 	return p.hosts.RecordsRequest(path, withPort(host, portFor(&url.URL{Scheme: scheme})), addr)
 }
 
-// newH1 says how a client's HTTP/1 is relayed and recorded. base is the URL of the
-// server that it is connected to, "" if it names one in each request.
-func (p *Proxy) newH1(c *clientConn, conn net.Conn, base string, route func(*h1.Request) (*h1.Route, error)) h1.Config {
+// h1Config returns the configuration for relaying a client's HTTP/1. base is the URL of the server, or "" if
+// each request names its own.
+func (p *Proxy) h1Config(c *clientConn, conn net.Conn, base string, route func(*h1.Request) (*h1.Route, error)) h1.Config {
 	return h1.Config{
 		Client: conn, Route: route,
 		Begin: func(q *h1.Request, to *h1.Route, server net.Conn) captures.Recording {
@@ -203,15 +207,52 @@ func (p *Proxy) newH1(c *clientConn, conn net.Conn, base string, route func(*h1.
 			rec.Connection(p.tlsOf(server), server.RemoteAddr().String())
 		},
 		Refused: func(q *h1.Request, reason *h1.Malformed) { p.recordRefusedRequest(c, base, q, reason) },
-		Explain: p.explainH1,
+		Explain: p.failureAnswer,
 		Upgrade: func(client, server net.Conn, rec captures.Recording, q *h1.Request, answer captures.Headers) {
-			p.upgrade(client, server, &exchange{proxy: p, ctx: p.ctx, rec: rec, requestHeader: q.Header, answerHeader: answer})
+			p.upgrade(client, server, &exchange{
+				proxy: p, ctx: p.ctx, rec: rec, requestHeader: q.Header, answerHeader: answer,
+				upgraded: p.upgradedExchange(c, q, answer),
+			})
 		},
-		Admit: p.admitExchange, Release: p.releaseExchange,
+		Rewrite: p.rewriteH1(c),
+		Admit:   p.beginRunning, Release: p.endRunning,
 	}
 }
 
-// beginH1 starts the recording of a request, if it can be.
+// rewriteH1 returns the function that decides about the changes of a request, or nil.
+func (p *Proxy) rewriteH1(c *clientConn) func(*h1.Request, *h1.Route) rewrite.Exchange {
+	if p.opts.Rewrite == nil {
+		return nil
+	}
+	return func(q *h1.Request, to *h1.Route) rewrite.Exchange {
+		return p.opts.Rewrite.Begin(&captures.Exchange{
+			Method: q.Method, URL: to.URL, HTTP: q.Version, RequestHeaders: q.Header, Started: time.Now(),
+			Client: c.remote(), Source: p.opts.Source,
+		})
+	}
+}
+
+// upgradedExchange describes a connection after a switch of its protocol.
+func (p *Proxy) upgradedExchange(c *clientConn, q *h1.Request, answer captures.Headers) *captures.Exchange {
+	scheme, transport := c.target.scheme, captures.HTTP
+	if strings.EqualFold(answer.Get("upgrade"), "websocket") {
+		transport = captures.WebSocket
+		scheme = map[string]string{"https": "wss"}[scheme]
+		if scheme == "" {
+			scheme = "ws"
+		}
+	}
+	host := q.Host()
+	if host == "" {
+		host = c.target.addr
+	}
+	return &captures.Exchange{
+		Transport: transport, Method: q.Method, URL: urlOf(scheme, host, q.Target), HTTP: q.Version, Status: http.StatusSwitchingProtocols,
+		RequestHeaders: q.Header, ResponseHeaders: answer, Started: time.Now(), Client: c.remote(), Source: p.opts.Source,
+	}
+}
+
+// beginH1 starts recording a request. It returns nil if that fails.
 func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.Conn) captures.Recording {
 	ex := captures.Exchange{
 		Method: q.Method, URL: shown, HTTP: q.Version, RequestHeaders: q.Header,
@@ -228,8 +269,7 @@ func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.C
 	return rec
 }
 
-// recordRefusedRequest records a request that was malformed, as far as it was
-// understood.
+// recordRefusedRequest records a malformed request, as far as it was parsed.
 func (p *Proxy) recordRefusedRequest(c *clientConn, base string, q *h1.Request, reason *h1.Malformed) {
 	p.log.Warn("a malformed request is refused", "from", c.RemoteAddr(), "reason", reason)
 	scheme, addr, _ := strings.Cut(base, "://")
@@ -237,17 +277,20 @@ func (p *Proxy) recordRefusedRequest(c *clientConn, base string, q *h1.Request, 
 	if !strings.HasPrefix(q.Target, "/") && strings.Contains(q.Target, "://") {
 		addr = hostOfURL(q.Target)
 	}
-	if addr == "" || !p.hosts.RecordsHost(withPort(addr, "80")) || !p.admitExchange() {
+
+	// Without a host, nobody knows whether to record it.
+	if addr == "" || !p.hosts.RecordsHost(withPort(addr, "80")) || !p.beginRunning() {
 		return
 	}
-	defer p.releaseExchange()
+	defer p.endRunning()
 	if rec := p.beginH1(c, q, shown, nil); rec != nil {
 		rec.End(captures.Failed, h1.RefusedError(reason).Error())
 	}
 }
 
-// explainH1 words why a request got no answer, if the server has got nothing of it.
-func (p *Proxy) explainH1(to *h1.Route, rec captures.Recording, err error, connected bool) *h1.Answer {
+// failureAnswer returns the response to a request that failed before the server received any of it; nil if it
+// may have.
+func (p *Proxy) failureAnswer(to *h1.Route, rec captures.Recording, err error, connected bool) *h1.Answer {
 	var viaProxy *upstream.Error
 	var refused *certificateError
 	switch {
@@ -261,24 +304,26 @@ func (p *Proxy) explainH1(to *h1.Route, rec captures.Recording, err error, conne
 	case connected || p.ctx.Err() != nil:
 		return nil
 	}
+
+	// The server has received nothing, so an error response is safe.
 	host := hostOfURL(to.URL)
 	p.log.Warn("server not reached", "host", host, "err", err)
 	status, text := failureText(host, err)
 	a := &h1.Answer{Status: status, Text: text, Err: err, Unreached: true}
 	a.Header = captures.Headers{{Name: "X-Content-Type-Options", Value: "nosniff"}}
 	if status == http.StatusLoopDetected {
-		a.Header = append(a.Header, captures.Header{Name: upstream.ViaHeader, Value: loopMark})
+		a.Header = append(a.Header, captures.Header{Name: upstream.ViaHeader, Value: loopHeaderValue})
 	}
 	return a
 }
 
-// failureText is the answer to a request whose server was not reached.
+// failureText returns the status and the text of the response if the server could not be connected to.
 func failureText(host string, err error) (status int, text string) {
 	text = fmt.Sprintf("unwire: no connection to %s: %v\n", host, err)
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
-	case errors.As(err, new(*untrustedError)):
+	case errors.As(err, new(*untrustedCertificateError)):
 		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
 	}
 	if errors.Is(err, upstream.ErrLoop) {

@@ -11,17 +11,20 @@ import (
 	"unwire/captures"
 	"unwire/mitm/h2"
 	"unwire/mitm/raw"
+	"unwire/mitm/rewrite"
 )
 
-// interceptH2 serves a client that speaks HTTP/2 on conn, which is a *h2.Conn on
-// the client's or the TLS on that, and of which head was read already: frame by frame if the server does too, and
-// otherwise by the HTTP server, which tells the client why not.
+// interceptH2 relays the frames of an HTTP/2 client, if the server speaks HTTP/2 too. Otherwise, net/http serves
+// the client, and reports why. conn is an *h2.Conn on the client's connection, or TLS on one; head was read from
+// it before.
 func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target, origin *url.URL) {
 	buf, err := h2.ReadPreface(raw.NewConn(conn, head), readHeaderTimeout)
 	if err != nil {
 		_ = conn.Close()
 		return
 	}
+
+	// Connect to the server first: its protocol decides how to serve the client.
 	o := p.origins.get(t)
 	ctx, cancel := context.WithTimeout(p.ctx, dialTimeout+handshakeTimeout)
 	defer cancel()
@@ -30,22 +33,24 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 		o.gotRequest.Store(true)
 		c.target, c.origin, c.unreachedErr = t, origin, err
 		if errors.Is(err, errNoHTTP2) {
-			c.unreachedErr = nil // by HTTP/1 it can be
+			// HTTP/1 is possible.
+			c.unreachedErr = nil
 		}
 		p.tunnelled.push(raw.NewConn(conn, buf))
 		return
 	}
 
 	r := h2.New(h2.Config{
-		Client: conn, Server: server, Origin: origin,
-		Begin: p.beginH2(c, o, captures.Exchange{
+		Rewrite: p.rewriteH2(c, t, server.RemoteAddr().String()),
+		Client:  conn, Server: server, Origin: origin,
+		Begin: p.beginH2(c, o, t, captures.Exchange{
 			HTTP:   "2",
 			Client: c.RemoteAddr().String(),
 			Server: server.RemoteAddr().String(),
 			TLS:    p.tlsOf(server),
 			Source: p.opts.Source,
 		}),
-		Admit: p.admitExchange, Release: p.releaseExchange,
+		Admit: p.beginRunning, Release: p.endRunning,
 		Logger: p.log.With("addr", t.addr),
 	})
 	if !p.addRelay(r) {
@@ -57,11 +62,9 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 	r.Run(p.ctx, buf)
 }
 
-// beginH2 returns the function that starts the recording of a request to an origin,
-// if it is to be recorded and can be. All exchanges of a connection have the fields
-// of connection in common.
-func (p *Proxy) beginH2(c *clientConn, o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
-	t := o.target
+// beginH2 returns the function that starts recording a request to an origin; it returns nil for requests that
+// are not recorded. connection has the fields that all exchanges of the connection share.
+func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
 	return func(method, authority, path string, header captures.Headers) captures.Recording {
 		o.gotRequest.Store(true)
 		host := authority
@@ -72,6 +75,8 @@ func (p *Proxy) beginH2(c *clientConn, o *origin, connection captures.Exchange) 
 		if !p.hosts.RecordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
 			return nil
 		}
+
+		// All exchanges of the connection share these fields.
 		ex := connection
 		ex.Method, ex.URL, ex.RequestHeaders, ex.Started = method, shown, header, time.Now()
 		rec, err := c.recorder.Begin(ex)
@@ -83,8 +88,25 @@ func (p *Proxy) beginH2(c *clientConn, o *origin, connection captures.Exchange) 
 	}
 }
 
-// shownURL is the URL of a request, and its path with escapes, also where the
-// client's path is none that a URL can have.
+// rewriteH2 returns the function that decides about the changes of a request to an origin, or nil.
+func (p *Proxy) rewriteH2(c *clientConn, t target, server string) func(method, authority, path string, header captures.Headers) rewrite.Exchange {
+	if p.opts.Rewrite == nil {
+		return nil
+	}
+	return func(method, authority, path string, header captures.Headers) rewrite.Exchange {
+		host := authority
+		if host == "" {
+			host = t.addr
+		}
+		shown, _ := shownURL(t.scheme, host, path)
+		return p.opts.Rewrite.Begin(&captures.Exchange{
+			Method: method, URL: shown, HTTP: "2", RequestHeaders: header, Started: time.Now(),
+			Client: c.RemoteAddr().String(), Server: server, Source: p.opts.Source,
+		})
+	}
+}
+
+// shownURL returns the URL of a request and its escaped path, even if the path is invalid.
 func shownURL(scheme, host, path string) (shown, escapedPath string) {
 	u, err := url.ParseRequestURI(path)
 	if err != nil || !strings.HasPrefix(path, "/") {
@@ -98,10 +120,11 @@ func shownURL(scheme, host, path string) (shown, escapedPath string) {
 	return u.String(), u.EscapedPath()
 }
 
-// A relay serves a client's connection, and can be told to end it.
+// A relay forwards the traffic of one client connection. Drain makes it close the connection after the
+// running exchanges.
 type relay interface{ Drain() }
 
-// addRelay notes a relay, which Shutdown ends.
+// addRelay registers a relay, which Shutdown drains. It returns false during shutdown.
 func (p *Proxy) addRelay(r relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,19 +12,21 @@ import (
 	"unwire/captures"
 )
 
-// hopByHop are the fields that concern one connection only.
+// hopByHop are the header fields that apply to a single connection.
 var hopByHop = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// forwardHeader copies what goes on to the next hop. "te: trailers" does, as
-// gRPC servers ask for it, and so does the request for an upgrade.
+// forwardHeader returns a copy of a header as it is forwarded. "te: trailers" stays, because gRPC servers
+// require it, and so does the request for an upgrade.
 func forwardHeader(in http.Header) http.Header {
 	out := in.Clone()
 	if out == nil {
 		out = make(http.Header)
 	}
+
+	// Connection names further hop-by-hop fields.
 	for _, v := range in["Connection"] {
 		for name := range strings.SplitSeq(v, ",") {
 			if name = textproto.TrimString(name); name != "" {
@@ -45,7 +47,7 @@ func forwardHeader(in http.Header) http.Header {
 	return out
 }
 
-// upgradeOf returns the protocol that a header asks to change to, or "".
+// upgradeOf returns the protocol that a header asks to switch to, or "".
 func upgradeOf(h http.Header) string {
 	if !hasToken(h["Connection"], "upgrade") {
 		return ""
@@ -53,11 +55,10 @@ func upgradeOf(h http.Header) string {
 	return h.Get("Upgrade")
 }
 
-// expectsContinue reports whether the client of an HTTP/2 request waits to be
-// told to send its body. net/http takes the field for itself there, and leaves
-// no other sign of it than in its body's type; if that should change, the body
-// is asked for at once.
-func expectsContinue(body io.ReadCloser) bool {
+// awaitsContinue reports whether the client of an HTTP/2 request waits for "100 Continue". net/http removes the
+// header field, and only the type of its body shows it. If that type changes, the result is false and the body
+// is requested at once.
+func awaitsContinue(body io.ReadCloser) bool {
 	v := reflect.Indirect(reflect.ValueOf(body))
 	if v.Kind() != reflect.Struct {
 		return false
@@ -66,6 +67,7 @@ func expectsContinue(body io.ReadCloser) bool {
 	return f.IsValid() && f.Kind() == reflect.Bool && f.Bool()
 }
 
+// hasToken reports whether a comma-separated field contains a token.
 func hasToken(values []string, token string) bool {
 	for _, v := range values {
 		for t := range strings.SplitSeq(v, ",") {
@@ -77,18 +79,18 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// A section is a header section as net/http hands it over, apart from the
-// fields that it takes out.
+// A section is a header section as net/http returns it, with the fields that net/http removes from it.
 type section struct {
-	header   http.Header
-	major    int // HTTP version
-	host     string
-	encoding []string    // transfer-encoding
-	trailer  http.Header // announced
+	header http.Header
+	major  int // HTTP version
+	host   string
+	// encoding is the value of Transfer-Encoding.
+	encoding []string
+	// trailer are the trailers announced in the header.
+	trailer http.Header
 }
 
-// headers puts a section into the order of its names, as net/http loses the
-// order in which they came. HTTP/2 names are lower-case on the wire.
+// headers returns the fields sorted by name, because net/http loses their order. HTTP/2 names are in lower case.
 func (s section) headers() captures.Headers {
 	all := make(map[string][]string, len(s.header)+3)
 	maps.Copy(all, s.header)
@@ -101,6 +103,8 @@ func (s section) headers() captures.Headers {
 	if len(s.trailer) > 0 {
 		all["Trailer"] = []string{strings.Join(slices.Sorted(maps.Keys(s.trailer)), ", ")}
 	}
+
+	// Sort the names, because net/http has lost their order.
 	out := make(captures.Headers, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		shown := name

@@ -17,34 +17,35 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// An exchange feeds one request and its response to the recorder. Both
-// directions do so at the same time; what comes after its end is not recorded,
-// nor is anything where rec is nil from the beginning.
+// An exchange records one request and its response that net/http (and not a relay) processes. Both
+// directions record concurrently. After the end, or if rec is nil, nothing is recorded.
 type exchange struct {
 	proxy *Proxy
 
-	// ctx is that of the client's request: it ends when the client goes away.
+	// ctx is that of the client's request. It ends when the client disconnects.
 	ctx context.Context
 
-	// requestHeader and answerHeader are those of an exchange that changed its protocol.
+	// requestHeader and answerHeader are set for an exchange that has switched its protocol.
 	requestHeader, answerHeader captures.Headers
+
+	// upgraded describes the connection after the switch, for rules.
+	upgraded *captures.Exchange
 
 	mu  sync.Mutex
 	rec captures.Recording
 
-	// serverReached says that a connection to the server was used.
+	// serverReached means that a connection to the server was opened or reused.
 	serverReached bool
 
-	// continueSent says that the client was told to send its body, by net/http or
-	// by the server.
+	// continueSent means that the client received "100 Continue", from net/http or from the server.
 	continueSent bool
 
-	// uploadErr is why reading the request's body failed.
+	// uploadErr is the error of reading the request body.
 	uploadErr error
 }
 
-// beginExchange starts the recording of a request, if it is to be recorded and can be:
-// that a disk is full must not stop the client.
+// beginExchange starts recording a request. If that fails, for instance because the disk is full, the request is
+// relayed unrecorded.
 func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchange {
 	x := &exchange{proxy: p, ctx: r.Context()}
 	if !p.hosts.RecordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
@@ -74,7 +75,7 @@ func httpVersion(major, minor int) string {
 	return string(rune('0'+major)) + map[bool]string{true: ".1"}[major == 1]
 }
 
-// record runs f unless the exchange has ended.
+// record calls f with the recording, unless the exchange has ended.
 func (x *exchange) record(f func(captures.Recording)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,8 +91,8 @@ func (x *exchange) recordConnection(conn net.Conn) {
 	x.record(func(rec captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
-// firstContinue reports, once, that the client was not yet told to send its body:
-// net/http does so by itself when the body is first read.
+// firstContinue reports whether this is the first "100 Continue" for the client. net/http sends one by itself
+// when the body is first read.
 func (x *exchange) firstContinue() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,8 +101,8 @@ func (x *exchange) firstContinue() bool {
 	return first
 }
 
-// notReached takes back that the server was reached, for an error that is this side's.
-func (x *exchange) notReached() {
+// clearServerReached is called for errors that occurred before the server.
+func (x *exchange) clearServerReached() {
 	x.mu.Lock()
 	x.serverReached = false
 	x.mu.Unlock()
@@ -133,8 +134,8 @@ func (x *exchange) end(o captures.Outcome, err error) {
 	})
 }
 
-// endBroken ends the exchange after an error; the outcome says which side it was on.
-func (x *exchange) endBroken(err error) {
+// endWithError ends the exchange after an error. The outcome depends on which side failed.
+func (x *exchange) endWithError(err error) {
 	x.mu.Lock()
 	reached, upErr := x.serverReached, x.uploadErr
 	x.mu.Unlock()
@@ -150,21 +151,21 @@ func (x *exchange) endBroken(err error) {
 	}
 }
 
-// A bodyTap is a request's body that is recorded as it is read.
-type bodyTap struct {
+// A recordedBody is a request body that is recorded while it is read.
+type recordedBody struct {
 	io.ReadCloser
 	x *exchange
 	r *http.Request
 
-	// closed says that the transport closed the body: the server wants no more of it.
+	// closed means that the transport has closed the body: the server does not want the rest.
 	closed atomic.Bool
 
 	ended   chan struct{}
 	endOnce sync.Once
 }
 
-// awaitEnd waits until nobody reads the body any more, and reports whether.
-func (t *bodyTap) awaitEnd(d time.Duration) bool {
+// awaitEnd waits up to d until the body is no longer read, and reports whether that is the case.
+func (t *recordedBody) awaitEnd(d time.Duration) bool {
 	if d == 0 {
 		select {
 		case <-t.ended:
@@ -183,13 +184,13 @@ func (t *bodyTap) awaitEnd(d time.Duration) bool {
 	}
 }
 
-func (t *bodyTap) Close() error {
+func (t *recordedBody) Close() error {
 	t.closed.Store(true)
 	t.endOnce.Do(func() { close(t.ended) })
 	return t.ReadCloser.Close()
 }
 
-func (t *bodyTap) Read(p []byte) (int, error) {
+func (t *recordedBody) Read(p []byte) (int, error) {
 	t.x.firstContinue()
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
@@ -200,7 +201,7 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 	}
 	switch {
 	case err == io.EOF:
-		// net/http fills in the trailers just before it says EOF.
+		// net/http sets the trailers just before io.EOF.
 		t.x.recordTrailers(captures.Up, t.r.ProtoMajor, t.r.Trailer)
 	case err != nil && !t.closed.Load():
 		t.x.mu.Lock()
@@ -210,6 +211,7 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// tlsOf describes the connection to the server for the capture.
 func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	c, ok := conn.(*serverConn)
 	if !ok {
@@ -218,6 +220,8 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	if t := c.recorded.Load(); t != nil {
 		return *t
 	}
+
+	// Compute it once per connection.
 	s := c.ConnectionState()
 	t := captures.TLS{
 		Proxy:      upstream.ProxyOf(conn),
@@ -228,7 +232,7 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 		Unverified: p.opts.UpstreamInsecure,
 		CA:         captures.AuthorityOf(s),
 	}
-	if c.asked {
+	if c.certificateRequested {
 		t.ClientCertificate = certificateState(c.certificate != nil)
 	}
 	c.recorded.Store(&t)

@@ -17,23 +17,28 @@ import (
 )
 
 const (
+
+	// alertNoApplicationProtocol is the alert for a failed ALPN negotiation.
 	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
-	noProtocol                                = "unwire.none"
+	// noProtocol is an ALPN protocol that no client offers, so the handshake fails.
+	noProtocol = "unwire.none"
 )
 
-// intercept serves what a client sends through a tunnel to addr: HTTP in TLS or in clear,
-// or anything else, which is passed on and recorded as it is.
+// intercept serves the contents of a tunnel to addr: HTTP, with or without TLS, or anything else, which is
+// relayed and recorded as bytes.
 func (p *Proxy) intercept(c *clientConn, addr string) {
-	t := unread(addr, c.via)
+	t := httpsTarget(addr, c.via)
 	connect := func() (net.Conn, error) { return p.dialer.dial(p.ctx, t) }
 	kind, server, err := p.sniff(c.Conn, connect)
+
+	// From here on, the destination is known.
 	c.target = target{scheme: "http", addr: addr, via: c.via}
 	if kind != raw.Other && server != nil {
-		p.keepSpare(t, server)
+		p.parkConnection(t, server)
 	}
 	switch {
 	case err != nil:
-		p.endUnserved(c, captures.RawTCP, err)
+		p.endUnreached(c, captures.RawTCP, err)
 	case kind == raw.TLS:
 		p.interceptTLS(c, addr)
 	case kind == raw.Other:
@@ -47,9 +52,9 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	}
 }
 
-// forwardUnread tunnels a connection as it is, unrecorded.
+// forwardUnread tunnels a connection without decrypting or recording it.
 func (p *Proxy) forwardUnread(c *clientConn, addr string) {
-	server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
+	server, err := p.dialer.dial(p.ctx, httpsTarget(addr, c.via))
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
 		raw.Reset(c)
@@ -63,19 +68,19 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 	h, err := c.ReadHello(p.ctx)
 	if err != nil {
 		p.log.Warn("no TLS after all", "addr", addr, "err", err)
-		t := unread(addr, c.via)
+		t := httpsTarget(addr, c.via)
 		p.serveRaw(c, c, nil, captures.RawTCP, func() (net.Conn, error) { return p.dialer.dial(p.ctx, t) })
 		return
 	}
 	c.target = target{scheme: "https", addr: addr, sni: h.ServerName, via: c.via}
-	if !p.hosts.RecordsHost(addr, c.target.shown()) {
+	if !p.hosts.RecordsHost(addr, c.target.hostPort()) {
 		p.forwardUnread(c, addr)
 		return
 	}
 	p.serveTLS(c, h, c.target.host())
 }
 
-// interceptReverse serves a client that speaks TLS to a listener in front of an origin.
+// interceptReverse serves a client that connects to a reverse proxy with TLS.
 func (p *Proxy) interceptReverse(c *clientConn) {
 	h, err := c.ReadHello(p.ctx)
 	if err != nil {
@@ -87,8 +92,7 @@ func (p *Proxy) interceptReverse(c *clientConn) {
 	p.serveTLS(c, h, cmp.Or(h.ServerName, hosts.Name(c.LocalAddr().String())))
 }
 
-// serveTLS ends the TLS of a client that takes the proxy for the server of a name, and
-// serves what it sends to c.target.
+// serveTLS terminates the client's TLS with a certificate for a name, and serves the contents for c.target.
 func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
 	conn, err := p.handshakeRecorded(ctx, c, h, name)
@@ -112,8 +116,8 @@ func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	}
 }
 
-// serveDecrypted serves what a client sends in TLS that ends here. Its offer is the
-// server's to choose from, as the client's was.
+// serveDecrypted serves the contents of terminated TLS. offer are the ALPN protocols of the client, which are
+// offered to the server too.
 func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	pick := conn.ConnectionState().NegotiatedProtocol
 	o := p.origins.get(c.target)
@@ -126,6 +130,8 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	if pick == "" || isHTTP(pick) {
 		kind, server, err = p.sniff(client, connect)
 	}
+
+	// The preface must match the negotiated protocol.
 	isH2 := bytes.HasPrefix(client.Peeked(), []byte(raw.PrefaceH2))
 	if kind == raw.HTTP && isH2 != (pick == protoH2) {
 		kind = raw.Other
@@ -135,7 +141,7 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	}
 	switch {
 	case err != nil:
-		p.endUnserved(c, captures.RawTLS, err)
+		p.endUnreached(c, captures.RawTLS, err)
 	case kind == raw.HTTP && isH2:
 		p.interceptH2(c, conn, client.Peeked(), c.target, nil)
 	case kind == raw.HTTP:
@@ -146,17 +152,17 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	}
 }
 
-// isHTTP reports whether a protocol that was negotiated is HTTP.
+// isHTTP reports whether an ALPN protocol is a version of HTTP.
 func isHTTP(proto string) bool { return proto == protoH2 || proto == protoH1 || proto == protoOldH1 }
 
-// handshakeRecorded is terminateTLS, and records that the client refused.
+// handshakeRecorded calls terminateTLS and records a failure.
 func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
-	if !p.admitExchange() {
-		// It is the proxy that hangs up.
+	if !p.beginRunning() {
+		// The proxy is shutting down, so a failure is not a refusal.
 		return p.terminateTLS(ctx, c, h, name)
 	}
-	// Shutdown waits for a refusal that is on its way.
-	defer p.releaseExchange()
+	// Shutdown waits until the refusal is recorded.
+	defer p.endRunning()
 
 	conn, err := p.terminateTLS(ctx, c, h, name)
 	if err != nil {
@@ -166,22 +172,24 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hell
 	return conn, err
 }
 
-// terminateTLS ends the client's TLS here, with a certificate for a name and the protocol
-// that the server picks from the client's offer, whatever that is. In front of an origin
-// there is only HTTP.
+// terminateTLS performs the server's side of the TLS handshake, with a certificate for a name. It selects the
+// protocol that the server selects from the client's offer. For a reverse proxy, only HTTP is offered.
 func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	leaf, err := p.opts.CA.Leaf(name)
 	if err != nil {
 		return nil, err
 	}
 	cfg := &tls.Config{
-		Certificates:           []tls.Certificate{*leaf},
-		MinVersion:             tls.VersionTLS12,
-		SessionTicketsDisabled: true, // per connection, like this configuration
+		Certificates: []tls.Certificate{*leaf},
+		MinVersion:   tls.VersionTLS12,
+		// Tickets would be useless: each connection has its own configuration.
+		SessionTicketsDisabled: true,
 		KeyLogWriter:           p.opts.KeyLog,
 
 		DynamicRecordSizingDisabled: true,
 	}
+
+	// Select the protocol that the server would select.
 	offer := h.ALPN
 	if c.origin != nil {
 		offer = slices.DeleteFunc(slices.Clone(offer), func(p string) bool { return !isHTTP(p) })
@@ -193,15 +201,18 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, na
 		var remote *net.OpError
 		switch {
 		case errors.As(err, &remote) && remote.Err != nil && remote.Err.Error() == alertNoApplicationProtocol.Error():
-			pick = noProtocol // refused as the server refuses it
+			// Fail in the same way as the server.
+			pick = noProtocol
 		case err != nil:
-			// Accepted, so that an answer can give the reason.
+			// Accept the handshake, so that a response can contain the reason.
 			pick = offer[0]
 		}
 		if pick != "" {
 			cfg.NextProtos = []string{pick}
 		}
 	}
+
+	// Watch for a cleartext alert during the handshake.
 	watched := &refusal.Handshake{Conn: c}
 	below := &h2.Conn{Conn: watched}
 	conn := tls.Server(below, cfg)
@@ -212,8 +223,8 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, na
 	return conn, nil
 }
 
-// serveTo serves a connection that is known to go to an address.
-func (p *Proxy) serveTo(c *clientConn, addr string) {
+// serveAddress serves a client's connection whose destination is addr.
+func (p *Proxy) serveAddress(c *clientConn, addr string) {
 	if !p.hosts.RecordsHost(addr) && p.hosts.IsDecidedByAddress(addr) {
 		p.forwardUnread(c, addr)
 		return

@@ -22,7 +22,7 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// New makes a proxy; Serve starts it.
+// New returns a recording proxy. It accepts connections once Serve is called.
 func New(o Options) (*Proxy, error) {
 	switch {
 	case o.CA == nil:
@@ -45,13 +45,15 @@ func New(o Options) (*Proxy, error) {
 	}
 	var vouched func(host string) bool
 	if len(o.CA.Hosts()) > 0 {
-		vouched = o.CA.VouchesFor
+		vouched = o.CA.MayIssueFor
 	}
 	filter, err := hosts.New(o.Only, o.Skip, vouched)
 	if err != nil {
 		return nil, fmt.Errorf("mitm: %w", err)
 	}
 	o.Store = websocket.NewRecorder(o.Store)
+
+	// The dialer and the servers refer to the proxy, so they are added below.
 	p := &Proxy{
 		processes: process.NewFinder(),
 		opts:      o, log: o.Logger, hosts: filter,
@@ -62,14 +64,17 @@ func New(o Options) (*Proxy, error) {
 	p.refusals.Report = o.CertificateRefused
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.draining, p.drainRaw = context.WithCancelCause(p.ctx)
+	p.draining, p.stopRaw = context.WithCancelCause(p.ctx)
 	p.dialer = &dialer{
-		Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog,
+		rewrite: o.Rewrite,
+		Dialer:  net.Dialer{Timeout: dialTimeout}, trustedRoots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog,
 		isOwnAddress: p.isOwnAddress, certificates: o.ClientCertificates, id: rand.Text(),
 	}
 	p.dialer.upstream = upstream.Dialer{Proxies: o.UpstreamProxies, Direct: p.dialer.dialDirect, Roots: o.UpstreamRoots}
 	p.origins = newOriginCache(p.dialer)
 	p.passthrough = p.newPassthrough()
+
+	// Two servers: one for proxy requests, one for the contents of tunnels.
 	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)
 	p.frontServer.ConnContext = withClient
 	p.frontServer.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -97,9 +102,8 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 	return s
 }
 
-// Shutdown takes no more connections, lets the exchanges end that are running,
-// and when ctx ends cuts off what is left, recorded as incomplete. All of it is
-// recorded when Shutdown returns.
+// Shutdown stops accepting connections and waits for running exchanges. When ctx ends, it cuts off the rest,
+// which is recorded as incomplete. Everything is recorded when Shutdown returns.
 //
 // Errors: that of ctx, if something was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
@@ -107,7 +111,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.stopAdmitting()
 	cut := p.drain(ctx)
 
-	// Handlers of what is cut off get a while to record it as incomplete.
+	// Handlers of exchanges that are cut off need some time to record it.
 	p.stop(errRecordingStopped)
 	select {
 	case <-p.idle:
@@ -119,8 +123,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	return cut
 }
 
-// stopAdmitting closes the proxy's listeners to new connections, and refuses new
-// exchanges on those that are open.
+// stopAdmitting closes the listeners and refuses new exchanges on open connections.
 func (p *Proxy) stopAdmitting() {
 	p.mu.Lock()
 	if !p.stopping {
@@ -136,14 +139,13 @@ func (p *Proxy) stopAdmitting() {
 		go r.Drain()
 	}
 	p.mu.Unlock()
-	p.drainRaw(errRecordingStopped)
+	p.stopRaw(errRecordingStopped)
 	p.closeRedirects()
 }
 
-// drain waits for the exchanges that are running, and then a while for the end of
-// their connections.
+// drain waits for running exchanges, and then a short time for their connections to close.
 //
-// Errors: that of ctx, if exchanges still run when it ends.
+// Errors: that of ctx, if exchanges are still running when it ends.
 func (p *Proxy) drain(ctx context.Context) error {
 	graceful, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -163,7 +165,7 @@ func (p *Proxy) drain(ctx context.Context) error {
 		return ctx.Err()
 	}
 
-	// What was answered last is still being written.
+	// The last responses may still be being written.
 	select {
 	case <-ended:
 	case <-time.After(flushTimeout):
@@ -172,7 +174,7 @@ func (p *Proxy) drain(ctx context.Context) error {
 	return nil
 }
 
-// closeConnections closes everything that is still open.
+// closeConnections closes all connections that are still open.
 func (p *Proxy) closeConnections() {
 	_ = p.frontServer.Close()
 	_ = p.tunnelServer.Close()

@@ -18,16 +18,15 @@ import (
 	"unwire/mitm/socks"
 )
 
-// Serve serves a listener until Shutdown, and then returns nil. Its clients may
-// speak HTTP, as to a proxy or to Options.Reverse, or SOCKS 5.
+// Serve serves a listener until Shutdown, and then returns nil. Clients may use it as an HTTP proxy, as a SOCKS
+// 5 proxy, or as the server of Options.Reverse.
 //
 // Source: mitm/README.md#socks
 func (p *Proxy) Serve(ln net.Listener) error {
 	return p.serve(ln, p.opts.Reverse, p.opts.ControlToken != "")
 }
 
-// ServeReverse is Serve for a server in front of one more origin. It has no
-// control endpoints.
+// ServeReverse serves a further listener as a reverse proxy for an origin. It has no control endpoints.
 func (p *Proxy) ServeReverse(ln net.Listener, origin *url.URL) error {
 	if err := checkOrigin(origin); err != nil {
 		_ = ln.Close()
@@ -45,7 +44,8 @@ func checkOrigin(u *url.URL) error {
 
 func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	if !p.addListener(ln) {
-		return ln.Close() // shut down before it began
+		// Shutdown was called before.
+		return ln.Close()
 	}
 	e := &sniffingListener{Listener: ln, origin: origin, allowsControl: control, queue: newConnQueue(), failed: make(chan error, 1)}
 	if origin != nil {
@@ -56,6 +56,8 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 			defer link.Close()
 		}
 	}
+
+	// Connections that are HTTP/1 reach frontServer through the queue.
 	go e.run(p)
 	if err := p.frontServer.Serve(e); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mitm: %w", err)
@@ -63,18 +65,19 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	return nil
 }
 
-// A sniffingListener is a listener whose connections are looked at before the HTTP
-// server accepts them.
+// A sniffingListener reads the first bytes of each connection before the HTTP server accepts it.
 type sniffingListener struct {
 	net.Listener
 
-	// origin is the server that clients take the proxy for; nil: none.
+	// origin is the URL of the server to which a reverse proxy's listener forwards; nil for an ordinary
+	// proxy.
 	origin *url.URL
 
-	// allowsControl says that the listener has the control endpoints.
+	// allowsControl means that the listener serves the proxy's control endpoints.
 	allowsControl bool
 
-	queue  *connQueue
+	queue *connQueue
+	// failed receives the error with which run ended.
 	failed chan error
 }
 
@@ -93,6 +96,8 @@ func (e *sniffingListener) Close() error {
 	return errors.Join(e.Listener.Close(), e.queue.Close())
 }
 
+// run accepts connections, and passes each to the handler for its protocol, detected by its first
+// bytes: SOCKS, TLS, HTTP/2 or HTTP/1.
 func (e *sniffingListener) run(p *Proxy) {
 	defer e.queue.Close()
 	for {
@@ -107,6 +112,7 @@ func (e *sniffingListener) run(p *Proxy) {
 		}
 		c := p.wrapClient(conn, nil, nil)
 		c.origin, c.allowsControl = e.origin, e.allowsControl
+		// Sniffing waits for the client's first bytes, so each connection has its own goroutine.
 		go func() {
 			denied := p.guard.Deny(conn)
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
@@ -120,6 +126,8 @@ func (e *sniffingListener) run(p *Proxy) {
 			}
 			prefaced := e.origin != nil && c.HasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
+
+			// The first bytes distinguish SOCKS, TLS, HTTP/2 with prior knowledge, and HTTP/1.1.
 			if c.Peeked()[0] == socks.Version {
 				p.serveSOCKS(c)
 				return
@@ -137,21 +145,19 @@ func (e *sniffingListener) run(p *Proxy) {
 	}
 }
 
-// isTemporary reports whether a listener may accept again after an error.
+// isTemporary reports whether Accept may succeed after an error.
 func isTemporary(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ECONNRESET},
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-// ServeTransparent serves connections that were on their way to elsewhere: each
-// one's local address is where it was meant to go. It returns when the listener
-// is closed, by Shutdown if by nobody else.
+// ServeTransparent serves connections that were redirected by the operating system: the local address of each is
+// its original destination. It returns when the listener is closed, at the latest by Shutdown.
 //
-// A connection to ::1 goes to 127.0.0.1 if nobody listens at ::1: it was
-// accepted before that was known, so that the client, which may mean
-// localhost, cannot try the other address by itself.
+// A connection to ::1 goes to 127.0.0.1 if nothing listens on ::1. It was accepted before that is known, so the
+// client, which may have resolved localhost, cannot try the other address itself.
 //
-// The clients are among the sockets; nil: those of this program's own network.
+// The clients are looked up in sockets; nil means the network of this process.
 func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 	p.mu.Lock()
 	if p.stopping {
@@ -162,13 +168,16 @@ func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 	p.startTunnelServer()
 	p.transparentListeners = append(p.transparentListeners, ln)
 	p.mu.Unlock()
+
+	// The listener is closed by Shutdown.
 	for {
 		conn, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			time.Sleep(acceptPause) // out of files, most likely
+			// Probably no file descriptor is free.
+			time.Sleep(acceptPause)
 			continue
 		}
 		c := p.wrapClient(conn, sockets, nil)
@@ -178,11 +187,12 @@ func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 				_ = c.Close()
 				return
 			}
-			p.serveTo(c, p.hostAddr(to))
+			p.serveAddress(c, p.hostAddr(to))
 		}()
 	}
 }
 
+// hostAddr returns the host and port to connect to for a redirected destination address.
 func (p *Proxy) hostAddr(to *net.TCPAddr) string {
 	if to.IP.Equal(net.IPv6loopback) {
 		conn, err := net.DialTimeout("tcp", to.String(), dialTimeout)

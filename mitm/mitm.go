@@ -1,27 +1,28 @@
-// Package mitm is the recording proxy. Clients connect to it, it connects to their
-// servers (origins), and the bytes in between are forwarded without change or delay
-// and handed to a store, one exchange at a time. It interprets no bodies. Its
-// lifecycle is New, Serve for each listener, and Shutdown, which drains.
+// Package mitm is the recording proxy. It forwards the traffic between clients and their servers (origins)
+// without change or delay, and records it as exchanges. It does not interpret bodies.
 //
-// Connections come through a listener: as to a proxy (HTTP, CONNECT or SOCKS), as to
-// an origin (reverse), transparently, or redirected by a hook in the client, which
-// announces the route (package routes) at a control endpoint and may ask whether a server
-// is reachable. Package hosts decides what is recorded; the rest is forwarded unread,
-// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: package raw
-// sniffs the first bytes; TLS ends here with a certificate of package ca for the name that
-// the client asks for, and the protocol that the server picks from the client's
-// offer. A client that refuses the certificate is recorded as a refusal. File conn has
-// the connections of clients, and copies tunnels that are not recorded.
+//	p, err := mitm.New(mitm.Options{CA: authority, Store: store})
+//	go p.Serve(listener)
+//	…
+//	err = p.Shutdown(ctx)
 //
-// What is not HTTP, in TLS or in clear, is passed on as it is and recorded by package
-// raw; file rawconn finds its server. HTTP/2 is relayed frame by frame and recorded by
-// package h2, HTTP/1 message by message by package h1; files h2 and h1 here start that, and
-// say where a request goes. Bytes of a changed protocol pass through upgrade; package
-// websocket stands before the store and makes messages of what is recorded of a WebSocket.
-// File httpexchange records, and relay forwards, what goes through net/http: the requests
-// of an HTTP/2 client whose server has no HTTP/2, or cannot be reached. A target is the
-// server of a connection's requests, its origin the connections to that. Spare connections
-// come from tests of reachability, for the next request.
+// Connections arrive at a listener: as at a proxy (HTTP, CONNECT or SOCKS), as at an origin (reverse),
+// transparently, or redirected by a hook in the client. The hook announces the route (package routes) at a
+// control endpoint, and may ask whether a server is reachable. Package hosts decides what is recorded;
+// everything else is forwarded by goproxy or as a tunnel.
+//
+// A recorded tunnel is intercepted. Package raw detects the protocol from the first bytes. TLS is terminated
+// with a certificate of package ca for the name that the client requests, and with the protocol that the server
+// selects from the client's offer. A client that refuses the certificate is recorded as a refusal.
+//
+// Package h2 relays and records HTTP/2 frame by frame, package h1 HTTP/1 message by message; the files h2.go and
+// h1.go start them and route requests. Package raw relays and records everything else. The bytes after a
+// protocol switch pass through upgrade.go; package websocket wraps the store and records WebSocket messages.
+// relay.go and httpexchange.go handle requests that go through net/http: those of an HTTP/2 client whose server
+// has no HTTP/2 or is unreachable.
+//
+// A target is the server of a connection's requests, and an origin manages the connections to a target. Spare
+// connections remain from reachability checks and are used for the next request.
 //
 // Source: mitm/README.md#how-the-proxy-works
 package mitm
@@ -48,109 +49,107 @@ import (
 	"unwire/mitm/process"
 	"unwire/mitm/raw"
 	"unwire/mitm/refusal"
+	"unwire/mitm/rewrite"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
 
 const (
 	readHeaderTimeout = time.Minute
-	idleTimeout       = 5 * time.Minute
-	acceptPause       = 50 * time.Millisecond
+	// idleTimeout closes idle connections of clients; acceptPause is the wait after a failed Accept.
+	idleTimeout = 5 * time.Minute
+	acceptPause = 50 * time.Millisecond
 
-	// maxStreams is on one connection: the server's own limit holds behind it.
+	// maxStreams limits the HTTP/2 streams of a connection. The server's own limit is usually lower.
 	maxStreams = 10_000
 
-	// flushTimeout is for answers on their way out, stopTimeout for handlers that
-	// were told to end.
+	// flushTimeout is the wait for responses that are being written, stopTimeout for handlers that were
+	// cancelled.
 	flushTimeout = 250 * time.Millisecond
 	stopTimeout  = 2 * time.Second
 )
 
-// Options say what a Proxy is to do.
+// Options are the options of a proxy.
 type Options struct {
-	// CA is required.
+	// CA signs the certificates that the proxy presents to clients. Required.
 	CA *ca.Authority
 
-	// Store is required: a *store.Store or a *series.Series. The caller closes
-	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
-	// store's owner to know and to report (store.Options.Failed).
+	// Store records the exchanges: a *store.Store or a *series.Series. Required. The caller closes it after
+	// Shutdown. Exchanges that it cannot begin are forwarded unrecorded; its owner learns that through
+	// store.Options.Failed.
 	Store captures.Recorder
 
-	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
+	// UpstreamRoots are the CAs that verify servers' certificates; nil means the system's trust store.
 	UpstreamRoots *x509.CertPool
 
-	// UpstreamInsecure has servers not verified at all. Each exchange says so
+	// UpstreamInsecure switches off the verification of servers. Each exchange records that
 	// (captures.TLS.Unverified).
 	UpstreamInsecure bool
 
-	// UpstreamProxies choose the proxies that servers are reached through; nil, the
-	// default, means directly. Their certificates are always verified.
+	// UpstreamProxies selects the user's proxies through which servers are reached; nil means directly. The
+	// proxies' own certificates are always verified.
 	UpstreamProxies *upstream.Proxies
 
-	// ClientCertificates are shown to servers that ask for one.
+	// ClientCertificates are presented to servers that request a client certificate; nil for none.
 	ClientCertificates *clientcert.Certificates
 
-	// Reverse makes the listener a server in front of this origin, for clients
-	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2, in clear and in
-	// TLS, and works as a proxy too.
+	// Reverse, if not nil, makes the listeners a reverse proxy that forwards to this URL, for clients
+	// whose endpoint can be configured. They accept HTTP/1.1 and HTTP/2, with and without TLS, and
+	// still work as a proxy.
 	Reverse *url.URL
 
-	// Source is that of the recorded exchanges; "" means "proxy".
+	// Source is the value of Exchange.Source for recorded exchanges; "" means "proxy".
 	Source string
 
-	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
-	// that are not in Only (if it has any) or that are in Skip pass unread. A
-	// glob with a path, host/path*, * spanning slashes, is for requests: those
-	// of a host that are left out by their path alone are decrypted, to know
-	// it, and pass unrecorded.
+	// Only and Skip are globs for host or host:port, in which * also matches dots. Hosts that are not in Only
+	// (if it is not empty) or that are in Skip are forwarded without decryption. A glob with a path, such as
+	// host/path*, in which * also matches slashes, selects requests: a host with such a glob is decrypted, but
+	// its other requests are not recorded.
 	Only, Skip []string
 
-	// Share admits other users of this machine to the listeners of Serve and
-	// ServeReverse. RefusedUser, if set, is called for the first one of each who is not
-	// admitted.
+	// Share lets other users of this machine use the listeners. RefusedUser, if set, is called for the first
+	// connection of each user who is refused.
 	Share       bool
 	RefusedUser func(access.User)
 
-	// CertificateRefused, if set, is called for the first connection of a program to a
-	// server for which it does not accept the proxy's certificate. The exchange is
-	// recorded as failed.
+	// CertificateRefused, if set, is called for the first time that a program refuses the proxy's certificate
+	// for a server. The exchange is recorded as failed.
 	CertificateRefused func(refusal.Refusal)
 
-	// ControlToken is the secret that requests for the control endpoints carry,
-	// by which a launched program's hook redirects its connections: 16 bytes or
-	// more, new for each run, known to that program only. "", the default: the
-	// listeners have no control endpoints.
+	// ControlToken is the secret in requests to the control endpoints, by which the hook in a launched program
+	// redirects connections. It must be at least 16 bytes, new for each run, and known only to that program. If
+	// it is "", the listeners have no control endpoints.
 	//
 	// Source: mitm/README.md#node-hook
 	ControlToken string
 
-	// RouteConflict, if set, is called when an address was announced for a
-	// connection that has one already.
+	// RouteConflict, if set, is called when a second destination is announced for a connection.
 	RouteConflict func(RouteConflict)
 
-	// KeyLog gets the secrets of all TLS sessions, the clients' and the
-	// servers', in NSS key log format: with them a packet capture of either
-	// side can be decrypted. Nil, the default, writes none.
+	// Rewrite, if not nil, decides which exchanges are changed before they are forwarded.
+	Rewrite rewrite.Policy
+
+	// KeyLog receives the secrets of all TLS sessions, with clients and servers, in NSS key log format. They
+	// decrypt packet captures of either side. nil disables it.
 	KeyLog io.Writer
 
-	// Logger, if set, is told what happens.
+	// Logger, if not nil, receives diagnostic messages.
 	Logger *slog.Logger
 }
 
-// A RouteConflict is an announcement that was refused, because the connection
-// has a route already.
+// A RouteConflict is a refused announcement: the connection has a route already.
 type RouteConflict struct {
-	// Port is the local one of the connection's client.
+	// Port is the client's local port of the connection.
 	Port int
 
-	// To is where the connection goes, host:port.
+	// To is the destination of the connection, host:port.
 	To string
 
-	// Refused is where the refused announcement would send it, host:port.
+	// Refused is the destination in the refused announcement, host:port.
 	Refused string
 }
 
-// A Proxy records the traffic that passes through it.
+// A Proxy forwards and records traffic. It is created by New.
 type Proxy struct {
 	opts    Options
 	log     *slog.Logger
@@ -160,61 +159,59 @@ type Proxy struct {
 	routes  *routes.Table
 	buffers sync.Pool // of *[chunkSize]byte
 
-	// processes finds the programs of the clients.
+	// processes finds the client program of each connection.
 	processes *process.Finder
 	guard     *access.Guard
 	refusals  refusal.Log
-	// redirects guards the listener of redirected connections; nil: not opened yet.
+	// redirects is the listener for redirected connections, which is opened when it is first needed.
 	redirects struct {
 		sync.Mutex
 		listener net.Listener
 		closed   bool
 	}
 
-	// passthrough answers CONNECT and carries what is not recorded.
+	// passthrough handles CONNECT, and forwards the traffic that is not recorded.
 	passthrough *goproxy.ProxyHttpServer
 
-	// frontServer serves what comes in through the listeners, tunnelServer what
-	// comes through tunnels and is queued in tunnelled.
+	// frontServer serves the connections of the listeners, tunnelServer the decrypted contents of tunnels that
+	// are queued in tunnelled.
 	frontServer  *http.Server
 	tunnelServer *http.Server
 	tunnelled    *connQueue
 
-	// ctx ends when what still runs is cut off.
+	// ctx ends when everything that is still running is cut off.
 	ctx  context.Context
 	stop context.CancelCauseFunc
 
-	// draining ends before, when what has no end of its own is cut off.
+	// draining ends earlier, when connections without exchanges are cut off, which never end by themselves.
 	draining context.Context
-	drainRaw context.CancelCauseFunc
+	stopRaw  context.CancelCauseFunc
 
 	mu       sync.Mutex
 	started  bool
 	stopping bool
 
-	// idle is closed when the proxy is stopping and no exchange runs.
+	// idle is closed during shutdown when no exchange is running.
 	idle             chan struct{}
 	runningExchanges int
 
-	// trackedConns are the connections that no http.Server knows.
+	// trackedConns are the open connections that no http.Server manages.
 	trackedConns map[net.Conn]struct{}
 
 	relays     map[relay]struct{}
 	relayGroup sync.WaitGroup
 
-	// ownAddrs are the addresses of the proxy's listeners.
+	// ownAddrs are the addresses of the proxy's listeners, and those of Refuse.
 	ownAddrs []*net.TCPAddr
 
-	// transparentListeners are those of ServeTransparent.
+	// transparentListeners are the listeners of ServeTransparent.
 	transparentListeners []net.Listener
 
-	// pendingRefusals decide for connections that were closed unused whether their
-	// clients refused the certificate.
+	// pendingRefusals decide whether clients that closed an unused connection have refused the certificate.
 	pendingRefusals []func()
 }
 
-// addListener notes an address of the proxy's own, and starts what is behind
-// the listeners with the first one.
+// addListener registers a listener's address as the proxy's own. It returns false during shutdown.
 func (p *Proxy) addListener(ln net.Listener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +225,17 @@ func (p *Proxy) addListener(ln net.Listener) bool {
 	return true
 }
 
-// startTunnelServer starts the server of what comes through tunnels; p.mu is held.
+// Refuse makes the proxy refuse connections to an address, under any host name that resolves to it. It
+// protects servers in this process, such as the workbench, from recorded web pages.
+func (p *Proxy) Refuse(addr net.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a, ok := addr.(*net.TCPAddr); ok {
+		p.ownAddrs = append(p.ownAddrs, a)
+	}
+}
+
+// startTunnelServer starts tunnelServer, if it is not running. The caller has locked p.mu.
 func (p *Proxy) startTunnelServer() {
 	if !p.started {
 		p.started = true
@@ -236,8 +243,7 @@ func (p *Proxy) startTunnelServer() {
 	}
 }
 
-// isOwnAddress reports whether an address that was connected to is one of the
-// proxy's own.
+// isOwnAddress reports whether an address is one of the proxy's listeners, or one of Refuse.
 func (p *Proxy) isOwnAddress(to *net.TCPAddr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,6 +255,7 @@ func (p *Proxy) isOwnAddress(to *net.TCPAddr) bool {
 	return false
 }
 
+// isLocal reports whether an IP address belongs to this machine.
 func isLocal(ip net.IP) bool {
 	if ip.IsLoopback() {
 		return true
@@ -265,8 +272,8 @@ func isLocal(ip net.IP) bool {
 	return false
 }
 
-// admitExchange counts an exchange, unless the proxy is stopping.
-func (p *Proxy) admitExchange() bool {
+// beginRunning counts a running exchange. It returns false during shutdown.
+func (p *Proxy) beginRunning() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
@@ -276,7 +283,7 @@ func (p *Proxy) admitExchange() bool {
 	return true
 }
 
-func (p *Proxy) releaseExchange() {
+func (p *Proxy) endRunning() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.runningExchanges--; p.runningExchanges == 0 && p.stopping {
@@ -284,7 +291,7 @@ func (p *Proxy) releaseExchange() {
 	}
 }
 
-// track notes a connection that no http.Server knows, so that Shutdown closes it.
+// track registers a connection that no http.Server manages, so that Shutdown closes it.
 func (p *Proxy) track(c net.Conn) (untrack func()) {
 	p.mu.Lock()
 	p.trackedConns[c] = struct{}{}
@@ -296,9 +303,8 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-// wrapClient wraps a client's connection, which Shutdown closes. The client is among the
-// sockets; nil: those of this program's own network. released, unless it is nil, is called
-// when the connection is closed.
+// wrapClient wraps a client's connection, which Shutdown will close. The client program is looked up in sockets;
+// nil means the network of this process. released, if set, is called when the connection is closed.
 func (p *Proxy) wrapClient(conn net.Conn, sockets *process.Sockets, released func()) *clientConn {
 	c := &clientConn{Conn: raw.NewConn(conn, nil), recorder: p.processes.Recorder(conn, sockets, p.opts.Store)}
 	untrack := p.track(c)
@@ -314,5 +320,5 @@ func (p *Proxy) wrapClient(conn net.Conn, sockets *process.Sockets, released fun
 	return c
 }
 
-// errStopped is the cause of what ends because recording ends.
+// errRecordingStopped is the cause for what ends because of a shutdown.
 var errRecordingStopped = errors.New("recording stopped")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,7 +101,7 @@ func serveGRPC(_ any, s grpc.ServerStream) error {
 func grpcChecks(t *testing.T) []check {
 	origin := grpcServer(t)
 	lanes := make(map[string]*lane)
-	for _, w := range ways {
+	for _, w := range slices.Concat(ways, ruleWays[1:]) {
 		lanes[w.name] = newLane(t, w, origin, nil)
 	}
 	conns := make(map[string]*grpc.ClientConn)

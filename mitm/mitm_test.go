@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"unwire/captures"
@@ -60,6 +61,10 @@ func TestRecordsWhatPasses(t *testing.T) {
 				t.Errorf("TLS %+v", ex.TLS)
 			}
 			root := origin.Certificate() // signed by itself
+			if ex.TLS.CA.Certificate != "" && ex.TLS.CA.Certificate != string(root.Raw) {
+				t.Error("another certificate")
+			}
+			ex.TLS.CA.Certificate = ""
 			if want := (captures.Authority{SHA256: fmt.Sprintf("%x", sha256.Sum256(root.Raw)), Subject: root.Subject.String()}); ex.TLS.CA != want {
 				t.Errorf("trusted by %+v, want %+v", ex.TLS.CA, want)
 			}
@@ -155,6 +160,37 @@ func TestLoopIsRefused(t *testing.T) {
 	}
 	if ex := b.one(); ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "the proxy itself") {
 		t.Errorf("recorded %+v", ex)
+	}
+}
+
+// TestRefusedAddress: the proxy connects to no server that Refuse names, by whatever name a client asks for it.
+func TestRefusedAddress(t *testing.T) {
+	b := newTestProxy(t, nil, nil)
+	var asked atomic.Int32
+	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer page.Close()
+	b.proxy.Refuse(page.Listener.Addr())
+	_, port, err := net.SplitHostPort(page.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433"} {
+		req, err := http.NewRequest("GET", "http://"+host+":"+port+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := b.client(false).Do(req)
+		if err != nil {
+			t.Errorf("%s: %v", host, err)
+			continue
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusBadGateway {
+			t.Errorf("%s: status %d", host, res.StatusCode)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests reached the server", n)
 	}
 }
 

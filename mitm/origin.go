@@ -29,72 +29,72 @@ const (
 	idleConnTimeout   = 90 * time.Second
 	unusedConnTimeout = 5 * time.Second
 
-	// clearTimeout is how long a server without TLS has to answer to HTTP/2.
-	clearTimeout = 2 * time.Second
+	// cleartextH2Timeout is how long a server without TLS may take to answer an HTTP/2 preface.
+	cleartextH2Timeout = 2 * time.Second
 
+	// maxIdlePerOrigin limits idle connections; maxOrigins limits the cache of origins.
 	maxIdlePerOrigin = 256
 	maxOrigins       = 512
 
 	protoH2 = "h2"
 	protoH1 = "http/1.1"
 
-	// protoOldH1 is offered by clients that are told to use HTTP/1.0.
+	// protoOldH1 is offered by clients that are configured for HTTP/1.0.
 	protoOldH1 = "http/1.0"
 )
 
-// errOwnAddress ends a loop: the proxy was asked to connect to itself.
+// errOwnAddress ends a loop: a request's destination is the proxy itself.
 var errOwnAddress = errors.New("the request is for the proxy itself")
 
-// errNoHTTP2 refuses an HTTP/2 connection to a server that does not speak it.
+// errNoHTTP2 is the error of an HTTP/2 connection to a server that does not support HTTP/2.
 var errNoHTTP2 = errors.New("does not speak HTTP/2")
 
-// An untrusted error says that a server's certificate did not verify.
-type untrustedError struct {
+// An untrustedCertificateError means that a server's certificate could not be verified.
+type untrustedCertificateError struct {
 	host string
 	err  error
 }
 
-func (e *untrustedError) Error() string {
+func (e *untrustedCertificateError) Error() string {
 	return fmt.Sprintf("the certificate of %s is not trusted: %v", e.host, e.err)
 }
 
-func (e *untrustedError) Unwrap() error { return e.err }
+func (e *untrustedCertificateError) Unwrap() error { return e.err }
 
-// An origin is a server as the clients name it. What a client speaks is what
-// its server gets: HTTP/1 through the transport, HTTP/2 through a relay, on a
-// connection of its own. An HTTP/2 client gets HTTP/1 only from a server that
-// has no HTTP/2, which happens where the client could not learn it: in front
-// of a reverse proxy, or when the server has lost it.
+// An origin manages the connections to a server. The server receives the protocol that the client uses: HTTP/1
+// through a transport, HTTP/2 through a relay with a connection of its own. Only if the server lacks HTTP/2 and
+// the client could not know that (behind a reverse proxy, or because the server has changed) are HTTP/2 requests
+// sent as HTTP/1.
 type origin struct {
 	target target
 	dialer *dialer
 	h1     *http.Transport
 
-	// forwarder is the HTTP proxy that requests are sent to, instead of to the
-	// server; nil: none.
+	// forwarder is the HTTP proxy to which requests are sent instead of the server; nil if there is none.
 	forwarder *url.URL
 
-	// gotRequest says that a client has sent a request.
+	// gotRequest means that the client has sent a request to this server.
 	gotRequest atomic.Bool
 
 	negotiations singleflight.Group
 	mu           sync.Mutex
 
-	// negotiated has the protocol that the server picked from each offer.
+	// negotiated maps an ALPN offer to the protocol that the server selected.
 	negotiated map[string]string
 
-	// unusedConn is left from negotiating, for the first request to use until expiry.
+	// unusedConn remains from a negotiation. The first request uses it, unless it expires before.
 	unusedConn *serverConn
 	expiry     *time.Timer
 }
 
-// newOrigin builds the transport from nothing: a cloned one keeps "h2".
+// newOrigin creates the transport without cloning another one: a clone would keep "h2".
 func newOrigin(t target, d *dialer) *origin {
 	o := &origin{target: t, dialer: d, negotiated: make(map[string]string)}
 	o.h1 = &http.Transport{
-		DialContext:           func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx, t) },
-		DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },
-		DisableCompression:    true, // the headers stay as they are
+		DialContext:    func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx, t) },
+		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },
+		// Compression must not change the headers.
+		DisableCompression:    true,
 		MaxIdleConnsPerHost:   maxIdlePerOrigin,
 		IdleConnTimeout:       idleConnTimeout,
 		ExpectContinueTimeout: time.Second,
@@ -109,9 +109,8 @@ func newOrigin(t target, d *dialer) *origin {
 	return o
 }
 
-// useForwarder has requests sent to an HTTP proxy. One for another host than the
-// connection was opened to, or for another protocol, goes through a tunnel all the
-// same: the proxy would send it elsewhere, or drop the upgrade.
+// useForwarder makes requests go to an HTTP proxy. Requests for another host than that of the connection, and
+// upgrades, still use a tunnel: the proxy would send them to another server, or drop the upgrade.
 func (o *origin) useForwarder(proxy *url.URL) {
 	if proxy == nil {
 		return
@@ -124,7 +123,7 @@ func (o *origin) useForwarder(proxy *url.URL) {
 		}
 		return o.dialer.dial(ctx, o.target)
 	}
-	// The transport asks for TLS with the proxy only.
+	// For a cleartext origin, the transport uses TLS only for the proxy itself.
 	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return o.dialer.upstream.DialProxy(ctx, proxy)
 	}
@@ -137,9 +136,9 @@ func (o *origin) forwarderOf(r *http.Request) *url.URL {
 	return o.forwarder
 }
 
-// roundTrip is sendOnce by HTTP/1.
+// roundTrip sends a request over HTTP/1, at most once; see sendOnce.
 //
-// Errors: *upstream.Error also where a proxy answered in the server's place.
+// Errors: *upstream.Error, also if a proxy responded instead of the server.
 func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, error) {
 	proxy := o.forwarderOf(r)
 	if proxy != nil {
@@ -153,9 +152,9 @@ func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, err
 	return nil, upstream.Refusal(proxy, o.target.addr, res)
 }
 
-// negotiate returns the protocol that the server picks from an offer, "" for none.
-// The server is asked once for each offer, and the connection is kept a while. One
-// without TLS picks HTTP/2 if that is offered alone, or if it answers to it.
+// negotiate returns the protocol that the server selects from an offer; "" if none. The server is asked once per
+// offer, and the connection is kept for a while. Without TLS, HTTP/2 is selected if it is the only offer, or if
+// the server answers an HTTP/2 preface.
 func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) {
 	key := strings.Join(offer, ",")
 	o.mu.Lock()
@@ -164,8 +163,10 @@ func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) 
 	if known {
 		return pick, nil
 	}
+
+	// Concurrent requests share one negotiation.
 	answer, err, _ := o.negotiations.Do(key, func() (any, error) {
-		// Others wait for this answer, so it does not end with one of them.
+		// Other callers wait for the same result, so it must not depend on the context of one of them.
 		if o.target.scheme == "http" {
 			return o.negotiateClear(context.WithoutCancel(ctx), offer)
 		}
@@ -192,7 +193,7 @@ func (o *origin) negotiateClear(ctx context.Context, offer []string) (string, er
 			return "", err
 		}
 		pick = protoH1
-		if h2.Answers(raw, clearTimeout) {
+		if h2.Answers(raw, cleartextH2Timeout) {
 			pick = protoH2
 		}
 		_ = raw.Close()
@@ -203,7 +204,7 @@ func (o *origin) negotiateClear(ctx context.Context, offer []string) (string, er
 	return pick, nil
 }
 
-// hasNegotiated reports whether the server has picked a protocol from any offer.
+// hasNegotiated reports whether the server has selected a protocol from any offer.
 func (o *origin) hasNegotiated(proto string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -215,7 +216,7 @@ func (o *origin) hasNegotiated(proto string) bool {
 	return false
 }
 
-// forgetNegotiated has the protocol negotiated again: the server has changed.
+// forgetNegotiated clears the cached results, because the server has changed.
 func (o *origin) forgetNegotiated() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -248,7 +249,7 @@ func (o *origin) dropConn(conn *serverConn) {
 	}
 }
 
-// claimConn returns the unused connection, if it speaks proto.
+// claimConn removes and returns the unused connection, if its protocol is proto.
 func (o *origin) claimConn(proto string) *serverConn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,7 +282,7 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	return conn, nil
 }
 
-// dialH1 connects to the server for HTTP/1.
+// dialH1 opens a connection to the server for HTTP/1.
 func (o *origin) dialH1(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "https" {
 		return o.dialTLS(ctx, cmp.Or(o.target.alpn, protoH1))
@@ -289,13 +290,13 @@ func (o *origin) dialH1(ctx context.Context) (net.Conn, error) {
 	return o.dialer.dial(ctx, o.target)
 }
 
-// dialForwarder connects to the proxy that requests are sent to.
+// dialForwarder opens a connection to the user's HTTP proxy, to which requests are sent.
 func (o *origin) dialForwarder(ctx context.Context) (net.Conn, error) {
 	return o.dialer.upstream.DialProxy(ctx, o.forwarder)
 }
 
-// dialH2 connects to a server that speaks HTTP/2, in clear by prior knowledge. The
-// connection is a *h2.Conn, or TLS on one.
+// dialH2 connects to a server for HTTP/2; without TLS, with prior knowledge. The connection is an *h2.Conn, or
+// TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "http" {
 		tcp, err := o.dialer.dial(ctx, o.target)
@@ -315,7 +316,8 @@ func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	return o.dialTLS(ctx, protoH2)
 }
 
-// handshake connects and verifies the server's certificate, unless told not to.
+// handshake connects and performs the TLS handshake. It verifies the server's certificate unless Options disable
+// that.
 func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, error) {
 	tcp, err := o.dialer.dial(ctx, o.target)
 	if err != nil {
@@ -324,29 +326,33 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, er
 	conn := &serverConn{host: o.target.host(), certificate: o.dialer.certificates.For(o.target.names()...)}
 	conn.Conn = tls.Client(&h2.Conn{Conn: raw.NewConn(tcp, nil)}, &tls.Config{
 		ServerName:           o.target.host(),
-		RootCAs:              o.dialer.roots,
+		RootCAs:              o.dialer.trustedRoots,
 		NextProtos:           slices.Clone(offer),
 		MinVersion:           tls.VersionTLS12,
 		KeyLogWriter:         o.dialer.keyLog,
 		GetClientCertificate: conn.clientCertificate,
 
-		// Each exchange records it.
+		// captures.TLS.Unverified records it for each exchange.
 		InsecureSkipVerify:          o.dialer.insecure, //nolint:gosec // an option
 		DynamicRecordSizingDisabled: true,
 	})
+
+	// The timeout includes the server's decision about the client certificate.
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err = conn.HandshakeContext(ctx); err == nil {
-		err = conn.awaitVerdict()
+		err = conn.awaitCertificateResult()
 	}
 	if err == nil {
 		return conn, nil
 	}
+
+	// Distinguish the errors that the user can fix.
 	_ = tcp.Close()
 	var failed *tls.CertificateVerificationError
 	switch refused := conn.refusal(err); {
 	case errors.As(err, &failed):
-		return nil, &untrustedError{o.target.host(), failed.Err}
+		return nil, &untrustedCertificateError{o.target.host(), failed.Err}
 	case errors.As(refused, new(*certificateError)):
 		return nil, refused
 	}
@@ -363,25 +369,26 @@ func (o *origin) close() {
 	}
 }
 
-// An originCache holds the origins in use, the least recently used going first.
+// An originCache contains the recently used origins (LRU).
 type originCache struct {
 	dialer   *dialer
 	mu       sync.Mutex
-	recent   list.List // of *origin
+	lru      list.List // of *origin
 	byTarget map[target]*list.Element
 }
 
 func (c *originCache) get(t target) *origin {
+	t = c.dialer.mapped(t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byTarget[t]; ok {
-		c.recent.MoveToFront(e)
+		c.lru.MoveToFront(e)
 		return e.Value.(*origin)
 	}
 	o := newOrigin(t, c.dialer)
-	c.byTarget[t] = c.recent.PushFront(o)
-	if c.recent.Len() > maxOrigins {
-		last := c.recent.Remove(c.recent.Back()).(*origin)
+	c.byTarget[t] = c.lru.PushFront(o)
+	if c.lru.Len() > maxOrigins {
+		last := c.lru.Remove(c.lru.Back()).(*origin)
 		delete(c.byTarget, last.target)
 		last.close()
 	}
@@ -391,7 +398,7 @@ func (c *originCache) get(t target) *origin {
 func (c *originCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e := c.recent.Front(); e != nil; e = e.Next() {
+	for e := c.lru.Front(); e != nil; e = e.Next() {
 		e.Value.(*origin).close()
 	}
 }

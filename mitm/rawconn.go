@@ -9,27 +9,27 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm/raw"
+	"unwire/mitm/rewrite"
 )
 
-// silentClientDelay is how long a client may send nothing before the server is
-// checked for sending first.
-const silentClientDelay = 400 * time.Millisecond
+// serverFirstDelay is how long a client may be silent before the proxy checks whether the server sends first.
+const serverFirstDelay = 400 * time.Millisecond
 
-// An unreachedError says that there is no connection to the server of a client that has
-// sent nothing.
+// An unreachedError means that the server of a silent client could not be connected to.
 type unreachedError struct{ error }
 
 func (e *unreachedError) Unwrap() error { return e.error }
 
-// sniff tells what passes on a client's connection by what either side sends first. To
-// find that out for a client that sends nothing it connects to the server, which is
-// returned then.
+// sniff detects the protocol of a client's connection by the first bytes of either side. If the client is
+// silent, it connects to the server, and returns that connection.
 //
-// Errors: *unreachedError; the client went away.
+// Errors: *unreachedError, or that of a client that disconnected.
 func (p *Proxy) sniff(client *raw.Conn, connect func() (net.Conn, error)) (kind raw.Protocol, server *raw.Conn, err error) {
-	if kind, err = client.Sniff(silentClientDelay); err != nil || kind != raw.Undecided {
+	if kind, err = client.Sniff(serverFirstDelay); err != nil || kind != raw.Undecided {
 		return kind, nil, err
 	}
+
+	// The client is silent: perhaps the server sends first.
 	conn, err := connect()
 	if err != nil {
 		return kind, nil, &unreachedError{err}
@@ -38,7 +38,7 @@ func (p *Proxy) sniff(client *raw.Conn, connect func() (net.Conn, error)) (kind 
 	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
 	fromServer, err := raw.AwaitFirst(client, server)
 	if err == nil && fromServer && speaksHTTP2(server.Peeked()) && len(client.Peeked()) == 0 {
-		// The client is to begin all the same.
+		// In HTTP/2, the client must begin even though the server sends SETTINGS first.
 		fromServer, err = false, client.ReadMore(raw.MaxRequestLine)
 	}
 	switch {
@@ -48,23 +48,22 @@ func (p *Proxy) sniff(client *raw.Conn, connect func() (net.Conn, error)) (kind 
 	case fromServer:
 		return raw.Other, server, nil
 	}
-	if kind, err = client.Sniff(silentClientDelay); err != nil {
+	if kind, err = client.Sniff(serverFirstDelay); err != nil {
 		_ = conn.Close()
 		return kind, nil, err
 	}
 	return kind, server, nil
 }
 
-// speaksHTTP2 reports whether a server begins with HTTP/2's SETTINGS.
+// speaksHTTP2 reports whether the first bytes of a server are an HTTP/2 SETTINGS frame.
 //
 // Source: RFC 9113, sections 3.4 and 6.5
 func speaksHTTP2(first []byte) bool {
 	return len(first) >= 9 && first[0] == 0 && first[3] == 4 && first[4] == 0 && string(first[5:9]) == "\x00\x00\x00\x00"
 }
 
-// keepSpare keeps a connection that was opened to find out whether its server speaks
-// first, for the client's first request.
-func (p *Proxy) keepSpare(t target, server *raw.Conn) {
+// parkConnection keeps a connection that sniff has opened for the client's first request.
+func (p *Proxy) parkConnection(t target, server *raw.Conn) {
 	if len(server.Peeked()) > 0 {
 		_ = server.Close()
 		return
@@ -72,14 +71,14 @@ func (p *Proxy) keepSpare(t target, server *raw.Conn) {
 	p.dialer.spares.Keep(p.dialer.spareKey(t), server.NetConn())
 }
 
-// keepSniffed is keepSpare for TLS.
+// keepSniffed keeps an open TLS connection to the server for the next request.
 func (o *origin) keepSniffed(server *raw.Conn) {
 	conn := server.NetConn().(*serverConn)
 	conn.head = append(server.Peeked(), conn.head...)
 	o.keepConn(conn)
 }
 
-// dialAs connects to a server that picks a certain protocol from an offer.
+// dialAs connects to a server that must select pick from an offer.
 func (o *origin) dialAs(ctx context.Context, offer []string, pick string) (net.Conn, error) {
 	if conn := o.claimConn(pick); conn != nil {
 		return conn, nil
@@ -96,27 +95,31 @@ func (o *origin) dialAs(ctx context.Context, offer []string, pick string) (net.C
 	return conn, nil
 }
 
-// serveRaw passes on, and records, what is not HTTP between a client, which may be the TLS
-// on c, and its server, which is connected to if it is nil.
+// serveRaw relays and records what is not HTTP. client is c or TLS on c. If server is nil, serveRaw connects to
+// it.
 func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, transport captures.Transport, connect func() (net.Conn, error)) {
-	if !p.hosts.RecordsHost(c.target.addr, c.target.shown()) || !p.hosts.RecordsRequest("", c.target.addr, c.target.shown()) {
+	if !p.hosts.RecordsHost(c.target.addr, c.target.hostPort()) || !p.hosts.RecordsRequest("", c.target.addr, c.target.hostPort()) {
 		if p.log.Info("passed on unrecorded", "addr", c.target.addr); transport == captures.RawTCP && server == nil {
 			p.forwardUnread(c, c.target.addr)
 			return
 		}
+
+		// A TLS connection that is not recorded is still relayed, since it was already terminated.
 		transport = ""
 	}
 	if server == nil {
 		conn, err := connect()
 		if err != nil {
-			p.endUnserved(c, transport, &unreachedError{err})
+			p.endUnreached(c, transport, &unreachedError{err})
 			return
 		}
 		server = raw.NewConn(conn, nil)
 	}
+
+	// Begin recording only when the first bytes arrive.
 	admitted := false
-	raw.Relay(p.ctx, raw.Config{Client: client, Server: server, Draining: p.draining, Begin: func() raw.Recorder {
-		if transport == "" || !p.admitExchange() {
+	raw.Relay(p.ctx, raw.Config{Client: client, Server: server, Draining: p.draining, Change: p.rewriteRaw(c, transport), Begin: func() raw.Recorder {
+		if transport == "" || !p.beginRunning() {
 			return nil
 		}
 		admitted = true
@@ -128,14 +131,31 @@ func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, trans
 		return rec
 	}})
 	if admitted {
-		p.releaseExchange()
+		p.endRunning()
 	}
 }
 
-// beginRaw starts the recording of a connection without HTTP; nil: it cannot be recorded.
+// rewriteRaw returns the function that decides how a connection without HTTP is changed, or nil.
+func (p *Proxy) rewriteRaw(c *clientConn, transport captures.Transport) func(raw.Recorder) rewrite.Exchange {
+	if p.opts.Rewrite == nil || transport == "" {
+		return nil
+	}
+	return func(rec raw.Recorder) rewrite.Exchange {
+		x := p.opts.Rewrite.Begin(&captures.Exchange{
+			Transport: transport, URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now(),
+			Client: c.RemoteAddr().String(), Source: p.opts.Source,
+		})
+		if r, ok := rec.(captures.Recording); ok && x != nil {
+			x.Recorded(r.ID())
+		}
+		return x
+	}
+}
+
+// beginRaw starts recording a connection without HTTP. It returns nil if that fails.
 func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.Recording {
 	rec, err := c.recorder.Begin(captures.Exchange{
-		Transport: transport, URL: string(transport) + "://" + c.target.shown(), Started: time.Now(),
+		Transport: transport, URL: string(transport) + "://" + c.target.hostPort(), Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})
 	if err != nil {
@@ -145,21 +165,20 @@ func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.R
 	return rec
 }
 
-// endUnserved ends a connection whose client went away before anything was known, or whose
-// server is not reached. That is recorded; the client sees a reset, since it is not known
-// to expect words.
-func (p *Proxy) endUnserved(c *clientConn, transport captures.Transport, err error) {
+// endUnreached ends a connection whose client disconnected early, or whose server could not be connected to. The
+// latter is recorded. The client sees a reset, because it may not understand any error message.
+func (p *Proxy) endUnreached(c *clientConn, transport captures.Transport, err error) {
 	var unreached *unreachedError
 	if !errors.As(err, &unreached) {
 		_ = c.Close()
 		return
 	}
 	p.log.Warn("server not reached", "addr", c.target.addr, "err", err)
-	if transport != "" && p.hosts.RecordsHost(c.target.addr, c.target.shown()) && p.admitExchange() {
+	if transport != "" && p.hosts.RecordsHost(c.target.addr, c.target.hostPort()) && p.beginRunning() {
 		if rec := p.beginRaw(c, transport); rec != nil {
 			rec.End(captures.Failed, err.Error())
 		}
-		p.releaseExchange()
+		p.endRunning()
 	}
 	raw.Reset(c)
 }

@@ -249,7 +249,7 @@ func TestSilence(t *testing.T) {
 	o := newRawOrigin(t, true, echo)
 	b := o.proxy(t, nil)
 	conn := o.dial(t, b)
-	_ = conn.SetReadDeadline(time.Now().Add(3 * silentClientDelay))
+	_ = conn.SetReadDeadline(time.Now().Add(3 * serverFirstDelay))
 	var buf [100]byte
 	if n, err := conn.Read(buf[:]); n > 0 || !isDeadline(err) {
 		t.Fatalf("%q, %v", buf[:n], err)
@@ -473,7 +473,7 @@ func TestSilentClientOfHTTP(t *testing.T) {
 		tr.Proxy = nil
 		tr.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn := b.handshake(b.tunnel(addr), "127.0.0.1", map[bool]string{true: protoH2, false: protoH1}[h2])
-			time.Sleep(2 * silentClientDelay)
+			time.Sleep(2 * serverFirstDelay)
 			return conn, nil
 		}
 		u, _ := url.Parse(origin.URL)

@@ -12,15 +12,18 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// A connectFailure is a failure to connect, as the program itself would have seen it.
+// A connectFailure describes a failed connection in the terms of the operating system, as the client
+// program would have seen it without the proxy.
 type connectFailure struct {
-	Code    string `json:"code"`    // as the C library spells it
-	Syscall string `json:"syscall"` // connect or getaddrinfo
+	// Code is the name of the system's error, such as ECONNREFUSED.
+	Code string `json:"code"`
+	// Syscall is the failed system call, connect or getaddrinfo.
+	Syscall string `json:"syscall"`
 	Address string `json:"address,omitempty"`
 }
 
-// connectErrors are the failures that a hook passes on; any other is told in
-// an answer, once the client has said what it wants.
+// connectErrors are the errors that a hook reproduces. Others are reported in the response to the program's
+// request.
 var connectErrors = []struct {
 	err  error
 	code string
@@ -31,11 +34,11 @@ var connectErrors = []struct {
 	{syscall.ETIMEDOUT, "ETIMEDOUT"},
 }
 
-// connectFailureOf returns how a program's own connect would have failed; nil if
-// it is not known.
+// connectFailureOf returns how the program's own connect would have failed, or nil if that is unknown.
 func connectFailureOf(err error) *connectFailure {
 	if errors.As(err, new(*upstream.Error)) {
-		return nil // of the user's proxy: an answer says so
+		// The error is that of the user's proxy, which a response reports.
+		return nil
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -58,9 +61,9 @@ func connectFailureOf(err error) *connectFailure {
 	return nil
 }
 
-// serveReach answers a hook whether a server can be connected to, before the
-// program believes that it is. The connection is kept a while, so that asking
-// costs the server none.
+// serveReach handles a request of the Node hook: it reports whether a server can be connected to, so
+// that the program's own connect fails if it cannot. The opened connection is kept for the following
+// request.
 //
 // Source: mitm/README.md#node-hook
 func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +78,11 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	t := unread(want.To, "")
+
+	// Connect in the same way as for a request.
+	// Connect in the same way as for a request.
+	t := httpsTarget(want.To, "")
+	t = p.dialer.mapped(t)
 	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
 		p.dialer.spares.Keep(p.dialer.spareKey(t), conn)

@@ -6,7 +6,7 @@ import (
 	"unwire/mitm/raw"
 )
 
-// redirectAddr returns the address of the redirect listener, opening it first.
+// redirectAddr returns the address of the redirect listener, which it opens if necessary.
 func (p *Proxy) redirectAddr() (string, error) {
 	p.redirects.Lock()
 	defer p.redirects.Unlock()
@@ -28,7 +28,7 @@ func (p *Proxy) redirectAddr() (string, error) {
 	return p.redirects.listener.Addr().String(), nil
 }
 
-// closeRedirects ends the redirect listener, and forgets the routes.
+// closeRedirects closes the redirect listener and removes all routes.
 func (p *Proxy) closeRedirects() {
 	p.redirects.Lock()
 	defer p.redirects.Unlock()
@@ -42,15 +42,16 @@ func (p *Proxy) serveRedirected(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
 		if err != nil {
-			return // closed by Shutdown
+			// Shutdown has closed the listener.
+			return
 		}
 		p.acceptRedirected(conn)
 	}
 }
 
-// acceptRedirected serves a connection when its route is known. A route is for a
-// port of 127.0.0.1, where hooks connect from: any other loopback address has
-// the same ports.
+// acceptRedirected serves a redirected connection as soon as its route is known. Routes are keyed by the
+// client's port on 127.0.0.1, from which hooks connect. Connections from other loopback addresses are refused,
+// because they can have the same ports.
 func (p *Proxy) acceptRedirected(conn net.Conn) {
 	from, ok := conn.RemoteAddr().(*net.TCPAddr)
 	to, _ := conn.LocalAddr().(*net.TCPAddr)
@@ -73,6 +74,6 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 			raw.Reset(c)
 			return
 		}
-		p.serveTo(c, to)
+		p.serveAddress(c, to)
 	}()
 }

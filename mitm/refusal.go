@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// refusalWindow is how soon after the handshake a client that does not accept
-	// the certificate hangs up.
+	// refusalWindow is how soon after the handshake a client that refuses the certificate disconnects.
 	refusalWindow = 5 * time.Second
 
-	// refusalDelay is how long another connection of a client has to send a request.
+	// refusalDelay is how long the proxy waits for a request on another connection before it assumes a refusal.
 	refusalDelay = time.Second
 
 	maxPendingRefusals = 1000
 )
 
-// watchForRefusal looks for clients that finish the handshake, check the certificate
-// then, and hang up without having sent anything. An idle connection that was never
-// used looks the same, so one counts only if no client sends a request to the server,
-// before or shortly after.
+// watchForRefusal detects clients that complete the handshake, verify the certificate only then, and disconnect
+// without sending anything. A spare connection that was never used looks the same. So the proxy assumes a
+// refusal only if no client sends a request to the server before or shortly after.
 func (p *Proxy) watchForRefusal(c *clientConn) {
 	done, o := time.Now(), p.origins.get(c.target)
 	onClose := func() {
@@ -31,11 +29,13 @@ func (p *Proxy) watchForRefusal(c *clientConn) {
 			return
 		}
 		decide := sync.OnceFunc(func() {
-			if !o.gotRequest.Load() && p.admitExchange() {
-				defer p.releaseExchange()
+			if !o.gotRequest.Load() && p.beginRunning() {
+				defer p.endRunning()
 				p.recordRefusal(c, refusal.Unused, true)
 			}
 		})
+
+		// Decide later: another connection of the client may send a request.
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if len(p.pendingRefusals) < maxPendingRefusals && !p.stopping {
@@ -46,7 +46,7 @@ func (p *Proxy) watchForRefusal(c *clientConn) {
 	c.onUnusedClose.Store(&onClose)
 }
 
-// decidePendingRefusals decides the refusals that are pending when recording ends.
+// decidePendingRefusals decides all pending refusals at the end of the recording.
 func (p *Proxy) decidePendingRefusals() {
 	p.mu.Lock()
 	left := p.pendingRefusals
@@ -57,12 +57,12 @@ func (p *Proxy) decidePendingRefusals() {
 	}
 }
 
-// recordRefusal records that TLS with a client failed, and reports the program if it
-// refused the certificate.
+// recordRefusal records a failed TLS handshake with a client, and reports the program if it refused the
+// certificate.
 func (p *Proxy) recordRefusal(c *clientConn, text string, refused bool) {
-	host := c.target.shown()
+	host := c.target.hostPort()
 	if refused {
-		c.recorder.Then(func(by captures.Process) { p.refusals.Note(refusal.Refusal{Process: by, Host: host}) })
+		c.recorder.Then(func(by captures.Process) { p.refusals.Add(refusal.Refusal{Process: by, Host: host}) })
 	}
 	rec, err := c.recorder.Begin(captures.Exchange{
 		Method: http.MethodConnect, URL: "https://" + host, HTTP: "1.1", Started: time.Now(),

@@ -19,40 +19,43 @@ import (
 )
 
 const (
-	// headDelay is how long the head of a response with a known length waits
-	// for its body, so that a small answer leaves in one piece.
+	// headDelay is how long the head of a response with a known length waits for the body, so that both leave in
+	// one packet.
 	headDelay = 2 * time.Millisecond
-	// lateBody is how long a request's body may go on after the answer's end:
-	// as long as net/http's client goes on sending it over HTTP/1.
-	lateBody = 50 * time.Millisecond
+	// uploadGracePeriod is how long a request's body may continue after the end of the response, as in
+	// net/http's client.
+	uploadGracePeriod = 50 * time.Millisecond
 )
 
-// relay passes a request on to its target and the response back, each byte
-// when it comes, and records both. An error on the way ends in a reset, never
-// in what looks like a clean end.
+// relay forwards a request and its response without delay and records both. After an error, it resets the
+// connection, so that the client cannot mistake a truncated response for a complete one.
 func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *url.URL) {
-	if !p.admitExchange() {
+	if !p.beginRunning() {
 		panic(http.ErrAbortHandler)
 	}
-	defer p.releaseExchange()
-	if r.ProtoMajor >= 2 && expectsContinue(r.Body) {
+	defer p.endRunning()
+	if r.ProtoMajor >= 2 && awaitsContinue(r.Body) {
 		r.Header.Set("Expect", "100-continue")
 	}
 	x := p.beginExchange(r, t, shown)
 	if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok && c.unreachedErr != nil {
-		// A new connection tries again.
+		// A new connection makes the client try again.
 		w.Header().Set("Connection", "close")
 		p.answerFailure(w, x, shown, c.unreachedErr)
 		return
 	}
+
+	// The request ends with the client's, or with the recording.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	rc := http.NewResponseController(w)
-	early := &earlyHints{w: w, x: x}
+	early := &informationalRelay{w: w, x: x}
 	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
+
+	// Informational responses must not be sent after the final one.
 	res, err := o.roundTrip(out, mayRepeat(r))
 	early.stop()
 	if err != nil {
@@ -64,18 +67,18 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	d := &responseRelay{ctx: ctx, w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
 	defer p.buffers.Put(d.buf)
 	if err := d.run(); err != nil {
-		x.endBroken(err)
+		x.endWithError(err)
 		panic(http.ErrAbortHandler)
 	}
-	if tap, ok := out.Body.(*bodyTap); ok && !tap.awaitEnd(0) {
-		// The server has answered in full, but may still be reading.
+	if tap, ok := out.Body.(*recordedBody); ok && !tap.awaitEnd(0) {
+		// The server has sent its response, but may still be reading.
 		_ = rc.Flush()
-		tap.awaitEnd(lateBody)
+		tap.awaitEnd(uploadGracePeriod)
 	}
 	x.end(captures.Complete, nil)
 }
 
-// upstreamRequest returns the request as it is sent to the server.
+// upstreamRequest returns the request that is sent to the server.
 func (p *Proxy) upstreamRequest(ctx context.Context, r *http.Request, x *exchange, t target, shown *url.URL) *http.Request {
 	u := *shown
 	u.Scheme, u.Host, u.User = t.scheme, t.addr, nil
@@ -86,32 +89,36 @@ func (p *Proxy) upstreamRequest(ctx context.Context, r *http.Request, x *exchang
 		ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = nil // else net/http adds its own
+		// Otherwise net/http adds its own.
+		out.Header["User-Agent"] = nil
 	}
 	if r.ContentLength != 0 {
-		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r, ended: make(chan struct{})}
+		out.Body = &recordedBody{ReadCloser: r.Body, x: x, r: r, ended: make(chan struct{})}
 	}
 	return out
 }
 
-// answerFailure answers a request that got no response. One that never reached the
-// server is answered in words; one that did ends as it ended there.
+// answerFailure answers a request without a response. If the server was not reached, the answer is an error
+// response; otherwise the connection is reset.
 func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
 	var viaProxy *upstream.Error
 	var refused *certificateError
 	switch {
 	case errors.As(err, &viaProxy):
-		err = viaProxy // without what net/http adds
-		x.notReached()
+		// Remove what net/http adds to the error.
+		err = viaProxy
+		x.clearServerReached()
 	case errors.As(err, &refused):
 		err = refused
-		x.notReached()
+		x.clearServerReached()
 		x.record(func(rec captures.Recording) { rec.Connection(refused.recorded(), "") })
 	}
+
+	// If the server has received the request, its failure must look like one.
 	x.mu.Lock()
 	reached := x.serverReached
 	x.mu.Unlock()
-	x.endBroken(err)
+	x.endWithError(err)
 	if reached || x.ctx.Err() != nil || p.ctx.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -135,10 +142,10 @@ type responseRelay struct {
 	res *http.Response
 	buf *[chunkSize]byte
 
-	// mu is held by the timer of the head and by the body, which both write.
+	// mu serializes the timer for the head and the body, which both write.
 	mu sync.Mutex
 
-	// sent says that something of the body was sent, or the head by its timer.
+	// sent means that the head or a part of the body was sent to the client.
 	sent bool
 }
 
@@ -147,12 +154,13 @@ func (d *responseRelay) run() error {
 	bodiless := d.res.ContentLength == 0 || d.res.Request.Method == http.MethodHead
 	switch {
 	case bodiless && len(d.res.Trailer) == 0:
-		// The head ends the stream, as it did on the way here.
+		// The head ends the stream, as it did at the server.
 	case d.res.ContentLength > 0 && d.res.ContentLength <= chunkSize && !bodiless:
 		timer := time.AfterFunc(headDelay, d.flushHead)
 		defer func() {
 			timer.Stop()
-			d.markSent() // the timer may be at it: wait
+			// The timer may be running: wait for it.
+			d.markSent()
 		}()
 	default:
 		if err := d.rc.Flush(); err != nil {
@@ -166,15 +174,14 @@ func (d *responseRelay) run() error {
 	return nil
 }
 
-// writeHead writes the status and the header section, but does not flush them. It
-// returns the trailers announced in it.
+// writeHead writes the status and the headers without flushing them. It returns the announced trailers.
 func (d *responseRelay) writeHead() map[string]bool {
 	h := d.w.Header()
 	for name, values := range forwardHeader(d.res.Header) {
 		h[name] = values
 	}
 	h.Del("Te")
-	// net/http adds these where they are absent.
+	// Prevent net/http from adding these.
 	for _, name := range []string{"Date", "Content-Type"} {
 		if _, ok := h[name]; !ok {
 			h[name] = nil
@@ -183,6 +190,8 @@ func (d *responseRelay) writeHead() map[string]bool {
 	if _, ok := h["Content-Length"]; !ok && d.res.ProtoMajor >= 2 {
 		h["Content-Length"] = nil
 	}
+
+	// Trailers must be announced in the headers.
 	announced := make(map[string]bool, len(d.res.Trailer))
 	for name := range d.res.Trailer {
 		announced[name] = true
@@ -209,8 +218,8 @@ func (d *responseRelay) markSent() {
 	d.mu.Unlock()
 }
 
-// copyBody forwards the body piece by piece. The last piece of a known length is
-// left for the end of the stream to flush.
+// copyBody forwards the body as it arrives. The last piece of a body with a known length is flushed by the end
+// of the stream.
 func (d *responseRelay) copyBody() error {
 	left := d.res.ContentLength
 	for {
@@ -228,22 +237,21 @@ func (d *responseRelay) copyBody() error {
 			}
 		}
 		if err == io.EOF && left != 0 {
-			// A server that is told of a cancel may still end its answer as if
-			// it were whole.
+			// A server that receives a cancellation may end its response as if it were complete.
 			return d.ctx.Err()
 		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			// What came before the error reaches the client before it.
+			// Send the bytes before the error to the client.
 			_ = d.rc.Flush()
 			return err
 		}
 	}
 }
 
-// writeTrailers forwards the trailers, announced or not, and records them.
+// writeTrailers forwards and records the trailers, announced or not.
 func (d *responseRelay) writeTrailers(announced map[string]bool) {
 	for name, values := range d.res.Trailer {
 		if !announced[name] {
@@ -254,29 +262,31 @@ func (d *responseRelay) writeTrailers(announced map[string]bool) {
 	d.x.recordTrailers(captures.Down, d.res.ProtoMajor, d.res.Trailer)
 }
 
-// earlyHints relays the informational responses that precede a response.
-type earlyHints struct {
+// An informationalRelay relays informational (1xx) responses.
+type informationalRelay struct {
 	w    http.ResponseWriter
 	x    *exchange
 	mu   sync.Mutex
 	done bool
 }
 
-func (e *earlyHints) trace(ctx context.Context, x *exchange) context.Context {
+func (e *informationalRelay) trace(ctx context.Context, x *exchange) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:        func(info httptrace.GotConnInfo) { x.recordConnection(info.Conn) },
 		Got1xxResponse: e.send,
 	})
 }
 
-func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
+func (e *informationalRelay) send(status int, header textproto.MIMEHeader) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.done { // the request has failed meanwhile
+	// The request has failed meanwhile.
+	if e.done {
 		return nil
 	}
 	if status == http.StatusContinue && !e.x.firstContinue() {
-		return nil // net/http has sent it by itself
+		// net/http has sent it already.
+		return nil
 	}
 	h := e.w.Header()
 	for name, values := range forwardHeader(http.Header(header)) {
@@ -287,7 +297,7 @@ func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
 	return nil
 }
 
-func (e *earlyHints) stop() {
+func (e *informationalRelay) stop() {
 	e.mu.Lock()
 	e.done = true
 	e.mu.Unlock()

@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// pipelineGap is how long a client's connection has to be idle after an answer for its
-// next request not to count as pipelined.
-const pipelineGap = time.Second
+// minPipelineGap is the pause after a response from which the next request on the connection does not count as
+// pipelined.
+const minPipelineGap = time.Second
 
-// errNotRepeated replaces the error of a request that net/http would send again.
+// errNotRepeated replaces the error of a request that net/http would have repeated.
 var errNotRepeated = errors.New("the server closed the connection without an answer; the request was not sent again")
 
-// noteAnswered notes that a request on the connection was answered.
+// noteAnswered records the time of the connection's last response.
 func (c *clientConn) noteAnswered() { c.lastAnswer.Store(time.Now().UnixNano()) }
 
-// mayRepeat reports whether a request may be sent to the server a second time if it got
-// no answer on a connection that had served others.
+// mayRepeat reports whether a request may be sent to the server a second time, if a reused connection was closed
+// without a response.
 //
-// The first request on a client's connection may: its client cannot know that the proxy
-// keeps connections to servers. So may one after a pause, in which the server may have
-// closed its connection. Any other may have been pipelined, and its client decides, as
-// it does without the proxy.
+// The first request on a client's connection may be repeated: the client cannot know that the proxy reuses
+// connections. So may a request after a pause, during which the server may have closed its connection. Any other
+// request may have been pipelined; its client decides, as it would without the proxy.
 //
 // Source: RFC 9110, section 9.2.2; RFC 9112, section 9.3.2
 func mayRepeat(r *http.Request) bool {
@@ -34,20 +33,22 @@ func mayRepeat(r *http.Request) bool {
 	default:
 		return false
 	}
+
+	// A request with a body is never repeated.
 	c, ok := r.Context().Value(clientKey{}).(*clientConn)
 	if !ok || r.ContentLength != 0 {
 		return false
 	}
 	last := c.lastAnswer.Load()
-	return r.ProtoMajor >= 2 || last == 0 || time.Since(time.Unix(0, last)) >= pipelineGap
+	return r.ProtoMajor >= 2 || last == 0 || time.Since(time.Unix(0, last)) >= minPipelineGap
 }
 
-// sendOnce sends a request by a transport that would repeat it by rules of its own: also
-// a POST with an Idempotency-Key, also one that was pipelined, and once for each idle
-// connection. If mayRepeat, the request is repeated once, and never otherwise, unless
-// the connection failed before anything of it was written.
+// sendOnce sends a request through an http.Transport, and limits the transport's retries. A transport
+// also retries a POST with an Idempotency-Key and pipelined requests, once for each idle connection.
+// With sendOnce, a request is retried at most once, and only if mayRepeat is set or nothing of it was
+// written.
 //
-// Errors: errNotRepeated; those of the transport.
+// Errors: errNotRepeated; errors of the transport.
 func sendOnce(transport *http.Transport, r *http.Request, mayRepeat bool) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	guard := &repeatGuard{mayRepeat: mayRepeat, cancel: cancel}
@@ -65,18 +66,19 @@ func sendOnce(transport *http.Transport, r *http.Request, mayRepeat bool) (*http
 	return res, err
 }
 
-// A repeatGuard ends a request before it is sent too often. The transport calls it for
-// each attempt.
+// A repeatGuard cancels a request before it is sent too often. The transport calls its methods for each attempt.
 type repeatGuard struct {
 	cancel context.CancelCauseFunc
 
 	mu        sync.Mutex
 	mayRepeat bool
-	written   bool // something of this attempt may have reached the server
-	refused   bool // this attempt must write nothing
+	// written means that a part of this attempt may have reached the server.
+	written bool
+	// refused means that the current attempt must not send anything.
+	refused bool
 }
 
-// beginAttempt is called before an attempt looks for a connection.
+// beginAttempt is called before the transport gets a connection for an attempt.
 func (g *repeatGuard) beginAttempt() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,8 +92,8 @@ func (g *repeatGuard) beginAttempt() {
 	}
 }
 
-// useConn is called before an attempt writes. The transport may have found a connection
-// although the request's context has ended, so a refused attempt closes it.
+// useConn is called before an attempt writes. The transport can find a connection although the request was
+// cancelled; a refused attempt closes it.
 func (g *repeatGuard) useConn(info httptrace.GotConnInfo) {
 	if g.isRefused() {
 		_ = info.Conn.Close()

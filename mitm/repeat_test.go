@@ -263,7 +263,7 @@ func TestRepeatAfterPause(t *testing.T) {
 	if ask("GET /ok") != 1 {
 		t.Fatal("no answer")
 	}
-	time.Sleep(pipelineGap)
+	time.Sleep(minPipelineGap)
 	if n := ask("GET /drop-once"); n != 1 || o.seenOf("GET /drop-once") != 2 {
 		t.Errorf("after a pause: %d answers, sent %d times", n, o.seenOf("GET /drop-once"))
 	}

@@ -12,34 +12,33 @@ import (
 	"unwire/mitm/raw"
 )
 
-// verdictDelay is how long a server that speaks HTTP/2 has to begin, or to refuse the
-// client certificate, or that there is none.
-const verdictDelay = 500 * time.Millisecond
+// certificateResultTimeout is how long an HTTP/2 server may take to begin, or to refuse the client certificate.
+const certificateResultTimeout = 500 * time.Millisecond
 
-// A serverConn is TLS with a server, which may ask for a client certificate.
+// A serverConn is a TLS connection to a server, which may request a client certificate.
 type serverConn struct {
 	*tls.Conn
 
-	// host is the server's name, for errors.
+	// host is the name of the server, for errors.
 	host string
 
-	// certificate is shown to a server that asks; nil: there is none.
+	// certificate is the client certificate that is sent if the server requests one; nil for none.
 	certificate *tls.Certificate
 
-	// asked says that the server has asked for a client certificate, answered that
-	// it has sent something since.
-	asked, answered bool
+	// certificateRequested means that the server requested a client certificate, and dataReceived that
+	// it has sent data afterwards.
+	certificateRequested, dataReceived bool
 
-	// recorded is what is recorded of it, once it was asked for.
+	// recorded caches the TLS state in the captured form.
 	recorded atomic.Pointer[captures.TLS]
 
-	// head was read ahead.
+	// head are bytes that were read from the server in advance.
 	head []byte
 }
 
-// clientCertificate is tls.Config.GetClientCertificate.
+// clientCertificate implements tls.Config.GetClientCertificate.
 func (c *serverConn) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	c.asked = true
+	c.certificateRequested = true
 	if c.certificate == nil {
 		return new(tls.Certificate), nil
 	}
@@ -56,20 +55,22 @@ func (c *serverConn) Read(p []byte) (int, error) {
 	if err != nil {
 		err = c.refusal(err)
 	}
-	c.answered = c.answered || n > 0
+	c.dataReceived = c.dataReceived || n > 0
 	return n, err
 }
 
-// awaitVerdict waits for a server that has asked for a client certificate to begin: in
-// TLS 1.3 it says that it does not accept the answer after the handshake. Over HTTP/1
-// the first request finds out.
+// awaitCertificateResult waits for the first bytes of a server that requested a client certificate. In TLS 1.3,
+// the server refuses a certificate only after the handshake. For HTTP/1, the first request finds out.
 //
 // Source: RFC 8446, section 4.4.2.4; RFC 9113, section 3.4
-func (c *serverConn) awaitVerdict() error {
-	if s := c.ConnectionState(); !c.asked || s.Version < tls.VersionTLS13 || s.NegotiatedProtocol != protoH2 {
+func (c *serverConn) awaitCertificateResult() error {
+	if s := c.ConnectionState(); !c.certificateRequested || s.Version < tls.VersionTLS13 || s.NegotiatedProtocol != protoH2 {
 		return nil
 	}
-	_ = c.SetReadDeadline(time.Now().Add(verdictDelay))
+
+	// In HTTP/2, the server sends SETTINGS first.
+	// In HTTP/2, the server sends SETTINGS first.
+	_ = c.SetReadDeadline(time.Now().Add(certificateResultTimeout))
 	buf := make([]byte, 512)
 	n, err := c.Read(buf)
 	_ = c.SetReadDeadline(time.Time{})
@@ -80,18 +81,17 @@ func (c *serverConn) awaitVerdict() error {
 	return nil
 }
 
-// refusal returns a certificateError if an error is the server's answer to the client
-// certificate, and otherwise the error as it is.
+// refusal converts an error to a certificateError if it is the server's reaction to the client certificate.
 func (c *serverConn) refusal(err error) error {
 	var op *net.OpError
-	if !c.asked || c.answered || !errors.As(err, &op) || op.Op != "remote error" || errors.As(err, new(*certificateError)) {
+	if !c.certificateRequested || c.dataReceived || !errors.As(err, &op) || op.Op != "remote error" || errors.As(err, new(*certificateError)) {
 		return err
 	}
 	return &certificateError{host: c.host, given: c.certificate != nil, err: err}
 }
 
-// A certificateError says that a server did not accept a client without a certificate,
-// or not with the one that was given.
+// A certificateError means that a server rejected the client certificate, or required one that is
+// missing.
 type certificateError struct {
 	host  string
 	given bool
@@ -107,7 +107,7 @@ func (e *certificateError) Error() string {
 
 func (e *certificateError) Unwrap() error { return e.err }
 
-// recorded is what is recorded of the TLS that has failed so.
+// recorded returns the captured form of the failed TLS connection.
 func (e *certificateError) recorded() captures.TLS {
 	return captures.TLS{ClientCertificate: certificateState(e.given)}
 }

@@ -12,12 +12,12 @@ import (
 
 const socksTimeout = handshakeTimeout
 
-// serveSOCKS serves a connection whose first byte is SOCKS's version.
+// serveSOCKS serves a connection that begins with SOCKS.
 func (p *Proxy) serveSOCKS(c *clientConn) {
 	_ = c.SetDeadline(time.Now().Add(socksTimeout))
 	addr, via, err := socks.Greet(c)
 	if c.via = via; err == nil {
-		err = p.admitSOCKS(unread(addr, via))
+		err = p.admitSOCKS(httpsTarget(addr, via))
 	}
 	if err != nil {
 		p.log.Warn("SOCKS request not served", "err", err)
@@ -32,7 +32,7 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 		p.forwardSOCKS(c, addr)
 		return
 	}
-	// As for CONNECT: an error of the server's is reported in an HTTP answer.
+	// As for CONNECT, errors of the server are reported in HTTP responses.
 	if _, err := c.Write(socks.Reply(socks.Succeeded)); err != nil {
 		_ = c.Close()
 		return
@@ -41,21 +41,21 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 	p.intercept(c, addr)
 }
 
-// admitSOCKS refuses a connection that has passed this proxy before, or whose server
-// is not reached, if the client is another unwire.
+// admitSOCKS refuses a connection that loops. If the client is another unwire, it also refuses one whose server
+// cannot be connected to.
 func (p *Proxy) admitSOCKS(t target) error {
 	if p.dialer.hasPassed(t.via) {
 		return &socks.Error{Reply: socks.NotAllowed, Text: "the connection has passed this proxy before"}
 	}
-	if err := p.reachBefore(p.ctx, t); err != nil {
+	if err := p.connectBeforeAnswer(p.ctx, t); err != nil {
 		return &socks.Error{Reply: socksReplyFor(err), Text: err.Error()}
 	}
 	return nil
 }
 
-// forwardSOCKS tunnels a connection as it is, once the server is reached.
+// forwardSOCKS tunnels a connection without recording it, after connecting to the server.
 func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
-	server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
+	server, err := p.dialer.dial(p.ctx, httpsTarget(addr, c.via))
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
 		_ = c.SetDeadline(time.Now().Add(socksTimeout))
@@ -72,6 +72,7 @@ func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
 	tunnelConns(c, server)
 }
 
+// socksReplyFor returns the SOCKS reply code for an error.
 func socksReplyFor(err error) byte {
 	var dns *net.DNSError
 	switch {

@@ -8,20 +8,21 @@ import (
 	"unwire/mitm/hosts"
 )
 
-// A target is where a connection's requests go.
+// A target is the server of a connection's requests.
 type target struct {
 	scheme string // "http" or "https"
 	addr   string // host:port to dial
-	sni    string // the client's server name, "" if it sent none
+	// sni is the server name that the client sent; "" if none.
+	sni string
 
-	// alpn is offered to the server for HTTP/1; "" is protoH1.
+	// alpn is the ALPN protocol offered to the server for HTTP/1; "" means protoH1.
 	alpn string
 
-	// via names the instances of unwire that the client's connection has passed.
+	// via lists the ids of the unwire proxies that the connection has passed through.
 	via string
 }
 
-// host is the name that the server's certificate must be for.
+// host returns the name for which the server's certificate must be valid.
 func (t target) host() string {
 	if t.sni != "" {
 		return t.sni
@@ -29,10 +30,10 @@ func (t target) host() string {
 	return hosts.Name(t.addr)
 }
 
-// shown is the server as host:port, by the name that the client calls it.
-func (t target) shown() string { return withPort(t.host(), portOf(t.addr)) }
+// hostPort returns the server as host:port, by the name that the client uses.
+func (t target) hostPort() string { return withPort(t.host(), portOf(t.addr)) }
 
-// targetOf is where the requests for a URL go.
+// targetOf returns the host, port and TLS setting for connecting to a URL.
 func targetOf(u *url.URL) target {
 	if u.Scheme == "https" {
 		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
@@ -40,7 +41,7 @@ func targetOf(u *url.URL) target {
 	return target{scheme: "http", addr: withPort(u.Host, "80")}
 }
 
-// sniOf is the server name sent for a host: none for an address.
+// sniOf returns the SNI for a host: "" for an IP address.
 func sniOf(host string) string {
 	if net.ParseIP(host) != nil {
 		return ""
@@ -48,7 +49,7 @@ func sniOf(host string) string {
 	return host
 }
 
-// withPort adds the port that a scheme implies.
+// withPort appends a port to an address that has none.
 func withPort(addr, port string) string {
 	if _, _, err := net.SplitHostPort(addr); err == nil {
 		return addr
@@ -56,7 +57,7 @@ func withPort(addr, port string) string {
 	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
 }
 
-// portOf returns the port of host:port, or that of HTTPS.
+// portOf returns the port of an address host:port; 443 if it has none.
 func portOf(addr string) string {
 	if _, port, err := net.SplitHostPort(addr); err == nil {
 		return port
@@ -64,6 +65,7 @@ func portOf(addr string) string {
 	return "443"
 }
 
+// portFor returns the default port of a URL's scheme.
 func portFor(u *url.URL) string {
 	if u.Scheme == "https" {
 		return "443"

@@ -7,36 +7,51 @@ import (
 	"net"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
-// upgrade serves connections that changed their protocol, such as a WebSocket: the
-// bytes of both directions are passed on and recorded as they are. The client has the
-// answer already.
+// upgrade serves connections that have switched their protocol, for instance to WebSocket. The bytes of both
+// directions are forwarded and recorded unchanged. The client has received the response already.
 func (p *Proxy) upgrade(client, server net.Conn, x *exchange) {
 	defer p.track(client)()
+
+	// Closing both connections unblocks the two copies when the recording stops.
 	defer context.AfterFunc(p.ctx, func() {
 		_ = client.Close()
 		_ = server.Close()
 	})()
 	var upErr error
 	done := make(chan struct{})
+	copyDirection := x.copyRecorded
+	if change := p.beginUpgraded(x); change != nil {
+		defer change.End()
+		copyDirection = func(d captures.Direction, dst io.Writer, src io.Reader) error {
+			return x.copyChanged(change, d, dst, src)
+		}
+	}
 	go func() {
+		// Half-close where possible: the other direction may still have data.
 		defer close(done)
-		upErr = x.copyRecorded(captures.Up, server, client)
+		upErr = copyDirection(captures.Up, server, client)
 		if h, ok := server.(interface{ CloseWrite() error }); ok && upErr == nil {
 			_ = h.CloseWrite()
 		} else {
 			_ = server.Close()
 		}
 	}()
-	downErr := x.copyRecorded(captures.Down, client, server)
+	downErr := copyDirection(captures.Down, client, server)
 	if h, ok := client.(interface{ CloseWrite() error }); ok && downErr == nil {
 		_ = h.CloseWrite()
 	} else {
 		_ = client.Close()
 	}
+
+	// The outcome depends on which side failed.
 	<-done
+	var stop *rewrite.Stop
 	switch {
+	case errors.As(upErr, &stop) || errors.As(downErr, &stop):
+		x.end(captures.Reset, stop)
 	case p.ctx.Err() != nil:
 		x.end(captures.Incomplete, errRecordingStopped)
 	case upErr != nil && !errors.Is(upErr, net.ErrClosed):
@@ -48,7 +63,48 @@ func (p *Proxy) upgrade(client, server net.Conn, x *exchange) {
 	}
 }
 
-// copyRecorded copies and records until the source ends.
+// beginUpgraded returns how the bytes after a switch of the protocol are changed, or nil.
+func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
+	if p.opts.Rewrite == nil || x.upgraded == nil {
+		return nil
+	}
+	change := p.opts.Rewrite.Begin(x.upgraded)
+	if change != nil && x.rec != nil {
+		change.Recorded(x.rec.ID())
+	}
+	return change
+}
+
+// copyChanged is like copyRecorded, for bytes that rules may change.
+func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, dst io.Writer, src io.Reader) error {
+	body := rewrite.Body{Dir: d, Exchange: change, Declared: -1}
+	if x.rec != nil {
+		body.Recorder = x.rec
+	}
+	return body.Run(x.ctx, recordedReader{src, x, d}, plainSink{dst})
+}
+
+// A recordedReader is a reader that records the bytes read from it.
+type recordedReader struct {
+	io.Reader
+	x   *exchange
+	dir captures.Direction
+}
+
+func (r recordedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.x.recordChunk(r.dir, p[:n])
+	}
+	return n, err
+}
+
+// A plainSink forwards changed bytes that are not preceded by an HTTP head.
+type plainSink struct{ io.Writer }
+
+func (plainSink) Begin(int64) error { return nil }
+
+// copyRecorded copies and records bytes until the source ends.
 func (x *exchange) copyRecorded(d captures.Direction, dst io.Writer, src io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {

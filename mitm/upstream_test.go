@@ -124,7 +124,7 @@ func TestUpstreamTransparent(t *testing.T) {
 			b := newTestProxy(t, nil, u.use)
 			near, far := net.Pipe()
 			t.Cleanup(func() { near.Close() })
-			go b.proxy.serveTo(b.proxy.wrapClient(far, nil, nil), plain.Listener.Addr().String())
+			go b.proxy.serveAddress(b.proxy.wrapClient(far, nil, nil), plain.Listener.Addr().String())
 			_, _ = io.WriteString(near, "GET /t HTTP/1.1\r\nHost: "+plain.Listener.Addr().String()+"\r\nConnection: close\r\n\r\n")
 			res, err := http.ReadResponse(bufio.NewReader(near), nil)
 			if err != nil {

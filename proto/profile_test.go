@@ -19,7 +19,7 @@ func TestAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Agent(u, c.ghost).String(); got != c.want {
+		if got := p.AgentEndpoint(u, c.ghost).String(); got != c.want {
 			t.Errorf("%s with %q: %s, not %s", c.backend, c.ghost, got, c.want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestFor(t *testing.T) {
 	for host, want := range map[string]bool{
 		"api2.cursor.sh": true, "AGENT.api5.cursor.sh.": true, "cursor.sh.example.com": false, "notcursor.sh": false, "cursor.sh": false, "": false,
 	} {
-		if got := Profile().For(host); got != want {
+		if got := Profile().CoversHost(host); got != want {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestServes(t *testing.T) {
 		if got := p.Head(service, "RunSSE") != nil; got != want {
 			t.Errorf("%q/RunSSE: %v", service, got)
 		}
-		if got := p.Everywhere().Head(service, "RunSSE") != nil; got != (service != "") {
+		if got := p.ForAnyPackage().Head(service, "RunSSE") != nil; got != (service != "") {
 			t.Errorf("%q/RunSSE everywhere: %v", service, got)
 		}
 	}

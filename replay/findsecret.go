@@ -12,11 +12,12 @@ import (
 	"unwire/replay/credential"
 )
 
-// rememberSecret remembers a header's secret, so that the same one is known where its
-// placeholder occurs again.
+// rememberSecret records the secret of a header, so that it can also be inserted where its placeholder
+// occurs elsewhere.
 func (p *planner) rememberSecret(captured, secret string) {
 	if before, _, ok := strings.Cut(captured, " "); ok {
-		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
+		// without its scheme
+		secret = strings.TrimPrefix(secret, before+" ")
 	}
 	p.secrets = append(p.secrets, secret)
 	if m := credential.InHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
@@ -24,17 +25,20 @@ func (p *planner) rememberSecret(captured, secret string) {
 	}
 }
 
-// A givenSecret is what the caller's credentials have for a redacted header.
+// A givenSecret is the value from the credentials for a redacted header.
 type givenSecret struct {
 	value string
-	part  string   // completes the value, where that is made; value is "" then
-	from  string   // where it comes from
-	names []string // that were looked for
+	// part is the secret that completes a computed value; value is "" then.
+	part string
+	// from describes where the value comes from, such as a file.
+	from string
+	// names are the environment variables that were looked up.
+	names []string
 	ok    bool
 }
 
-// findHeaderSecret finds a redacted header's secret among the credentials: by the
-// header's name, by the part that completes a made value, or by the placeholder's tag.
+// findHeaderSecret looks up a redacted header in the credentials: by the header's name, by the
+// secret part of a computed value, or by the placeholder's tag.
 func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 	var g givenSecret
 	g.value, g.from, g.names, g.ok = p.o.Credentials.Header(name, h.Value)
@@ -49,27 +53,27 @@ func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 		g.names = append(g.names, variable)
 		if g.value, g.from, g.ok = p.o.Credentials.Find(variable); g.ok {
 			g.value = strings.Replace(h.Value, tag[0], g.value, 1)
-			g.ok = !credential.IsRedacted(g.value) // one value cannot stand for several
+			// one value cannot replace several placeholders
+			g.ok = !credential.IsRedacted(g.value)
 		}
 	}
 	return g
 }
 
-// isChecksum reports whether a header, in lower case, is the one that the profile has
-// computed anew.
+// isChecksum reports whether a header, in lower case, is the one that the profile computes for each
+// request.
 func (p *planner) isChecksum(name string) bool {
 	service := p.service()
 	return service != nil && service.Checksum.Header != "" && name == service.Checksum.Header
 }
 
-// headerSecret finds the value of a header that was redacted; shown stands for
-// it in the plan.
+// headerSecret finds the value of a redacted header; shown replaces it in the plan.
 func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name := strings.ToLower(h.Name)
 	given := p.findHeaderSecret(h, name)
 	secret, from, ok := given.value, given.from, given.ok
 	if !ok && volatilityOf(name) == volatileID {
-		// Clients make these up. A server takes a new one as it took the captured one.
+		// Clients make these ids up, so the server accepts a new one.
 		fresh := r.id(h.Value)
 		if tag := credential.InHeader.FindStringSubmatch(h.Value); tag != nil {
 			p.tags[tag[1]] = fresh
@@ -78,6 +82,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 		return fresh, fresh, true
 	}
 
+	// A computed value, such as a checksum, may need a secret part.
 	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: given.part}); is {
 		if from == "" {
 			from = fromMaker
@@ -90,7 +95,8 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 
 	s := Secret{Where: "header " + name, From: from, Wants: variables(given.names), Omitted: !ok && p.o.OmitSecrets}
 	if p.isLocal() && p.isChecksum(name) {
-		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
+		// it identifies a machine, not a person, and local servers do not check it
+		s.Omitted = !ok
 	}
 	if !ok {
 		s.From = ""
@@ -99,7 +105,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
 
-	// Pieces repeat them.
+	// The pieces of a conversation repeat the same headers.
 	if !slices.ContainsFunc(p.shown.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
 		p.shown.Secrets = append(p.shown.Secrets, s)
 	}
@@ -111,7 +117,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	return "", h.Value, !s.Omitted
 }
 
-// secretOf finds the secret of a placeholder outside of headers.
+// secretOf finds the secret for a placeholder outside of headers.
 func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	if secret, ok := p.known(tag); ok {
 		return secret, true
@@ -126,7 +132,7 @@ func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	return secret, ok
 }
 
-// fillURL puts the secrets into a URL.
+// fillURL replaces the placeholders in a URL by secrets.
 func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	if !credential.InBody.MatchString(u.RawQuery) && !credential.InBody.MatchString(u.Path) {
 		return u, nil
@@ -152,7 +158,7 @@ func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	return url.Parse(text)
 }
 
-// checkBodies finds out which secrets the frames want.
+// checkBodies finds the secrets that the frames need.
 func (p *planner) checkBodies() {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
@@ -162,10 +168,10 @@ func (p *planner) checkBodies() {
 	}
 }
 
-// placeOf names where in a frame a placeholder stands.
+// placeOf describes where in a frame a placeholder occurs.
 func (p *planner) placeOf(f *PlanFrame, placeholder []byte) string {
 	where := "up/" + strconv.Itoa(f.Seq)
-	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON() && t.Err() == nil {
+	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON(f) && t.Err() == nil {
 		if at := innermost(t, placeholder); at > 0 {
 			where += " " + t.PathOf(at).String()
 		}

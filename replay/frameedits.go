@@ -7,45 +7,53 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/connection"
 	"unwire/replay/edit"
 	"unwire/replay/live"
 )
 
-// buildFrames takes over the request's frames, and what each answers.
-func (p *planner) buildFrames(body []byte) {
+// buildFrames adds the captured request's frames to the plan, each with the server frame that it
+// responds to.
+func (p *planner) buildFrames(body []byte) error {
 	p.links = live.NewLinks(p.captured, p.types)
 	turns := p.links.Turns()
+	if err := p.links.BindByHand(turns, p.changes.Answers); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
 	for i := range p.captured.Frames {
 		f := &p.captured.Frames[i]
 		if f.Dir != captures.Up {
 			continue
 		}
-		// What follows a frame that was cut off would be taken for its rest.
+		// After a truncated frame, the server would take the next frame for its rest.
 		if f.Partial && f.Framed && len(p.shown.Frames) > 0 {
 			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
 			continue
 		}
 		pf := PlanFrame{
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
-			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err,
+			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err, proto: f.Tree != nil, Opcode: f.Opcode,
 		}
 		if live.IsMessage(f) {
 			pf.Turn, turns = turns[0], turns[1:]
 		}
 		p.shown.Frames = append(p.shown.Frames, pf)
 	}
-	if len(p.shown.Frames) == 0 && len(body) > 0 {
+	if len(p.shown.Frames) == 0 && len(body) > 0 && !p.overConnection() {
 		p.shown.Frames = append(p.shown.Frames, PlanFrame{Data: body, wire: body})
 	}
+	return nil
 }
 
-// asCaptured returns a frame's own bytes of the body. Of grpc-web-text, which
-// is in base64, and of a GET, there are none that could be sent alone.
+// asCaptured returns a frame's bytes in the body. The frames of grpc-web-text, which is base64, and
+// of a GET cannot be sent separately; the result is nil then.
 func (p *planner) asCaptured(f *decode.Frame, body []byte) []byte {
 	switch {
 	case p.recoded || p.shown.Protocol == decode.GRPCWebText || p.shown.Protocol == decode.ConnectGet:
 		return nil
-	case !f.Framed:
+	case connection.IsRaw(p.captured):
+		return f.Data
+	case !f.Framed && !p.overConnection():
 		return body
 	case f.Offset < 0 || f.Offset+int64(f.Len) > int64(len(body)):
 		return nil
@@ -53,7 +61,7 @@ func (p *planner) asCaptured(f *decode.Frame, body []byte) []byte {
 	return body[f.Offset : f.Offset+int64(f.Len)]
 }
 
-// edit carries out the edits, in their order.
+// edit applies the edits to the planned frames, in order.
 func (p *planner) edit() error {
 	for _, e := range p.changes.Edits {
 		inserted, err := p.editOne(e)
@@ -80,8 +88,7 @@ func (p *planner) edit() error {
 	return nil
 }
 
-// editOne carries out one edit; inserted reports that it put in a field that was
-// missing.
+// editOne applies one edit. inserted means that the edit added a missing field.
 func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	at := p.frameOf(e.Frame)
 	if at < 0 {
@@ -92,19 +99,21 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	}
 	f := &p.shown.Frames[at]
 	if e.DeletesFrame() {
-		if !f.framed && p.split == nil {
+		if !f.framed && p.split == nil && !p.overConnection() {
 			return false, errors.New("a request that is one message cannot be without it")
 		}
 		p.shown.Frames = append(p.shown.Frames[:at:at], p.shown.Frames[at+1:]...)
 		return false, nil
 	}
+
+	// A message that could not be decoded completely can only be replaced as a whole.
 	switch {
 	case e.ReplacesMessage():
 		f.unread = nil
 	case f.unread != nil:
 		return false, fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
 	}
-	data, inserted, err := e.Apply(f.Data, p.isJSON(), p.types[captures.Up])
+	data, inserted, err := e.Apply(f.Data, p.isJSON(f), p.types[captures.Up])
 	if err != nil {
 		return inserted, err
 	}
@@ -112,8 +121,8 @@ func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	return inserted, nil
 }
 
-// frameOf is the index of the frame that an edit of frame number seq, or of
-// FirstFrame, is about, or -1.
+// frameOf returns the index of the frame that an edit of frame seq, or of FirstFrame, applies to;
+// -1 if there is none.
 func (p *planner) frameOf(seq int) int {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]

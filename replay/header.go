@@ -16,15 +16,16 @@ import (
 	"unwire/replay/outbound"
 )
 
-// hopByHop are the header fields that belong to one connection, or that the
-// transport writes itself.
+// hopByHop are the header fields that concern a single connection, or that the transport sets
+// itself.
 var hopByHop = [...]string{
 	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "trailer",
 	"transfer-encoding", "upgrade", "http2-settings", "expect", "host", "content-length",
+	"sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "sec-websocket-accept",
 }
 
-// isHopByHop reports whether a header is not to be sent on. named are those
-// that the connection header lists.
+// isHopByHop reports whether a header must not be forwarded. named are the fields that the
+// Connection header lists.
 func isHopByHop(h captures.Header, named []string) bool {
 	name := strings.ToLower(h.Name)
 	if name == "te" {
@@ -33,7 +34,7 @@ func isHopByHop(h captures.Header, named []string) bool {
 	return strings.HasPrefix(name, ":") || slices.Contains(hopByHop[:], name) || slices.Contains(named, name)
 }
 
-// connectionNames are the fields that a connection header lists.
+// connectionNames returns the fields that a Connection header lists.
 func connectionNames(h captures.Headers) []string {
 	var names []string
 	for _, f := range h {
@@ -46,19 +47,22 @@ func connectionNames(h captures.Headers) []string {
 	return names
 }
 
-// buildHeaders makes the headers to be sent, and the same with references to
-// the secrets in them, to be shown.
+// buildHeaders builds the headers to send, and a copy for display in which secrets are replaced by
+// references.
 func (p *planner) buildHeaders(r *refresher) {
 	p.headers, p.shown.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
 	p.addHeaders(r)
 	p.trailers, p.shown.Trailers, _ = p.section(p.captured.RequestTrailers, r)
 }
 
-// section makes the fields of a header or trailer section: as they are sent, as
-// they are shown, and as they are recorded, with the captured placeholders.
+// section builds the fields of a header or trailer section: as sent, as shown, and as recorded,
+// with the captured placeholders.
 func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown, kept captures.Headers) {
 	named := connectionNames(captured)
+
+	// A value is a secret, is computed, is refreshed because it is volatile, or stays as captured.
 	for _, h := range captured {
+		// Headers of the captured connection itself, such as Connection, do not apply to the new one.
 		if isHopByHop(h, named) {
 			continue
 		}
@@ -89,11 +93,11 @@ func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown,
 	return sent, shown, kept
 }
 
-// placeholder stands for a secret that the capture has and that is not sent.
+// placeholder replaces a secret that the capture contains but that is not sent.
 const placeholder = "[redacted:00000000]"
 
-// foreign looks at a captured header with a secret that was kept: it goes to the
-// host that it came from and to no other, and is never shown.
+// foreign processes a captured header that contains an unredacted secret: it is sent only to the
+// host that it came from, and never shown.
 func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
 	if credential.IsRedacted(h.Value) || len(redact.New(redact.Options{Profile: p.captured.Profile}).FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
@@ -108,26 +112,26 @@ func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
 	return h, hidden
 }
 
-// sameHost reports whether two names are one host; this machine has many.
+// sameHost reports whether two names are the same host. All loopback names are this machine.
 func sameHost(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a == b || outbound.IsLoopback(a) && outbound.IsLoopback(b)
 }
 
-// oldVersion is the age at which a client's version is warned of: servers turn
-// old ones away, and not always in so many words.
+// oldVersion is the age from which a client's version causes a warning, because servers reject old
+// clients, and not always with a clear error.
 const oldVersion = 60 * 24 * time.Hour
 
 var dated = regexp.MustCompile(`\b(20[0-9]{2})\.([0-9]{2})\.([0-9]{2})\b`)
 
-// releasedAt is the date in a client's version, such as cli-2025.11.25-d5b3271.
+// releasedAt parses the date in a client's version, such as cli-2025.11.25-d5b3271.
 func releasedAt(version string) (time.Time, bool) {
 	m := dated.FindString(version)
 	t, err := time.Parse("2006.01.02", m)
 	return t, m != "" && err == nil
 }
 
-// checkVersion warns of a captured client version that is old.
+// checkVersion warns if the captured client's version is old.
 func (p *planner) checkVersion(now time.Time) {
 	service := p.service()
 	if service == nil || service.VersionHeader == "" {
@@ -140,24 +144,24 @@ func (p *planner) checkVersion(now time.Time) {
 	}
 }
 
-// fromMaker says where a made value comes from.
+// fromMaker is the origin of computed values.
 const fromMaker = "made for this request"
 
-// service is the profile if the request is one to its service: a call of its packages, or
-// what goes to its hosts. It is nil otherwise.
+// service returns the profile if the request is for its service: a call of its packages, or to its
+// hosts. Otherwise it returns nil.
 func (p *planner) service() *profile.Profile {
 	known := p.captured.Profile
 	if known.Serves(p.captured.Service) {
 		return known
 	}
-	if u, err := url.Parse(p.captured.URL); err == nil && known.For(u.Hostname()) {
+	if u, err := url.Parse(p.captured.URL); err == nil && known.CoversHost(u.Hostname()) {
 		return known
 	}
 	return nil
 }
 
-// makers are what makes headers: what the caller gave, and otherwise what the profile knows
-// to make.
+// makers returns what computes headers: the caller's makers, and those of the profile for other
+// headers.
 func (p *planner) makers() map[string]HeaderMaker {
 	makers := defaultHeaders(p.service())
 	for name, m := range p.changes.Headers {
@@ -168,7 +172,7 @@ func (p *planner) makers() map[string]HeaderMaker {
 	return makers
 }
 
-// partOf is the variable of the secret that completes a header's value.
+// partOf returns the environment variable of the secret part of a header's value.
 func (p *planner) partOf(name string) string {
 	if m := p.makers()[name]; m != nil {
 		return m.Part()
@@ -176,7 +180,7 @@ func (p *planner) partOf(name string) string {
 	return ""
 }
 
-// maker returns what makes headers; failed is the first error of one.
+// maker returns a function that computes headers. Its first error is stored in failed.
 func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
 	makers := p.makers()
 	return func(c HeaderCall) (string, bool) {
@@ -196,7 +200,7 @@ func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(
 	}
 }
 
-// addHeaders makes the headers that the capture does not have.
+// addHeaders adds computed headers that the capture lacks.
 func (p *planner) addHeaders(r *refresher) {
 	var names []string
 	for name, m := range p.changes.Headers {

@@ -7,30 +7,36 @@ import (
 	"unwire/captures/profile"
 )
 
-// A HeaderMaker makes the value of a header anew for each request: a checksum of
-// the time, a signature, what another program knows.
+// A HeaderMaker computes the value of a header for each request, such as a checksum of the time or
+// a signature.
 //
-// Shape: a value that it returns is held for a secret, and neither shown nor
-// recorded. What it returns as it was goes out as it was; "" is none.
+// Shape: its values are treated as secrets, and neither shown nor recorded. A value that is
+// returned unchanged is sent unchanged; "" omits the header.
 type HeaderMaker interface {
-	// Part is the environment variable of the secret that completes a value of
-	// which the capture has a placeholder alone; "" if there is none.
+	// Part returns the environment variable with the secret that completes the header's value, if the
+	// capture contains a placeholder instead; "" if none is needed.
 	Part() string
+	// MakeHeader computes the value of a header for a request.
 	MakeHeader(ctx context.Context, c HeaderCall) (value string, err error)
 }
 
-// A HeaderCall is a header whose value is to be made.
+// A HeaderCall describes the request for which a header's value is computed.
 type HeaderCall struct {
-	Name string // in lower case
-	// as captured, or the secret that was given for it; "" where there is neither
-	Value  string
-	Part   string    // the secret of HeaderMaker.Part, where Value is ""
-	Method string    // of HTTP
-	URL    string    // without secrets
-	Time   time.Time // at which the request is made
+	// Name is the header's name in lower case.
+	Name string
+	// Value is the captured value, or the secret from the credentials; "" if there is neither.
+	Value string
+	// Part is the secret of HeaderMaker.Part, if Value is "".
+	Part string
+	// Method is the HTTP method of the request.
+	Method string
+	// URL is the request's URL without secrets.
+	URL string
+	// Time is the time at which the request is built.
+	Time time.Time
 }
 
-// defaultHeaders are the headers that a profile, which may be nil, knows how to make.
+// defaultHeaders returns the headers that a profile computes. The profile may be nil.
 func defaultHeaders(p *profile.Profile) map[string]HeaderMaker {
 	if p == nil || p.Checksum.Header == "" {
 		return map[string]HeaderMaker{}
@@ -38,18 +44,19 @@ func defaultHeaders(p *profile.Profile) map[string]HeaderMaker {
 	return map[string]HeaderMaker{p.Checksum.Header: checksumMaker{p.Checksum}}
 }
 
-// envMachineID is the environment variable with the part of a checksum that tells the
-// machine.
+// envMachineID is the environment variable with the part of a checksum that identifies the machine.
 const envMachineID = "UNWIRE_MACHINE_ID"
 
-// A checksumMaker computes what of a checksum depends on the time. What tells the
-// machine is kept as captured, or as given, and never invented.
+// A checksumMaker computes the time-dependent part of a checksum. The part that identifies the
+// machine is kept as captured or as given, and never invented.
 //
 // Source: RESEARCH.md#checksum
 type checksumMaker struct{ profile.Checksum }
 
+// Part returns the environment variable with the machine id that the checksum header contains.
 func (checksumMaker) Part() string { return envMachineID }
 
+// MakeHeader replaces the time-dependent part of the checksum.
 func (m checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
 	return m.Make(c.Value, c.Part, c.Time), nil
 }

@@ -12,17 +12,16 @@ import (
 	"unwire/replay/outbound"
 )
 
-// transport makes a transport for the request, and no other address than its
-// target's.
+// transport returns a transport that connects only to the request's target.
 func (p *Plan) transport() *http.Transport {
-	// One message each way works on either version.
+	// A single message in each direction works over both versions of HTTP.
 	fallback := p.whole && p.shown.Protocol != decode.GRPC
 	t := outbound.New(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
 	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t
 }
 
-// request makes the HTTP request around a body.
+// request builds the HTTP request with a body of the given length.
 func (p *Plan) request(body io.Reader, length int64) *http.Request {
 	return newRequest(p.shown.Method, p.url, p.headers, p.trailers, body, length)
 }
@@ -43,7 +42,8 @@ func newRequest(method string, u *url.URL, headers, trailers captures.Headers, b
 		r.Header[name] = append(r.Header[name], h.Value)
 	}
 	if _, ok := r.Header["User-Agent"]; !ok {
-		r.Header["User-Agent"] = nil // or net/http names itself
+		// otherwise net/http sends its own
+		r.Header["User-Agent"] = nil
 	}
 	if len(trailers) > 0 {
 		r.Trailer = http.Header{}
@@ -54,9 +54,13 @@ func newRequest(method string, u *url.URL, headers, trailers captures.Headers, b
 	return r
 }
 
-// connection says what is known of the connection that answered.
+// connection returns the properties of the connection that answered.
 func (o *Options) connection(resp *http.Response) captures.TLS {
-	s := resp.TLS
+	return o.state(resp.TLS)
+}
+
+// state converts the state of a TLS connection to the captured form; nil gives the zero value.
+func (o *Options) state(s *tls.ConnectionState) captures.TLS {
 	if s == nil {
 		return captures.TLS{}
 	}

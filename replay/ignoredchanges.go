@@ -13,45 +13,78 @@ import (
 	"unwire/replay/live"
 )
 
-// Reasons for which a change does not count, beside those of diff.
+// Reasons for ignoring a change, in addition to those of package diff.
 const (
-	ignoredID       = "id"       // frames up carry it on
-	ignoredDuration = "duration" // its name says that it is a time or a duration
-	ignoredSecret   = "secret"   // the capture has a placeholder in its place
+	// ignoredID: later frames of the client send the id back
+	ignoredID = "id"
+	// ignoredDuration: the field's name is that of a time or a duration
+	ignoredDuration = "duration"
+	// ignoredSecret: the capture has a placeholder there
+	ignoredSecret = "secret"
 )
 
-// timing are the names of fields that no two runs agree in.
+// timing matches the names of fields that differ between any two runs.
 var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
 
-// ignore marks the changes that mean nothing: numbers that the server issues and
-// takes back, fields that a name gives away as times, and secrets, of which the
-// capture has placeholders.
+// ignore marks insignificant changes: ids that the server issues and the client sends back, fields
+// that are named like times, and secrets, for which the capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
 	turns := make([]live.Turn, len(p.shown.Frames))
 	for i := range p.shown.Frames {
 		turns[i] = p.shown.Frames[i].Turn
 	}
-	isNumber, isText := live.CarriedOn(turns)
+	carried := live.CarriedOn(turns)
+	ignoreKeys(carried, changes)
 	for i := range changes {
 		c := &changes[i]
 		if c.Ignored == "" && isSecret(c.Old, c.New) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
-		if ok && c.Ignored == "" && isSameText(isText, edit.WithoutIndexes(path), c.Old, c.New) {
+		if ok && c.Ignored == "" && (isSameText(carried.SameText, edit.WithoutIndexes(path), c.Old, c.New) ||
+			isDown(frame) && isSameText(carried.Identifier, edit.WithoutIndexes(path), c.Old, c.New)) {
 			c.Ignored = ignoredID
 		}
-		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
+		if !ok || c.Ignored != "" || !isDown(frame) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
 		switch path = edit.WithoutIndexes(path); {
-		case isNumber(path):
+		case carried.Number(path):
 			c.Ignored = ignoredID
 		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
 		}
 	}
 }
+
+// ignoreKeys marks keys of maps by identifiers that are carried on: as many came as went.
+func ignoreKeys(carried *live.Carried, changes []diff.Change) {
+	keys := map[string][]*diff.Change{} // by the map
+	more := map[string]int{}
+	for i := range changes {
+		c := &changes[i]
+		frame, path, ok := strings.Cut(c.Path, " ")
+		if !ok || c.Ignored != "" || !isDown(frame) || c.Op != diff.Add && c.Op != diff.Remove {
+			continue
+		}
+		if at, ok := carried.Key(path); ok {
+			keys[at] = append(keys[at], c)
+			if more[at]--; c.Op == diff.Add {
+				more[at] += 2
+			}
+		}
+	}
+	for at, list := range keys {
+		for _, c := range list {
+			if more[at] == 0 {
+				c.Ignored = ignoredID
+			}
+		}
+	}
+}
+
+// isDown reports whether the address of a frame is in the server's direction.
+func isDown(frame string) bool { return strings.HasPrefix(frame, "@"+captures.Down.String()) }
 
 // isSameText reports whether two values are texts that differ in nothing but
 // parts that the client carries on.
@@ -61,8 +94,7 @@ func isSameText(carried func(path, was, is string) bool, path string, was, is an
 	return okOld && okNow && carried(path, old, now)
 }
 
-// isCount reports whether a value of a change is a number, or absent, which a
-// number is that is zero.
+// isCount reports whether a value of a change is a number, or absent, which means zero.
 func isCount(v any) bool {
 	switch v := v.(type) {
 	case nil, uint64, int64, float64:
@@ -70,15 +102,15 @@ func isCount(v any) bool {
 	case json.RawMessage:
 		_, err := strconv.ParseFloat(string(v), 64)
 		return err == nil
-	case string: // 64-bit integers in JSON
+	// a 64-bit integer in JSON
+	case string:
 		_, err := strconv.ParseInt(v, 10, 64)
 		return err == nil
 	}
 	return false
 }
 
-// isSecret reports whether was is text with placeholders, and is the same text
-// with anything in their place.
+// isSecret reports whether was is a text with placeholders that is otherwise equal to is.
 func isSecret(was, is any) bool {
 	a, okA := textOf(was)
 	b, okB := textOf(is)

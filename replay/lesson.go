@@ -8,23 +8,26 @@ import (
 	"unwire/replay/edit"
 )
 
-// Reasons for which a change does not count after Learn.
+// Reasons for ignoring a change after Learn.
 const (
-	// two unedited requests got different values there
-	ignoredLearnt   = "learnt"
-	ignoredUnedited = "unedited" // the unedited request gets this value, too
+	// ignoredLearnt: two unedited requests got different values there
+	ignoredLearnt = "learnt"
+	// ignoredUnedited: the unedited request gets this value too
+	ignoredUnedited = "unedited"
 )
 
-// A Lesson is what differs in the answers to a request that was not edited.
+// A Lesson records what varies between responses to the same unedited request.
 type Lesson struct {
-	volatile map[string]bool          // by path, without indexes
-	steady   map[string][]diff.Change // from the capture, by path
+	// volatile has the paths, without indexes, of values that vary.
+	volatile map[string]bool
+	// steady are the differences from the capture, by path.
+	steady map[string][]diff.Change
 }
 
-// frameNumber is that of a frame in a change's path.
+// frameNumber matches the frame in a change's path.
 var frameNumber = regexp.MustCompile(`^@(up|down)/[0-9]+`)
 
-// placeless is a change's path without the numbers of frames and elements.
+// placeless returns a change's path without the numbers of frames and elements.
 func placeless(path string) string {
 	path = frameNumber.ReplaceAllString(path, "@$1")
 	if len(path) > 0 && path[0] == '@' {
@@ -37,7 +40,7 @@ func placeless(path string) string {
 	return path
 }
 
-// ignore marks what the edit did not do.
+// ignore marks the changes that occur even without the edit.
 func (l *Lesson) ignore(changes []diff.Change) {
 	if l == nil {
 		return

@@ -13,91 +13,111 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/connection"
 	"unwire/replay/credential"
 	"unwire/replay/live"
 	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
-// Options say how a request is resolved and sent. The zero value has no secrets,
-// no schema, and sends to this machine alone.
+// Options describe how a request is resolved and sent. The zero value has no secrets and no schema,
+// and only sends to this machine.
 type Options struct {
 	outbound.Policy
 
-	// Schema has names for edits, heartbeats and error details; it may be nil.
+	// Schema provides names for edits, heartbeats and error details; it may be nil.
 	Schema *schema.Schema
 
-	// Credentials are the secrets that the capture does not hold; nil is none.
+	// Credentials supply the secrets that the capture lacks; nil for none.
 	Credentials *credential.Credentials
 
-	// OmitSecrets leaves out headers whose secret is not given, instead of
-	// ErrCredentials.
+	// OmitSecrets omits headers whose secret is missing, instead of failing with ErrCredentials.
 	OmitSecrets bool
 
-	// Lesson is what is volatile in the answer, learnt from the unedited request; it
-	// may be nil.
+	// Lesson describes which parts of the response vary without any edit; see Learn. nil for unknown.
 	Lesson *Lesson
 
-	// MaxBytes bounds the answer's body; the default is 256 MiB.
+	// MaxBytes limits the body of the answer, in bytes; the default is 256 MiB.
 	MaxBytes int64
 
-	now    func() time.Time // for tests; nil: time.Now
-	random io.Reader        // for tests; nil: crypto/rand
+	// now replaces time.Now in tests; nil means time.Now.
+	now func() time.Time
+	// random replaces crypto/rand in tests; nil means crypto/rand.
+	random io.Reader
 }
 
 const defaultMaxBytes = 256 << 20
 
-// A Description is a Plan as it is shown: it holds references to secrets in
-// place of them.
+// A Description is a Plan for display: secrets are replaced by references.
 type Description struct {
-	Exchange int64            `json:"exchange"` // the captured one
-	Method   string           `json:"method"`
-	URL      string           `json:"url"`
-	HTTP     string           `json:"http"` // "1.1" or "2"
-	Protocol decode.Protocol  `json:"protocol"`
-	Codec    string           `json:"codec"`
-	Service  string           `json:"service"`
-	RPC      string           `json:"rpc"`
-	Headers  captures.Headers `json:"headers"`
+	// Exchange is the number of the captured exchange.
+	Exchange int64 `json:"exchange"`
+	// Method is the HTTP method of the request.
+	Method string `json:"method"`
+	// URL is the URL to which the request is sent.
+	URL string `json:"url"`
+	// HTTP is the HTTP version, "1.1" or "2".
+	HTTP string `json:"http"`
+	// Protocol is the RPC protocol, such as Connect.
+	Protocol decode.Protocol `json:"protocol"`
+	// Codec is the encoding of messages, such as "proto" or "json".
+	Codec string `json:"codec"`
+	// Service is the full name of the called service.
+	Service string `json:"service"`
+	// RPC is the name of the called method.
+	RPC string `json:"rpc"`
+	// Headers are the HTTP headers of the request, with placeholders for secrets.
+	Headers captures.Headers `json:"headers"`
+	// Trailers are the HTTP trailers of the request.
 	Trailers captures.Headers `json:"trailers,omitempty"`
-	// names of headers, and frames, with fresh ids or times
-	Refreshed []string    `json:"refreshed"`
-	Secrets   []Secret    `json:"secrets"`
-	Edits     []string    `json:"edits"`
-	Frames    []PlanFrame `json:"frames"`
-	// the request stays open until the server has ended or is quiet
+	// Refreshed are the names of headers, and the frames, that got fresh ids or times.
+	Refreshed []string `json:"refreshed"`
+	// Secrets are the secrets that the request needs, without their values.
+	Secrets []Secret `json:"secrets"`
+	// Edits are descriptions of the applied edits.
+	Edits []string `json:"edits"`
+	// Frames are the messages of the request, in order.
+	Frames []PlanFrame `json:"frames"`
+	// Hold keeps the request open until the server has ended its half of the stream, or is silent.
 	Hold bool `json:"hold"`
-	// what the request may do at the other end: EffectsNone, or effectsUnknown
-	Effects  string   `json:"effects"`
+	// Effects describes whether the request may change data on the server: EffectsNone or
+	// effectsUnknown.
+	Effects string `json:"effects"`
+	// Warnings are remarks about the plan for the user.
 	Warnings []string `json:"warnings,omitempty"`
-	// why Send will not send it; "" if it will
+	// Refusal is the reason why Send would refuse to send it; "" if it would not.
 	Refusal string `json:"refusal"`
 }
 
-// A Plan is a request as it is sent: resolved, checked, and no longer editable. It
-// comes from Request.Plan; Send carries it out.
+// A Plan is a request that is resolved, checked and ready to be sent; it cannot be edited any more.
+// Request.Plan returns it, and Send sends it.
 type Plan struct {
 	shown  Description
 	timing Timing
 
-	o        Options
-	url      *url.URL
-	headers  captures.Headers // with the secrets
+	o   Options
+	url *url.URL
+	// headers are the request's headers including secrets.
+	headers  captures.Headers
 	trailers captures.Headers
-	kept     captures.Headers  // headers with the captured placeholders
-	secrets  []string          // values that went in
-	tags     map[string]string // secrets by the tag of their placeholder
+	// kept are the headers with the captured placeholders.
+	kept captures.Headers
+	// secrets are the secret values that were inserted into the request.
+	secrets []string
+	// tags maps the tag in a placeholder to the secret.
+	tags     map[string]string
 	captured *decode.Exchange
-	// where the request is sent in pieces; nil for one exchange
+	// for requests sent in several calls; nil for one
 	split   *splitting
 	links   *live.Links
 	types   [2]protoreflect.MessageDescriptor
 	recoded bool // Codec is not the captured one
 	across  bool // and the captured answer is in the captured one
 	whole   bool // the body has a known length and goes out at once
+	ending  ending
 }
 
-// Description returns what the plan would send, and to whom.
+// Description describes the request that the plan would send, and its target.
 func (p *Plan) Description() Description {
 	d := p.shown
 	d.Headers, d.Trailers = slices.Clone(d.Headers), slices.Clone(d.Trailers)
@@ -106,8 +126,8 @@ func (p *Plan) Description() Description {
 	return d
 }
 
-// What a request may do at the other end, as far as anything says so: its method
-// of HTTP, or the schema's idempotency level.
+// The effects that a request may have, according to its HTTP method or the schema's idempotency
+// level.
 const (
 	EffectsNone    = "none"
 	effectsUnknown = "unknown"
@@ -118,7 +138,7 @@ func (p *Plan) isLocal() bool {
 	return outbound.IsLoopback(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
 }
 
-// bidirectional reports what a schema knows of the method.
+// bidirectional reports whether the schema declares the method bidirectional.
 func (p *Plan) bidirectional() bool {
 	if p.o.Schema == nil {
 		return false
@@ -127,7 +147,7 @@ func (p *Plan) bidirectional() bool {
 	return m != nil && m.IsStreamingClient() && m.IsStreamingServer()
 }
 
-// ready says whether the plan may be carried out.
+// ready returns an error if the plan must not be sent.
 func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.shown.Secrets {
@@ -141,16 +161,16 @@ func (p *Plan) ready() error {
 	if len(missing) > 0 {
 		return fmt.Errorf("replay: %w: the capture has no %s", credential.ErrCredentials, strings.Join(missing, ", nor "))
 	}
-	if len(p.captured.RequestHeaders) == 0 && p.shown.Method == "" {
+	if len(p.captured.RequestHeaders) == 0 && p.shown.Method == "" && !p.overConnection() {
 		return errors.New("replay: the exchange has no request")
 	}
 	return nil
 }
 
-// RequestHeaders are the headers that the plan would send, with its secrets;
-// secret tells which of them hold one.
+// RequestHeaders returns the headers that the plan would send, including secrets; secret marks the
+// headers that contain one.
 //
-// Errors: ErrCredentials where one is missing; ErrRefused.
+// Errors: ErrCredentials if a secret is missing; ErrRefused if the target is not allowed.
 func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err error) {
 	if p.shown.Refusal != "" {
 		return nil, nil, fmt.Errorf("replay: %w", errors.Join(outbound.ErrRefused, errors.New(p.shown.Refusal)))
@@ -162,4 +182,54 @@ func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err er
 		secret = append(secret, i >= len(p.shown.Headers) || p.shown.Headers[i].Value != h.Value)
 	}
 	return p.headers, secret, nil
+}
+
+// connectionURL converts the URL of a request to that of a connection. It is the inverse of requestURL.
+func connectionURL(t captures.Transport, u *url.URL) string {
+	if t == captures.HTTP {
+		return u.String()
+	}
+	c := *u
+	secure := u.Scheme == "https"
+	switch {
+	case t == captures.WebSocket && secure:
+		c.Scheme = "wss"
+	case t == captures.WebSocket:
+		c.Scheme = "ws"
+	case secure:
+		c.Scheme = "tls"
+	default:
+		c.Scheme = "tcp"
+	}
+	return c.String()
+}
+
+// overConnection reports whether the plan sends messages over a connection (such as a WebSocket)
+// instead of an HTTP request.
+func (p *Plan) overConnection() bool {
+	return p.captured != nil && p.captured.Transport != captures.HTTP
+}
+
+// connectionTarget returns the address to which the plan connects.
+func (p *Plan) connectionTarget(at *outbound.Progress) connection.Target {
+	t := connection.Target{
+		URL: p.url, Headers: p.headers, Local: p.isLocal(), MaxBytes: p.o.MaxBytes, Progress: at, Policy: p.o.Policy,
+		ALPN: p.captured.TLS.ALPN, Compress: strings.Contains(p.captured.ResponseHeaders.Get("sec-websocket-extensions"), "permessage-deflate"),
+	}
+	// The captured name is that of the captured server.
+	if u, err := url.Parse(p.captured.URL); err == nil && u.Host == p.url.Host {
+		t.ServerName = p.captured.TLS.ServerName
+	}
+	return t
+}
+
+// runConnection opens the connection, and sends and receives to its end.
+//
+
+// transportOf is the transport of a connection without HTTP to the plan's URL.
+func (p *Plan) transportOf() captures.Transport {
+	if p.url.Scheme == "https" {
+		return captures.RawTLS
+	}
+	return captures.RawTCP
 }

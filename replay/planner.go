@@ -10,16 +10,18 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A planner makes a plan of a request. The plan is not handed out before it is
-// finished, and nothing but the planner changes it.
+// A planner builds a plan from a request. Only the planner changes the plan, and returns it when it
+// is complete.
 type planner struct {
 	*Plan
 
-	changes   Changes
-	request   *Request
-	body      []byte
-	liveAt    map[int]bool // frames up with live identifiers, by number
-	liveNames []string     // headers with live identifiers, by name in lower case
+	changes Changes
+	request *Request
+	body    []byte
+	// liveAt are the request's frames with ids of the live server, by number.
+	liveAt map[int]bool
+	// liveNames are the headers with ids of the live server, in lower case.
+	liveNames []string
 }
 
 func newPlanner(r *Request, o Options) (*planner, error) {
@@ -33,7 +35,7 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 				Exchange: r.id, Method: ex.Method, HTTP: ex.HTTP, Protocol: ex.Protocol, Codec: ex.Codec,
 				Service: ex.Service, RPC: ex.RPC, Refreshed: []string{}, Secrets: []Secret{}, Edits: []string{}, Frames: []PlanFrame{},
 			},
-			timing: r.Timing, o: o, tags: map[string]string{},
+			timing: r.Timing, o: o, tags: map[string]string{}, ending: r.ending,
 		},
 		changes: r.Changes, request: r,
 	}
@@ -45,6 +47,9 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	if r.Codec != "" && r.conversation != nil {
 		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", r.id)
 	}
+	if r.Codec != "" && ex.Transport != captures.HTTP {
+		return nil, fmt.Errorf("replay: exchange %d: the messages of a connection without HTTP are sent in the codec that they were captured in", r.id)
+	}
 	p.captured, p.liveNames, p.liveAt = r.Issued.Apply(ex)
 	for _, name := range p.liveNames {
 		p.refreshed(name)
@@ -52,8 +57,8 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	return p, nil
 }
 
-// targetOf is where a captured URL's request goes; one that may not be sent to
-// is told in the plan.
+// targetOf returns the URL to which the request for a captured URL is sent. A target that is not
+// allowed is recorded in the plan.
 func (p *planner) targetOf(captured string) (*url.URL, error) {
 	u, err := url.Parse(captured)
 	if err != nil {

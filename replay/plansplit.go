@@ -7,7 +7,7 @@ import (
 	"unwire/decode"
 )
 
-// buildSplit takes over the requests that carried a conversation.
+// buildSplit plans the requests that carried a conversation.
 func (p *planner) buildSplit(r *refresher) error {
 	c, pieces := p.request.conversation, p.request.pieces
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
@@ -18,6 +18,8 @@ func (p *planner) buildSplit(r *refresher) error {
 	if p.split.head, err = p.carrier(head, 0); err != nil {
 		return err
 	}
+
+	// The other heads poll for the rest of the server's half.
 	for _, id := range c.Heads {
 		if id == c.ID {
 			continue
@@ -28,6 +30,8 @@ func (p *planner) buildSplit(r *refresher) error {
 		}
 		p.split.polls = append(p.split.polls, a)
 	}
+
+	// Only frames of the client become append calls; the server's are compared later.
 	for i := range c.Frames {
 		f, o := &c.Frames[i], c.Origins[i]
 		if f.Dir != captures.Up {
@@ -42,7 +46,7 @@ func (p *planner) buildSplit(r *refresher) error {
 	return nil
 }
 
-// call takes over a captured request of a conversation in pieces.
+// call plans a captured request of a conversation in pieces.
 func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
 	a = &Append{Exchange: ex.ID, Method: ex.Method}
 	if a.carrier, err = p.carrier(ex, seq); err != nil {
@@ -58,7 +62,7 @@ func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, e
 	return a, err
 }
 
-// carrier takes over the message of a captured request.
+// carrier plans one call of a split stream, with the message that it carries.
 func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	c := carrier{call: ex.Call, http: ex.HTTP}
 	f := ex.Frame(captures.Up, seq)
@@ -69,8 +73,8 @@ func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	return c, nil
 }
 
-// number gives the appends their numbers: from 0, without gaps, whatever the
-// capture lacks and the edits have taken out.
+// number numbers the appends from 0 without gaps, regardless of frames that the capture lacks or
+// that edits deleted.
 func (p *planner) number() error {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]

@@ -9,19 +9,21 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/decode/diff"
 	"unwire/replay/live"
+	"unwire/replay/outbound"
 )
 
-// issuersWord stands for the exchanges that issued what a request carries.
+// issuersWord means the exchanges that issued the ids that a request carries.
 const issuersWord = "auto"
 
-// ErrAfter is the error for a name that stands for no other exchange.
+// ErrAfter is returned for a name that does not denote another exchange.
 var ErrAfter = errors.New("--after wants the numbers of other exchanges, or " + issuersWord)
 
-// ExchangesBefore are the exchanges that names stand for, to be sent before exchange
-// id: numbers, or "auto" for those that issued what it carries.
+// ExchangesBefore returns the exchanges to send before exchange id. names are numbers, or "auto"
+// for the exchanges that issued ids which exchange id uses.
 //
-// Errors: ErrAfter; of reading the capture.
+// Errors: ErrAfter; those of reading the capture.
 func ExchangesBefore(ctx context.Context, store *store.Store, id int64, names []string) (first []int64, err error) {
 	for _, name := range names {
 		if name == issuersWord {
@@ -41,14 +43,14 @@ func ExchangesBefore(ctx context.Context, store *store.Store, id int64, names []
 	return first, nil
 }
 
-// SendBefore plans exchanges in their order, unedited, each with what those before it
-// issued, and has send send them. It returns what the server issued in all of them,
-// for Changes.Issued of the request that is sent after them.
+// SendBefore sends other exchanges before the main request, in order and without edits, by calling
+// send. Each uses the identifiers that the live server returned in the previous ones. SendBefore
+// returns all these identifiers, for Changes.Issued of the main request.
 //
-// Errors: of reading and planning; those of send, which ends it.
+// Errors: errors of reading, of planning, and of send; each ends the sequence.
 func SendBefore(ctx context.Context, src captures.Source, first []int64, c Changes, o Options, send func(id int64, p *Plan) (*Result, error)) (*live.IDs, error) {
 	c.Issued = &live.IDs{}
-	c.Edits, c.Editor, c.Codec, c.Message = nil, nil, "", nil
+	c.Answers, c.Edits, c.Editor, c.Codec, c.Message = nil, nil, nil, "", nil
 	for _, id := range first {
 		request, err := NewRequest(ctx, src, id, c)
 		if err != nil {
@@ -65,4 +67,43 @@ func SendBefore(ctx context.Context, src captures.Source, first []int64, c Chang
 		result.learnIDs(c.Issued)
 	}
 	return c.Issued, nil
+}
+
+// Learn sends the unedited request twice. It determines which values in the response differ between two
+// runs, and which differ from the capture in any case. Pass the result in Options.Lesson to the plan of
+// the edited request.
+//
+// Errors: if the request may have side effects. It must be sent to this machine, be a GET, or call a
+// method that the schema marks as free of side effects.
+func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesson, error) {
+	r, o.Lesson = r.unedited(), nil
+	var runs [2]*Result
+	for i := range runs {
+		p, err := r.Plan(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if p.shown.Effects != EffectsNone && !p.isLocal() {
+			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
+		}
+		if runs[i], err = p.Send(ctx, out); err != nil {
+			return nil, err
+		}
+		switch got := runs[i]; {
+		case got.Comparison == Refused:
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, "refused: "))
+		case got.Comparison == NotSent:
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
+		case got.Status == 0:
+			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", got.Message)
+		}
+	}
+	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}
+	for _, c := range diff.Exchanges(runs[0].live, runs[1].live, diff.Options{Answer: true}) {
+		l.volatile[placeless(c.Path)] = true
+	}
+	for _, c := range runs[0].Diff {
+		l.steady[placeless(c.Path)] = append(l.steady[placeless(c.Path)], c)
+	}
+	return l, nil
 }

@@ -23,21 +23,20 @@ import (
 	"unwire/schema/align"
 )
 
-// Codecs that Options.Codec can ask for.
+// The codecs for Changes.Codec.
 const (
 	CodecJSON  = "json"
 	CodecProto = "proto"
 )
 
-// recode has the request sent in the other codec: it puts the captured exchange
-// into it, so that all that follows is as if that had been captured.
+// recode transcodes the captured exchange to another codec, such as JSON, as if it had been captured in
+// that codec.
 //
-// Shape: the media type changes, and each message of both directions is written
-// anew by the schema. Options.Message stands in for the client's where no
-// schema knows their type; where the server's cannot be written in the other
-// codec, they stay, and answers are compared across codecs.
-// Errors: a message of the client that the schema cannot say in full: what
-// would be lost is named.
+// Shape: the media type changes, and each message of both directions is encoded by the schema.
+// Changes.Message replaces the client's messages if the schema lacks their type. If the server's
+// messages cannot be transcoded, they remain unchanged, and responses are compared across codecs.
+// Errors: a client message that the schema cannot represent completely. The error names what would be
+// lost.
 func (p *planner) recode(body []byte) ([]byte, error) {
 	to := p.changes.Codec
 	if to == "" || to == p.shown.Codec {
@@ -48,6 +47,8 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 	}
 	ex := *p.captured
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
+
+	// Transcode each message; an error body in JSON stays as it is.
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if !live.IsMessage(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
@@ -77,14 +78,14 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 	}
 	ex.Codec = to
 	p.captured, p.shown.Codec, p.recoded = &ex, to, true
-	// a unary body of no bytes may be no frame
+	// A unary body of no bytes may not be a frame.
 	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up {
 		return recodeEmpty(body, to), nil
 	}
 	return body, nil
 }
 
-// recodeEmpty is the body of a message without fields.
+// recodeEmpty returns the body of a message without fields.
 func recodeEmpty(body []byte, to string) []byte {
 	if to == CodecJSON && len(body) == 0 {
 		return []byte("{}")
@@ -102,8 +103,8 @@ func withParameter(query, name, value string) string {
 	return strings.Join(parts, "&")
 }
 
-// otherMedia is a media type with another codec: of application/grpc, which
-// means proto, and of application/connect+proto the part behind the plus.
+// otherMedia returns a media type with another codec. application/grpc means proto; in
+// application/connect+proto, the codec follows the plus sign.
 func otherMedia(media, from, to string) string {
 	base, _, _ := strings.Cut(media, ";")
 	base = strings.TrimSpace(base)
@@ -113,7 +114,8 @@ func otherMedia(media, from, to string) string {
 	case base == "application/"+from:
 		return "application/" + to
 	}
-	return base + "+" + to // application/grpc and its like
+	// application/grpc and similar types
+	return base + "+" + to
 }
 
 func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
@@ -126,15 +128,15 @@ func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	case md != nil:
 		return recodeMessage(f.Data, md, to)
 	case to == CodecJSON && len(f.Data) == 0:
-		// a message without fields needs no definitions
+		// A message without fields needs no definition.
 		return []byte("{}"), nil
 	case to == CodecProto && string(bytes.TrimSpace(f.Data)) == "{}":
 		return nil, nil
 	}
-	return nil, errors.New("no definitions know the message's type: give them, or a body to send instead")
+	return nil, errors.New("the type of the message is not defined: name definitions with --proto, or a body to send with --json-body")
 }
 
-// recodeMessage writes a message in another codec.
+// recodeMessage transcodes one message to another codec.
 func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([]byte, error) {
 	m := dynamicpb.NewMessage(md)
 	if to == CodecProto {
@@ -146,20 +148,21 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
-	if where := schema.UnknownIn(m); where != "" {
+	if where := schema.TypeWithUnknownFields(m); where != "" {
 		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
 	}
 	text, err := protojson.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer // without the spaces that protojson strews in
+	// without the spaces that protojson inserts
+	var out bytes.Buffer
 	err = json.Compact(&out, text)
 	return out.Bytes(), err
 }
 
-// acrossCodecs compares the answer to a recoded request with the captured one,
-// message by message: whether one can be the other is all that can be told.
+// acrossCodecs compares the answer to a transcoded request with the captured answer, message by
+// message. It can only decide whether the two are compatible.
 func (p *Plan) acrossCodecs(answer *decode.Exchange) (changes []diff.Change) {
 	was, is := answerOf(p.captured), answerOf(answer)
 	for i := range max(len(was), len(is)) {
@@ -184,7 +187,7 @@ func (p *Plan) acrossCodecs(answer *decode.Exchange) (changes []diff.Change) {
 	return changes
 }
 
-// shown is a message in a difference.
+// shown returns a message for display in a difference.
 func shown(f *decode.Frame) any {
 	if json.Valid(f.Data) && len(f.Data) > 0 {
 		return json.RawMessage(f.Data)

@@ -111,7 +111,7 @@ func TestOtherCodecWithoutDefinitions(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Codec = CodecJSON
 	store := l.store
-	if _, err := newPlan(t.Context(), store, id, o); err == nil || !strings.Contains(err.Error(), "no definitions know") {
+	if _, err := newPlan(t.Context(), store, id, o); err == nil || !strings.Contains(err.Error(), "is not defined") {
 		t.Errorf("%v", err)
 	}
 	o.Message = []byte(`"hello"`)

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// maxClockSkew is how far a number may be from the time of the capture to count
-// as a time in a header that holds one.
+// maxClockSkew is the largest distance from the time of the capture at which a number in a time
+// header is taken for a time.
 const maxClockSkew = 24 * time.Hour
 
-// A volatility is what kind of value a header has that must be fresh in every
-// request.
+// A volatility is the kind of a header's value that must be fresh in every request.
 type volatility uint8
 
 const (
 	notVolatile volatility = iota
-	// ids: every UUID and long hex number in it, or all of it
+	// volatileID: every UUID and long hexadecimal number in it, or the whole value
 	volatileID
 	volatileTime
-	volatileTimeout // of a client that no longer waits
+	// volatileTimeout: the timeout of a client that no longer waits
+	volatileTimeout
 )
 
-// volatilityOf tells the headers that Plan refreshes. The names are those of
-// tracing standards and of the clients that were looked at.
+// volatilityOf identifies the headers that Plan refreshes: those of tracing standards, and of
+// clients that were examined.
 //
 // Source: replay/README.md#what-changes-and-what-stays
 func volatilityOf(header string) volatility {
@@ -47,16 +47,19 @@ func volatilityOf(header string) volatility {
 	return notVolatile
 }
 
-// A refresher makes fresh values, the same one for the same old value
-// wherever it occurs in a request.
+// A refresher creates fresh values. The same old value gets the same new value everywhere in a
+// request.
 type refresher struct {
-	now     time.Time
-	then    time.Time     // when the request was captured
-	timeout time.Duration // 0 leaves timeouts as they are
+	now time.Time
+	// then is the time at which the request was captured.
+	then time.Time
+	// timeout replaces the timeouts in headers; 0 leaves them unchanged.
+	timeout time.Duration
 	random  io.Reader
-	fresh   map[string]string // old id to new
+	// fresh maps captured ids to newly generated ones.
+	fresh map[string]string
 
-	// by Options.Headers; false where that has none for the name
+	// make computes the value of a header; it returns false if the header is not computed.
 	make func(HeaderCall) (string, bool)
 }
 
@@ -64,13 +67,13 @@ func newRefresher(now, then time.Time, timeout time.Duration) *refresher {
 	return &refresher{now: now, then: then, timeout: timeout, random: rand.Reader, fresh: map[string]string{}, make: func(HeaderCall) (string, bool) { return "", false }}
 }
 
-// Shapes of ids. A trace id of AWS begins with the time in hex.
+// The formats of ids. A trace id of AWS starts with the time in hexadecimal.
 var (
 	uuidShape = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	hexShape  = regexp.MustCompile(`(?i)\b1-[0-9a-f]{8}-[0-9a-f]{24}\b|\b[0-9a-f]{16,64}\b`)
 )
 
-// header returns the fresh value of a header; ok is false where it stays.
+// header returns the fresh value of a header; ok is false if it stays as captured.
 func (r *refresher) header(name, value string) (fresh string, ok bool) {
 	switch volatilityOf(name) {
 	case volatileID:
@@ -85,7 +88,7 @@ func (r *refresher) header(name, value string) (fresh string, ok bool) {
 	return fresh, fresh != value
 }
 
-// ids replaces the ids in a value; one of unknown shape becomes a UUID.
+// ids replaces the ids in a value. A value of unknown format becomes a UUID.
 func (r *refresher) ids(value string) string {
 	if value == "" {
 		return value
@@ -102,7 +105,7 @@ func (r *refresher) ids(value string) string {
 	return out
 }
 
-// id returns the new id for an old one, of the same form.
+// id returns a newly generated id in the same format as old. Equal ids get equal replacements.
 func (r *refresher) id(old string) string {
 	if fresh, ok := r.fresh[old]; ok {
 		return fresh
@@ -141,7 +144,7 @@ func sameCase(fresh, old string) string {
 	return fresh
 }
 
-// time replaces an HTTP date, or a Unix time near that of the capture, in its unit.
+// time replaces an HTTP date, or a Unix time near the time of the capture, in the same unit.
 func (r *refresher) time(value string) string {
 	if _, err := time.Parse(time.RFC1123, value); err == nil {
 		return r.now.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
@@ -173,8 +176,8 @@ func (r *refresher) timeoutValue(name, value string) string {
 	return ms
 }
 
-// body replaces the ids that a header got a fresh value for where they stand in
-// a message too. Ids keep their length, so every span stays where it is.
+// body replaces in a message the ids for which a header got a fresh value. Ids keep their length,
+// so no other bytes move.
 func (r *refresher) body(data []byte) (out []byte, changed bool) {
 	s := string(data)
 	for old, fresh := range r.fresh {
@@ -185,6 +188,5 @@ func (r *refresher) body(data []byte) (out []byte, changed bool) {
 	return []byte(s), s != string(data)
 }
 
-// minBodyID is the shortest id that is looked for in bodies: a UUID's length
-// without its hyphens.
+// minBodyID is the length of the shortest id that is replaced in bodies: a UUID without hyphens.
 const minBodyID = 32

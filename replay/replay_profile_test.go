@@ -29,16 +29,16 @@ func acorn() *profile.Profile {
 	return &profile.Profile{
 		Name: "acorn",
 		Split: profile.Split{
-			Append: profile.Append{RPC: "SendPart", Text: 8, Binary: 7, ID: []uint64{3}, Number: 2},
+			Append: profile.Append{RPC: "SendPart", Text: 8, Binary: 7, ID: []uint64{3}, Seq: 2},
 			Heads:  []profile.Head{{Suffix: "Watch", ID: []uint64{5}}},
 		},
 		Secrets: profile.Secrets{
-			Headers: []string{"x-acorn-seal", "x-acorn-stamp"}, Names: []string{"acornPin"}, Keys: []profile.Key{{Prefix: "acorn_", MinLength: 20}},
+			Headers: []string{"x-acorn-seal", "x-acorn-stamp"}, Names: []string{"acornPin"}, Keys: []profile.KeyShape{{Prefix: "acorn_", MinLength: 20}},
 		},
 		Hosts: []string{"*.acorn.example"},
 		Tokens: profile.Tokens{
 			Account: "squirrel", Folder: "acorn", WindowsFolder: "Acorn", File: "keys.json",
-			AccessToken: profile.Place{Member: "bearer"}, RefreshToken: profile.Place{Member: "renew"}, APIKey: profile.Place{Member: "key"},
+			AccessToken: profile.TokenPlace{Member: "bearer"}, RefreshToken: profile.TokenPlace{Member: "renew"}, APIKey: profile.TokenPlace{Member: "key"},
 		},
 		VersionHeader: "x-acorn-version",
 		Checksum: profile.Checksum{

@@ -223,6 +223,7 @@ type settings struct {
 	AllowHosts  []string
 	Part        bool
 	Edits       []edit.Edit
+	Answers     []live.Answer
 	Codec       string
 	Message     []byte
 	Editor      func(name string, text []byte) ([]byte, error)
@@ -252,7 +253,7 @@ func (s settings) policy() outbound.Policy {
 
 func (s settings) changes() Changes {
 	return Changes{
-		To: s.To, Part: s.Part, Edits: s.Edits, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame,
+		To: s.To, Part: s.Part, Edits: s.Edits, Answers: s.Answers, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame,
 		Headers: s.Headers, Issued: s.Issued, Timing: Timing{Timeout: s.Timeout, Wait: s.Wait, Quiet: s.Quiet},
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Plan resolves the request: it puts in live identifiers, edits and secrets, and
-// decides where each frame goes and what it waits for. Nothing is sent.
+// Plan resolves the request: it inserts ids of the live server, edits and secrets, and decides
+// where each frame is sent and what it waits for. It sends nothing.
 //
-// Shape: a target that may not be sent to, and secrets that are missing, are
-// told in the plan, and are errors of Send.
-// Errors: of an edit, with its place.
+// Shape: a target that is not allowed, and missing secrets, are reported in the plan, and are
+// errors of Send.
+// Errors: those of an edit, with its position.
 func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	p, err := newPlanner(r, o)
 	if err != nil {
@@ -55,7 +55,9 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	}
 
 	// Then the frames, edited.
-	p.buildFrames(p.body)
+	if err := p.buildFrames(p.body); err != nil {
+		return nil, err
+	}
 	p.markLive()
 	if err := p.edit(); err != nil {
 		return nil, err
@@ -72,8 +74,8 @@ func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
 	return p.Plan, nil
 }
 
-// refresher makes what makes values of headers fresh; failed is the first error
-// of it.
+// refresher returns the refresher that replaces outdated values in headers; failed receives its first
+// error.
 func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 	if p.o.Insecure && p.url.Scheme == "https" {
 		p.shown.Warnings = append(p.shown.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
@@ -83,7 +85,8 @@ func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 		now = p.o.now()
 	}
 	p.checkVersion(now)
-	chosen := p.changes.Timeout // by the caller: deadlines in headers follow it
+	// chosen by the caller: deadlines in headers follow it
+	chosen := p.changes.Timeout
 	if chosen == defaultTimeout {
 		chosen = 0
 	}
@@ -96,7 +99,7 @@ func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
 	return r, failed
 }
 
-// markLive marks the frames that have live identifiers.
+// markLive marks the frames with ids of the live server.
 func (p *planner) markLive() {
 	for i := range p.shown.Frames {
 		if f := &p.shown.Frames[i]; p.liveAt[f.Seq] {
@@ -106,8 +109,11 @@ func (p *planner) markLive() {
 	}
 }
 
-// effects is what a request may do.
+// effects returns which effects the request may have.
 func (p *planner) effects() string {
+	if p.overConnection() {
+		return effectsUnknown
+	}
 	if p.shown.Method == http.MethodGet || p.shown.Method == http.MethodHead {
 		return EffectsNone
 	}
@@ -121,9 +127,8 @@ func (p *planner) effects() string {
 	return effectsUnknown
 }
 
-// refuseForeign refuses to take secrets to a host that they are not of. What was
-// captured in front of this machine, as a reverse proxy does, does not tell whose
-// they are.
+// refuseForeign refuses to send secrets to another host than the captured one. If the captured host is
+// a loopback address, such as a reverse proxy, the proper host is unknown.
 func (p *planner) refuseForeign() {
 	captured, err := url.Parse(p.captured.URL)
 	if err != nil || p.isLocal() || p.shown.Refusal != "" || outbound.IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
@@ -145,17 +150,17 @@ func (p *planner) refuseForeign() {
 	}
 }
 
-// target decides where the request goes and whether it may.
+// target determines the URL to which the request is sent, and whether that host is allowed.
 func (p *planner) target() error {
 	u, err := p.targetOf(p.captured.URL)
 	if err != nil {
 		return fmt.Errorf("replay: exchange %d: %w", p.shown.Exchange, err)
 	}
-	p.url, p.shown.URL = u, u.String()
+	p.url, p.shown.URL = u, connectionURL(p.captured.Transport, u)
 	return nil
 }
 
-// finishURL puts the secrets into the URL, some of which headers may have told.
+// finishURL replaces the placeholders in the URL by secrets, some of which come from headers.
 func (p *planner) finishURL() (err error) {
 	if p.url, err = p.fillURL(p.url); err != nil {
 		return fmt.Errorf("replay: exchange %d: %w", p.shown.Exchange, err)
@@ -163,15 +168,20 @@ func (p *planner) finishURL() (err error) {
 	return nil
 }
 
-// finish decides what depends on all of the plan.
+// finish sets the properties of the plan that depend on all of it.
 func (p *planner) finish() error {
 	if p.shown.Protocol == decode.ConnectGet {
 		if err := p.finishGet(); err != nil {
 			return err
 		}
 	}
+	if p.overConnection() {
+		p.shown.Hold = true
+		return nil
+	}
 	if p.split != nil {
-		p.whole = true // each piece is
+		// each piece is
+		p.whole = true
 		return p.number()
 	}
 	linked := false
@@ -183,8 +193,8 @@ func (p *planner) finish() error {
 	return nil
 }
 
-// finishGet puts the one message of a Connect GET into the query, where every
-// other parameter keeps its place and its spelling.
+// finishGet writes the message of a Connect GET request into the query. The other parameters keep their
+// positions and spelling.
 func (p *planner) finishGet() error {
 	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
 		return nil
@@ -208,7 +218,7 @@ func (p *planner) finishGet() error {
 	return nil
 }
 
-// query is the target's query with another message.
+// query returns the target's query with another message.
 func (p *planner) query(f *PlanFrame, data []byte) (string, error) {
 	raw, err := f.payload(data)
 	if err != nil {

@@ -25,79 +25,101 @@ import (
 	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/connection"
 	"unwire/replay/edit"
 	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
-// A Comparison says how an answer compares with the captured one, or why there is none.
+// A Comparison is the outcome of comparing a response with the captured one, or the reason why they
+// were not compared.
 type Comparison string
 
 const (
-	// the answer is the captured one, but for volatile values
-	Same    Comparison = "same"
-	Differs Comparison = "differs" // there is another answer, or a part of one
-	// there is an error in place of the captured answer; with origin local, no answer
+	// Same: the answer equals the captured one, except for volatile values
+	Same Comparison = "same"
+	// Differs: the answer is different or incomplete
+	Differs Comparison = "differs"
+	// Rejected: an error instead of the captured answer; with origin local, no answer
 	Rejected Comparison = "rejected"
-	// it was not sent: it may not be sent to this host, or not now
+	// Refused: it was not sent, because the host is not allowed, or not at this time
 	Refused Comparison = "refused"
-	// it was not sent: there was no connection to the server
+	// NotSent: it was not sent, because there was no connection to the server
 	NotSent Comparison = "not_sent"
 )
 
-// Answered reports whether the answer can be relied on by what is sent after it.
+// Answered reports whether requests that follow can build on the answer.
 func (v Comparison) Answered() bool { return v == Same || v == Differs }
 
-// An Origin tells whose statement a code and a message are.
+// An Origin tells whether a status code and message come from the server or from this machine.
 type Origin string
 
 const (
-	FromServer Origin = "server" // the server said so
-	FromLocal  Origin = "local"  // we concluded it
+	// FromServer: the server sent it
+	FromServer Origin = "server"
+	// FromLocal: unwire derived it
+	FromLocal Origin = "local"
 )
 
-// A Result is how a replay went. Secrets do not occur in it.
+// A Result is the outcome of a replay. It contains no secrets.
 type Result struct {
+	// Comparison is the outcome of comparing the response with the captured one.
 	Comparison Comparison `json:"verdict"`
-	Origin     Origin     `json:"origin"`
-	// "ok", a code's name, or "" where the answer has none
-	Code    string          `json:"code"`
-	Message string          `json:"message"`
-	Reason  outbound.Reason `json:"reason,omitempty"` // why there is no answer
-	// of HTTP; 0 without an answer
-	Status    int           `json:"status"`
-	Details   []Detail      `json:"details,omitempty"`
-	Refreshed []string      `json:"refreshed"`
-	Diff      []diff.Change `json:"diff"`
-	// in the capture of the answer; 0 if there is none
+	// Origin tells whether Code and Message come from the server or from this machine.
+	Origin Origin `json:"origin"`
+	// Code is the RPC status: "ok" or the name of an error code; "" if the response has none.
+	Code string `json:"code"`
+	// Message is the error message.
+	Message string `json:"message"`
+	// Reason is the kind of failure for programs, if no response arrived.
+	Reason outbound.Reason `json:"reason,omitempty"`
+	// Status is the HTTP status; 0 if no response arrived.
+	Status int `json:"status"`
+	// Details are the details of the error.
+	Details []Detail `json:"details,omitempty"`
+	// Refreshed are the headers and frames that got fresh ids or times.
+	Refreshed []string `json:"refreshed"`
+	// Diff lists the differences between the responses, including ignored ones.
+	Diff []diff.Change `json:"diff"`
+	// Exchange is the number of the recorded exchange in the output capture; 0 if nothing was recorded.
 	Exchange int64 `json:"exchange"`
-	Sent     int   `json:"frames_up"`
-	Received int   `json:"frames_down"`
-	// of the frames up, those sent by the clock
+	// Sent is the number of frames that were sent.
+	Sent int `json:"frames_up"`
+	// Received is the number of messages that were received.
+	Received int `json:"frames_down"`
+	// Beats is how many of the sent frames were heartbeats.
 	Beats int `json:"heartbeats"`
-	// frames up that the server left no time for
+	// Unsent is the number of frames that were not sent because the server ended first.
 	Unsent int `json:"unsent,omitempty"`
-	// what we saw on the way, in our words
+	// values that kept frames up from being sent, as they would have been stale
+	Stale []live.StaleValue `json:"stale,omitempty"`
+	// observations during the replay, in unwire's words
 	Concluded []string `json:"concluded,omitempty"`
 
-	links *live.Links                    // of the captured exchange
-	live  *decode.Exchange               // the answer
-	down  protoreflect.MessageDescriptor // its type, where a schema knows it
+	// links are the identifiers in the captured exchange that depend on the server.
+	links *live.Links
+	// live is the decoded response of the live server.
+	live *decode.Exchange
+	// down is the type of the response's messages; nil if unknown.
+	down protoreflect.MessageDescriptor
 
-	// takes the request's secrets out of a text; nil: there are none
+	// clean removes the request's secrets from a text; nil if there are none.
 	clean func(string) string
 }
 
-// A Detail is one detail of an error.
+// A Detail is one detail message of an error.
 type Detail struct {
-	Type  string `json:"type"`
+	// Type is the full name of the detail's message type.
+	Type string `json:"type"`
+	// Value is the encoded detail message.
 	Value []byte `json:"value"`
-	// as JSON where the type is known or the server sent it so, else as decode writes it
+	// Text is JSON if the type is known or the server sent JSON; otherwise it is in decode's text
+	// format.
 	Text string `json:"text,omitempty"`
 }
 
-// ConnectCode is the number of a rejected replay's code, 1 to 16; 2, unknown,
-// for one that no code has, and 0 where nothing was rejected.
+// ConnectCode returns the number, from 1 to 16, of a rejected replay's code: 2 (unknown) for an
+// unknown code, and 0 if it was not rejected.
 func (r *Result) ConnectCode() int {
 	if r.Comparison != Rejected {
 		return 0
@@ -109,7 +131,7 @@ func (r *Result) ConnectCode() int {
 	return n
 }
 
-// refused is the result of a plan that may not be carried out.
+// refused returns the result of a plan that must not be sent.
 func (p *Plan) refused(err error) *Result {
 	return &Result{
 		Comparison: Refused, Origin: FromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
@@ -117,44 +139,51 @@ func (p *Plan) refused(err error) *Result {
 	}
 }
 
-// judge compares what came with what was captured.
+// judge compares the response of a finished session with the captured one.
 func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
-	answer, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{})
+	answer, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{Split: p.captured.Split})
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+	answer = p.answerOf(answer)
 	if answer, err = s.joined(answer); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+
+	// Diff is never nil, since JSON must have an array.
 	r := &Result{
 		Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
 		links: p.links, live: answer, down: p.types[captures.Down],
 	}
+
+	// Count the messages, then compare: across codecs, or by the structure of both answers.
 	for i := range answer.Frames {
 		if f := &answer.Frames[i]; f.Dir == captures.Down && live.IsMessage(f) {
 			r.Received++
 		}
 	}
+
+	// An answer in another codec has no comparable structure, so compare by the definitions.
 	if p.across && answer.Status != 0 && answer.Code == "ok" {
 		if changes := p.acrossCodecs(answer); changes != nil {
 			r.Diff = changes
 		}
-	} else if answer.Status != 0 {
+	} else if s.answered(answer) {
 		if changes := diff.Exchanges(p.captured, answer, diff.Options{Answer: true}); changes != nil {
 			r.Diff = changes
 		}
 		p.ignore(r.Diff)
 		p.o.Lesson.ignore(r.Diff)
 	}
-	r.Beats, r.Unsent, r.Concluded = s.beats, s.unsent, s.notes
+	r.Beats, r.Unsent, r.Concluded, r.Stale = s.beats, s.unsent, s.notes, s.stale
 	if s.unsent > 0 && s.fail == nil {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
-	if answer.Status == 0 && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
+	if !s.answered(answer) && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
-		r.conclude(p.captured, answer, s.fail)
+		r.conclude(p.captured, answer, s.answered(answer), s.fail)
 	}
 	if r.Comparison == Same && s.unsent > 0 {
 		r.Comparison = Differs
@@ -167,9 +196,10 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	return r, nil
 }
 
-// conclude sets the comparison of the answer with the captured one.
-func (r *Result) conclude(was, is *decode.Exchange, fail error) {
-	same := is.Status != 0 && diff.Same(r.Diff)
+// conclude sets the outcome of comparing the response is with the captured one, was. answered means
+// that a response arrived; fail is the error of the exchange, if any.
+func (r *Result) conclude(was, is *decode.Exchange, answered bool, fail error) {
+	same := answered && diff.Same(r.Diff)
 	switch {
 	case is.Code != "" && is.Code != "ok":
 		if r.Comparison = Rejected; same && is.Code == was.Code {
@@ -189,8 +219,7 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 	}
 }
 
-// codeOf is the code that a client gives to what went wrong without the server
-// saying so.
+// codeOf returns the code that a client assigns to a failure without an answer of the server.
 func codeOf(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, live.ErrSilent):
@@ -207,7 +236,7 @@ func codeOf(err error) string {
 	return "unavailable"
 }
 
-// details are those of the answer's error, as text where their type is known.
+// details returns the details of the response's error, printed as text if their types are known.
 func (p *Plan) details(ex *decode.Exchange) []Detail {
 	e := serverError(ex)
 	if e == nil {
@@ -234,8 +263,8 @@ func serverError(ex *decode.Exchange) *envelope.Error {
 	return nil
 }
 
-// detailText renders a detail: by the schema, by what is known of Google's own
-// error details, as the server did, or without any schema.
+// detailText formats a detail: by the schema, by Google's error details, as the server formatted
+// it, or without a schema.
 func (p *Plan) detailText(d envelope.Detail) string {
 	if m := p.detailMessage(d.Type); m != nil && proto.Unmarshal(d.Value, m) == nil {
 		if b, err := protojson.Marshal(m); err == nil {
@@ -260,13 +289,14 @@ func (p *Plan) detailMessage(name string) proto.Message {
 	return nil
 }
 
-// cleaner returns what takes the secrets of the request, and others by their
-// shape, out of a text.
+// cleaner returns a function that removes secrets from a text: those of the request, and those
+// recognised by their format.
 func (p *Plan) cleaner() func(string) string {
 	known := redact.New(redact.Options{Secrets: p.secrets})
 	return func(s string) string {
 		s = known.String(s)
-		for _, secret := range p.secrets { // a Redactor does not look for short ones
+		// a Redactor does not look for short ones
+		for _, secret := range p.secrets {
 			if len(secret) >= minShortSecret {
 				s = strings.ReplaceAll(s, secret, "[redacted]")
 			}
@@ -275,16 +305,18 @@ func (p *Plan) cleaner() func(string) string {
 	}
 }
 
-// minShortSecret is the length in bytes below which a secret is a word that may
-// occur anywhere.
+// minShortSecret is the length in bytes below which a secret is a word that may occur anywhere.
 const minShortSecret = 4
 
-// redact takes secrets out of everything that a result says. An answer may
-// repeat what it was sent, or hand out new ones.
+// redact removes secrets from all texts of a result. An answer may repeat what was sent, or contain
+// new secrets.
 func (r *Result) redact(clean func(string) string) {
 	r.Message = clean(r.Message)
 	for i := range r.Concluded {
 		r.Concluded[i] = clean(r.Concluded[i])
+	}
+	for i := range r.Stale {
+		r.Stale[i].Reason = clean(r.Stale[i].Reason)
 	}
 	for i := range r.Details {
 		d := &r.Details[i]
@@ -324,7 +356,7 @@ func redactValue(clean func(string) string, v any) any {
 	return v
 }
 
-// explain returns why a request got no answer within limit.
+// explain returns the reason why a request got no response within limit.
 func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Failure {
 	if errors.Is(err, errLeft) {
 		err = context.Canceled
@@ -332,7 +364,7 @@ func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Fa
 	return at.Failure(err, limit)
 }
 
-// unanswered is the result of a request that got no answer.
+// unanswered fills in the result for a request without a response.
 func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Origin, r.Reason, r.Message = FromLocal, f.Reason, f.Message
 	switch {
@@ -347,16 +379,16 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }
 
-// learnIDs notes in ids which identifiers the server issued in place of those
-// of the captured answer.
+// learnIDs adds to ids the identifiers of the live server, each mapped from the captured one that it
+// replaces.
 func (r *Result) learnIDs(ids *live.IDs) {
 	if r.live != nil {
 		ids.Learn(r.links, r.live)
 	}
 }
 
-// Values are those at a path of the answer's messages of that frame, or with
-// edit.FirstFrame of all of them, and then the first is all of them joined.
+// Values returns the values at a path in the answer's messages of a frame. With edit.FirstFrame it
+// returns those of all frames, preceded by all of them joined.
 func (r *Result) Values(frame int, path fieldpath.Path) (out []string) {
 	if r.live == nil {
 		return nil
@@ -370,16 +402,30 @@ func (r *Result) Values(frame int, path fieldpath.Path) (out []string) {
 		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)
 	}
 	if len(out) > 1 && frame == edit.FirstFrame {
-		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
+		// the deltas of a stream are one text
+		out = append([]string{strings.Join(out, "")}, out...)
 	}
 	return out
 }
 
-// Clean takes the secrets of the request, and others by their shape, out of a text
-// about the answer.
+// Clean removes secrets from a text about the response: those of the request, and those recognised by
+// their format.
 func (r *Result) Clean(text string) string {
 	if r.clean == nil {
 		return text
 	}
 	return r.clean(text)
+}
+
+// answerOf returns the part of a connection's traffic that is compared with the captured one.
+func (p *Plan) answerOf(answer *decode.Exchange) *decode.Exchange {
+	if !p.overConnection() || answer.Transport == captures.HTTP {
+		return answer
+	}
+	c := *answer
+	c.Frames = withoutControl(c.Frames)
+	if connection.IsRaw(&c) {
+		return connection.Turns(&c)
+	}
+	return &c
 }

@@ -10,27 +10,34 @@ import (
 	"unwire/replay/credential"
 )
 
-// A Secret is a value that the capture holds a placeholder of.
+// A Secret is a value for which the capture has a placeholder.
 type Secret struct {
-	// "header authorization", "url", "up/0 1.8"
+	// Where is the place of the secret in the request, such as "header authorization", "url" or "up/0
+	// 1.8".
 	Where string `json:"where"`
-	// where its value comes from: "$UNWIRE_TOKEN", a file; "" if it is missing
+
+	// From names the origin of the secret's value, such as "$UNWIRE_TOKEN" or a file; "" if it is
+	// missing.
 	From string `json:"from"`
-	// environment variables that could give it
+
+	// Wants are the environment variables that can supply the secret.
 	Wants []string `json:"wants"`
-	// it is missing, and is done without
+
+	// Omitted means that the secret is missing, and the request is sent without it.
 	Omitted bool `json:"omitted,omitempty"`
-	// RFC 3339; of a token that says so
+
+	// Expires is when the token expires, in RFC 3339; "" if it does not expire or that is unknown.
 	Expires string `json:"expires,omitempty"`
 	stale   bool
-	past    bool // it has expired already
+	// past means that the token has already expired.
+	past bool
 }
 
-// secretVariable is the environment variable of the secret whose placeholder
-// has a tag, wherever it stands: UNWIRE_SECRET_3F2A9C1B.
+// secretVariable returns the environment variable for the secret whose placeholder has a tag, such as
+// UNWIRE_SECRET_3F2A9C1B.
 func secretVariable(tag string) string { return "UNWIRE_SECRET_" + strings.ToUpper(tag) }
 
-// variables keeps the names of environment variables.
+// variables returns those of the names that are names of environment variables.
 func variables(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -41,12 +48,13 @@ func variables(names []string) []string {
 	return out
 }
 
-// unredact puts the secrets into a message.
+// unredact replaces the placeholders in a message by secrets.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
 	for _, m := range credential.InBody.FindAllSubmatch(data, -1) {
 		secret, ok := p.known(string(m[1]))
 		if !ok {
-			continue // left as it is where Options.OmitSecrets says so
+			// it stays if Options.OmitSecrets is set
+			continue
 		}
 		if data, err = p.fill(data, m[0], secret); err != nil {
 			return data, changed, err
@@ -56,7 +64,7 @@ func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
 	return data, changed, nil
 }
 
-// known returns the secret of a tag that may be cut.
+// known returns the secret for a tag, which may be truncated.
 func (p *Plan) known(tag string) (string, bool) {
 	for t, secret := range p.tags {
 		if strings.HasPrefix(t, tag) {
@@ -66,7 +74,7 @@ func (p *Plan) known(tag string) (string, bool) {
 	return "", false
 }
 
-// innermost is the smallest field whose payload holds b; 0 if none does.
+// innermost returns the smallest field whose payload contains the bytes b; 0 if there is none.
 func innermost(t *wire.Tree, b []byte) int32 {
 	at := int32(0)
 	for c := int32(1); int(c) < len(t.Nodes); c++ {
@@ -77,10 +85,11 @@ func innermost(t *wire.Tree, b []byte) int32 {
 	return at
 }
 
-// fill puts one secret in place of its placeholder.
+// fill replaces one placeholder in a message by its secret.
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
-	if len(placeholder) == len(secret) || p.isJSON() {
-		if p.isJSON() {
+	isJSON := p.isJSON(&PlanFrame{proto: wire.Parse(data, wire.Options{}).Err() == nil})
+	if len(placeholder) == len(secret) || isJSON {
+		if isJSON {
 			quoted := jsontree.Quote(secret)
 			secret = string(quoted[1 : len(quoted)-1])
 		}
@@ -89,10 +98,10 @@ func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	t := wire.Parse(data, wire.Options{})
 	at := innermost(t, placeholder)
 	value := bytes.Replace(t.Payload(at), placeholder, []byte(secret), 1)
-	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at, Data: value}})
+	return wire.Splice(t, []wire.Edit{{Op: wire.SetValue, Node: at, Data: value}})
 }
 
-// An expiredError says which token, and when.
+// An expiredError reports which token has expired, and when.
 type expiredError struct {
 	secret Secret
 	past   bool

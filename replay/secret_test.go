@@ -50,7 +50,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 // TestKeptSecretStaysHome: a token that a capture has goes to the host that it
 // came from alone, and is in no plan.
 func TestKeptSecretStaysHome(t *testing.T) {
-	store, err := store.Create(filepath.Join(t.TempDir(), "kept.uwc"), store.Options{Profile: proto.Profile().Everywhere(), KeepSecrets: true})
+	store, err := store.Create(filepath.Join(t.TempDir(), "kept.uwc"), store.Options{Profile: proto.Profile().ForAnyPackage(), KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,26 +19,27 @@ import (
 	"unwire/replay/outbound"
 )
 
-// readSize is how much of an answer is read at once.
+// readSize is the size of one read from a response, in bytes.
 const readSize = 64 << 10
 
-// errLeft cancels an exchange that the captured client had left, too.
+// errLeft cancels an exchange that the captured client cancelled too.
 var errLeft = errors.New("left as the captured client did")
 
-// Send carries a plan out and compares the answer with the captured one.
+// Send sends a plan and compares the answer with the captured one.
 //
-// Shape: the request's frames go out in their order; one that answered the
-// server waits for the frame that it answered, and carries the live server's
-// ids. The exchange is recorded in out, which may be nil.
-// Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
-// Errors: ErrCredentials; where out cannot be written; ctx's, with what had
-// come by then. What happens between us and the server is in the Result.
+// Shape: the frames are sent in order. A frame that responded to a server frame in the capture waits
+// for the corresponding live frame, and uses the identifiers of the live server. The exchange is
+// recorded in out, which may be nil. Limits: Options.MaxBytes, Timing.Timeout and Timing.Wait. Each
+// call sends the plan once. Errors: ErrCredentials; errors of writing out; that of ctx, with the result
+// so far. Failures between this machine and the server are in the Result.
 func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	for _, u := range p.targets() {
 		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
 		}
 	}
+
+	// Targets and secrets are checked again, because the plan may have been built earlier.
 	if p.shown.Refusal != "" {
 		return p.refused(errors.New(p.shown.Refusal)), nil
 	}
@@ -51,6 +52,8 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 		}
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+
+	// The journal has the request before anything is sent.
 	number, err := p.noteRequest()
 	if err != nil {
 		return nil, err
@@ -67,6 +70,8 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// A Retry-After delays further requests, also in later runs.
 	answer := rec.snapshot()
 	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
 	if err := p.noteAnswer(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
@@ -83,35 +88,46 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	return res, nil
 }
 
-// A session is one request under way.
+// A session is the execution of one plan.
 type session struct {
-	p     *Plan
-	entry int64 // of the journal
+	p *Plan
+	// entry is the number of the request in the journal.
+	entry int64
 	rec   *record
-	out   *store.Store // nil: none
-	mu    sync.Mutex
-	calls []*record // of appends and polls
-	// the append that the server did not take; nil if it took all
+	// out is the capture that records the exchange; nil if nothing is recorded.
+	out *store.Store
+	mu  sync.Mutex
+	// calls are the recordings of further calls of a split stream.
+	calls []*record
+	// turned is the append that the server rejected; nil if it accepted all.
 	turned   *declined
 	dialogue *live.Dialogue
-	server   string // address that was dialled
-	at       outbound.Progress
-	fail     error // why it did not end as HTTP wants it; nil if it did
-	sent     int   // frames
-	beats    int   // of them, heartbeats
-	unsent   int   // frames that the server left no time for, heartbeats left out
-	notes    []string
-	unblock  func() // ends a write that nobody reads; nil where none can block
+	server   string // connected means that a connection without HTTP was opened.
+
+	// connected says that a connection without HTTP was opened
+	connected bool
+
+	at      outbound.Progress
+	fail    error // why it did not end as HTTP wants it; nil if it did
+	sent    int   // frames
+	beats   int   // of them, heartbeats
+	unsent  int   // frames that the server left no time for, heartbeats left out
+	notes   []string
+	stale   []live.StaleValue
+	unblock func() // ends a write that nobody reads; nil where none can block
 }
 
-// run sends the request and reads the answer to its end.
+// run sends the request, and reads the response to its end.
 //
-// Errors: only where the request could not be made.
+// Errors: only if the request could not be built.
 func (s *session) run(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, s.p.timing.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.timing.Timeout, context.DeadlineExceeded))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if s.p.overConnection() {
+		return s.runConnection(ctx, cancel)
+	}
 	tr := s.p.transport()
 	defer tr.CloseIdleConnections()
 
@@ -120,6 +136,8 @@ func (s *session) run(ctx context.Context) error {
 		s.rec.end(nil, captures.Failed, err.Error())
 		return err
 	}
+
+	// Frames are sent while the answer is read, because each side may wait for the other.
 	spoken := make(chan struct{})
 	go func() {
 		defer close(spoken)
@@ -131,11 +149,14 @@ func (s *session) run(ctx context.Context) error {
 		cancel(s.fail)
 	} else {
 		last := s.readAnswer(ctx, s.rec, resp)
-		_ = resp.Body.Close() // what it could say, reading has said
+		// reading has reported its error
+		_ = resp.Body.Close()
 		if s.p.split != nil {
 			s.poll(ctx, tr, last)
 		}
 	}
+
+	// The answer has ended, so the sender must not wait for frames any more.
 	s.dialogue.End()
 	if s.unblock != nil {
 		s.unblock()
@@ -147,7 +168,7 @@ func (s *session) run(ctx context.Context) error {
 	return nil
 }
 
-// cause is why a context ended, if it did, else err.
+// cause returns the reason why ctx ended, if it has, and err otherwise.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
@@ -155,7 +176,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// readAnswer reads an answer; last says that no other call brings more of it.
+// readAnswer reads the response of one call. last means that the server's half of the stream is
+// complete.
 func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), captures.SortedHeaders(resp.Header), s.p.o.connection(resp), s.server)
@@ -167,7 +189,8 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 	buf := make([]byte, readSize)
 	for {
 		n, err := resp.Body.Read(buf)
-		if ctx.Err() != nil { // what a server says to having been left is no answer
+		// an answer to a cancelled request does not count
+		if ctx.Err() != nil {
 			s.fail = context.Cause(ctx)
 			break
 		}
@@ -177,6 +200,8 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 				s.fail = cerr
 				break
 			}
+
+			// The sender waits for these frames.
 			frames := stream.Feed(chunk)
 			last = last || conversation.IsLast(rec.profile, stream.Call(), frames)
 			s.dialogue.AddFrames(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{Profile: rec.profile}))
@@ -193,7 +218,7 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 	return last
 }
 
-// outcome says how the exchange ended, in the words of a capture.
+// outcome returns how the exchange ended, as stored in a capture.
 func (s *session) outcome() captures.Outcome {
 	switch {
 	case s.fail == nil:
@@ -214,16 +239,25 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// body makes the request, and what sends its frames beside it.
+// body builds the request, and returns the function that sends its frames.
 func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	if s.p.split != nil {
 		return s.pieces(tr)
 	}
+
+	// A streamed body is written while the answer is read.
 	if !s.p.whole {
 		r, w := io.Pipe()
 		s.unblock = func() { _ = r.Close() } // never fails
 		return s.p.request(r, -1), func(ctx context.Context, cancel context.CancelCauseFunc) {
-			err := s.writeFrames(ctx, w)
+			err := s.writeFrames(ctx, func(_ *PlanFrame, b []byte) error {
+				// It is recorded before it can be answered, so that the answer comes after it.
+				if _, err := s.rec.chunk(captures.Up, b); err != nil {
+					return err
+				}
+				_, err := w.Write(b)
+				return err
+			})
 			_ = w.CloseWithError(err) // never fails
 			if err != nil {
 				cancel(err)
@@ -235,6 +269,8 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 	if s.p.shown.Protocol == decode.ConnectGet || len(s.p.shown.Frames) == 0 {
 		return s.p.request(nil, 0), s.cancelIfClientDid, nil
 	}
+
+	// All other bodies are sent at once, with a known length.
 	var all []byte
 	for i := range s.p.shown.Frames {
 		f := &s.p.shown.Frames[i]
@@ -256,20 +292,16 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 	return s.p.request(bytes.NewReader(all), int64(len(all))), s.cancelIfClientDid, nil
 }
 
-// writeFrames writes the frames, each when its turn has come, and returns when the
-// request may be closed.
-func (s *session) writeFrames(ctx context.Context, w io.Writer) error {
+// writeFrames sends the frames, each once the server's frame that it waits for has arrived. It returns
+// when the request may be closed.
+func (s *session) writeFrames(ctx context.Context, write func(f *PlanFrame, b []byte) error) error {
 	gone := false
 	c := s.schedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
 		if err != nil {
 			return err
 		}
-		// It is recorded before it can be answered, so that the answer comes after it.
-		if _, err := s.rec.chunk(captures.Up, b); err != nil {
-			return err
-		}
-		if _, err := w.Write(b); err != nil {
+		if err := write(f, b); err != nil {
 			gone = true // the server has closed its side; what it said tells why
 			return err
 		}
@@ -277,11 +309,17 @@ func (s *session) writeFrames(ctx context.Context, w io.Writer) error {
 		return nil
 	})
 	err := c.Run(ctx, s.p.shown.Hold)
-	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
+	s.keep(c, gone)
 	if gone {
 		return nil
 	}
 	return err
+}
+
+// keep stores the results of a schedule. gone means that the server had closed before it read the last
+// frame.
+func (s *session) keep(c *live.Schedule, gone bool) {
+	s.unsent, s.beats, s.notes, s.stale = c.Unsent(gone), c.Beats, c.Notes, c.Stale
 }
 
 // schedule is in which order, and when, the frames are written.
@@ -306,7 +344,7 @@ func (s *session) cancelIfClientDid(ctx context.Context, cancel context.CancelCa
 	}
 }
 
-// noteRequest notes that a plan is about to be sent.
+// noteRequest records in the journal that a plan is about to be sent.
 func (p *Plan) noteRequest() (int64, error) {
 	clean := p.cleaner()
 	e := outbound.Entry{
@@ -322,10 +360,15 @@ func (p *Plan) noteRequest() (int64, error) {
 	return p.o.Pace.Note(e, bodies...)
 }
 
-// noteAnswer notes what came of a request.
+// noteAnswer records the outcome of a request in the journal.
 func (p *Plan) noteAnswer(n int64, r *Result, until time.Time) error {
 	_, err := p.o.Pace.Note(outbound.Entry{
 		N: n, Event: "answer", Host: p.url.Hostname(), Comparison: string(r.Comparison), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
 	})
 	return err
+}
+
+// answered reports whether a response has arrived.
+func (s *session) answered(answer *decode.Exchange) bool {
+	return answer.Status != 0 || s.connected
 }

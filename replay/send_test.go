@@ -351,7 +351,7 @@ func TestEditErrors(t *testing.T) {
 	for edit, want := range map[string]string{
 		"set @1 1=x":     "there is no frame up/1; the request has 1",
 		"del @0":         "cannot be without it",
-		"set 2=x":        "2 is not there",
+		"set 2=x":        "has no field 2",
 		"set 1:int32=x":  `"x" is no int32`,
 		"set value=x":    "names need a schema",
 		"add 2.1:bool=1": "",

@@ -17,8 +17,8 @@ import (
 	"unwire/replay/outbound"
 )
 
-// pieces makes the request for the server's half, and what sends the appends
-// beside it.
+// pieces builds the request for the server's half, and returns the function that sends the appends
+// at the same time.
 func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	head := &s.p.split.head
 	data, err := conversation.RebuildHead(s.p.captured.Profile, head.call, head.frame.Data, s.p.split.id)
@@ -42,16 +42,16 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 	}, nil
 }
 
-// cancelIfServerStays ends an exchange whose server has said as much as in the capture, and
-// then nothing for long: nothing tells it that no append follows.
+// cancelIfServerStays cancels an exchange after the server has sent as much as in the capture and then
+// been silent, because in a split stream the server cannot know that no further append call follows.
 func (s *session) cancelIfServerStays(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ready, _ := s.dialogue.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
 		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
 	}
 }
 
-// appendAll sends the frames, each when its turn has come and the one before it
-// was taken.
+// appendAll sends each frame in a separate call, once the server's frame that it waits for has arrived
+// and the previous call was accepted.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 	gone := false
 	c := s.schedule(func(f *PlanFrame, data []byte, _ bool) error {
@@ -59,22 +59,23 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 		s.sent++
 		err := s.append(ctx, tr, f, number, data)
 		if err != nil {
-			// else the server has ended before it; what it said tells why
+			// Otherwise the server ended first, and its answer has the reason.
 			if gone = s.dialogue.IsOver(); !gone {
-				_ = errors.As(err, &s.turned) // false: it did not come to an answer
+				// false: it got no answer
+				_ = errors.As(err, &s.turned)
 			}
 		}
 		return err
 	})
 	err := c.Run(ctx, true)
-	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
+	s.keep(c, gone)
 	if gone {
 		return nil
 	}
 	return err
 }
 
-// declined is an append that the server answered with an error.
+// A declined error is an append that the server answered with an error.
 type declined struct {
 	number        int64
 	code, message string
@@ -84,18 +85,22 @@ func (d *declined) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("append %d: %s", d.number, d.message), ": ")
 }
 
-// append sends one message in a call of its own.
+// append sends one message of a split stream in a separate call.
 //
-// Errors: a *declined; what went wrong on the way.
+// Errors: a *declined if the server rejected it; errors of the connection.
 func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, number int64, data []byte) error {
 	a := f.Append
 	data, _, err := s.p.unredact(data)
 	if err != nil {
 		return err
 	}
+
+	// The append wraps the edited message again, in the envelope of the captured call.
 	if data, err = conversation.RebuildAppend(&s.p.captured.Profile.Split.Append, a.frame.Data, s.p.split.id, number, data); err != nil {
 		return err
 	}
+
+	// The call is recorded whether it succeeds or not.
 	what := fmt.Sprintf("append %d", number)
 	rec, resp, entry, err := s.call(ctx, tr, a, data)
 	if err != nil {
@@ -117,6 +122,8 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err := s.noteAnswer(ctx, a, rec, entry); err != nil {
 		return err
 	}
+
+	// An append can succeed in HTTP and fail in its message, so read its code.
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
 	if err != nil {
 		return err
@@ -127,8 +134,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	return nil
 }
 
-// call sends a message in a call of its own, which is recorded, and is an entry
-// of the journal.
+// call sends a message in a separate call, and records the call in the capture and the journal.
 func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
 	if err := s.p.o.Pace.Admit(ctx, a.url.Hostname()); err != nil {
 		return nil, nil, 0, err
@@ -137,6 +143,8 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		return nil, nil, 0, err
 	}
+
+	// The journal has the request before anything is sent.
 	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.shown.Effects}
 	entry, err := s.p.o.Pace.Note(request, data)
 	if err != nil {
@@ -148,6 +156,8 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		return nil, nil, 0, err
 	}
+
+	// The call is listed before it is sent, so that a failure is listed too.
 	s.addCall(rec)
 	if _, err := rec.chunk(captures.Up, body); err != nil {
 		return nil, nil, 0, err
@@ -165,7 +175,8 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	return rec, resp, entry, nil
 }
 
-// noteAnswer notes what came of a call of its own, and whether it was enough.
+// noteAnswer records the outcome of a call in the journal, and whether the server wants no further
+// requests.
 func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry int64) error {
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
 	if err != nil {
@@ -184,7 +195,7 @@ func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry 
 	return err
 }
 
-// addCall adds a record to those of the conversation.
+// addCall adds a recording to those of the split stream.
 func (s *session) addCall(rec *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,11 +203,11 @@ func (s *session) addCall(rec *record) {
 	s.calls = append(s.calls, rec)
 }
 
-// Between two polls of which the first brought nothing.
+// pollPause is the time after a poll without frames.
 const pollPause = 50 * time.Millisecond
 
-// poll asks for the rest of the server's half, call by call, until the server
-// says that nothing follows.
+// poll requests the rest of the server's half of a split stream with repeated calls until the server
+// ends it.
 func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 	list := s.p.split.polls
 	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
@@ -209,7 +220,8 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 			if rec, resp, entry, err = s.call(ctx, tr, a, data); err == nil {
 				before := rec.down
 				last = s.readAnswer(ctx, rec, resp)
-				_ = resp.Body.Close() // what it could say, reading has said
+				// reading has reported its error
+				_ = resp.Body.Close()
 				if err = s.noteAnswer(ctx, a, rec, entry); err == nil && rec.down == before {
 					err = outbound.Pause(ctx, pollPause)
 				}
@@ -228,7 +240,7 @@ func version(resp *http.Response) string {
 	return "1.1"
 }
 
-// joined is what came as the conversation that its pieces are.
+// joined returns the response, joined with the other calls of its split stream.
 func (s *session) joined(answer *decode.Exchange) (*decode.Exchange, error) {
 	if s.p.split == nil {
 		return answer, nil

@@ -9,39 +9,50 @@ import (
 	"unwire/replay/outbound"
 )
 
-// An Append is the call of its own that carries a frame of a conversation in pieces.
+// An Append is the call that carries one frame of a conversation in pieces.
 type Append struct {
-	Exchange int64            `json:"exchange"` // the captured one
-	Method   string           `json:"method"`
-	URL      string           `json:"url"`
-	Headers  captures.Headers `json:"headers"`
-	Number   int64            `json:"append_seqno"`
+	// Exchange is the number of the captured exchange of this call.
+	Exchange int64 `json:"exchange"`
+	// Method is the HTTP method of the call.
+	Method string `json:"method"`
+	// URL is the URL to which the call is sent.
+	URL string `json:"url"`
+	// Headers are the headers of the call, with placeholders for secrets.
+	Headers captures.Headers `json:"headers"`
+	// Number is the sequence number of the append, from 0.
+	Number int64 `json:"append_seqno"`
 
 	carrier
 }
 
-// A splitting is how a conversation in pieces is sent: one call asks for the
-// server's half, and each frame up is the message in a call of its own.
+// A splitting describes how a conversation in pieces is sent: one call requests the server's half,
+// and each frame of the client is the message of its own call.
 //
 // Source: RESEARCH.md#sse-fallback
 type splitting struct {
-	id   string // of the request, fresh: all pieces have it
+	// id is the fresh request id, which all pieces share.
+	id   string
 	head carrier
-	// further calls that asked for the server's half, in their order
-	polls   []*Append
-	appends map[int]*Append // by the number of the captured frame up
+	// polls are further calls that requested the server's half, in order.
+	polls []*Append
+	// appends maps the numbers of captured frames to the calls that carry them.
+	appends map[int]*Append
 }
 
-// A carrier is a captured request around a message.
+// A carrier is the captured call that carries one message of a split stream.
 type carrier struct {
-	call     decode.Call
-	frame    PlanFrame // as captured
-	url      *url.URL  // with the secrets
+	call decode.Call
+	// frame is the message as captured.
+	frame PlanFrame
+	// url is the URL of the call including secrets.
+	url      *url.URL
 	headers  captures.Headers
 	trailers captures.Headers
-	kept     captures.Headers // as they are recorded
-	shown    captures.Headers // trailers
-	http     string
+	// kept are the headers as recorded.
+	kept captures.Headers
+	// shown are the headers with placeholders, for the description.
+	shown captures.Headers
+	http  string
 }
 
 // isLocal reports whether all appends stay on this machine.
@@ -59,7 +70,7 @@ func (s *splitting) isLocal() bool {
 	return true
 }
 
-// targets are all URLs that a plan sends to.
+// targets returns all URLs to which the plan sends requests.
 func (p *Plan) targets() []*url.URL {
 	list := []*url.URL{p.url}
 	if p.split != nil {

@@ -9,8 +9,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// editText hands a frame's message to Options.Editor as text, and takes what
-// comes back: JSON as it is, a message as decode writes it.
+// editText passes a frame's message to Changes.Editor as text, JSON or in decode's text format, and
+// replaces the message by the edited text.
 func (p *planner) editText() error {
 	at := p.frameOf(p.changes.EditFrame)
 	if at < 0 {
@@ -21,7 +21,7 @@ func (p *planner) editText() error {
 		return fmt.Errorf("replay: --edit: frame up/%d can only be sent as it was captured: %w", f.Seq, f.unread)
 	}
 	shown, name := f.Data, fmt.Sprintf("up-%d.json", f.Seq)
-	if !p.isJSON() {
+	if !p.isJSON(f) {
 		shown = []byte(text.Format(wire.Parse(f.Data, wire.Options{}), p.types[captures.Up]))
 		name = fmt.Sprintf("up-%d.txt", f.Seq)
 	}
@@ -29,11 +29,15 @@ func (p *planner) editText() error {
 	if err != nil {
 		return fmt.Errorf("replay: --edit: %w", err)
 	}
+
+	// Text that was not changed is no edit, even if parsing it would give other bytes.
 	if string(edited) == string(shown) {
 		return nil
 	}
+
+	// An empty file means that the editor was aborted.
 	data := edited
-	if !p.isJSON() {
+	if !p.isJSON(f) {
 		if data, err = text.Parse(edited); err != nil {
 			return fmt.Errorf("replay: --edit: %w", err)
 		}

@@ -10,8 +10,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Descriptor returns the message, enum, field, enum value, oneof, service,
-// method or file of that full name, or path of a file, or nil.
+// Descriptor returns the declaration with the full name fullName: a message, enum, field, enum value, oneof,
+// service or method. A path of a file, such as "a/b.proto", returns the file. It returns nil if the schema
+// declares nothing of that name.
 func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 	full := protoreflect.FullName(strings.TrimPrefix(fullName, "."))
 	for _, f := range s.Files {
@@ -25,7 +26,10 @@ func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 	if sd := s.services[full]; sd != nil {
 		return sd
 	}
+
 	parent, last := full.Parent(), full.Name()
+
+	// A field, oneof or method is found through the message or service that declares it.
 	if m := s.messages[parent]; m != nil {
 		switch {
 		case m.Fields().ByName(last) != nil:
@@ -37,6 +41,9 @@ func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 	if sd := s.services[parent]; sd != nil && sd.Methods().ByName(last) != nil {
 		return sd.Methods().ByName(last)
 	}
+
+	// protobuf puts the values of an enum in the scope that encloses the enum. The name of the enum is accepted
+	// as a prefix too, because people write it so.
 	for e := range s.Enums() {
 		if e.FullName() == full {
 			return e
@@ -48,10 +55,10 @@ func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 	return nil
 }
 
-// Text returns the .proto text of a file, type or service: the very text of the
-// source with its comments, without the indentation that it has there; printed
-// from the descriptor where there is no source. Of a field, an enum value, a
-// oneof or a method it is that of what holds it.
+// Text returns the .proto text of a file, type or service. If the schema was loaded from source, this is the
+// text of the source with its comments, without the indentation that it has there. Otherwise the text is printed
+// from the descriptor. For a field, an enum value, a oneof or a method it returns the text of the declaration
+// that contains it.
 func (s *Schema) Text(d protoreflect.Descriptor) (string, error) {
 	switch d.(type) {
 	case protoreflect.FieldDescriptor, protoreflect.EnumValueDescriptor, protoreflect.OneofDescriptor, protoreflect.MethodDescriptor:
@@ -60,7 +67,7 @@ func (s *Schema) Text(d protoreflect.Descriptor) (string, error) {
 		}
 		return s.Text(d.Parent())
 	}
-	if text, ok := s.sourceOf(d); ok {
+	if text, ok := s.sourceText(d); ok {
 		return text, nil
 	}
 	p := protoprint.Printer{SortElements: true, Indent: "  "}
@@ -71,8 +78,9 @@ func (s *Schema) Text(d protoreflect.Descriptor) (string, error) {
 	return strings.TrimRight(text, "\n") + "\n", nil
 }
 
-// sourceOf cuts the text of d out of its file.
-func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
+// sourceText cuts the text of d out of the source of its file. It reports false if there is no source, or if the
+// declaration cannot be cut out of its line.
+func (s *Schema) sourceText(d protoreflect.Descriptor) (string, bool) {
 	text, ok := s.sources[d.ParentFile().Path()]
 	if !ok {
 		return "", false
@@ -80,28 +88,39 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 	if _, whole := d.(protoreflect.FileDescriptor); whole {
 		return text, true
 	}
+
 	l := s.locationsOf(d.ParentFile())
 	loc, lines := l.of(d), l.lines
 	if len(loc.Path) == 0 || loc.EndLine >= len(lines) {
 		return "", false
 	}
+
 	first := loc.StartLine
 	if loc.LeadingComments != "" {
 		first = commentStart(lines, loc.StartLine)
 	}
+
 	cut := slices.Clone(lines[first : loc.EndLine+1])
+
+	// Code behind the declaration on its last line belongs to another declaration, but a comment there belongs
+	// to this one.
 	last := &cut[len(cut)-1]
-	if rest := (*last)[min(loc.EndColumn, len(*last)):]; !isTrailing(rest) {
+	if rest := (*last)[min(loc.EndColumn, len(*last)):]; !isBlankOrComment(rest) {
 		*last = (*last)[:min(loc.EndColumn, len(*last))]
 	}
+
 	before := lines[loc.StartLine][:min(loc.StartColumn, len(lines[loc.StartLine]))]
 	if first != loc.StartLine || strings.TrimSpace(before) == "" {
 		return dedent(cut), true
 	}
-	// Something else is before it on the line, which may be its comment.
+
+	// Another declaration precedes d on its line, and the leading comment can be on that line too.
 	if strings.ContainsFunc(before, func(r rune) bool { return r == '\t' || r >= utf8.RuneSelf }) {
-		return "", false // columns are no offsets there
+		// The compiler counts columns in characters and expands tabs, so columns are byte offsets only in plain
+		// ASCII.
+		return "", false
 	}
+
 	cut[0] = cut[0][len(before):]
 	for comment := range strings.Lines(strings.TrimRight(loc.LeadingComments, "\n")) {
 		cut = slices.Insert(cut, len(cut)-(loc.EndLine-loc.StartLine+1), "//"+strings.TrimRight(comment, " \t\n")+"\n")
@@ -109,12 +128,13 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 	return dedent(cut), true
 }
 
-func isTrailing(rest string) bool {
+// isBlankOrComment reports whether the end of a line contains only white space and comments.
+func isBlankOrComment(rest string) bool {
 	rest = strings.TrimSpace(rest)
 	return rest == "" || strings.HasPrefix(rest, "//")
 }
 
-// commentStart returns the first line of the comment that ends above line.
+// commentStart returns the index of the first line of the comments that end directly above line.
 func commentStart(lines []string, line int) int {
 	at := line
 	for at > 0 {
@@ -133,7 +153,7 @@ func commentStart(lines []string, line int) int {
 	return at
 }
 
-// dedent takes the first line's indentation off all lines that have it.
+// dedent joins lines and removes the indentation of the first line from each line that has it.
 func dedent(lines []string) string {
 	indent := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
 	var b strings.Builder
@@ -143,10 +163,11 @@ func dedent(lines []string) string {
 	return strings.TrimRight(b.String(), " \t\r\n") + "\n"
 }
 
-// Needs returns the schema's own messages and enums that d refers to, directly
-// or not, in the order in which they are met. Types within d are left out.
-func (s *Schema) Needs(d protoreflect.Descriptor) []protoreflect.Descriptor {
-	n := needs{own: map[string]bool{}, seen: map[protoreflect.FullName]bool{d.FullName(): true}}
+// Dependencies returns the messages and enums of the schema that d refers to, directly or through other types,
+// in the order in which a breadth-first search finds them. Types that are declared inside d are left out; types
+// inside other messages are represented by the outermost message.
+func (s *Schema) Dependencies(d protoreflect.Descriptor) []protoreflect.Descriptor {
+	n := dependencySearch{own: map[string]bool{}, seen: map[protoreflect.FullName]bool{d.FullName(): true}}
 	for _, f := range s.Files {
 		n.own[f.Path()] = true
 	}
@@ -157,14 +178,18 @@ func (s *Schema) Needs(d protoreflect.Descriptor) []protoreflect.Descriptor {
 	return n.found
 }
 
-type needs struct {
-	own   map[string]bool
-	seen  map[protoreflect.FullName]bool
+// A dependencySearch collects the types that declarations refer to.
+type dependencySearch struct {
+	// own has the paths of the schema's files. Types of other files are not collected.
+	own map[string]bool
+	// seen has the names of collected types and of the type that the search began with.
+	seen map[protoreflect.FullName]bool
+	// found is the result, and also the queue of the breadth-first search.
 	found []protoreflect.Descriptor
 }
 
-// addType notes a type by the outermost message that it stands in.
-func (n *needs) addType(d protoreflect.Descriptor) {
+// addType adds the outermost message that encloses d, or d itself if it is not nested.
+func (n *dependencySearch) addType(d protoreflect.Descriptor) {
 	for {
 		m, ok := d.Parent().(protoreflect.MessageDescriptor)
 		if !ok {
@@ -179,7 +204,8 @@ func (n *needs) addType(d protoreflect.Descriptor) {
 	n.found = append(n.found, d)
 }
 
-func (n *needs) addTypesOf(d protoreflect.Descriptor) {
+// addTypesOf adds the types of the fields, methods and nested messages of d.
+func (n *dependencySearch) addTypesOf(d protoreflect.Descriptor) {
 	switch d := d.(type) {
 	case protoreflect.MessageDescriptor:
 		for i := range d.Fields().Len() {
@@ -192,7 +218,8 @@ func (n *needs) addTypesOf(d protoreflect.Descriptor) {
 			}
 		}
 		for i := range d.Messages().Len() {
-			n.addTypesOf(d.Messages().Get(i)) // the entries of maps among them
+			// Map entries are nested messages as well, so that the types of map values are found here.
+			n.addTypesOf(d.Messages().Get(i))
 		}
 	case protoreflect.ServiceDescriptor:
 		for i := range d.Methods().Len() {

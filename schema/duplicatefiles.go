@@ -10,22 +10,25 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// An OmittedFile is a file that was left out, since what it declares is declared by
-// another file of the tree, or since it imports such a file.
+// An OmittedFile is a .proto file that was left out of a schema because another file declares the same name, or
+// because it imports a file that was left out.
 type OmittedFile struct {
-	File   string
-	Symbol string // that both declare, "" where an import is left out
-	Other  string // that declares it, or that is imported
+	// File is the path of the file, relative to the import root.
+	File string
+	// Symbol is the full name that both files declare. It is empty if File was left out because of an import.
+	Symbol string
+	// Other is the path of the file that declares Symbol too, or of the import that was left out.
+	Other string
 }
 
-// loadDistinct is loadTree for a tree in which files declare the same: of those
-// the first in path order counts. It returns nil where that is not what is wrong.
-func loadDistinct(ctx context.Context, dir string) *Schema {
+// loadWithoutDuplicates loads a folder in which several files declare the same names: the first file in path
+// order is kept. It returns nil if the folder has no such files, so that the caller reports the original error.
+func loadWithoutDuplicates(ctx context.Context, dir string) *Schema {
 	sources, names, err := readSources(ctx, os.DirFS(dir))
 	if err != nil {
 		return nil
 	}
-	kept, omitted := distinct(ctx, sources, names)
+	kept, omitted := omitDuplicates(ctx, sources, names)
 	if len(omitted) == 0 || len(kept) == 0 {
 		return nil
 	}
@@ -37,14 +40,21 @@ func loadDistinct(ctx context.Context, dir string) *Schema {
 	return s
 }
 
-// distinct takes the files that declare what another does out of names, with
-// those that import them.
-func distinct(ctx context.Context, sources map[string]string, names []string) (kept []string, omitted []OmittedFile) {
-	declared := map[string]string{} // by symbol
+// omitDuplicates splits names into files to keep and files to omit. A file is omitted if it declares a symbol of
+// an earlier file, or if it imports an omitted file. If a file cannot be parsed, all names are kept and the
+// compiler reports the error.
+func omitDuplicates(ctx context.Context, sources map[string]string, names []string) (kept []string, omitted []OmittedFile) {
+	// The file that declares each symbol.
+	declared := map[string]string{}
 	out := map[string]bool{}
 	imports := map[string][]string{}
+
+	// The parser alone suffices here: linking would fail at the first duplicate.
 	for _, name := range names {
 		if ctx.Err() != nil {
+			return names, nil
+		}
+		if checkNesting(name, sources[name]) != nil {
 			return names, nil
 		}
 		tree, err := parser.Parse(name, strings.NewReader(sources[name]), reporter.NewHandler(nil))
@@ -64,12 +74,17 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 				break
 			}
 		}
+
+		// An omitted file declares nothing, so that a third file is compared with the file that is kept.
 		for _, symbol := range symbols {
 			if !out[name] {
 				declared[symbol] = name
 			}
 		}
 	}
+
+	// Importers of omitted files cannot be linked. Repeat until no file is added, because importers have
+	// importers.
 	for changed := true; changed; {
 		changed = false
 		for _, name := range names {
@@ -80,6 +95,7 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 			}
 		}
 	}
+
 	for _, name := range names {
 		if !out[name] {
 			kept = append(kept, name)
@@ -88,7 +104,8 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 	return kept, omitted
 }
 
-// symbolsOf are the full names that a file declares in its package's scope.
+// symbolsOf returns the full names that f declares at its top level, including enum values, which protobuf puts
+// in the scope that encloses the enum.
 func symbolsOf(f *descriptorpb.FileDescriptorProto) []string {
 	var list []string
 	enter := func(name string) {

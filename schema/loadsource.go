@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-	// the well-known files, for descriptor sets without their imports
+	// The well-known files are linked in, for descriptor sets that lack their imports.
 	_ "google.golang.org/protobuf/types/known/anypb"
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/durationpb"
@@ -30,21 +30,20 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// maxAscent is how many folders above a .proto file are tried as its import root.
-const maxAscent = 12
+// maxParentFolders limits how many folders above a .proto file are tried as its import root.
+const maxParentFolders = 12
 
-// ErrNoSource is wrapped where a file is no source of definitions.
+// ErrNoSource is wrapped by errors for files that are no source of definitions.
 var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that holds definitions")
 
-// LoadSource loads definitions from whatever holds them: a folder of .proto
-// files, one .proto file with what it imports, a serialized FileDescriptorSet,
-// or what package extract takes apart: scripts, archives, executables, and
-// folders of them.
+// LoadSource loads definitions from any source: a folder of .proto files, one .proto file with its imports, a
+// serialized FileDescriptorSet, or shipped code, which package extract searches: scripts, archives, executables,
+// and folders of them.
 //
-// Shape: with source positions and comments where the source has them. Of one
-// .proto file, only that file is the schema's own.
-// Limits: those of Load, and of package extract; a descriptor set of 256 MiB.
-// Errors: ErrNoSource, those of Load, the context's, and an extract.Fault.
+// Shape: the schema has source positions and comments if the source has them. For one .proto file, Files has
+// that file only.
+// Limits: those of Load and of package extract; a descriptor set is at most 256 MiB.
+// Errors: ErrNoSource, those of Load, the context's error, and extract.Fault.
 func LoadSource(ctx context.Context, name string) (*Schema, error) {
 	s, err := LoadDefinitions(ctx, name)
 	if errors.Is(err, ErrNoSource) {
@@ -56,32 +55,32 @@ func LoadSource(ctx context.Context, name string) (*Schema, error) {
 	return s, err
 }
 
-// LoadVersion is LoadSource for a version to compare. It reports how far the
-// reading of shipped code is where progress is set. Of files in a folder that
-// declare the same the first counts; Omitted has the others. Unread and Faults
-// have the files of shipped code that were not read.
+// LoadVersion is LoadSource for comparing two versions: it accepts sources that are incomplete. Files in a
+// folder that declare the same names are reduced to the first one in path order; Schema.Omitted lists the
+// others. Files of shipped code that could not be read are listed in Schema.Unread and Schema.Faults. progress,
+// if not nil, is called while shipped code is read.
 func LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	s, err := LoadDefinitions(ctx, name)
 	if errors.Is(err, ErrNoSource) {
 		return loadShipped(ctx, name, progress)
 	}
 	if info, bad := os.Stat(name); err != nil && ctx.Err() == nil && bad == nil && info.IsDir() {
-		if s := loadDistinct(ctx, name); s != nil {
+		if s := loadWithoutDuplicates(ctx, name); s != nil {
 			return s, nil
 		}
 	}
 	return s, err
 }
 
-// LoadDefinitions is LoadSource for definitions alone.
+// LoadDefinitions is LoadSource without shipped code: it accepts .proto files and descriptor sets.
 //
-// Errors: ErrNoSource for what may be shipped code.
+// Errors: those of LoadSource. ErrNoSource also means that the source may be shipped code.
 func LoadDefinitions(ctx context.Context, name string) (*Schema, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("schema: %w", err)
-	case info.IsDir() && holdsProto(ctx, name):
+	case info.IsDir() && isProtoFolder(ctx, name):
 		return loadTree(ctx, name)
 	case info.IsDir() || info.Size() > maxProtoBytes && filepath.Ext(name) != ".proto":
 		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
@@ -91,9 +90,10 @@ func LoadDefinitions(ctx context.Context, name string) (*Schema, error) {
 	return loadSet(ctx, name)
 }
 
-// holdsProto says whether a folder is one of .proto files, or empty. One of
-// scripts that brings a few along is not.
-func holdsProto(ctx context.Context, dir string) bool {
+// isProtoFolder reports whether a folder is meant as a folder of .proto files: it has more of them than scripts,
+// or it has no files at all. Shipped code often brings a few .proto files along. It also reports true if the
+// folder cannot be read, so that Load reports the error.
+func isProtoFolder(ctx context.Context, dir string) bool {
 	protos, scripts, others := 0, 0, 0
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -115,7 +115,7 @@ func holdsProto(ctx context.Context, dir string) bool {
 	return err != nil || protos > scripts || protos+scripts+others == 0
 }
 
-// loadShipped extracts the definitions of shipped code.
+// loadShipped extracts definitions from a shipped program, and links them.
 func loadShipped(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	src, err := extract.Read(ctx, name, progress)
 	if err != nil {
@@ -139,15 +139,15 @@ func loadShipped(ctx context.Context, name string, progress func(extract.Progres
 	return s, nil
 }
 
-// loadFile compiles one file. Its import root is the nearest folder above it
-// below which all that it imports is found.
+// loadFile compiles one .proto file and its imports. The import root is the nearest parent folder in
+// which all imports are found. If there is none, the errors refer to the file's own folder as the root.
 func loadFile(ctx context.Context, name string) (*Schema, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	root, first := filepath.Dir(abs), error(nil)
-	for range maxAscent {
+	for range maxParentFolders {
 		rel, err := filepath.Rel(root, abs)
 		if err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
@@ -159,6 +159,8 @@ func loadFile(ctx context.Context, name string) (*Schema, error) {
 		if first == nil {
 			first = err
 		}
+
+		// Only a missing import can be cured by a higher import root.
 		if !errors.Is(err, fs.ErrNotExist) || root == filepath.Dir(root) {
 			break
 		}
@@ -167,7 +169,7 @@ func loadFile(ctx context.Context, name string) (*Schema, error) {
 	return nil, first
 }
 
-// loadSet reads a serialized FileDescriptorSet.
+// loadSet loads a serialized FileDescriptorSet from the file name.
 func loadSet(ctx context.Context, name string) (*Schema, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -192,9 +194,10 @@ func loadSet(ctx context.Context, name string) (*Schema, error) {
 	return s, nil
 }
 
-// parseSet reads a serialized FileDescriptorSet.
+// parseSet parses a serialized FileDescriptorSet.
 //
-// Errors: ErrNoSource for bytes that are none.
+// Errors: ErrNoSource if data is something else. Almost any bytes parse as some protobuf message, so a set
+// without files or with unknown fields is rejected too.
 func parseSet(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(data, &set); err != nil {
@@ -206,15 +209,16 @@ func parseSet(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	return &set, nil
 }
 
-// linkSet is FromDescriptorSet that ends with the context.
+// linkSet is FromDescriptorSet that returns early when the context ends.
 func linkSet(ctx context.Context, set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return interrupt.Run(ctx, func() (*Schema, error) { return FromDescriptorSet(set) })
 }
 
-// FromDescriptorSet links the files of a set. Imports that it lacks are taken from
-// the well-known files, and otherwise left unresolved.
+// FromDescriptorSet links the files of a descriptor set. Missing imports of google/protobuf are added; other
+// missing imports are left unresolved.
 //
-// Errors: what does not link.
+// Limits: 20,000 files.
+// Errors: files that appear twice or do not link.
 func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	if len(set.File) > maxProtoFiles {
 		return nil, fmt.Errorf("schema: more than %d files", maxProtoFiles)
@@ -222,13 +226,16 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	own := map[string]bool{}
 	for _, f := range set.File {
 		if own[f.GetName()] {
-			return nil, fmt.Errorf("schema: file %s is in the set twice", f.GetName())
+			return nil, fmt.Errorf("schema: the set contains the file %s twice", f.GetName())
 		}
 		own[f.GetName()] = true
 	}
+
 	all := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
 	have := map[string]bool{}
-	for i := 0; i < len(all.File); i++ { // it grows by what is imported
+
+	// The list grows while it is read: the well-known files that are added here have imports of their own.
+	for i := 0; i < len(all.File); i++ {
 		for _, dep := range all.File[i].Dependency {
 			if own[dep] || have[dep] {
 				continue
@@ -239,11 +246,15 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 			}
 		}
 	}
+
 	linked, err := protodesc.FileOptions{AllowUnresolvable: true}.NewFiles(all)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	var files []protoreflect.FileDescriptor
+
+	// A set can bring the well-known files along. They are not the schema's own, unless the set has nothing
+	// else.
 	linked.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		if own[f.Path()] && (!IsWellKnown(f.Path()) || len(own) == 1) {
 			files = append(files, f)
@@ -253,8 +264,8 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return FromFiles(files...), nil
 }
 
-// IsWellKnown reports whether a file is one of those that protobuf itself ships: the
-// well-known types and the interface of the compiler.
+// IsWellKnown reports whether file is a path of a file that protobuf ships: the well-known types and the
+// compiler's plugin interface.
 func IsWellKnown(file string) bool {
 	return path.Dir(file) == "google/protobuf" || strings.HasPrefix(file, "google/protobuf/compiler/")
 }

@@ -12,21 +12,25 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// locations are where the declarations of a file are in its text, and their
-// comments. Few commands need them, and to find them takes as long as to load the
-// file, so that they are found when a file's are first asked for.
+// locations has the positions and comments of the declarations of one file. Computing them takes as long as
+// loading the file and few commands need them, so they are computed on first use.
 type locations struct {
-	declared protoreflect.SourceLocations // of a descriptor set that has them
-	parsed   map[string]*descriptorpb.SourceCodeInfo_Location
-	lines    []string // of the text, with their ends
+	// declared has the locations that a descriptor set brings along. It is used if parsed is nil.
+	declared protoreflect.SourceLocations
+	// parsed has the locations in the source text, by pathKey.
+	parsed map[string]*descriptorpb.SourceCodeInfo_Location
+	// lines are the lines of the .proto source, including their line ends.
+	lines []string
 }
 
-// Location returns where a declaration of s is in its file, with its comments; the zero
-// value if that is not known.
+// Location returns the position of the declaration d in its file and its comments. It returns the zero value if
+// the schema has no source for d.
 func (s *Schema) Location(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	return s.locationsOf(d.ParentFile()).of(d)
 }
 
+// locationsOf returns the locations of a file and computes them on the first call. It is safe for concurrent
+// use.
 func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
 	s.locating.Lock()
 	defer s.locating.Unlock()
@@ -44,10 +48,12 @@ func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
 	return l
 }
 
+// parse computes the locations from the source text of the file called name.
 func (l *locations) parse(name, text string) {
-	text, _ = Fold(text)
+	text, _ = FoldLongLines(text)
 	tree, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
-	if err != nil { // it was compiled before
+	// The file compiled before, so this does not happen.
+	if err != nil {
 		return
 	}
 	l.lines = strings.SplitAfter(text, "\n")
@@ -59,6 +65,7 @@ func (l *locations) parse(name, text string) {
 	}
 }
 
+// of returns the source location of a declaration, or the zero value if unknown.
 func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	if l.parsed == nil {
 		return l.declared.ByDescriptor(d)
@@ -72,7 +79,8 @@ func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 		Path:        path,
 		StartLine:   int(loc.Span[0]),
 		StartColumn: int(loc.Span[1]),
-		// of three numbers, it is the line that it begins in
+		// A span has four numbers: start line, start column, end line, end column. The end line is left out if
+		// it is the start line.
 		EndLine:         int(loc.Span[0]),
 		EndColumn:       int(loc.Span[len(loc.Span)-1]),
 		LeadingComments: loc.GetLeadingComments(),
@@ -83,7 +91,7 @@ func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	return at
 }
 
-// pathKey is a path as the key of a map.
+// pathKey encodes the path of a declaration within its file as a map key.
 func pathKey(path []int32) string {
 	key := make([]byte, 0, 4*len(path))
 	for _, n := range path {

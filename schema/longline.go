@@ -6,24 +6,27 @@ import (
 )
 
 const (
-	// bytes, from which on a line is broken between any two tokens
+	// longLine is the length in bytes beyond which a line is broken between any two tokens.
 	longLine = 4096
 
-	// bytes of a long line from which on it is broken after a declaration
+	// foldAt is the length in bytes beyond which a long line is broken behind a declaration.
 	foldAt = 1024
 )
 
-// Fold breaks the long lines of a .proto file between tokens. The parser counts the
-// columns of every declaration from the beginning of its line, so that a file of one
-// line, as programs write it, would take quadratic time. Original returns where a byte of
-// the folded text is in the text as it was.
-func Fold(text string) (folded string, original func(offset int) int) {
+// FoldLongLines breaks the long lines of a .proto file between tokens. The parser counts the columns of each
+// declaration from the beginning of its line. A file that consists of one line, as programs write it, would
+// therefore take quadratic time. original maps an offset in folded to the offset in text.
+func FoldLongLines(text string) (folded string, original func(offset int) int) {
 	if !hasLongLine(text) {
 		return text, func(offset int) int { return offset }
 	}
 	var out strings.Builder
-	var breaks []int   // offsets of the line breaks that were added
-	done, line := 0, 0 // what was written, and where the line began
+
+	// The offsets in out of the line breaks that were added.
+	var breaks []int
+
+	// done is the end of the text that was written, and line the beginning of the current line.
+	done, line := 0, 0
 	for i := 0; i < len(text); {
 		c := text[i]
 		i += tokenSize(text[i:])
@@ -37,6 +40,7 @@ func Fold(text string) (folded string, original func(offset int) int) {
 			done, line = i, i
 		}
 	}
+
 	out.WriteString(text[done:])
 	return out.String(), func(offset int) int {
 		n, _ := slices.BinarySearch(breaks, offset)
@@ -44,6 +48,7 @@ func Fold(text string) (folded string, original func(offset int) int) {
 	}
 }
 
+// hasLongLine reports whether text has a line that is longer than longLine.
 func hasLongLine(text string) bool {
 	for len(text) > longLine {
 		i := strings.LastIndexByte(text[:longLine], '\n')
@@ -55,10 +60,12 @@ func hasLongLine(text string) bool {
 	return false
 }
 
-// tokenSize is the size of the string or the comment that text begins with, else 1.
+// tokenSize returns the size in bytes of the string or the comment at the beginning of text, which must not be
+// broken; otherwise 1.
 func tokenSize(text string) int {
 	switch {
 	case text[0] == '"' || text[0] == '\'':
+		// A string ends at its quote, or at the line end if it is malformed.
 		for i := 1; i < len(text); i++ {
 			switch text[i] {
 			case '\\':
@@ -81,5 +88,6 @@ func tokenSize(text string) int {
 		}
 		return len(text)
 	}
+
 	return 1
 }

@@ -81,11 +81,11 @@ func TestManyDefinitions(t *testing.T) {
 			}
 			found := time.Since(start)
 			d := s.Descriptor("p.M17")
-			if d == nil || len(s.Needs(d)) != messages-1 {
+			if d == nil || len(s.Dependencies(d)) != messages-1 {
 				t.Fatal("p.M17 does not need the others")
 			}
 			printed := 0
-			for _, need := range s.Needs(d)[:100] {
+			for _, need := range s.Dependencies(d)[:100] {
 				text, err := s.Text(need)
 				if err != nil || !strings.HasPrefix(text, "message M") {
 					t.Fatalf("%.100q, %v", text, err)
@@ -114,7 +114,7 @@ func TestFold(t *testing.T) {
 		"open":      "message A { /* " + strings.Repeat("a;", 5000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			folded, original := Fold(text)
+			folded, original := FoldLongLines(text)
 			for i := range folded {
 				if at := original(i); at < len(text) && folded[i] != text[at] && folded[i] != '\n' {
 					t.Fatalf("byte %d is %q, and %q at %d", i, folded[i], text[at], at)
@@ -186,7 +186,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(b.String())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		folded, original := Fold(text)
+		folded, original := FoldLongLines(text)
 		if original(len(folded)) != len(text) {
 			t.Errorf("it ends at %d of %d", original(len(folded)), len(text))
 		}

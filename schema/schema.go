@@ -1,14 +1,15 @@
-// Package schema loads protobuf definitions, from .proto files, descriptor sets and
-// shipped code, and prints them. A Schema has their descriptors by name, with the text
-// and the location of each declaration.
+// Package schema loads protobuf definitions and finds declarations in them by name.
 //
-// A directory is loaded as a whole. Of duplicate files, which declare the same names, one
-// is kept and the others are listed. A long line is folded for the compiler, which limits
-// lines. Source texts are .proto files in memory. UnknownIn finds a message with unknown
-// fields.
+// A Schema is the result: linked descriptors with the text, position and comments of each declaration.
+// LoadSource accepts any source: a folder of .proto files, one .proto file, a descriptor set, or shipped code,
+// which package extract searches for definitions.
 //
-// Package infer makes definitions from traffic, package check compares traffic with
-// them, and package compare finds what changed between two versions.
+// s, err := schema.LoadSource(ctx, "protos")
+// message := s.Message("chat.v1.Send") // a protoreflect.MessageDescriptor
+// text, err := s.Text(message)         // its .proto text
+//
+// Nearly every command that decodes or sends messages uses it. Package infer produces definitions from traffic,
+// package check validates traffic against them, and package compare reports what changed between two versions.
 package schema
 
 import (
@@ -37,46 +38,55 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// Bounds of a folder of definitions. The largest public one known, googleapis,
-// has 8,000 files of 60 MB together.
+// Limits of a folder of definitions. googleapis, the largest public folder that was measured, has 8,000 files
+// with 60 MB in total. Sizes are in bytes; maxProtoErrors is the number of errors after which the compiler
+// stops.
 const (
-	maxProtoFiles     = 20_000
+	// maxProtoFiles limits the number of files.
+	maxProtoFiles = 20_000
+	// maxProtoFileBytes is the largest size of a .proto file, in bytes: 16 MiB.
 	maxProtoFileBytes = 16 << 20
-	maxProtoBytes     = 256 << 20
-	maxProtoErrors    = 20
+	// maxProtoBytes limits all files together, in bytes.
+	maxProtoBytes = 256 << 20
+	// maxProtoErrors is the number of errors after which the compiler stops.
+	maxProtoErrors = 20
 )
 
-// ErrNoFiles is wrapped where a folder has no .proto file.
+// ErrNoFiles is wrapped by the error for a folder without .proto files.
 var ErrNoFiles = errors.New("no .proto file found")
 
-// A Schema is a set of compiled definitions.
+// A Schema is a set of linked definitions. Make one with LoadSource, Load or FromFiles. It is safe for
+// concurrent use once SetBase has been called. A nil Schema has no messages and services.
 type Schema struct {
-	// Files are the schema's own files in path order, without its imports of
-	// google/protobuf.
+	// Files are the schema's own files in path order. Imports of google/protobuf are not among them.
 	Files []protoreflect.FileDescriptor
 
-	// Omitted are the files that were left out, since a file before them declares
-	// the same, or since they import such a file.
+	// Omitted lists the files that LoadVersion left out because an earlier file declares the same names, or
+	// because they import such a file.
 	Omitted []OmittedFile
 
-	// Unread are the files of shipped code that were not read, with the reasons.
+	// Unread lists the files of shipped code that were not read, with the reasons.
 	Unread []error
 
-	// Faults are those of Unread that were not read because unwire failed at them.
+	// Faults are the entries of Unread that are defects of unwire rather than of the file.
 	Faults []*extract.Fault
 
+	// messages and services have the schema's own declarations by full name.
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
-	sources  map[string]string // the files' text by path, where it was kept
+	// sources has the text of the files by path. It is nil if the text was not kept.
+	sources map[string]string
 
-	// base is asked for messages and services that the files do not declare; it may be nil.
+	// base is searched for messages and services that the files do not declare. It may be nil.
 	base *Schema
 
+	// locating guards the map located.
 	locating sync.Mutex
-	located  map[string]*locations // by path, of files for which they were asked
+	// located caches the source locations in each file, by its path.
+	located map[string]*locations
 }
 
-// LoadDir loads every .proto file below dir, which is the import root.
+// LoadDir loads every .proto file below dir. Imports are resolved relative to dir.
 func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -88,6 +98,7 @@ func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	return loadTree(ctx, dir)
 }
 
+// loadTree loads a folder of the file system, like Load; its errors name the folder.
 func loadTree(ctx context.Context, dir string) (*Schema, error) {
 	s, err := Load(ctx, os.DirFS(dir))
 	if err != nil {
@@ -96,11 +107,11 @@ func loadTree(ctx context.Context, dir string) (*Schema, error) {
 	return s, nil
 }
 
-// Load compiles every .proto file of fsys, whose root is the import root.
+// Load compiles every .proto file of fsys. Imports are resolved relative to the root of fsys.
 //
-// Shape: imports of google/protobuf/* are built in. Files come in path order.
-// Limits: 20,000 files, 16 MiB each, 256 MiB together.
-// Errors: each names file, line and column; up to 20 of them are joined.
+// Shape: imports of google/protobuf/* are built in. Schema.Files is in path order.
+// Limits: 20,000 files, 16 MiB for each, 256 MiB in total.
+// Errors: each compile error names file, line and column. Up to 20 of them are joined.
 func Load(ctx context.Context, fsys fs.FS) (*Schema, error) {
 	sources, names, err := readSources(ctx, fsys)
 	if err != nil {
@@ -109,7 +120,8 @@ func Load(ctx context.Context, fsys fs.FS) (*Schema, error) {
 	return compileWithText(ctx, sources, names)
 }
 
-// readSources reads the .proto files of a tree within the bounds.
+// readSources reads the .proto files of a tree within the limits, except those in hidden files and folders.
+// names is sorted.
 func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, names []string, err error) {
 	sources = map[string]string{}
 	var total int64
@@ -120,6 +132,7 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 		if err != nil {
 			return err
 		}
+		// Hidden folders hold the files of tools, such as .git.
 		if name != "." && strings.HasPrefix(path.Base(name), ".") {
 			if d.IsDir() {
 				return fs.SkipDir
@@ -129,6 +142,7 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 		if d.IsDir() || path.Ext(name) != ".proto" {
 			return nil
 		}
+
 		if len(names) == maxProtoFiles {
 			return fmt.Errorf("more than %d .proto files", maxProtoFiles)
 		}
@@ -141,9 +155,11 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 		if err != nil {
 			return err
 		}
+
+		// The limits protect from folders that contain more than definitions.
 		total += int64(len(text))
 		if len(text) > maxProtoFileBytes || total > maxProtoBytes {
-			return fmt.Errorf("%s: definitions larger than %d bytes a file or %d in all", name, maxProtoFileBytes, maxProtoBytes)
+			return fmt.Errorf("%s: definitions larger than %d bytes per file or %d bytes in total", name, maxProtoFileBytes, maxProtoBytes)
 		}
 		sources[name] = string(text)
 		names = append(names, name)
@@ -155,17 +171,20 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 	if len(names) == 0 {
 		return nil, nil, fmt.Errorf("schema: %w", ErrNoFiles)
 	}
+
+	// Sorted names make the result independent of the file system.
 	slices.Sort(names)
 	return sources, names, nil
 }
 
-// compile parses and links the files named in names, in that order, from sources, which
-// has their text and that of their imports by path. Comments are not kept.
+// compile parses and links the files called names from sources, which has their text and the text of their
+// imports by path. The schema keeps no text and no comments.
 func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
 
-// compileWithText is compile for a schema that has its files' text and comments.
+// compileWithText compiles the sources like compile, and keeps the text and comments of the files in
+// the schema.
 func compileWithText(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	s, err := compile(ctx, sources, names)
 	if err == nil {
@@ -174,9 +193,11 @@ func compileWithText(ctx context.Context, sources map[string]string, names []str
 	return s, err
 }
 
-// compileFrom compiles one file of a tree with what it imports.
+// compileFrom compiles the file called name and the imports that it needs from fsys.
 func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) {
 	sources := map[string]string{}
+
+	// The compiler opens imports concurrently.
 	var lock sync.Mutex
 	s, err := link(ctx, func(file string) (io.ReadCloser, error) {
 		f, err := fsys.Open(file)
@@ -203,10 +224,12 @@ func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) 
 	return s, nil
 }
 
+// link compiles files that open reads, and collects all errors instead of the first one only.
 func link(ctx context.Context, open func(string) (io.ReadCloser, error), names []string) (*Schema, error) {
-	var errs []error // the compiler calls one Reporter at a time
+	// The compiler does not call a Reporter concurrently.
+	var errs []error
 	compiler := protocompile.Compiler{
-		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: open}),
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: flat(open)}),
 		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
 			errs = append(errs, err)
 			if len(errs) >= maxProtoErrors {
@@ -215,6 +238,7 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 			return nil
 		}, nil),
 	}
+
 	files, err := interrupt.Run(ctx, func() (linker.Files, error) { return compiler.Compile(ctx, names...) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -225,6 +249,7 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
+
 	list := make([]protoreflect.FileDescriptor, len(files))
 	for i, f := range files {
 		list[i] = f
@@ -232,8 +257,7 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 	return FromFiles(list...), nil
 }
 
-// FromFiles makes a schema of descriptors that are linked already, such as those of
-// generated code.
+// FromFiles returns a schema of descriptors that are already linked, such as those in generated code.
 func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 	s := &Schema{
 		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
@@ -252,6 +276,7 @@ func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 	return s
 }
 
+// addMessages adds messages, including nested ones, to the index by full name.
 func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
 	for i := range list.Len() {
 		md := list.Get(i)
@@ -260,11 +285,11 @@ func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
 	}
 }
 
-// SetBase has Message, Service, Method and FrameType look in base for what the schema does
-// not declare. What is listed, such as Files and Messages, stays the schema's own.
+// SetBase makes Message, Service, Method and FrameType search base for declarations that the schema lacks. Lists
+// such as Files and Messages still have the schema's own declarations only.
 func (s *Schema) SetBase(base *Schema) { s.base = base }
 
-// Message returns the message of that full name, or nil.
+// Message returns the message with that full name, with or without a leading dot, or nil.
 func (s *Schema) Message(fullName string) protoreflect.MessageDescriptor {
 	if s == nil {
 		return nil
@@ -275,7 +300,7 @@ func (s *Schema) Message(fullName string) protoreflect.MessageDescriptor {
 	return s.base.Message(fullName)
 }
 
-// Service returns the service of that full name, or nil.
+// Service returns the service with that full name, or nil.
 func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
 	if s == nil {
 		return nil
@@ -286,8 +311,8 @@ func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
 	return s.base.Service(fullName)
 }
 
-// Messages yields every message in the order of files and declarations,
-// without the entries of maps.
+// Messages yields all messages, nested ones included, in the order of files and declarations. Map entries are
+// left out.
 func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	return func(yield func(protoreflect.MessageDescriptor) bool) {
 		for _, f := range s.Files {
@@ -298,8 +323,8 @@ func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	}
 }
 
-// EachMessage calls yield for each message of list and for those declared inside it,
-// without the entries of maps. It returns false as soon as yield does.
+// EachMessage calls yield for each message of list and for the messages nested in it, except map entries. It
+// stops and returns false when yield returns false.
 func EachMessage(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
 	for i := range list.Len() {
 		md := list.Get(i)
@@ -313,8 +338,8 @@ func EachMessage(list protoreflect.MessageDescriptors, yield func(protoreflect.M
 	return true
 }
 
-// Enums yields every enum in the order of files and declarations, those of a
-// message before those of the messages in it.
+// Enums yields all enums in the order of files and declarations. The enums of a message come before those of the
+// messages nested in it.
 func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
 	return func(yield func(protoreflect.EnumDescriptor) bool) {
 		each := func(list protoreflect.EnumDescriptors) bool {
@@ -333,7 +358,7 @@ func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
 	}
 }
 
-// Services yields every service in the order of files and declarations.
+// Services yields all services in the order of files and declarations.
 func (s *Schema) Services() iter.Seq[protoreflect.ServiceDescriptor] {
 	return func(yield func(protoreflect.ServiceDescriptor) bool) {
 		for _, f := range s.Files {
@@ -346,7 +371,7 @@ func (s *Schema) Services() iter.Seq[protoreflect.ServiceDescriptor] {
 	}
 }
 
-// Method returns the method rpc of the named service, or nil.
+// Method returns the method called rpc of the service with that full name, or nil.
 func (s *Schema) Method(service, rpc string) protoreflect.MethodDescriptor {
 	sd := s.Service(service)
 	if sd == nil {
@@ -355,8 +380,8 @@ func (s *Schema) Method(service, rpc string) protoreflect.MethodDescriptor {
 	return sd.Methods().ByName(protoreflect.Name(rpc))
 }
 
-// FrameType returns the type of the messages that a call sends in one
-// direction, or nil where the schema does not know the method.
+// FrameType returns the type of the messages that a call sends in one direction. It returns nil if the schema
+// lacks the method.
 func (s *Schema) FrameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	m := s.Method(call.Service, call.RPC)
 	if m == nil {
@@ -368,8 +393,8 @@ func (s *Schema) FrameType(call decode.Call, dir captures.Direction) protoreflec
 	return m.Output()
 }
 
-// InOneof reports whether a field belongs to a oneof that is written in the source,
-// as opposed to that of an optional field.
+// InOneof reports whether a field belongs to a oneof that is written in the source. The compiler's synthetic
+// oneof for an optional field does not count.
 func InOneof(fd protoreflect.FieldDescriptor) bool {
 	o := fd.ContainingOneof()
 	return o != nil && !o.IsSynthetic()

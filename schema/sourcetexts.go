@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// ReadTexts reads the .proto files of a tree by their paths.
+// ReadTexts reads the .proto files of a tree. The map has their text by path.
 //
 // Limits: those of Load.
-// Errors: a tree without a .proto file is one.
+// Errors: ErrNoFiles if the tree has no .proto file.
 func ReadTexts(fsys fs.FS) (map[string]string, error) {
 	texts, _, err := readSources(context.Background(), fsys)
 	return texts, err
 }
 
-// FromTexts compiles .proto files given by their paths, as Load does those of
-// a tree. No files are an empty schema.
+// FromTexts compiles .proto files. texts maps their paths to their contents. An empty map gives an
+// empty schema.
 func FromTexts(texts map[string]string) (*Schema, error) {
 	if len(texts) == 0 {
 		return FromFiles(), nil

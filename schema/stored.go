@@ -12,10 +12,12 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// DescriptorSet returns the files of the schema with what they import, serialized, as
-// FromStored reads them.
+// DescriptorSet returns the schema's files and their imports as a serialized FileDescriptorSet. Imports of
+// google/protobuf are left out, unless the schema has only one file. FromStored reads the result.
 func (s *Schema) DescriptorSet() ([]byte, error) {
 	set := &descriptorpb.FileDescriptorSet{}
+
+	// An import precedes the file that imports it, as FileDescriptorSet requires.
 	have := map[string]bool{}
 	var add func(f protoreflect.FileDescriptor)
 	add = func(f protoreflect.FileDescriptor) {
@@ -34,28 +36,34 @@ func (s *Schema) DescriptorSet() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
 }
 
-// FromStored loads definitions that are kept by content: .proto files by their paths, and
-// serialized descriptor sets by their names. Of several files of a path, those of texts
-// count.
+// FromStored loads definitions that were stored inside a capture: .proto files by path and serialized descriptor
+// sets by name. If several sources have a file of the same path, the text is preferred over the descriptor set.
 //
-// Limits: those of Load. Errors: what does not compile or link; the context's.
+// Limits: those of Load.
+// Errors: sources that do not compile or link, and the context's error.
 func FromStored(ctx context.Context, texts map[string]string, sets map[string][]byte) (*Schema, error) {
 	size := int64(0)
+
+	// The stored texts come from a file that others may have written, so they have limits too.
 	for name, text := range texts {
 		if size += int64(len(text)); len(texts) > maxProtoFiles || len(text) > maxProtoFileBytes || size > maxProtoBytes {
-			return nil, fmt.Errorf("schema: %s: definitions larger than %d bytes a file or %d in all, or more than %d files", name, maxProtoFileBytes, maxProtoBytes, maxProtoFiles)
+			return nil, fmt.Errorf("schema: %s: definitions larger than %d bytes per file or %d bytes in total, or more than %d files", name, maxProtoFileBytes, maxProtoBytes, maxProtoFiles)
 		}
 	}
+
+	// Compiling cannot be interrupted by itself, so it runs beside the context.
 	s, err := interrupt.Run(ctx, func() (*Schema, error) { return FromTexts(texts) })
 	if err != nil {
 		return nil, err
 	}
+
 	files := s.Files
 	have := map[string]bool{}
 	for _, f := range files {
 		have[f.Path()] = true
 	}
 	for name, data := range sets {
+		// A set can repeat files that other sets or the texts have.
 		set, err := interrupt.Run(ctx, func() (*descriptorpb.FileDescriptorSet, error) { return parseSet(data) })
 		var of *Schema
 		if err == nil {

@@ -2,9 +2,9 @@ package schema
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// UnknownIn names the type of m or of a message in it that has unknown fields;
-// "" if none has.
-func UnknownIn(m protoreflect.Message) (where string) {
+// TypeWithUnknownFields returns the full name of the first message type, of m or of a message nested in it, that
+// has unknown fields. It returns "" if there are none.
+func TypeWithUnknownFields(m protoreflect.Message) (where string) {
 	if len(m.GetUnknown()) > 0 {
 		return string(m.Descriptor().FullName())
 	}
@@ -12,16 +12,16 @@ func UnknownIn(m protoreflect.Message) (where string) {
 		switch {
 		case fd.IsMap() && fd.MapValue().Message() != nil:
 			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
-				where = UnknownIn(v.Message())
+				where = TypeWithUnknownFields(v.Message())
 				return where == ""
 			})
 		case fd.IsMap() || fd.Message() == nil:
 		case fd.IsList():
 			for i := 0; i < v.List().Len() && where == ""; i++ {
-				where = UnknownIn(v.List().Get(i).Message())
+				where = TypeWithUnknownFields(v.List().Get(i).Message())
 			}
 		default:
-			where = UnknownIn(v.Message())
+			where = TypeWithUnknownFields(v.Message())
 		}
 		return where == ""
 	})

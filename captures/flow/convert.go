@@ -13,38 +13,40 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion makes an exchange of a flow, or two: a handshake and the WebSocket that it
-// opened.
+// A conversion converts a flow to an exchange, or to two: a handshake and the WebSocket that it opened.
 type conversion struct {
+	// place is the position of the flow in the file, for error messages.
 	place string
 	rep   *transfer.Report
 
-	converted
+	exchangeDraft
 
-	// socket is what the request opened.
-	socket *converted
+	// webSocket is the WebSocket that the request opened.
+	webSocket *exchangeDraft
 
-	// id is the flow's, and handshake that of the flow that opened a WebSocket.
+	// id is the flow's id. handshake is the id of the flow that opened a WebSocket, in old formats.
 	id, handshake string
 }
 
-// A node is a dictionary that is read by its members' names; the first one
-// that is of another type than expected is its error.
-type node struct {
-	name    string
-	members map[string]any
-	err     error
+// A dictReader reads the values of a dictionary by name. It keeps an error for the first value that has an
+// unexpected type.
+type dictReader struct {
+	// name is the path of the dictionary in the flow, for errors.
+	name   string
+	values map[string]any
+	err    error
 }
 
-func (n *node) reportType(member, want string) {
+// reportType records that a value has not the type want.
+func (n *dictReader) reportType(member, want string) {
 	if n.err == nil {
 		n.err = fmt.Errorf("%s%s is no %s", n.name, member, want)
 	}
 }
 
-// dict returns a member, or nil where it is null or missing.
-func (n *node) dict(member string) *node {
-	v, ok := n.members[member]
+// dict returns the nested dictionary of a member, or nil if the member is null or missing.
+func (n *dictReader) dict(member string) *dictReader {
+	v, ok := n.values[member]
 	if !ok || v == nil {
 		return nil
 	}
@@ -53,13 +55,13 @@ func (n *node) dict(member string) *node {
 		n.reportType(member, "dictionary")
 		return nil
 	}
-	return &node{name: n.name + member + ".", members: m}
+	return &dictReader{name: n.name + member + ".", values: m}
 }
 
-// text returns the first of the members that is there, or "".
-func (n *node) text(members ...string) string {
+// text returns the first of the values that exists, or "".
+func (n *dictReader) text(members ...string) string {
 	for _, member := range members {
-		if v := n.members[member]; v != nil {
+		if v := n.values[member]; v != nil {
 			s, ok := text(v)
 			if !ok {
 				n.reportType(member, "text")
@@ -70,8 +72,9 @@ func (n *node) text(members ...string) string {
 	return ""
 }
 
-func (n *node) integer(member string) int64 {
-	switch v := n.members[member].(type) {
+// integer returns the value of an integer member, or 0 if it is missing.
+func (n *dictReader) integer(member string) int64 {
+	switch v := n.values[member].(type) {
 	case nil:
 		return 0
 	case int64:
@@ -81,9 +84,9 @@ func (n *node) integer(member string) int64 {
 	return 0
 }
 
-// seconds returns a time in seconds; ok is false where it is not known.
-func (n *node) seconds(member string) (s float64, ok bool) {
-	switch v := n.members[member].(type) {
+// seconds returns a time in seconds since 1970. ok is false if it is missing or invalid.
+func (n *dictReader) seconds(member string) (s float64, ok bool) {
+	switch v := n.values[member].(type) {
 	case nil:
 		return 0, false
 	case int64:
@@ -102,12 +105,14 @@ func (n *node) seconds(member string) (s float64, ok bool) {
 	return s, true
 }
 
-// headers reads a list of pairs; null is none.
-func (n *node) headers(member string) captures.Headers {
-	if n.members[member] == nil {
+// headers reads a list of [name, value] pairs, without pseudo-header fields.
+func (n *dictReader) headers(member string) captures.Headers {
+	if n.values[member] == nil {
 		return nil
 	}
-	list, ok := n.members[member].([]any)
+
+	// The list has pairs of texts.
+	list, ok := n.values[member].([]any)
 	if !ok {
 		n.reportType(member, "list")
 	}
@@ -131,10 +136,10 @@ func (n *node) headers(member string) captures.Headers {
 	return out
 }
 
-// address reads the first of the members that is a [host, port].
-func (n *node) address(members ...string) string {
+// address returns the first of the values that is a [host, port] list, as host:port.
+func (n *dictReader) address(members ...string) string {
 	for _, member := range members {
-		list, ok := n.members[member].([]any)
+		list, ok := n.values[member].([]any)
 		if !ok || len(list) < 2 {
 			continue
 		}
@@ -147,12 +152,13 @@ func (n *node) address(members ...string) string {
 	return ""
 }
 
+// convert converts a mitmproxy flow, given as a decoded dictionary, to exchanges.
 func (c *conversion) convert(v any) error {
 	members, ok := v.(map[string]any)
 	if !ok {
 		return errors.New("not a dictionary")
 	}
-	flow := &node{members: members}
+	flow := &dictReader{values: members}
 	if err := c.version(flow); err != nil {
 		return err
 	}
@@ -163,14 +169,14 @@ func (c *conversion) convert(v any) error {
 	case "tcp":
 		return c.connection(flow)
 	case "websocket":
-		return c.oldSocket(flow)
+		return c.separateWebSocket(flow)
 	default:
 		return fmt.Errorf("a flow of type %q: only http, tcp and websocket are read", transfer.Clip(kind))
 	}
 }
 
-// http makes the exchange of a flow of type http, and that of its WebSocket.
-func (c *conversion) http(flow *node) error {
+// http converts a flow of type http, and the WebSocket that it may have opened.
+func (c *conversion) http(flow *dictReader) error {
 	request := flow.dict("request")
 	if request == nil {
 		return errors.Join(flow.err, errors.New("no request"))
@@ -178,7 +184,8 @@ func (c *conversion) http(flow *node) error {
 	start, known := request.seconds("timestamp_start")
 	if !known {
 		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is taken")
-		start = 1 // 0 is no time to a capture
+		// 0 would mean that the time is unknown.
+		start = 1
 	}
 	c.ex.Started = timeOf(start)
 	c.request(request, start)
@@ -188,16 +195,15 @@ func (c *conversion) http(flow *node) error {
 	}
 	c.connections(flow)
 	c.setOutcome(flow, response != nil, start)
-	if err := c.webSocket(flow, start); err != nil {
+	if err := c.addWebSocket(flow, start); err != nil {
 		return err
 	}
 	return firstError(flow, request, response)
 }
 
-// version checks the format. Before version 4 it was a list, that of the
-// program.
-func (c *conversion) version(flow *node) error {
-	v, ok := flow.members["version"]
+// version checks the version of the format. Before version 4, it was a list with mitmproxy's own version.
+func (c *conversion) version(flow *dictReader) error {
+	v, ok := flow.values["version"]
 	if !ok {
 		return errors.New("no version: this is no flow")
 	}
@@ -211,11 +217,14 @@ func (c *conversion) version(flow *node) error {
 	return nil
 }
 
-func (c *conversion) request(n *node, start float64) {
+// request converts the dictionary of the request. start is its beginning in seconds since 1970.
+func (c *conversion) request(n *dictReader, start float64) {
 	ex := &c.ex
 	ex.Method, ex.HTTP = n.text("method"), httpVersion(n.text("http_version"))
 	ex.RequestHeaders, ex.RequestTrailers = n.headers("headers"), n.headers("trailers")
 	scheme, path := n.text("scheme"), n.text("path")
+
+	// The authority is empty in HTTP/1, and in old formats.
 	host := n.text("authority")
 	if host == "" {
 		host = ex.RequestHeaders.Get("host")
@@ -223,7 +232,8 @@ func (c *conversion) request(n *node, start float64) {
 	if host == "" {
 		host = hostPort(scheme, n.text("host"), n.integer("port"))
 	}
-	if scheme == "" { // of a CONNECT
+	// A CONNECT request has no scheme.
+	if scheme == "" {
 		scheme = "https"
 	}
 	if host == "" {
@@ -236,7 +246,7 @@ func (c *conversion) request(n *node, start float64) {
 	c.body(n, captures.Up, start)
 }
 
-// hostPort leaves out the port that a scheme has anyway.
+// hostPort joins host and port, and omits the default port of the scheme.
 func hostPort(scheme, host string, port int64) string {
 	switch {
 	case host == "":
@@ -250,7 +260,8 @@ func hostPort(scheme, host string, port int64) string {
 	return net.JoinHostPort(host, strconv.FormatInt(port, 10))
 }
 
-func (c *conversion) response(n *node, start float64) {
+// response converts the flow's response dictionary.
+func (c *conversion) response(n *dictReader, start float64) {
 	ex := &c.ex
 	status := n.integer("status_code")
 	if status < 0 || status > 999 {
@@ -261,18 +272,20 @@ func (c *conversion) response(n *node, start float64) {
 	c.body(n, captures.Down, start)
 }
 
-// body takes a message's content as one chunk, at the time of its end.
-func (c *conversion) body(n *node, dir captures.Direction, start float64) {
+// body converts a message's content to one chunk, at the time when the message was complete.
+func (c *conversion) body(n *dictReader, dir captures.Direction, start float64) {
 	at := time.Duration(0)
 	end, ok := n.seconds("timestamp_end")
 	if !ok {
 		end, ok = n.seconds("timestamp_start")
 	}
 	if ok {
-		at = since(start, end)
+		at = elapsed(start, end)
 	}
 	c.duration = max(c.duration, at)
-	switch content, known := n.members["content"]; {
+
+	// A content of null was streamed through mitmproxy without being stored.
+	switch content, known := n.values["content"]; {
 	case content == nil && known:
 		c.rep.Problem(c.place, "%scontent: missing: mitmproxy has streamed it through", n.name)
 	case content != nil:
@@ -286,7 +299,9 @@ func (c *conversion) body(n *node, dir captures.Direction, start float64) {
 	}
 }
 
-func (c *conversion) connections(flow *node) {
+// connections converts the dictionaries of the two connections. The names of their members differ between
+// versions.
+func (c *conversion) connections(flow *dictReader) {
 	if n := flow.dict("client_conn"); n != nil {
 		c.ex.Client = n.address("peername", "address")
 	}
@@ -305,8 +320,8 @@ func (c *conversion) connections(flow *node) {
 	}
 }
 
-// setOutcome tells how the exchange ended.
-func (c *conversion) setOutcome(flow *node, answered bool, start float64) {
+// setOutcome sets the outcome from the flow's error.
+func (c *conversion) setOutcome(flow *dictReader, answered bool, start float64) {
 	c.outcome = captures.Complete
 	if !answered {
 		c.outcome = captures.Incomplete
@@ -320,10 +335,11 @@ func (c *conversion) setOutcome(flow *node, answered bool, start float64) {
 		c.outcome = captures.Reset
 	}
 	if at, ok := n.seconds("timestamp"); ok {
-		c.duration = max(c.duration, since(start, at))
+		c.duration = max(c.duration, elapsed(start, at))
 	}
 }
 
+// httpVersion converts an HTTP version such as "HTTP/2.0" to "2".
 func httpVersion(s string) string {
 	v := strings.TrimPrefix(strings.ToUpper(s), "HTTP/")
 	switch v {
@@ -333,11 +349,12 @@ func httpVersion(s string) string {
 	return strings.TrimSuffix(v, ".0")
 }
 
-// timeOf is a time in seconds, to the microsecond that it is good for.
+// timeOf converts seconds since 1970 to a time, rounded to microseconds, which is the precision of the format.
 func timeOf(s float64) time.Time {
 	return time.UnixMicro(int64(math.Round(s * 1e6))).UTC()
 }
 
-func since(start, end float64) time.Duration {
+// elapsed returns the time from start to end, both in seconds since 1970, but not less than 0.
+func elapsed(start, end float64) time.Duration {
 	return max(0, timeOf(end).Sub(timeOf(start)))
 }

@@ -1,10 +1,11 @@
-// Package flow reads the files in which mitmproxy keeps its flows: tnetstrings,
-// one a flow.
+// Package flow imports files of mitmproxy: each flow is one tnetstring. Package formats uses it; nothing is
+// written in this format.
 //
-// A scanner reads tnetstrings, and a conversion makes an exchange of each flow.
-// Nothing is written in this format. Package formats alone calls this one.
+//	report, err := flow.Import(ctx, file, target)
 //
-// Shape: of a flow of HTTP,
+// A scanner reads tnetstrings, and a conversion converts each flow to an exchange.
+//
+// Shape: a flow of HTTP consists of
 //
 //	version int; type "http"; error {msg, timestamp} or null
 //	client_conn {peername or address [host, port]}
@@ -12,13 +13,13 @@
 //	request {timestamp_start, timestamp_end, http_version, method, scheme, authority, host, port, path, headers [[name, value]…], content, trailers}
 //	response {timestamp_start, timestamp_end, http_version, status_code, reason, headers, content, trailers} or null
 //
-// with times in seconds and content as it was on the wire. The messages of a WebSocket are
-// in the flow of its handshake:
+// Times are in seconds, and content is as it was on the wire. The messages of a WebSocket are in the flow of its
+// handshake:
 //
 //	websocket {messages [[opcode, from_client, content, timestamp, dropped, injected]…], closed_by_client, close_code, close_reason, timestamp_end} or null
 //
-// Up to version 11 they are in a flow of type "websocket", whose metadata has the id of the
-// handshake's. A flow of type "tcp", in TLS or not, has
+// Up to version 11, they are in a flow of their own, of type "websocket", whose metadata contains the id of the
+// handshake's flow. A flow of type "tcp", with or without TLS, has
 //
 //	messages [[from_client, content, timestamp]…]
 //
@@ -37,21 +38,20 @@ import (
 	"unwire/captures/transfer"
 )
 
-// The versions of the format that are read. 4 is mitmproxy 4; what a later one
-// than the newest has is read as far as it is alike, and reported.
+// The versions of the format that are supported. Version 4 is that of mitmproxy 4. Newer flows than
+// newestVersion are read as far as they have the same members, and a problem is reported.
 const (
 	oldestVersion = 4
 	newestVersion = 21
 )
 
-// Import reads a flow file into a capture.
+// Import adds the exchanges of a flow file to a capture.
 //
-// Shape: a body is one chunk, at the time when its message was complete: the
-// format has no others. The messages of a WebSocket are an exchange of their own, which ends
-// with what the flow has of the close frame. Flows of UDP and DNS are left out and reported.
-// Limits: 512 MiB a flow, one held at a time; its values a million and 64 deep.
-// Errors: where the file is broken, with its place; the flows before it are
-// recorded. A flow that is not as it should be is skipped and reported.
+// Shape: each body is one chunk at the time when its message was complete, because the format has no others. The
+// messages of a WebSocket become an exchange of their own, which ends with the close frame as the flow describes
+// it. Flows of UDP and DNS are skipped and reported. Limits: 512 MiB per flow, of which one at a time is in
+// memory, with a million values and a nesting of 64. Errors: that of a malformed file, with its place; the flows
+// before it are recorded. Flows with invalid values are skipped and reported.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	in := &importer{store: store, handshakes: make(map[string]int64)}
 	rep, err := read(ctx, r, in.record)
@@ -61,7 +61,7 @@ func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.R
 	return rep, err
 }
 
-// read reads flows and has record record each exchange.
+// read reads all flows of a file, and calls record for each.
 func read(ctx context.Context, r io.Reader, record func(*conversion) error) (transfer.Report, error) {
 	var rep transfer.Report
 	s := scanner{r: bufio.NewReaderSize(r, 1<<16)}
@@ -69,6 +69,8 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 		if err := ctx.Err(); err != nil {
 			return rep, err
 		}
+
+		// Errors name the offset of the flow.
 		start := s.off
 		v, err := s.next()
 		switch {
@@ -79,6 +81,8 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 		case err != nil:
 			return rep, fmt.Errorf("flow: flow %d at byte %d: %w", i, start, err)
 		}
+
+		// A flow that cannot be converted does not end the import.
 		c := conversion{place: fmt.Sprintf("flow %d", i), rep: &rep}
 		if err := c.convert(v); err != nil {
 			rep.Problem(c.place, "skipped: %v", err)
@@ -89,41 +93,42 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 			return rep, err
 		}
 		rep.Exchanges++
-		if c.socket != nil {
+		if c.webSocket != nil {
 			rep.Exchanges++
 		}
 	}
 }
 
-// maxHandshakes limits the flows that a later one may name as its handshake.
+// maxHandshakes limits the flows that are remembered because a later flow may name them as its handshake.
 const maxHandshakes = 1 << 16
 
-// An importer records exchanges.
+// An importer records the exchanges of mitmproxy flows.
 type importer struct {
 	store captures.Target
 
-	// handshakes are the exchanges that may have opened a WebSocket, by the ids of their
-	// flows.
+	// handshakes maps the ids of flows that may have opened a WebSocket to their exchanges.
 	handshakes map[string]int64
 }
 
-// record records the exchanges of a flow.
+// record records the exchanges of one flow.
 func (in *importer) record(c *conversion) error {
-	id, err := in.recordOne(&c.converted, in.handshakes[c.handshake])
+	id, err := in.recordOne(&c.exchangeDraft, in.handshakes[c.handshake])
 	if err != nil {
 		return err
 	}
-	if c.ex.Status == http.StatusSwitchingProtocols && c.id != "" && c.socket == nil && len(in.handshakes) < maxHandshakes {
+
+	// In old formats, a later flow contains the messages and refers to this one.
+	if c.ex.Status == http.StatusSwitchingProtocols && c.id != "" && c.webSocket == nil && len(in.handshakes) < maxHandshakes {
 		in.handshakes[c.id] = id
 	}
-	if c.socket != nil {
-		_, err = in.recordOne(c.socket, id)
+	if c.webSocket != nil {
+		_, err = in.recordOne(c.webSocket, id)
 	}
 	return err
 }
 
-// recordOne records an exchange that another one opened, or that none did: 0.
-func (in *importer) recordOne(x *converted, openedBy int64) (id int64, err error) {
+// recordOne records an exchange. openedBy is the ID of its handshake, or 0.
+func (in *importer) recordOne(x *exchangeDraft, openedBy int64) (id int64, err error) {
 	rec, err := in.store.Begin(x.ex)
 	if err != nil {
 		return 0, err
@@ -142,9 +147,8 @@ func (in *importer) recordOne(x *converted, openedBy int64) (id int64, err error
 	return rec.ID(), in.store.Err()
 }
 
-// Sniff reports whether a file that begins with head looks like flows: the
-// first tnetstring must be a dictionary's, of which one sees the length, and a
-// key behind it.
+// Sniff reports whether a file that begins with head looks like a flow file: the first tnetstring must contain
+// another one that begins with a letter, as a dictionary does.
 func Sniff(head []byte) bool {
 	i := 0
 	for i < len(head) && i < maxDigits && head[i] >= '0' && head[i] <= '9' {
@@ -153,6 +157,8 @@ func Sniff(head []byte) bool {
 	if i == 0 || i+3 >= len(head) || head[i] != ':' {
 		return false
 	}
+
+	// The dictionary's first key is a tnetstring too.
 	rest := head[i+1:]
 	j := 0
 	for j < len(rest) && j < 3 && rest[j] >= '0' && rest[j] <= '9' {

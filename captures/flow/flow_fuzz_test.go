@@ -17,7 +17,7 @@ func FuzzRead(f *testing.F) {
 		recorded := 0
 		rep, err := read(context.Background(), bytes.NewReader(in), func(c *conversion) error {
 			recorded++
-			if s := c.socket; s != nil {
+			if s := c.webSocket; s != nil {
 				recorded++
 				if s.duration < 0 || s.ex.URL == "" || s.outcome == "" {
 					t.Errorf("%+v", s.ex)

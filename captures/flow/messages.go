@@ -10,17 +10,17 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A converted is an exchange as it will be recorded.
-type converted struct {
+// An exchangeDraft is an exchange that is ready to be recorded.
+type exchangeDraft struct {
 	ex       captures.Exchange
 	chunks   []captures.Chunk
 	duration time.Duration
 	outcome  captures.Outcome
 }
 
-// add adds what passed at a time in seconds, not before what was added last.
-func (x *converted) add(c captures.Chunk, start, at float64) {
-	c.T = since(start, at)
+// addChunk adds a chunk that arrived at a time in seconds since 1970. It never makes time decrease.
+func (x *exchangeDraft) addChunk(c captures.Chunk, start, at float64) {
+	c.T = elapsed(start, at)
 	if n := len(x.chunks); n > 0 {
 		c.T = max(c.T, x.chunks[n-1].T)
 	}
@@ -28,8 +28,8 @@ func (x *converted) add(c captures.Chunk, start, at float64) {
 	x.chunks = append(x.chunks, c)
 }
 
-// The codes of a WebSocket's end that are in no close frame: that it had no code, and that
-// there was none.
+// Close codes of a WebSocket that are never sent in a close frame. They mean that the frame had no code, that
+// there was no close frame, and that TLS failed.
 //
 // Source: RFC 6455, section 7.4.1
 const (
@@ -38,15 +38,17 @@ const (
 	closeTLSFailed   = 1015
 )
 
-// connection makes the exchange of a flow of type tcp.
-func (c *conversion) connection(flow *node) error {
+// connection converts a flow of type tcp, which is a connection without HTTP.
+func (c *conversion) connection(flow *dictReader) error {
 	messages := flow.messages("messages", false)
 	client, server := flow.dict("client_conn"), flow.dict("server_conn")
 	start, end := 0.0, 0.0
 	if len(messages) > 0 {
 		start = messages[0].at
 	}
-	for _, n := range []*node{client, server} {
+
+	// The start is that of the client's connection, the end that of the last one.
+	for _, n := range []*dictReader{client, server} {
 		if n == nil {
 			continue
 		}
@@ -60,6 +62,9 @@ func (c *conversion) connection(flow *node) error {
 	if err := firstError(flow, client, server); err != nil {
 		return err
 	}
+
+	// mitmproxy writes no start time for some failed connections; a capture needs one for each
+	// exchange.
 	if start == 0 {
 		c.rep.Problem(c.place, "client_conn.timestamp_start: missing: 1970 is taken")
 		start = 1 // 0 is no time to a capture
@@ -71,6 +76,8 @@ func (c *conversion) connection(flow *node) error {
 	if ex.TLS.Version != "" {
 		ex.Transport = captures.RawTLS
 	}
+
+	// The configured name of the server says more than the address that it resolved to.
 	host := ex.Server
 	if server != nil {
 		host = server.address("address", "peername", "ip_address")
@@ -80,10 +87,11 @@ func (c *conversion) connection(flow *node) error {
 	}
 	ex.URL = string(ex.Transport) + "://" + host
 	for _, m := range messages {
-		c.add(captures.Chunk{Dir: m.dir, Data: m.data}, start, m.at)
+		c.addChunk(captures.Chunk{Dir: m.dir, Data: m.data}, start, m.at)
 	}
-	c.duration = max(c.duration, since(start, end))
+	c.duration = max(c.duration, elapsed(start, end))
 
+	// Without an end time, mitmproxy was stopped while the connection was open.
 	c.outcome = captures.Incomplete
 	if end > 0 {
 		c.outcome = captures.Complete
@@ -97,12 +105,14 @@ func (c *conversion) connection(flow *node) error {
 	return firstError(flow, client, server)
 }
 
-// webSocket makes the exchange of the messages of a flow whose request was a handshake.
-func (c *conversion) webSocket(flow *node, start float64) error {
+// addWebSocket converts the messages of a flow whose request was a handshake.
+func (c *conversion) addWebSocket(flow *dictReader, start float64) error {
 	n := flow.dict("websocket")
 	if n == nil {
 		return nil
 	}
+
+	// The WebSocket begins when the response is complete.
 	began := start + c.duration.Seconds()
 	if response := flow.dict("response"); response != nil {
 		if at, ok := response.seconds("timestamp_end"); ok {
@@ -113,26 +123,26 @@ func (c *conversion) webSocket(flow *node, start float64) error {
 	if scheme == "http" || scheme == "https" {
 		scheme = "ws" + strings.TrimPrefix(scheme, "http")
 	}
-	s := &converted{ex: captures.Exchange{
+	s := &exchangeDraft{ex: captures.Exchange{
 		Transport: captures.WebSocket, URL: scheme + "://" + rest, HTTP: c.ex.HTTP, Started: timeOf(began),
 		Client: c.ex.Client, Server: c.ex.Server, TLS: c.ex.TLS, Source: c.ex.Source,
 	}}
 	c.addMessages(s, n, began)
-	c.endSocket(s, n, began)
+	c.endWebSocket(s, n, began)
 
-	// What went wrong then is of the WebSocket: its handshake was answered.
+	// The handshake was answered, so an error belongs to the WebSocket.
 	if c.outcome == captures.Reset {
 		s.outcome, s.ex.Error = c.outcome, c.ex.Error
-		s.duration = max(s.duration, c.duration-since(start, began))
-		c.outcome, c.ex.Error, c.duration = captures.Complete, "", since(start, began)
+		s.duration = max(s.duration, c.duration-elapsed(start, began))
+		c.outcome, c.ex.Error, c.duration = captures.Complete, "", elapsed(start, began)
 	}
-	c.socket = s
+	c.webSocket = s
 	return firstError(n)
 }
 
-// oldSocket makes the exchange of a flow of type websocket, which versions up to 11 have
-// in addition to that of the handshake.
-func (c *conversion) oldSocket(flow *node) error {
+// separateWebSocket converts a flow of type websocket. Up to version 11, it exists in addition to the flow of
+// the handshake.
+func (c *conversion) separateWebSocket(flow *dictReader) error {
 	messages := flow.messages("messages", true)
 	start := 1.0
 	if len(messages) > 0 {
@@ -140,6 +150,8 @@ func (c *conversion) oldSocket(flow *node) error {
 	} else {
 		c.rep.Problem(c.place, "messages: there are none to tell the time: 1970 is taken")
 	}
+
+	// Such a flow has no URL, only an address.
 	c.connections(flow)
 	ex := &c.ex
 	ex.Transport, ex.Started = captures.WebSocket, timeOf(start)
@@ -155,12 +167,14 @@ func (c *conversion) oldSocket(flow *node) error {
 		flow.reportType("server_conn.address", "address")
 	}
 	ex.URL = scheme + "://" + host
+
+	// The metadata refers to the flow of the handshake.
 	if n := flow.dict("metadata"); n != nil {
 		c.handshake = n.text("websocket_handshake")
 	}
-	c.addMessages(&c.converted, flow, start)
+	c.addMessages(&c.exchangeDraft, flow, start)
 	c.outcome = captures.Incomplete
-	if flow.members["close_sender"] != nil {
+	if flow.values["close_sender"] != nil {
 		c.outcome = captures.Complete
 	}
 	if n := flow.dict("error"); n != nil {
@@ -169,11 +183,11 @@ func (c *conversion) oldSocket(flow *node) error {
 	return firstError(flow, server)
 }
 
-// addMessages makes a chunk of each message of a WebSocket.
-func (c *conversion) addMessages(to *converted, n *node, start float64) {
+// addMessages converts each message of a WebSocket to a chunk.
+func (c *conversion) addMessages(to *exchangeDraft, n *dictReader, start float64) {
 	dropped, injected := 0, 0
 	for _, m := range n.messages("messages", true) {
-		to.add(captures.Chunk{Dir: m.dir, Opcode: m.opcode | captures.OpFinal, Data: m.data}, start, m.at)
+		to.addChunk(captures.Chunk{Dir: m.dir, Opcode: m.opcode | captures.OpFinal, Data: m.data}, start, m.at)
 		if m.dropped {
 			dropped++
 		}
@@ -189,13 +203,13 @@ func (c *conversion) addMessages(to *converted, n *node, start float64) {
 	}
 }
 
-// endSocket tells how a WebSocket ended. The close frame is not among the messages.
-func (c *conversion) endSocket(to *converted, n *node, start float64) {
+// endWebSocket sets the outcome of a WebSocket and adds the close frame, which is not among the messages.
+func (c *conversion) endWebSocket(to *exchangeDraft, n *dictReader, start float64) {
 	end, ended := n.seconds("timestamp_end")
 	if ended {
-		to.duration = max(to.duration, since(start, end))
+		to.duration = max(to.duration, elapsed(start, end))
 	}
-	byClient, known := n.members["closed_by_client"].(bool)
+	byClient, known := n.values["closed_by_client"].(bool)
 	code := n.integer("close_code")
 	switch {
 	case code == closeAbnormal || code == closeTLSFailed:
@@ -205,10 +219,14 @@ func (c *conversion) endSocket(to *converted, n *node, start float64) {
 		to.outcome = captures.Incomplete
 		return
 	}
+
+	// closed_by_client is null if mitmproxy has seen no close frame.
 	to.outcome = captures.Complete
 	if !known {
 		return
 	}
+
+	// Restore the close frame from what the flow has of it.
 	frame := captures.Chunk{Dir: captures.Down, Opcode: captures.OpClose | captures.OpFinal}
 	if byClient {
 		frame.Dir = captures.Up
@@ -216,22 +234,23 @@ func (c *conversion) endSocket(to *converted, n *node, start float64) {
 	if code > 0 && code <= 0xffff && code != closeWithoutCode {
 		frame.Data = append(binary.BigEndian.AppendUint16(nil, uint16(code)), n.text("close_reason")...)
 	}
-	to.add(frame, start, max(end, start+to.duration.Seconds()))
+	to.addChunk(frame, start, max(end, start+to.duration.Seconds()))
 }
 
-// A flowMessage is one of a WebSocket, or a run of bytes of a TCP connection.
+// A flowMessage is a message of a WebSocket, or a run of bytes of a TCP connection.
 type flowMessage struct {
-	opcode            captures.Opcode
-	dir               captures.Direction
-	data              []byte
+	opcode captures.Opcode
+	dir    captures.Direction
+	data   []byte
+	// at is the time of the message, in seconds since 1970.
 	at                float64
 	dropped, injected bool
 }
 
-// messages reads a list of messages: those of a WebSocket have an opcode first.
-func (n *node) messages(member string, opcodes bool) []flowMessage {
-	list, ok := n.members[member].([]any)
-	if !ok && n.members[member] != nil {
+// messages reads a list of messages. opcodes is set for those of a WebSocket, which begin with an opcode.
+func (n *dictReader) messages(member string, opcodes bool) []flowMessage {
+	list, ok := n.values[member].([]any)
+	if !ok && n.values[member] != nil {
 		n.reportType(member, "list")
 	}
 	var out []flowMessage
@@ -246,6 +265,8 @@ func (n *node) messages(member string, opcodes bool) []flowMessage {
 	return out
 }
 
+// readMessage converts one message of a WebSocket or TCP flow. opcodes means that messages carry a
+// WebSocket opcode.
 func readMessage(v any, opcodes bool) (m flowMessage, ok bool) {
 	list, _ := v.([]any)
 	if opcodes && len(list) > 0 {
@@ -258,15 +279,19 @@ func readMessage(v any, opcodes bool) (m flowMessage, ok bool) {
 	if len(list) < 3 {
 		return m, false
 	}
+
+	// A message without a time or a direction is invalid.
 	fromClient, ok := list[0].(bool)
 	if m.dir = captures.Down; fromClient {
 		m.dir = captures.Up
 	}
 	data, isText := text(list[1])
 	m.data = []byte(data)
-	when := node{members: map[string]any{"at": list[2]}}
+	when := dictReader{values: map[string]any{"at": list[2]}}
 	at, known := when.seconds("at")
 	m.at = at
+
+	// These two were added in later versions.
 	if len(list) > 3 {
 		m.dropped, _ = list[3].(bool)
 	}
@@ -276,8 +301,8 @@ func readMessage(v any, opcodes bool) (m flowMessage, ok bool) {
 	return m, ok && isText && known
 }
 
-// firstError is the first error of dictionaries, some of which may be missing.
-func firstError(nodes ...*node) error {
+// firstError returns the first error of several dictionaries, of which some may be nil.
+func firstError(nodes ...*dictReader) error {
 	for _, n := range nodes {
 		if n != nil && n.err != nil {
 			return n.err

@@ -8,48 +8,54 @@ import (
 	"strconv"
 )
 
-// Bounds of a flow.
+// Limits of a flow: its size, the depth and number of its values, and the lengths of numbers.
 const (
-	maxFlow   = 512 << 20 // bytes
+	// maxFlow is in bytes.
+	maxFlow   = 512 << 20
 	maxDepth  = 64
 	maxValues = 1 << 20
-	maxDigits = 12 // of a length
-	maxNumber = 64 // bytes of a number
+	// maxDigits limits the digits of a length.
+	maxDigits = 12
+	// maxNumber limits the digits of a number.
+	maxNumber = 64
 )
 
-// A scanner reads tnetstrings one after the other:
+// A scanner reads a sequence of tnetstrings:
 //
 //	length ':' payload type
 //
-// with length in decimal digits and type one of , bytes ; text # integer
-// ^ float ! boolean ~ null ] list } dictionary. The payload of the last two is
-// tnetstrings again.
+// length is decimal. type is one of , (bytes) ; (text) # (integer) ^ (float) ! (boolean) ~ (null) ] (list) }
+// (dictionary). The payload of a list or dictionary is a sequence of tnetstrings.
+//
+// Source: https://tnetstrings.info/
 type scanner struct {
-	r   *bufio.Reader
-	off int64 // of the next one
+	r *bufio.Reader
+	// off is the offset of the next value in the file, in bytes.
+	off int64
 }
 
-// next returns the value that stands next: []byte, string, int64, float64,
-// bool, nil, []any or map[string]any. Bytes alias a buffer of their own.
+// next returns the next value: []byte, string, int64, float64, bool, nil, []any or map[string]any. It may be
+// kept.
 //
-// Errors: io.EOF where the input ends between two values.
+// Errors: io.EOF if the input ends between two values.
 func (s *scanner) next() (any, error) {
 	n, digits, err := s.length()
 	if err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer // grows with what comes: the length is not believed
+	// The buffer grows with the bytes that arrive: the declared length may be wrong.
+	var buf bytes.Buffer
 	got, err := io.CopyN(&buf, s.r, n+1)
 	if err != nil {
 		return nil, fmt.Errorf("a value of %d bytes ends after %d: %w", n, got, io.ErrUnexpectedEOF)
 	}
-	p := parser{left: maxValues, base: s.off + int64(digits) + 1}
+	p := parser{valuesLeft: maxValues, base: s.off + int64(digits) + 1}
 	s.off += int64(digits) + 1 + n + 1
 	b := buf.Bytes()
 	return p.value(b[:n], b[n], 0, 0)
 }
 
-// length reads up to and including the colon.
+// length parses the decimal length and the colon at the beginning of a tnetstring.
 func (s *scanner) length() (n int64, digits int, err error) {
 	for {
 		c, err := s.r.ReadByte()
@@ -63,7 +69,8 @@ func (s *scanner) length() (n int64, digits int, err error) {
 				return 0, 0, fmt.Errorf("%d bytes, more than the limit of %d", n, maxFlow)
 			}
 			return n, digits, nil
-		case digits == 0 && (c == '\n' || c == '\r'): // between two
+		// Files may have line breaks between flows.
+		case digits == 0 && (c == '\n' || c == '\r'):
 			s.off++
 			continue
 		case c < '0' || c > '9' || digits == maxDigits:
@@ -74,24 +81,29 @@ func (s *scanner) length() (n int64, digits int, err error) {
 	}
 }
 
-// A parser makes values of bytes in memory.
+// A parser decodes tnetstrings in memory.
 type parser struct {
-	left int   // values that may still be made
-	base int64 // of the bytes in the file, for errors
+	// valuesLeft is the number of values that may still be decoded.
+	valuesLeft int
+	// base is the offset of the bytes in the file, for errors.
+	base int64
 }
 
-func (p *parser) fail(at int, format string, args ...any) error {
+// errorAt returns an error with its offset in the file.
+func (p *parser) errorAt(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d: %w", p.base+int64(at), fmt.Errorf(format, args...))
 }
 
-// value reads the payload b of a type, which stands at an offset.
+// value decodes the payload b of a value with a type. at is its offset, for errors.
 func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
-	if p.left--; p.left < 0 {
-		return nil, p.fail(at, "more than %d values", maxValues)
+	if p.valuesLeft--; p.valuesLeft < 0 {
+		return nil, p.errorAt(at, "more than %d values", maxValues)
 	}
 	if depth > maxDepth {
-		return nil, p.fail(at, "nested deeper than %d", maxDepth)
+		return nil, p.errorAt(at, "nested deeper than %d", maxDepth)
 	}
+
+	// Types that contain bytes or other values.
 	switch typ {
 	case ',':
 		return b[:len(b):len(b)], nil
@@ -103,12 +115,14 @@ func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 		return p.dict(b, at, depth)
 	case '~':
 		if len(b) > 0 {
-			return nil, p.fail(at, "a null of %d bytes", len(b))
+			return nil, p.errorAt(at, "a null of %d bytes", len(b))
 		}
 		return nil, nil
 	}
+
+	// Scalars are short; check before converting.
 	if len(b) > maxNumber {
-		return nil, p.fail(at, "a scalar of %d bytes", len(b))
+		return nil, p.errorAt(at, "a scalar of %d bytes", len(b))
 	}
 	var v any
 	var err error
@@ -123,15 +137,15 @@ func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 			err = strconv.ErrSyntax
 		}
 	default:
-		return nil, p.fail(at+len(b), "%q is no type", typ)
+		return nil, p.errorAt(at+len(b), "%q is no type", typ)
 	}
 	if err != nil {
-		return nil, p.fail(at, "%q: %w", b, strconv.ErrSyntax)
+		return nil, p.errorAt(at, "%q: %w", b, strconv.ErrSyntax)
 	}
 	return v, nil
 }
 
-// element reads the tnetstring that begins at offset i of b.
+// element decodes the tnetstring at offset i of b, and returns the offset behind it.
 func (p *parser) element(b []byte, i, at, depth int) (v any, end int, err error) {
 	n, digits := 0, 0
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' && digits < maxDigits {
@@ -140,16 +154,17 @@ func (p *parser) element(b []byte, i, at, depth int) (v any, end int, err error)
 		digits++
 	}
 	if digits == 0 || i == len(b) || b[i] != ':' {
-		return nil, i, p.fail(at+i, "no length")
+		return nil, i, p.errorAt(at+i, "no length")
 	}
 	i++
 	if n >= len(b)-i {
-		return nil, i, p.fail(at+i, "length %d, %d bytes left", n, len(b)-i)
+		return nil, i, p.errorAt(at+i, "length %d, %d bytes left", n, len(b)-i)
 	}
 	v, err = p.value(b[i:i+n], b[i+n], at+i, depth)
 	return v, i + n + 1, err
 }
 
+// list decodes the payload of a tnetstring list.
 func (p *parser) list(b []byte, at, depth int) (any, error) {
 	list := []any{}
 	for i := 0; i < len(b); {
@@ -163,6 +178,7 @@ func (p *parser) list(b []byte, at, depth int) (any, error) {
 	return list, nil
 }
 
+// dict decodes the payload of a tnetstring dictionary.
 func (p *parser) dict(b []byte, at, depth int) (any, error) {
 	dict := make(map[string]any)
 	for i := 0; i < len(b); {
@@ -172,7 +188,7 @@ func (p *parser) dict(b []byte, at, depth int) (any, error) {
 		}
 		key, ok := text(k)
 		if !ok {
-			return nil, p.fail(at+i, "a key that is no text")
+			return nil, p.errorAt(at+i, "a key that is no text")
 		}
 		v, next, err := p.element(b, end, at, depth+1)
 		if err != nil {
@@ -184,8 +200,8 @@ func (p *parser) dict(b []byte, at, depth int) (any, error) {
 	return dict, nil
 }
 
-// text is the text of a value of either kind: which of them a member is has
-// changed over the versions.
+// text returns a value of either text type as a string. Which of the two types a member has differs between
+// versions.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -21,67 +21,75 @@ import (
 	"unwire/decode"
 )
 
-// ExportOptions say how a capture is written.
+// ExportOptions are the options for exporting a capture.
 type ExportOptions struct {
-	// Creator is the version of the program, which a HAR names.
+	// Creator is the version of unwire that a HAR file names.
 	Creator string
 
-	// Name is the capture's, which a pcapng file names.
+	// Name is the name of the capture that a pcapng file contains.
 	Name string
 
-	// Type finds the message type of a call's frames; nil: none has one.
+	// Type returns the message type of a call's frames, or nil. If Type is nil, no frame has a type.
 	Type func(decode.Call, captures.Direction) protoreflect.MessageDescriptor
 }
 
-// Exported counts what was written. What a format does not have is 0.
-type Exported struct {
+// ExportResult counts what an export wrote. A counter that does not apply to the format is 0.
+type ExportResult struct {
+	// Exchanges, Frames and Fields are the numbers of elements that were written.
 	Exchanges, Frames, Fields int
 
-	// Omitted counts exchanges whose bodies are too large for the format.
-	Omitted int
+	// BodiesOmitted counts exchanges whose bodies are too large for the format.
+	BodiesOmitted int
 
-	// Connections without HTTP that the format has no place for, WebSockets without their
-	// handshakes, and exchanges whose program is known and not written.
-	NotHTTP, NoHandshake, Unnamed int
+	// NotHTTP counts connections without HTTP that the format cannot represent.
+	//
+	// NoHandshake counts WebSockets whose handshake is not in the capture.
+	//
+	// WithoutProcess counts exchanges whose client program is known but could not be written.
+	NotHTTP, NoHandshake, WithoutProcess int
 
-	// LeftOut counts exchanges that have no packets, Reframed bodies that are sent in
-	// chunks for want of a true length.
-	LeftOut, Reframed int
+	// WithoutPackets counts exchanges that could not be written as packets. Reframed counts bodies that are
+	// written with chunked encoding because their declared length is wrong.
+	WithoutPackets, Reframed int
 
+	// Connections and Packets are the numbers of elements in a written pcapng file; 0 for other
+	// formats.
 	Connections int
 	Packets     int64
 }
 
-// An Exporter writes captures in one format: as a stream, or into a folder.
+// An Exporter writes captures in one format: to a stream, or into a folder.
 type Exporter struct {
+	// Name is the name of the format in the flag --format.
 	Name string
 
-	// empty says that its folder must not have files yet.
-	empty bool
+	// needsEmptyFolder is set for formats that refuse a folder with files in it.
+	needsEmptyFolder bool
 
-	stream func(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error)
-	folder func(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error)
+	// stream writes a format that is a single file, and folder one that is a folder; the other is nil.
+	stream func(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error)
+	folder func(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error)
 }
 
-// Exporters are the formats that captures are written in.
+// Exporters returns the formats in which captures can be written.
 func Exporters() []Exporter {
 	return []Exporter{
 		{Name: "har", stream: exportHAR},
 		{Name: "jsonl", stream: exportJSONL},
-		{Name: "raw", empty: true, folder: exportRaw},
+		{Name: "raw", needsEmptyFolder: true, folder: exportRaw},
 		{Name: "parquet", folder: exportParquet},
 		{Name: "pcapng", stream: exportPackets},
 	}
 }
 
-// IsFolder reports whether the format is a folder of files.
+// IsFolder reports whether the format consists of several files in a folder.
 func (e *Exporter) IsFolder() bool { return e.folder != nil }
 
-// CheckFolder checks the folder that an export is to become.
+// CheckFolder checks, before an export, that the format can be written into a folder.
 //
-// Errors: raw.ErrNotEmpty, of a format that adds to no folder.
+// Errors: raw.ErrNotEmpty.
 func (e *Exporter) CheckFolder(dir string) error {
-	if !e.empty {
+	if !e.needsEmptyFolder {
 		return nil
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
@@ -90,51 +98,53 @@ func (e *Exporter) CheckFolder(dir string) error {
 	return nil
 }
 
-// Write writes a capture as a stream.
-func (e *Exporter) Write(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
+// Write writes a capture to a stream. It must be called only if IsFolder is false.
+func (e *Exporter) Write(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	return e.stream(ctx, w, src, o)
 }
 
-// WriteFolder writes a capture into an empty folder.
-func (e *Exporter) WriteFolder(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error) {
+// WriteFolder writes a capture into a folder. It must be called only if IsFolder is true.
+func (e *Exporter) WriteFolder(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	return e.folder(ctx, dir, src, o)
 }
 
-func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
+func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: o.Creator, Type: o.Type})
-	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted, NotHTTP: done.LeftOut}, err
+	return ExportResult{Exchanges: done.Exchanges, BodiesOmitted: done.BodiesOmitted, NotHTTP: done.NotHTTP}, err
 }
 
-func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ ExportOptions) (Exported, error) {
+func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ ExportOptions) (ExportResult, error) {
 	n, err := jsonl.Export(ctx, w, src)
-	return Exported{Exchanges: n}, err
+	return ExportResult{Exchanges: n}, err
 }
 
-func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
+func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: o.Name})
-	return Exported{
-		Exchanges: done.Exchanges, Connections: done.Connections, Packets: done.Packets, LeftOut: done.LeftOut, Reframed: done.Reframed,
-		NoHandshake: done.NoHandshake, Unnamed: done.Unnamed,
+	return ExportResult{
+		Exchanges: done.Exchanges, Connections: done.Connections, Packets: done.Packets, WithoutPackets: done.WithoutPackets, Reframed: done.Reframed,
+		NoHandshake: done.NoHandshake, WithoutProcess: done.WithoutProcess,
 	}, err
 }
 
-func exportRaw(ctx context.Context, dir string, src transfer.Source, _ ExportOptions) (Exported, error) {
+func exportRaw(ctx context.Context, dir string, src transfer.Source, _ ExportOptions) (ExportResult, error) {
 	done, err := raw.Export(ctx, dir, src)
-	return Exported{Exchanges: done.Exchanges, Frames: done.Frames}, err
+	return ExportResult{Exchanges: done.Exchanges, Frames: done.Frames}, err
 }
 
-func exportParquet(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error) {
-	var done parquet.Written
+func exportParquet(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error) {
+	var done parquet.Result
+
+	// Both files are created before anything is written.
 	err := createFile(filepath.Join(dir, "frames.parquet"), func(frames io.Writer) error {
 		return createFile(filepath.Join(dir, "fields.parquet"), func(fields io.Writer) (err error) {
 			done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: o.Type})
 			return err
 		})
 	})
-	return Exported{Exchanges: done.Exchanges, Frames: done.Frames, Fields: done.Fields}, err
+	return ExportResult{Exchanges: done.Exchanges, Frames: done.Frames, Fields: done.Fields}, err
 }
 
-// createFile has write fill a new file that its owner alone can read.
+// createFile creates a file that only its owner can read, and passes a buffered writer for it to write.
 func createFile(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -1,10 +1,12 @@
-// Package formats are the formats of other tools that captures are read from and
-// written in, as one.
+// Package formats registers the foreign formats in which captures can be imported and exported. The commands
+// import and export use it.
 //
-// Open finds out the format of a file, which may be compressed, and Input.Import puts
-// its exchanges into a capture. An Exporter writes a capture as a stream or into a
-// folder.
+// Open detects the format of a file, which may be compressed, and Input.Import adds its exchanges to a capture.
+// An Exporter writes a capture to a stream or into a folder.
 //
-// Import and export are a table of formats each: a format is a package below
-// captures/ that is entered there. A compressed file is inflated while it is read.
+//	in, err := formats.Open(file, head) // head: the first formats.HeadBytes of the file
+//	done, err := in.Import(ctx, formats.ImportOptions{Store: target})
+//
+// Each format is a package below captures/ with an entry in one of the two tables, importers and Exporters.
+// Compressed files are decompressed while they are read.
 package formats

@@ -15,24 +15,26 @@ import (
 	"unwire/captures/transfer"
 )
 
-// HeadBytes is how much of the beginning of a file Open wants to see.
+// HeadBytes is the number of bytes from the beginning of the file that Open needs to detect the format.
 const HeadBytes = 4096
 
 // ErrUnknown is the error for a file in none of the formats.
-var ErrUnknown = errors.New("no format that import reads")
+var ErrUnknown = errors.New("unknown file format")
 
-// An importer reads one format.
+// An importer imports files of one format.
 type importer struct {
+	// name is the format's name in messages.
 	name string
 
-	// sniff reports whether a file that begins with head is of the format.
+	// sniff reports whether a file that begins with head is in this format.
 	sniff func(head []byte) bool
 
-	// read reads exchanges; nil for packets.
+	// read imports the exchanges. It is nil for packet captures, which Input.Import reads with package pcap.
 	read func(context.Context, io.Reader, captures.Target) (transfer.Report, error)
 }
 
-// importers are the formats, asked in this order: any object is taken for JSON Lines.
+// importers returns the formats in the order in which they are tried. JSON Lines is last because it accepts any
+// JSON object.
 func importers() []importer {
 	return []importer{
 		{"pcap and pcapng", packet.Sniff, nil},
@@ -42,7 +44,7 @@ func importers() []importer {
 	}
 }
 
-// ImportNames are the names of the formats, in words.
+// ImportNames returns the names of all formats, joined by commas.
 func ImportNames() string {
 	var names []string
 	for _, i := range importers() {
@@ -51,18 +53,17 @@ func ImportNames() string {
 	return strings.Join(names, ", ")
 }
 
-// An Input is a file in one of the formats.
+// An Input is an open file whose format was detected.
 type Input struct {
 	importer
 	r io.Reader
 }
 
-// Open finds out the format of a file that begins with head, up to HeadBytes. in is
-// read from its beginning; one that can seek is not kept in memory where it is read
-// twice.
+// Open detects the format of a file from head, its first HeadBytes or fewer. in is read from its beginning. If
+// in can seek, formats that need two passes seek instead of buffering the file in memory.
 //
-// Limits: 64 GiB of a compressed file.
-// Errors: ErrUnknown; of a damaged compressed file.
+// Limits: a compressed file may have at most 64 GiB of contents. Errors: ErrUnknown, or that of a damaged
+// compressed file.
 func Open(in io.Reader, head []byte) (*Input, error) {
 	in, head, err := inflate(in, head)
 	if err != nil {
@@ -76,40 +77,43 @@ func Open(in io.Reader, head []byte) (*Input, error) {
 	return nil, ErrUnknown
 }
 
-// ImportOptions say where an import goes to.
+// ImportOptions are the options for importing a file.
 type ImportOptions struct {
+	// Store is the capture to which the imported exchanges are added.
 	Store captures.Target
 
-	// Keys are the TLS keys for packets.
+	// Keys are the TLS session keys that decrypt packets; nil if there are none.
 	Keys *pcap.KeyLog
 
-	// Connection, if set, is called with each connection that was found in packets.
+	// Connection, if set, is called for each connection found in packets.
 	Connection func(pcap.Connection)
 }
 
-// Imported is what an import made of its input: Summary of packets, Report of other
-// formats.
-type Imported struct {
+// An ImportResult describes what an import read. Summary is set for packets, Report for all other formats.
+type ImportResult struct {
+	// Summary describes an import of packets, and Report an import of any other format; the other is
+	// nil.
 	Summary *pcap.Summary
 	Report  *transfer.Report
 }
 
-// Exchanges is how many were recorded.
-func (i Imported) Exchanges() int64 {
+// Exchanges returns the number of exchanges that were recorded.
+func (i ImportResult) Exchanges() int64 {
 	if i.Summary != nil {
 		return i.Summary.Exchanges
 	}
 	return int64(i.Report.Exchanges)
 }
 
-// Import reads the file into a capture. What was read before an error counts.
+// Import adds the exchanges of the file to a capture. The exchanges that were read before an error stay in it.
 //
 // Errors: those of the format's package.
-func (i *Input) Import(ctx context.Context, o ImportOptions) (Imported, error) {
+func (i *Input) Import(ctx context.Context, o ImportOptions) (ImportResult, error) {
+	// Packets need TLS keys and have a report of their own.
 	if i.read == nil {
 		sum, err := pcap.Import(ctx, i.r, pcap.Options{Store: o.Store, Keys: o.Keys, Connection: o.Connection})
-		return Imported{Summary: &sum}, err
+		return ImportResult{Summary: &sum}, err
 	}
 	report, err := i.read(ctx, i.r, o.Store)
-	return Imported{Report: &report}, err
+	return ImportResult{Report: &report}, err
 }

@@ -2,7 +2,9 @@ package formats
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -88,4 +90,37 @@ func FuzzInflate(f *testing.F) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(in, 1<<22))
 		}
 	})
+}
+
+// TestInflateBomb: a file that contains much more than its size ends with an error; one that is compressed well does
+// not.
+func TestInflateBomb(t *testing.T) {
+	for name, file := range compressed(t, make([]byte, 4*minInflated)) {
+		in, _, err := inflate(bytes.NewReader(file), file[:8])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, in); !errors.Is(err, errBomb) || n < minInflated || n > minInflated+1<<20 {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+	}
+	// Text of random letters compresses to less than 1/20 if each line is repeated 15 times.
+	random := rand.New(rand.NewPCG(1, 2))
+	var text []byte
+	for len(text) < 2*minInflated {
+		line := make([]byte, 200)
+		for i := range line {
+			line[i] = byte('a' + random.IntN(16))
+		}
+		text = append(text, bytes.Repeat(append(line, '\n'), 15)...)
+	}
+	for name, file := range compressed(t, text) {
+		in, _, err := inflate(bytes.NewReader(file), file[:8])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, in); err != nil || n != int64(len(text)) {
+			t.Errorf("%s of %d bytes: %d of %d bytes, %v", name, len(file), n, len(text), err)
+		}
+	}
 }

@@ -13,38 +13,44 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion makes an exchange of an entry, or two: a handshake and the WebSocket that
-// it opened.
+// A conversion converts an entry to an exchange, or to two: a handshake and the WebSocket that it opened.
 type conversion struct {
+	// e is the HAR entry that is converted; place is its position in the file, for error messages.
 	e     *entry
 	place string
 	rep   *transfer.Report
 
-	converted
+	// exchangeDraft is the HTTP exchange under construction.
+	exchangeDraft
 	bodies [2][]byte
-	ours   bool // the entry has an extension that was understood
+	// hasExtension means that the entry has a member _unwire of a version that this code reads.
+	hasExtension bool
 
-	// socket is the WebSocket; alone says that there is no other exchange.
-	socket *converted
-	alone  bool
+	// webSocket is the WebSocket of the entry, or nil. onlyWebSocket means that the file lacks its
+	// handshake.
+	webSocket     *exchangeDraft
+	onlyWebSocket bool
 }
 
+// problem reports a problem with a member of the entry.
 func (c *conversion) problem(member, format string, args ...any) {
 	c.rep.Problem(c.place+"."+member, format, args...)
 }
 
-// convert reports whether the entry is an exchange.
+// convert converts the entry. It returns false if the entry is not an HTTP exchange.
 func (c *conversion) convert() bool {
 	e := c.e
 	if e.Unwire != nil && e.Unwire.V != extensionVersion {
 		c.problem("_unwire.v", "%d is not known: the extension is passed over", e.Unwire.V)
 	} else if e.Unwire != nil {
-		c.ours = true
+		c.hasExtension = true
 	}
-	if c.ours && e.Unwire.Transport == captures.WebSocket {
-		c.alone, c.socket = true, c.ownSocket("_unwire", e.Unwire)
+	if c.hasExtension && e.Unwire.Transport == captures.WebSocket {
+		c.onlyWebSocket, c.webSocket = true, c.exportedWebSocket("_unwire", e.Unwire)
 		return true
 	}
+
+	// The other members of an entry are those of its HTTP exchange.
 	request, pseudo := c.headers(e.Request.Headers)
 	response, _ := c.headers(e.Response.Headers)
 	c.ex = captures.Exchange{
@@ -54,45 +60,50 @@ func (c *conversion) convert() bool {
 	if c.ex.Method == "" {
 		c.ex.Method = pseudo[":method"]
 	}
-	if !c.address(pseudo) {
+	if !c.resolveURL(pseudo) {
 		return false
 	}
 	c.ex.Started = c.started()
 	c.duration = max(0, fromMillis(e.Time))
 	c.bodies[captures.Up], c.bodies[captures.Down] = c.requestBody(), c.responseBody()
 	c.setOutcome()
+
+	// The extension is more exact than the standard members, so it overrides them.
 	switch {
-	case !c.ours:
-		c.socket = c.foreignSocket()
+	case !c.hasExtension:
+		c.webSocket = c.chromeWebSocket()
 	case e.Unwire.WebSocket != nil:
-		c.extension()
-		c.socket = c.ownSocket("_unwire.websocket", e.Unwire.WebSocket)
+		c.applyExtension()
+		c.webSocket = c.exportedWebSocket("_unwire.websocket", e.Unwire.WebSocket)
 	default:
-		c.extension()
+		c.applyExtension()
 	}
+
+	// Without chunks of its own, each body is one chunk.
 	if c.chunks == nil {
 		c.wholeBodies()
 	}
 	return true
 }
 
-// headers splits a section into fields and pseudo fields. Chrome joins the
-// values of equal fields by newlines.
+// headers converts a header section, and returns HTTP/2's pseudo-header fields apart. Chrome joins the values of
+// repeated fields by newlines.
 func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) {
 	var out captures.Headers
 	pseudo := map[string]string{}
 	for _, h := range hs {
-		if h.Name8 != nil || h.Value8 != nil {
-			h.Name, h.Value = string(h.Name8), string(h.Value8)
+		if h.NameB64 != nil || h.ValueB64 != nil {
+			h.Name, h.Value = string(h.NameB64), string(h.ValueB64)
 		}
 		if strings.HasPrefix(h.Name, ":") {
 			pseudo[h.Name] = h.Value
-			if !c.ours && h.Name != ":protocol" { // which tells an extended CONNECT
+			// :protocol marks an extended CONNECT, so it is kept.
+			if !c.hasExtension && h.Name != ":protocol" {
 				continue
 			}
 		}
 		switch {
-		case c.ours || !strings.Contains(h.Value, "\n"):
+		case c.hasExtension || !strings.Contains(h.Value, "\n"):
 			out = append(out, captures.Header{Name: h.Name, Value: h.Value})
 		default:
 			for v := range strings.SplitSeq(h.Value, "\n") {
@@ -103,6 +114,7 @@ func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) 
 	return out, pseudo
 }
 
+// status returns the HTTP status of the entry, or 0 if it is invalid.
 func (c *conversion) status() int {
 	s := int(c.e.Response.Status)
 	if s < 0 || s > 999 {
@@ -112,8 +124,10 @@ func (c *conversion) status() int {
 	return s
 }
 
-// address makes the URL absolute, and reports whether it is one of HTTP.
-func (c *conversion) address(pseudo map[string]string) bool {
+// resolveURL makes the URL absolute and sets the server's address. It returns false if the URL is not one of
+// HTTP.
+func (c *conversion) resolveURL(pseudo map[string]string) bool {
+	// Some tools write only the path. The rest is in the headers.
 	if c.ex.URL == "" || strings.HasPrefix(c.ex.URL, "/") {
 		host := pseudo[":authority"]
 		if host == "" {
@@ -144,6 +158,8 @@ func (c *conversion) address(pseudo map[string]string) bool {
 		c.problem("request.url", "skipped: %s is not HTTP", transfer.Clip(u.Scheme))
 		return false
 	}
+
+	// The address has no port; take the one of the URL.
 	if ip := c.e.ServerIPAddress; ip != "" {
 		port := u.Port()
 		if port == "" {
@@ -157,8 +173,8 @@ func (c *conversion) address(pseudo map[string]string) bool {
 	return true
 }
 
-// parseURL reads a URL whose path and query may be none that a URL can have, as some
-// clients send them.
+// parseURL parses a URL. If its path or query is invalid, as some clients send them, it parses only the part
+// before.
 func parseURL(s string) (*url.URL, bool) {
 	u, err := url.Parse(s)
 	if err == nil {
@@ -175,8 +191,8 @@ func parseURL(s string) (*url.URL, bool) {
 	return u, err == nil
 }
 
-// httpVersion reads the many spellings of a version; the answer's decides, as
-// browsers do not always know what they sent.
+// httpVersion parses the various spellings of an HTTP version. The response's version is preferred, because
+// browsers do not always know what they have sent.
 func httpVersion(request, response string) string {
 	for _, s := range []string{response, request} {
 		s = strings.ToLower(strings.TrimSpace(s))
@@ -198,7 +214,7 @@ func httpVersion(request, response string) string {
 	return ""
 }
 
-// started reads the date in the forms that are met.
+// started parses the date in the formats that tools write.
 func (c *conversion) started() time.Time {
 	s := c.e.StartedDateTime
 	for _, layout := range []string{
@@ -210,15 +226,17 @@ func (c *conversion) started() time.Time {
 		}
 	}
 	c.problem("startedDateTime", "%q is no date: 1970 is taken", transfer.Clip(s))
-	return time.Unix(1, 0).UTC() // 0 is no time to a capture
+	// 0 would mean that the time is unknown.
+	return time.Unix(1, 0).UTC()
 }
 
+// fromMillis converts milliseconds to a duration of at most a year.
 func fromMillis(n number) time.Duration {
 	const day = 24 * 60 * 60 * 1000
 	return time.Duration(float64(min(max(n, 0), 365*day)) * 1e6)
 }
 
-// requestBody is the request's body.
+// requestBody returns the body of the request. If the entry contains only form parameters, it encodes them.
 func (c *conversion) requestBody() []byte {
 	p := c.e.Request.PostData
 	switch {
@@ -231,17 +249,20 @@ func (c *conversion) requestBody() []byte {
 		}
 		return []byte(strings.Join(form, "&"))
 	}
-	encoding := p.EncodingX
+
+	// Our own member has priority over that of other tools.
+	encoding := p.UnwireEncoding
 	if encoding == "" {
 		encoding = p.Encoding
 	}
 	return c.body("request.postData", p.Text, encoding)
 }
 
-// responseBody is the response's body. Other tools have undone its content-encoding.
+// responseBody returns the body of the response. Other tools have removed its content-encoding, so it then also
+// removes the header fields about the encoding.
 func (c *conversion) responseBody() []byte {
 	body := c.body("response.content", c.e.Response.Content.Text, c.e.Response.Content.Encoding)
-	if c.ours {
+	if c.hasExtension {
 		return body
 	}
 	if size := c.e.Response.Content.Size; body == nil && size > 0 {
@@ -261,6 +282,7 @@ func (c *conversion) responseBody() []byte {
 	return body
 }
 
+// body decodes the text of a body, which may be encoded in base64.
 func (c *conversion) body(member, text, encoding string) []byte {
 	switch {
 	case text == "":
@@ -278,8 +300,7 @@ func (c *conversion) body(member, text, encoding string) []byte {
 	return b
 }
 
-// decodeBase64 takes either alphabet, with padding or without, on one line or
-// on several.
+// decodeBase64 accepts both alphabets of base64, with or without padding and line breaks.
 func decodeBase64(s string) ([]byte, error) {
 	s = strings.Map(func(r rune) rune {
 		switch r {
@@ -295,7 +316,7 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// setOutcome tells how the exchange ended, as far as a HAR does.
+// setOutcome sets the outcome, as far as an entry without an extension shows it.
 func (c *conversion) setOutcome() {
 	c.outcome = captures.Complete
 	if c.ex.Status != 0 {
@@ -307,15 +328,17 @@ func (c *conversion) setOutcome() {
 	}
 }
 
-// sent is how long it took until the request was sent.
-func (c *conversion) sent() time.Duration {
+// sendTime returns the time until the request was sent.
+func (c *conversion) sendTime() time.Duration {
 	t := c.e.Timings
 	return fromMillis(t.Blocked) + fromMillis(t.DNS) + fromMillis(t.Connect) + fromMillis(t.Send)
 }
 
-// wholeBodies makes a chunk of each body, at the times that the timings tell.
+// wholeBodies stores each body as a single chunk, with the time from the entry's timings.
 func (c *conversion) wholeBodies() {
-	sent := c.sent()
+	sent := c.sendTime()
+
+	// Timings of some tools exceed the duration.
 	if sent > c.duration {
 		sent = 0
 	}
@@ -326,10 +349,13 @@ func (c *conversion) wholeBodies() {
 	}
 }
 
-// head takes what Export has written of an exchange.
-func (c *conversion) head(member string, x *extension, to *converted) {
+// applyExtensionHead copies the members that Export added to the HAR format to the exchange, except the
+// bodies.
+func (c *conversion) applyExtensionHead(member string, x *extension, to *exchangeDraft) {
 	ex := &to.ex
 	ex.HTTP, ex.Error, ex.Client, ex.Server, ex.TLS, ex.Source = x.HTTP, x.Error, x.Client, x.Server, x.TLS, x.Source
+
+	// The file is not trusted: check values that a capture limits.
 	if ex.Process = x.Process; x.Process.PID < 0 || x.Process.PID > math.MaxInt32 {
 		c.problem(member+".process.pid", "%d is none", x.Process.PID)
 		ex.Process.PID = 0
@@ -343,6 +369,8 @@ func (c *conversion) head(member string, x *extension, to *converted) {
 	} else {
 		c.problem(member+".outcome", "%q is none", transfer.Clip(string(x.Outcome)))
 	}
+
+	// Relations refer to exchanges by their numbers in the file.
 	ex.RequestTrailers, _ = c.headers(x.RequestTrailers)
 	ex.ResponseTrailers, _ = c.headers(x.ResponseTrailers)
 	to.number = x.ID
@@ -355,10 +383,10 @@ func (c *conversion) head(member string, x *extension, to *converted) {
 	}
 }
 
-// extension takes what Export has put beside the entry.
-func (c *conversion) extension() {
+// applyExtension applies the member _unwire: the exact times, the bytes as sent, and the chunks.
+func (c *conversion) applyExtension() {
 	x := c.e.Unwire
-	c.head("_unwire", x, &c.converted)
+	c.applyExtensionHead("_unwire", x, &c.exchangeDraft)
 	if x.URL != "" {
 		c.ex.URL = x.URL
 	}
@@ -379,8 +407,8 @@ func (c *conversion) extension() {
 	}
 }
 
-// cutChunks divides the bodies into chunks.
-func (c *conversion) cutChunks(marks []mark) ([]captures.Chunk, error) {
+// cutChunks splits the bodies into chunks at the recorded marks.
+func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 	rest := c.bodies
 	chunks := make([]captures.Chunk, 0, len(marks))
 	for i, m := range marks {
@@ -396,6 +424,8 @@ func (c *conversion) cutChunks(marks []mark) ([]captures.Chunk, error) {
 		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[dir][:m.Len]})
 		rest[dir] = rest[dir][m.Len:]
 	}
+
+	// Every byte must belong to a chunk.
 	for dir, b := range rest {
 		if len(b) > 0 {
 			return nil, fmt.Errorf("%d bytes of the %s body are in none", len(b), captures.Direction(dir))

@@ -12,17 +12,19 @@ import (
 	"unwire/decode"
 )
 
-// extensionVersion is the v of an extension.
+// extensionVersion is the value of "v" in an extension.
 const extensionVersion = 1
 
-// extension describes what an entry has no place for, but for the bodies.
+// extension returns what an entry cannot contain otherwise, apart from the bodies.
 func (o *Options) extension(ctx context.Context, h *loadedExchange, relations transfer.Relations) (*extension, error) {
 	ex := h.ex
 	x := headOf(ex, relations)
-	x.Omitted = h.large
+	x.Omitted = h.tooLarge
 	for _, c := range h.chunks {
-		x.Chunks = append(x.Chunks, mark{Dir: c.Dir.String(), TNS: int64(c.T), Len: len(c.Data)})
+		x.Chunks = append(x.Chunks, chunkMark{Dir: c.Dir.String(), TNS: int64(c.T), Len: len(c.Data)})
 	}
+
+	// Decode from memory: the chunks are loaded already.
 	d, err := decode.Decode(ctx, h, ex.ID, decode.Options{})
 	if err != nil {
 		return nil, err
@@ -31,11 +33,13 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 	if d.Protocol == decode.HTTP {
 		return x, nil
 	}
+
+	// Frames are written decoded, but large ones only without their fields.
 	total := 0
 	for i := range d.Frames {
 		f := &d.Frames[i]
 		var md protoreflect.MessageDescriptor
-		if total += len(f.Data); total > maxTrees {
+		if total += len(f.Data); total > maxTreeBytes {
 			f.Tree, f.Inner = nil, nil
 		} else if o.Type != nil {
 			md = o.Type(d.Call, f.Dir)
@@ -45,7 +49,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 	return x, nil
 }
 
-// headOf describes an exchange without its chunks.
+// headOf returns the extension for an exchange, without chunks and frames.
 func headOf(ex *captures.Exchange, relations transfer.Relations) *extension {
 	return &extension{
 		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
@@ -54,15 +58,15 @@ func headOf(ex *captures.Exchange, relations transfer.Relations) *extension {
 	}
 }
 
-// Exchange makes h a source of its one exchange.
+// Exchange returns the loaded exchange. With the other methods, it makes h a source for decode.Decode.
 func (h *loadedExchange) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	return h.ex, nil
 }
 
-// Profile is that of the capture.
+// Profile returns the profile of the exported capture.
 func (h *loadedExchange) Profile() *profile.Profile { return h.profile }
 
-// Chunks yields the chunks that are held.
+// Chunks yields the chunks that were loaded into memory.
 func (h *loadedExchange) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		for _, c := range h.chunks {

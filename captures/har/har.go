@@ -1,15 +1,15 @@
-// Package har reads and writes HTTP Archives, version 1.2.
+// Package har reads and writes HTTP Archives (HAR), version 1.2. Package formats uses it.
 //
-// What a HAR has no place for stands in a member _unwire of each entry, so that
-// Import gives back what Export was given: times to the nanosecond, trailers,
-// the chunks' boundaries and times, the bytes as they were on the wire, and the
-// frames of an RPC as `unwire show --json` prints them.
+// Export writes a capture; Import reads the entries of any tool. Data for which HAR has no place is in a member
+// _unwire of each entry (an extension): times to the nanosecond, trailers, the boundaries and times of chunks,
+// the bytes as sent on the wire, and the decoded frames of RPCs as `unwire show --json` prints them. Thus Import
+// restores exactly what Export was given.
 //
-// The types of the format are in this file; write makes entries of exchanges, and
-// read converts entries of any tool to exchanges; extension is the member _unwire. The
-// messages of a WebSocket are in the entry of its handshake, in the member
-// _webSocketMessages as Chrome writes it. Connections without HTTP have no place in a HAR.
-// Package formats alone calls this one.
+// The messages of a WebSocket are in the entry of its handshake, in the member _webSocketMessages as Chrome
+// writes it. Connections without HTTP cannot be represented.
+//
+//	result, err := har.Export(ctx, w, src, har.Options{Creator: "1.0"})
+//	report, err := har.Import(ctx, r, target)
 //
 // Source: captures/README.md#har, http://www.softwareishard.com/blog/har-12-spec/
 package har
@@ -26,18 +26,19 @@ import (
 	"unwire/decode"
 )
 
-// An entry is one exchange in a HAR.
+// An entry is one exchange in a HAR. The types below are its JSON form. Sizes are in bytes, and -1 if unknown.
 type entry struct {
-	StartedDateTime string   `json:"startedDateTime"`
-	Time            number   `json:"time"` // milliseconds, as all times of a HAR
+	StartedDateTime string `json:"startedDateTime"`
+	// Time is the duration in milliseconds, as are all times of a HAR.
+	Time            number   `json:"time"`
 	Request         request  `json:"request"`
 	Response        response `json:"response"`
 	Cache           struct{} `json:"cache"`
 	Timings         timings  `json:"timings"`
 	ServerIPAddress string   `json:"serverIPAddress,omitempty"`
 
-	// ResourceType and Messages are Chrome's; the latter are those of the WebSocket that
-	// the entry's request opened.
+	// ResourceType and Messages are extensions of Chrome. Messages are those of the WebSocket that the request
+	// opened.
 	ResourceType string    `json:"_resourceType,omitempty"`
 	Messages     []message `json:"_webSocketMessages,omitempty"`
 
@@ -67,18 +68,18 @@ type response struct {
 	HeadersSize number   `json:"headersSize"`
 	BodySize    number   `json:"bodySize"`
 
-	// Error is why there is no response, in Chrome's words.
+	// Error is Chrome's name of the reason why there is no response.
 	Error string `json:"_error,omitempty"`
 }
 
-// A header is a name and its value: of a header field or of a query parameter.
+// A header is a name and a value: of a header field, a query parameter or a form parameter.
 type header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 
-	// Name8 and Value8 are both set if one of the two is not UTF-8.
-	Name8  []byte `json:"_name_b64,omitempty"`
-	Value8 []byte `json:"_value_b64,omitempty"`
+	// NameB64 and ValueB64 are both set if the name or the value is not valid UTF-8.
+	NameB64  []byte `json:"_name_b64,omitempty"`
+	ValueB64 []byte `json:"_value_b64,omitempty"`
 }
 
 type cookie struct {
@@ -91,22 +92,23 @@ type cookie struct {
 	Secure   bool   `json:"secure,omitempty"`
 }
 
-// A postData is a request's body. The format has no encoding here; _encoding is
-// ours, encoding is what other tools write.
+// A postData is the request body in a HAR. HAR defines no encoding for it: UnwireEncoding is unwire's
+// extension, Encoding that of some other tools.
 type postData struct {
-	MimeType  string   `json:"mimeType"`
-	Text      string   `json:"text"`
-	Params    []header `json:"params,omitempty"`
-	Encoding  string   `json:"encoding,omitempty"`
-	EncodingX string   `json:"_encoding,omitempty"`
-	Comment   string   `json:"comment,omitempty"`
+	MimeType       string   `json:"mimeType"`
+	Text           string   `json:"text"`
+	Params         []header `json:"params,omitempty"`
+	Encoding       string   `json:"encoding,omitempty"`
+	UnwireEncoding string   `json:"_encoding,omitempty"`
+	Comment        string   `json:"comment,omitempty"`
 }
 
+// A content is the response body in a HAR.
 type content struct {
-	// Size is the length of the body in bytes, without its content-encoding.
+	// Size is the length of the body in bytes, after decompression.
 	Size number `json:"size"`
 
-	// Compression is how many bytes the content-encoding saved.
+	// Compression is the number of bytes that the content-encoding saved.
 	Compression number `json:"compression,omitempty"`
 
 	MimeType string `json:"mimeType"`
@@ -115,7 +117,7 @@ type content struct {
 	Comment  string `json:"comment,omitempty"`
 }
 
-// timings are milliseconds; -1 is not known.
+// timings are the phases of an exchange in milliseconds; -1 if unknown.
 type timings struct {
 	Blocked number `json:"blocked"`
 	DNS     number `json:"dns"`
@@ -126,19 +128,19 @@ type timings struct {
 	SSL     number `json:"ssl"`
 }
 
-// An extension is what a HAR has no place for.
+// An extension is the member _unwire of an entry. It restores what HAR cannot represent.
 type extension struct {
 	V  int   `json:"v"`
 	ID int64 `json:"id"`
 
-	// Transport is that of an entry for a WebSocket whose handshake is not in the file.
+	// Transport is set in the entry of a WebSocket whose handshake is not in the file.
 	Transport captures.Transport `json:"transport,omitempty"`
 
-	// URL is set if the entry has another. That of a handshake begins with ws there, as
-	// browsers have it.
+	// URL is the recorded URL if the entry's one differs: browsers expect ws:// for a WebSocket
+	// handshake.
 	URL string `json:"url,omitempty"`
 
-	// Method, Status and the headers are those of a WebSocket, which has mostly none.
+	// Method, Status and the headers are those of a WebSocket. They are usually empty.
 	Method          string   `json:"method,omitempty"`
 	Status          int      `json:"status,omitempty"`
 	RequestHeaders  []header `json:"request_headers,omitempty"`
@@ -160,51 +162,55 @@ type extension struct {
 
 	Relations []transfer.Relation `json:"relations,omitempty"`
 
-	// WebSocket is what the entry's request opened.
+	// Rewritten is set if rules changed the exchange on its way. It says which bytes the entry has.
+	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
+
+	// WebSocket is the WebSocket that the entry's request opened.
 	WebSocket *extension `json:"websocket,omitempty"`
 
-	// Omitted is set if the bodies were too large for a HAR.
-	Omitted bool   `json:"omitted,omitempty"`
-	Chunks  []mark `json:"chunks,omitempty"`
+	// Omitted is set if the bodies were too large to be written.
+	Omitted bool        `json:"omitted,omitempty"`
+	Chunks  []chunkMark `json:"chunks,omitempty"`
 
-	// Up and Down are the bodies as they were on the wire, if the entry has them in
-	// another form.
+	// Up and Down are the bodies as sent on the wire, if the entry contains them in another form.
 	Up   []byte `json:"up,omitempty"`
 	Down []byte `json:"down,omitempty"`
 
+	// The following members are the result of decoding. Import ignores them.
 	Protocol decode.Protocol `json:"protocol"`
 	Service  string          `json:"service,omitempty"`
 	RPC      string          `json:"rpc,omitempty"`
 	Codec    string          `json:"codec,omitempty"`
-	Code     string          `json:"code,omitempty"`
-	Message  string          `json:"message,omitempty"`
-	Frames   frames          `json:"frames,omitempty"`
+	// Code is the status code of the call, and Message the text of the status.
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	Frames  frames `json:"frames,omitempty"`
 }
 
-// frames are derived: they are written, and passed over when they are read.
+// frames are decoded frames. Import ignores them, because they can be derived again.
 type frames []decode.Line
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON ignores its input, because the frames are written for other tools only.
 func (*frames) UnmarshalJSON([]byte) error { return nil }
 
-// A mark is where a chunk ends: the next n bytes of a direction passed at t.
-type mark struct {
+// A chunkMark describes a chunk: the next Len bytes of a direction arrived at TNS nanoseconds after the start.
+type chunkMark struct {
 	Dir string `json:"dir"`
 	TNS int64  `json:"t_ns"`
 	Len int    `json:"len"`
 
-	// The rest is of a WebSocket: which of the entry's messages the bytes are of, and the
-	// chunk's opcode.
+	// The other members are for a WebSocket: the index of the message in the entry, and the chunk's opcode and
+	// flags.
 	Message    int   `json:"message,omitempty"`
 	Opcode     uint8 `json:"opcode,omitempty"`
 	Final      bool  `json:"final,omitempty"`
 	Compressed bool  `json:"compressed,omitempty"`
 }
 
-// A number is one that other tools leave out, or write as null or in quotes.
+// A number is a number that tools may omit, or write as null or as a string.
 type number float64
 
-// UnmarshalJSON reads null as 0.
+// UnmarshalJSON decodes a JSON number, and null as 0.
 func (n *number) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
@@ -223,18 +229,19 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// fieldsOf converts headers to the HAR format.
 func fieldsOf(hs captures.Headers) []header {
 	out := make([]header, len(hs))
 	for i, h := range hs {
 		out[i] = header{Name: h.Name, Value: h.Value}
 		if !utf8.ValidString(h.Name) || !utf8.ValidString(h.Value) {
-			out[i].Name8, out[i].Value8 = []byte(h.Name), []byte(h.Value)
+			out[i].NameB64, out[i].ValueB64 = []byte(h.Name), []byte(h.Value)
 		}
 	}
 	return out
 }
 
-// isKnownOutcome reports whether o is one of the outcomes.
+// isKnownOutcome reports whether o is a defined outcome.
 func isKnownOutcome(o captures.Outcome) bool {
 	switch o {
 	case captures.InFlight, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete, captures.Failed:
@@ -243,4 +250,5 @@ func isKnownOutcome(o captures.Outcome) bool {
 	return false
 }
 
+// millis converts a duration to milliseconds.
 func millis(d time.Duration) number { return number(float64(d) / 1e6) }

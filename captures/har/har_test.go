@@ -180,7 +180,7 @@ func TestTooLarge(t *testing.T) {
 	samples.Record(t, from, 2, 6)
 	var b bytes.Buffer
 	done, err := har.Export(context.Background(), &b, from, har.Options{MaxBody: 1})
-	if err != nil || done.Exchanges != 6 || done.Omitted < 3 {
+	if err != nil || done.Exchanges != 6 || done.BodiesOmitted < 3 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	validate(t, b.Bytes())

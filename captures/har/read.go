@@ -13,25 +13,22 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Bounds of what is read.
+// Limits of what is read, in bytes: of an entry, and of members that are ignored, such as pages and comments.
 const (
-	maxEntry = 512 << 20
-	maxOther = 64 << 20 // what is passed over: pages, comments
+	maxEntry   = 512 << 20
+	maxIgnored = 64 << 20
 )
 
-// Import reads a HAR into a capture: what Export wrote as it was, and what
-// browsers and other tools write as far as it goes.
+// Import adds the exchanges of a HAR to a capture. What Export has written is restored exactly; what other tools
+// have written, as far as possible.
 //
-// Shape: members that are missing are taken as empty, numbers may be null or in
-// quotes, dates may have any offset or none, HTTP/2's pseudo fields are no
-// headers and stand in for a URL that is missing. As other tools keep bodies
-// without their content-encoding, content-encoding and content-length are
-// dropped from such a response; the body is one chunk. The messages of a WebSocket become
-// an exchange of their own, which is related to that of its handshake.
-// Limits: 512 MiB an entry, one held at a time. What is no exchange of HTTP
-// (data: URLs) is left out.
-// Errors: where the JSON is broken, with its place; the entries before it are
-// recorded. An entry that says something impossible is skipped and reported.
+// Shape: missing members count as empty, numbers may be null or strings, dates may have any or no time zone, and
+// HTTP/2's pseudo-header fields replace a missing URL. Other tools write bodies decompressed, so
+// content-encoding and content-length are removed from such responses, and each body is one chunk. The messages
+// of a WebSocket become an exchange of their own, which is related to its handshake. Limits: 512 MiB per entry;
+// one entry at a time is in memory. Entries that are not HTTP (such as data: URLs) are skipped. Errors: that of
+// invalid JSON, with its place; the entries before it are recorded. Entries with invalid values are skipped and
+// reported.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	relater := transfer.NewRelater(store)
 	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store, relater) })
@@ -42,15 +39,18 @@ func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.R
 	return rep, err
 }
 
-// read reads a HAR and has record record each exchange of it.
+// read reads a HAR file, and calls record for each entry.
 func read(ctx context.Context, r io.Reader, record func(*conversion) error) (transfer.Report, error) {
 	in := &importer{ctx: ctx, record: record}
 	buffered := bufio.NewReaderSize(r, 1<<16)
+
+	// Windows tools begin files with a byte order mark.
 	if mark, _ := buffered.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = buffered.Discard(len(mark)) // a byte order mark
+		// This is a byte order mark.
+		_, _ = buffered.Discard(len(mark))
 	}
-	in.v = transfer.NewValues(buffered)
-	in.v.Allow(maxOther)
+	in.v = transfer.NewJSONValues(buffered)
+	in.v.Allow(maxIgnored)
 	err := in.readObject("", func(name string) error {
 		if name != "log" {
 			return in.skip()
@@ -59,29 +59,31 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 	})
 	switch {
 	case err != nil:
-		return in.rep, fmt.Errorf("har: %w", in.v.AtByte(err))
-	case !in.entries:
+		return in.rep, fmt.Errorf("har: %w", in.v.AddOffset(err))
+	case !in.foundEntries:
 		return in.rep, errors.New("har: no log.entries: this is no HTTP Archive")
 	}
 	return in.rep, nil
 }
 
+// An importer reads one HAR file.
 type importer struct {
-	ctx     context.Context
-	v       *transfer.Values
-	record  func(*conversion) error
-	rep     transfer.Report
-	entries bool // they were there
+	ctx    context.Context
+	v      *transfer.JSONValues
+	record func(*conversion) error
+	rep    transfer.Report
+	// foundEntries means that the member log.entries was found.
+	foundEntries bool
 }
 
-// readLog reads a member of the log.
+// readLog reads one member of the object "log".
 func (in *importer) readLog(name string) error {
 	if name != "entries" {
 		return in.skip()
 	}
-	in.entries = true
-	in.v.Allow(maxOther)
-	if err := in.v.Delim('['); err != nil {
+	in.foundEntries = true
+	in.v.Allow(maxIgnored)
+	if err := in.v.ExpectDelim('['); err != nil {
 		return fmt.Errorf("log.entries: %w", err)
 	}
 	for i := 0; ; i++ {
@@ -96,17 +98,18 @@ func (in *importer) readLog(name string) error {
 			return err
 		}
 	}
-	return in.v.Delim(']')
+	return in.v.ExpectDelim(']')
 }
 
-// readEntry reads and records an entry. What is wrong with the entry alone is
-// reported; what is wrong with the file is an error.
+// readEntry reads and records an entry. A problem of the entry is reported; a problem of the file is an error.
 func (in *importer) readEntry(i int) error {
 	place := fmt.Sprintf("entries[%d]", i)
 	var raw json.RawMessage
 	if err := in.v.Next(maxEntry, &raw); err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
+
+	// Decoding the entry apart from the stream keeps the stream intact if the entry is invalid.
 	var e entry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		var typ *json.UnmarshalTypeError
@@ -126,24 +129,24 @@ func (in *importer) readEntry(i int) error {
 	return in.record(&c)
 }
 
-// record records the exchanges of an entry.
+// record stores the converted exchanges of one HAR entry.
 func (c *conversion) record(store captures.Target, relater *transfer.Relater) error {
 	var handshake int64
-	if !c.alone {
+	if !c.onlyWebSocket {
 		var err error
-		if handshake, err = c.recordOne(store, relater, &c.converted, 0); err != nil {
+		if handshake, err = c.recordOne(store, relater, &c.exchangeDraft, 0); err != nil {
 			return err
 		}
 	}
-	if c.socket == nil {
+	if c.webSocket == nil {
 		return nil
 	}
-	_, err := c.recordOne(store, relater, c.socket, handshake)
+	_, err := c.recordOne(store, relater, c.webSocket, handshake)
 	return err
 }
 
-// recordOne records an exchange that another one opened, or that none did: 0.
-func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater, x *converted, openedBy int64) (id int64, err error) {
+// recordOne records an exchange. openedBy is the ID of its handshake, or 0.
+func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater, x *exchangeDraft, openedBy int64) (id int64, err error) {
 	rec, err := store.Begin(x.ex)
 	if err != nil {
 		return 0, err
@@ -164,23 +167,24 @@ func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater,
 	return rec.ID(), store.Err()
 }
 
-// readObject reads an object and has do read the value of each member.
+// readObject reads an object and calls do for each member, which must read the member's value.
 func (in *importer) readObject(place string, do func(name string) error) error {
+	// Errors name the place in the file.
 	at := func(err error) error {
 		if place == "" {
 			return err
 		}
 		return fmt.Errorf("%s: %w", place, err)
 	}
-	if err := in.v.Delim('{'); err != nil {
+	if err := in.v.ExpectDelim('{'); err != nil {
 		return at(err)
 	}
 	for {
-		in.v.Allow(maxOther)
+		in.v.Allow(maxIgnored)
 		if !in.v.More() {
 			break
 		}
-		name, err := in.v.Name()
+		name, err := in.v.MemberName()
 		if err != nil {
 			return at(err)
 		}
@@ -188,19 +192,19 @@ func (in *importer) readObject(place string, do func(name string) error) error {
 			return err
 		}
 	}
-	if err := in.v.Delim('}'); err != nil {
+	if err := in.v.ExpectDelim('}'); err != nil {
 		return at(err)
 	}
 	return nil
 }
 
+// skip reads and ignores a JSON value.
 func (in *importer) skip() error {
 	var ignored json.RawMessage
-	return in.v.Next(maxOther, &ignored)
+	return in.v.Next(maxIgnored, &ignored)
 }
 
-// Sniff reports whether a file that begins with head looks like a HAR: an
-// object whose first member is the log.
+// Sniff reports whether a file that begins with head looks like a HAR: an object whose first member is "log".
 func Sniff(head []byte) bool {
 	rest := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
 	for _, word := range []string{"{", `"log"`, ":"} {

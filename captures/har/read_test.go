@@ -32,22 +32,22 @@ func FuzzRead(f *testing.F) {
 					t.Errorf("a chunk at %s", chunk.T)
 				}
 			}
-			if c.socket != nil {
+			if c.webSocket != nil {
 				recorded++
-				for _, chunk := range c.socket.chunks {
+				for _, chunk := range c.webSocket.chunks {
 					if chunk.T < 0 || !chunk.Opcode.Kind().Known() {
 						t.Errorf("%+v", chunk)
 					}
 				}
-				if c.socket.duration < 0 || c.socket.ex.URL == "" || c.socket.ex.Transport != captures.WebSocket {
-					t.Errorf("%+v", c.socket.ex)
+				if c.webSocket.duration < 0 || c.webSocket.ex.URL == "" || c.webSocket.ex.Transport != captures.WebSocket {
+					t.Errorf("%+v", c.webSocket.ex)
 				}
 			}
-			if !c.alone {
+			if !c.onlyWebSocket {
 				recorded++
 			}
 			c.rep.Exchanges = recorded
-			if c.alone {
+			if c.onlyWebSocket {
 				return nil
 			}
 			if len(c.chunks) > 0 && (!bytes.Equal(bodies[captures.Up], c.bodies[captures.Up]) || !bytes.Equal(bodies[captures.Down], c.bodies[captures.Down])) {

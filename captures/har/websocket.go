@@ -13,39 +13,39 @@ import (
 	"unwire/captures/transfer"
 )
 
-// resourceWebSocket is what Chrome calls a WebSocket.
+// resourceWebSocket is Chrome's name for WebSockets.
 const resourceWebSocket = "websocket"
 
-// The types of messages, in Chrome's words.
+// The types of WebSocket messages in Chrome's HAR extension.
 const (
 	messageSent     = "send"
 	messageReceived = "receive"
 	messageError    = "error"
 )
 
-// A message is one of a WebSocket, as Chrome writes it: a text as it is, and what is
-// binary in base64.
+// A message is a WebSocket message as Chrome writes it: text unchanged, binary data in base64.
 type message struct {
-	Type   string `json:"type"`
-	Time   number `json:"time"` // in seconds since 1970
+	Type string `json:"type"`
+	// Time is the time of the message, in seconds since 1970.
+	Time   number `json:"time"`
 	Opcode number `json:"opcode"`
 	Data   string `json:"data"`
 
-	// EncodingX is "base64" if the data is in base64 though the opcode does not say so: in
-	// control frames, and in texts that are not UTF-8.
-	EncodingX string `json:"_encoding,omitempty"`
+	// UnwireEncoding is "base64" if Data is in base64 although the message is not binary: for control frames,
+	// and for text that is not valid UTF-8.
+	UnwireEncoding string `json:"_encoding,omitempty"`
 }
 
-// messagesOf puts the chunks of a WebSocket together. For each chunk, a mark says how many
-// bytes of which message it has.
-func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []mark) {
+// messagesOf joins the chunks of a WebSocket to messages. The marks map each chunk to its message and size.
+func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []chunkMark) {
 	type whole struct {
 		message
 		data []byte
 	}
 	var all []whole
-	marks := make([]mark, 0, len(chunks))
-	open := [2]int{-1, -1} // the message that goes on, by direction
+	marks := make([]chunkMark, 0, len(chunks))
+	// open is the index of the unfinished message of each direction; -1 if there is none.
+	open := [2]int{-1, -1}
 	for _, c := range chunks {
 		op, i := c.Opcode.Kind(), open[c.Dir]
 		if op != captures.OpContinuation || i < 0 {
@@ -58,17 +58,20 @@ func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []mark) 
 		all[i].data = append(all[i].data, c.Data...)
 		all[i].Time = number(float64(started.Add(c.T).UnixNano()/1000) / 1e6)
 		final := c.Opcode&captures.OpFinal != 0
+
+		// Control frames may come between the parts of a message, but are never split.
 		if op < captures.OpClose {
 			if open[c.Dir] = i; final {
 				open[c.Dir] = -1
 			}
 		}
-		marks = append(marks, mark{
+		marks = append(marks, chunkMark{
 			Dir: c.Dir.String(), TNS: int64(c.T), Len: len(c.Data),
 			Message: i, Opcode: uint8(op), Final: final, Compressed: c.Opcode&captures.OpCompressed != 0,
 		})
 	}
 
+	// Text stays readable; other data is encoded.
 	messages := make([]message, len(all))
 	for i, m := range all {
 		messages[i] = m.message
@@ -77,38 +80,41 @@ func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []mark) 
 		} else {
 			messages[i].Data = base64.StdEncoding.EncodeToString(m.data)
 			if op != captures.OpBinary {
-				messages[i].EncodingX = "base64"
+				messages[i].UnwireEncoding = "base64"
 			}
 		}
 	}
 	return messages, marks
 }
 
-// A sockets finds the WebSockets that handshakes opened.
-type sockets struct {
+// A webSocketIndex finds the WebSockets that handshakes opened.
+type webSocketIndex struct {
 	src       transfer.Source
 	relations transfer.Relations
-	opened    map[int64][]int64 // by handshake
+	// byHandshake maps the ID of a handshake to the exchanges that are related to it.
+	byHandshake map[int64][]int64
 }
 
-func loadSockets(ctx context.Context, src transfer.Source) (*sockets, error) {
+// indexWebSockets reads from a capture which WebSocket belongs to which handshake.
+func indexWebSockets(ctx context.Context, src transfer.Source) (*webSocketIndex, error) {
 	relations, err := transfer.LoadRelations(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	s := &sockets{src, relations, make(map[int64][]int64)}
+	s := &webSocketIndex{src, relations, make(map[int64][]int64)}
 	for id := range relations {
 		if handshake := relations.Handshake(id); handshake != 0 {
-			s.opened[handshake] = append(s.opened[handshake], id)
+			s.byHandshake[handshake] = append(s.byHandshake[handshake], id)
 		}
 	}
 	return s, nil
 }
 
-// of returns the WebSocket that an exchange opened, or nil: the first one, if there are
-// several. Other bytes of the connection may be related to it as well.
-func (s *sockets) of(ctx context.Context, handshake int64) (first *captures.Exchange, err error) {
-	for _, id := range s.opened[handshake] {
+// openedBy returns the WebSocket that an exchange opened, or nil. If there are several, it returns the first
+// one. Exchanges of other transports can be related to the handshake too, with the bytes that are not WebSocket
+// frames.
+func (s *webSocketIndex) openedBy(ctx context.Context, handshake int64) (first *captures.Exchange, err error) {
+	for _, id := range s.byHandshake[handshake] {
 		ex, err := s.src.Exchange(ctx, id)
 		if errors.Is(err, captures.ErrNoExchange) {
 			continue
@@ -123,8 +129,8 @@ func (s *sockets) of(ctx context.Context, handshake int64) (first *captures.Exch
 	return first, nil
 }
 
-// hasEntry reports whether a WebSocket is in the entry of its handshake.
-func (s *sockets) hasEntry(ctx context.Context, id int64) (bool, error) {
+// hasEntry reports whether a WebSocket is part of the entry of its handshake.
+func (s *webSocketIndex) hasEntry(ctx context.Context, id int64) (bool, error) {
 	handshake, err := s.src.Exchange(ctx, s.relations.Handshake(id))
 	switch {
 	case errors.Is(err, captures.ErrNoExchange):
@@ -134,12 +140,12 @@ func (s *sockets) hasEntry(ctx context.Context, id int64) (bool, error) {
 	case handshake.Transport != captures.HTTP:
 		return false, nil
 	}
-	first, err := s.of(ctx, handshake.ID)
+	first, err := s.openedBy(ctx, handshake.ID)
 	return err == nil && first != nil && first.ID == id, err
 }
 
-// putSocket writes a WebSocket into an entry: that of its handshake, or one of its own.
-func (o *Options) putSocket(ctx context.Context, s *sockets, e *entry, ex *captures.Exchange) (*extension, error) {
+// putWebSocket writes a WebSocket into an entry: that of its handshake, or one of its own.
+func (o *Options) putWebSocket(ctx context.Context, s *webSocketIndex, e *entry, ex *captures.Exchange) (*extension, error) {
 	h, err := loadExchange(ctx, s.src, ex, o.MaxBody)
 	if err != nil {
 		return nil, err
@@ -147,15 +153,16 @@ func (o *Options) putSocket(ctx context.Context, s *sockets, e *entry, ex *captu
 	x := headOf(ex, s.relations)
 	x.Transport, x.Method, x.URL, x.Status, x.Protocol = ex.Transport, ex.Method, ex.URL, ex.Status, resourceWebSocket
 	x.RequestHeaders, x.ResponseHeaders = fieldsOf(ex.RequestHeaders), fieldsOf(ex.ResponseHeaders)
-	x.Omitted = h.large
+	x.Omitted = h.tooLarge
 	e.ResourceType = resourceWebSocket
-	if e.Messages = []message{}; !h.large {
+	if e.Messages = []message{}; !h.tooLarge {
 		e.Messages, x.Chunks = messagesOf(ex.Started, h.chunks)
 	}
-	return x, nil
+	x.Rewritten, err = s.src.Rewritten(ctx, ex.ID)
+	return x, err
 }
 
-// webSocketURL is the URL of a WebSocket's handshake as browsers show it.
+// webSocketURL changes the scheme of a handshake's URL to ws or wss, as browsers show it.
 func webSocketURL(u string) string {
 	if rest, ok := strings.CutPrefix(u, "http"); ok {
 		return "ws" + rest
@@ -163,7 +170,8 @@ func webSocketURL(u string) string {
 	return u
 }
 
-// handshakeURL reverses webSocketURL.
+// handshakeURL converts a ws:// or wss:// URL to http:// or https://. It is the inverse of
+// webSocketURL.
 func handshakeURL(u string) string {
 	if rest, ok := strings.CutPrefix(u, "ws"); ok {
 		return "http" + rest
@@ -171,9 +179,8 @@ func handshakeURL(u string) string {
 	return u
 }
 
-// A converted is an exchange as it will be recorded, with its number and relations in
-// the file.
-type converted struct {
+// An exchangeDraft is an exchange that is ready to be recorded, with its number and relations in the file.
+type exchangeDraft struct {
 	ex        captures.Exchange
 	chunks    []captures.Chunk
 	duration  time.Duration
@@ -182,10 +189,10 @@ type converted struct {
 	relations []transfer.Relation
 }
 
-// ownSocket makes the exchange of a WebSocket that Export wrote.
-func (c *conversion) ownSocket(member string, x *extension) *converted {
-	s := &converted{ex: captures.Exchange{Transport: captures.WebSocket}}
-	c.head(member, x, s)
+// exportedWebSocket converts a WebSocket that Export has written.
+func (c *conversion) exportedWebSocket(member string, x *extension) *exchangeDraft {
+	s := &exchangeDraft{ex: captures.Exchange{Transport: captures.WebSocket}}
+	c.applyExtensionHead(member, x, s)
 	s.ex.Method, s.ex.URL, s.ex.Status = x.Method, x.URL, min(max(x.Status, 0), 999)
 	s.ex.RequestHeaders, _ = c.headers(x.RequestHeaders)
 	s.ex.ResponseHeaders, _ = c.headers(x.ResponseHeaders)
@@ -196,6 +203,8 @@ func (c *conversion) ownSocket(member string, x *extension) *converted {
 		c.problem(member+".omitted", "the messages were too large for the file")
 		return s
 	}
+
+	// The marks restore the original chunks. If they are invalid, each message is one chunk.
 	chunks, err := c.cutMessages(x.Chunks)
 	if err != nil {
 		c.problem(member+".chunks", "%v: each message is one chunk", err)
@@ -205,8 +214,9 @@ func (c *conversion) ownSocket(member string, x *extension) *converted {
 	return s
 }
 
-// cutMessages divides the messages into chunks.
-func (c *conversion) cutMessages(marks []mark) ([]captures.Chunk, error) {
+// cutMessages splits WebSocket messages into chunks at the recorded marks.
+func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
+	// Decode all messages first: a chunk may be a part of any.
 	rest := make([][]byte, len(c.e.Messages))
 	for i := range rest {
 		rest[i] = c.messageData(i)
@@ -237,6 +247,8 @@ func (c *conversion) cutMessages(marks []mark) ([]captures.Chunk, error) {
 		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[m.Message][:m.Len], Opcode: op})
 		rest[m.Message] = rest[m.Message][m.Len:]
 	}
+
+	// Every byte must belong to a chunk.
 	for i, b := range rest {
 		if len(b) > 0 {
 			return nil, fmt.Errorf("%d bytes of message %d are in none", len(b), i)
@@ -245,21 +257,23 @@ func (c *conversion) cutMessages(marks []mark) ([]captures.Chunk, error) {
 	return chunks, nil
 }
 
-// foreignSocket makes the exchange of a WebSocket that another tool wrote, with its
-// handshake's: that ends with the answer. It returns nil if the server did not accept.
-func (c *conversion) foreignSocket() *converted {
+// chromeWebSocket converts a WebSocket that another tool has written in Chrome's form, and ends the handshake's
+// exchange with the response. It returns nil if the server did not accept.
+func (c *conversion) chromeWebSocket() *exchangeDraft {
 	accepted := c.ex.Status == 101 || c.ex.Status/100 == 2 && c.ex.Method == "CONNECT"
 	if c.e.Messages == nil || !accepted && len(c.e.Messages) == 0 {
 		return nil
 	}
-	answered := c.sent() + fromMillis(c.e.Timings.Wait)
+
+	// The handshake ends before the first message, even if the timings contradict.
+	answered := c.sendTime() + fromMillis(c.e.Timings.Wait)
 	if len(c.e.Messages) > 0 {
 		answered = min(answered, c.messageTime(c.ex.Started, c.e.Messages[0]))
 	}
 	if answered > c.duration {
 		answered = 0
 	}
-	s := &converted{
+	s := &exchangeDraft{
 		ex: captures.Exchange{
 			Transport: captures.WebSocket, URL: webSocketURL(c.ex.URL), HTTP: c.ex.HTTP, Started: c.ex.Started.Add(answered),
 			Server: c.ex.Server, Source: c.ex.Source,
@@ -270,6 +284,8 @@ func (c *conversion) foreignSocket() *converted {
 	if s.chunks = c.wholeMessages(s.ex.Started); len(s.chunks) > 0 {
 		s.duration = s.chunks[len(s.chunks)-1].T
 	}
+
+	// An error message describes how the connection ended.
 	for _, m := range c.e.Messages {
 		if m.Type == messageError {
 			s.outcome, s.ex.Error = captures.Reset, transfer.Clip(m.Data)
@@ -280,7 +296,7 @@ func (c *conversion) foreignSocket() *converted {
 	return s
 }
 
-// wholeMessages makes a chunk of each message.
+// wholeMessages stores each WebSocket message as a single chunk.
 func (c *conversion) wholeMessages(started time.Time) []captures.Chunk {
 	var chunks []captures.Chunk
 	for i, m := range c.e.Messages {
@@ -295,12 +311,16 @@ func (c *conversion) wholeMessages(started time.Time) []captures.Chunk {
 			c.problem(fmt.Sprintf("_webSocketMessages[%d].type", i), "%q is not known: the message is left out", transfer.Clip(m.Type))
 			continue
 		}
+
+		// An invalid opcode is replaced, so that the data is not lost.
 		op := captures.Opcode(min(max(m.Opcode, 0), 255))
 		if number(op) != m.Opcode || !op.Known() {
 			c.problem(fmt.Sprintf("_webSocketMessages[%d].opcode", i), "%v is none: binary is taken", float64(m.Opcode))
 			op = captures.OpBinary
 		}
 		chunk.Opcode = op | captures.OpFinal
+
+		// Times must not decrease.
 		if n := len(chunks); n > 0 {
 			chunk.T = max(chunk.T, chunks[n-1].T)
 		}
@@ -309,17 +329,17 @@ func (c *conversion) wholeMessages(started time.Time) []captures.Chunk {
 	return chunks
 }
 
-// messageTime is the time of a message since started.
+// messageTime returns the time of a message since started.
 func (c *conversion) messageTime(started time.Time, m message) time.Duration {
 	const year2262 = 9.2e9
 	at := time.UnixMicro(int64(min(max(m.Time, 0), year2262) * 1e6))
 	return max(0, at.Sub(started))
 }
 
-// messageData is what is in a message.
+// messageData decodes the data of the i-th WebSocket message.
 func (c *conversion) messageData(i int) []byte {
 	m := c.e.Messages[i]
-	if m.EncodingX == "" && captures.Opcode(min(max(m.Opcode, 0), 255)) != captures.OpBinary {
+	if m.UnwireEncoding == "" && captures.Opcode(min(max(m.Opcode, 0), 255)) != captures.OpBinary {
 		return []byte(m.Data)
 	}
 	return c.body(fmt.Sprintf("_webSocketMessages[%d]", i), m.Data, "base64")

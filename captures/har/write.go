@@ -24,57 +24,60 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Bounds of an entry.
+// Limits of an entry.
 const (
 	defaultMaxBody = 32 << 20
 
-	// maxTrees limits the frames of an exchange that are also written as trees, in
-	// bytes.
-	maxTrees = 1 << 20
+	// maxTreeBytes limits the frames of an exchange that are written with their fields, in bytes.
+	maxTreeBytes = 1 << 20
 )
 
-// Options says what is written. The zero value works.
+// Options are the options of Export. The zero value works.
 type Options struct {
-	// Creator is the version of the program that writes. Default: "unknown".
+	// Creator is the version of the writing program. Default: "unknown".
 	Creator string
 
-	// MaxBody limits a body in bytes. The bodies of an exchange with a larger one
-	// are left out. Default: 32 MiB.
+	// MaxBody is the size in bytes above which the bodies of an exchange are omitted. Default: 32 MiB.
 	MaxBody int64
 
-	// Type finds the message type of a call's frames, for names; nil: no names.
+	// Type returns the message type for the frames of a call in one direction, which supplies field
+	// names. If Type is nil, exported fields have no names.
 	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// Written says what an export wrote.
-type Written struct {
+// A Result holds the counts of an export.
+type Result struct {
+	// Exchanges is the number of exported exchanges.
 	Exchanges int
-	Omitted   int // exchanges whose bodies were too large
-	LeftOut   int // connections that have no HTTP in them
+	// BodiesOmitted is the number of exchanges exported without bodies because these were too large.
+	BodiesOmitted int
+	// NotHTTP counts connections without HTTP, which are not written.
+	NotHTTP int
 }
 
 // Export writes a capture as one HAR.
 //
-// Limits: it holds one entry at a time. Frames are written with their trees
-// while an exchange has no more than 1 MiB of them.
-// Errors: of src and of w; what had been written by then is no whole HAR.
-func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
+// Limits: one entry at a time is in memory. Frames are written with their fields until those of an exchange
+// exceed 1 MiB. Errors: those of src and of w. The output is then incomplete.
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Result, error) {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
 	if o.Creator == "" {
 		o.Creator = "unknown"
 	}
-	var done Written
+	var done Result
 	out := bufio.NewWriterSize(w, 1<<16)
 	creator, err := json.Marshal(o.Creator)
 	if err != nil {
 		return done, fmt.Errorf("har: %w", err)
 	}
+
+	// Entries are written one by one, so the object around them is written by hand.
 	fmt.Fprintf(out, `{"log":{"version":"1.2","creator":{"name":"unwire","version":%s},"entries":[`, creator)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	s, err := loadSockets(ctx, src)
+	s, err := indexWebSockets(ctx, src)
 	if err != nil {
 		return done, fmt.Errorf("har: %w", err)
 	}
@@ -86,7 +89,8 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 		}
 		if err == nil && e != nil {
 			if entries++; entries > 1 {
-				_ = out.WriteByte(',') // a Writer's error stays
+				// Flush returns the error.
+				_ = out.WriteByte(',')
 			}
 			err = enc.Encode(e)
 		}
@@ -101,60 +105,69 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 	return done, nil
 }
 
-// entryOf returns the entry of an exchange and counts it; nil if it has none.
-func (o *Options) entryOf(ctx context.Context, s *sockets, ex *captures.Exchange, done *Written) (e *entry, err error) {
+// entryOf returns the entry of an exchange and counts it. It returns nil if the exchange has no entry of its
+// own.
+func (o *Options) entryOf(ctx context.Context, s *webSocketIndex, ex *captures.Exchange, done *Result) (e *entry, err error) {
 	switch ex.Transport {
 	default:
-		done.LeftOut++
+		done.NotHTTP++
 		return nil, nil
 	case captures.WebSocket:
 		done.Exchanges++
 		if within, err := s.hasEntry(ctx, ex.ID); within || err != nil {
 			return nil, err
 		}
+
+		// The handshake is not in the capture, so the entry describes a plausible one.
 		e = o.emptyEntry(ex)
 		e.Request.Method, e.Response.Status = http.MethodGet, http.StatusSwitchingProtocols
 		e.Timings = timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Receive: millis(ex.Duration)}
-		e.Unwire, err = o.putSocket(ctx, s, e, ex)
+		e.Unwire, err = o.putWebSocket(ctx, s, e, ex)
 	case captures.HTTP:
 		done.Exchanges++
 		if e, err = o.entry(ctx, s, ex); err != nil {
 			return nil, err
 		}
-		opened, err := s.of(ctx, ex.ID)
+		if e.Unwire.Rewritten, err = s.src.Rewritten(ctx, ex.ID); err != nil {
+			return nil, err
+		}
+		opened, err := s.openedBy(ctx, ex.ID)
 		if err != nil {
 			return nil, err
 		}
+
+		// The WebSocket is part of its handshake's entry.
 		if opened != nil {
-			if e.Unwire.WebSocket, err = o.putSocket(ctx, s, e, opened); err != nil {
+			if e.Unwire.WebSocket, err = o.putWebSocket(ctx, s, e, opened); err != nil {
 				return nil, err
 			}
 			e.Request.URL, e.Unwire.URL = webSocketURL(ex.URL), ex.URL
 			if e.Unwire.WebSocket.Omitted {
-				done.Omitted++
+				done.BodiesOmitted++
 			}
 		}
 	}
 	if err == nil && e.Unwire.Omitted {
-		done.Omitted++
+		done.BodiesOmitted++
 	}
 	return e, err
 }
 
-// A loadedExchange is an exchange whose chunks are in memory.
+// A loadedExchange is an exchange with all its chunks in memory.
 type loadedExchange struct {
 	ex     *captures.Exchange
 	chunks []captures.Chunk
 	bodies [2][]byte
-	large  bool
+	// tooLarge means that the bodies exceed the memory limit and were not loaded.
+	tooLarge bool
 
 	profile *profile.Profile
 }
 
-// loadExchange reads the chunks of an exchange, until they are too large.
+// loadExchange loads the chunks of an exchange, unless a body is larger than limit bytes.
 func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
-	h := &loadedExchange{ex: ex, profile: src.Profile(), large: ex.BytesUp > limit || ex.BytesDown > limit}
-	if h.large {
+	h := &loadedExchange{ex: ex, profile: src.Profile(), tooLarge: ex.BytesUp > limit || ex.BytesDown > limit}
+	if h.tooLarge {
 		return h, nil
 	}
 	for c, err := range src.Chunks(ctx, ex.ID, 0) {
@@ -164,13 +177,14 @@ func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchang
 		h.chunks = append(h.chunks, c)
 		h.bodies[c.Dir] = append(h.bodies[c.Dir], c.Data...)
 		if int64(len(h.bodies[c.Dir])) > limit {
-			return &loadedExchange{ex: ex, profile: src.Profile(), large: true}, nil
+			return &loadedExchange{ex: ex, profile: src.Profile(), tooLarge: true}, nil
 		}
 	}
 	return h, nil
 }
 
-func (o *Options) entry(ctx context.Context, s *sockets, ex *captures.Exchange) (*entry, error) {
+// entry converts an HTTP exchange to a HAR entry.
+func (o *Options) entry(ctx context.Context, s *webSocketIndex, ex *captures.Exchange) (*entry, error) {
 	h, err := loadExchange(ctx, s.src, ex, o.MaxBody)
 	if err != nil {
 		return nil, err
@@ -185,7 +199,7 @@ func (o *Options) entry(ctx context.Context, s *sockets, ex *captures.Exchange) 
 	return e, nil
 }
 
-// emptyEntry is the entry of an exchange without bodies and extension.
+// emptyEntry returns the entry of an exchange without bodies and extension.
 func (o *Options) emptyEntry(ex *captures.Exchange) *entry {
 	e := &entry{
 		StartedDateTime: ex.Started.Format("2006-01-02T15:04:05.000Z07:00"), Time: millis(ex.Duration),
@@ -205,22 +219,26 @@ func (o *Options) emptyEntry(ex *captures.Exchange) *entry {
 	return e
 }
 
-// putBodies writes the bodies where a HAR has them, and beside them as they
-// were on the wire where that is something else.
+// putBodies writes the bodies into the standard members. If a body was compressed on the wire, the compressed
+// form is put into the extension.
 func (h *loadedExchange) putBodies(e *entry, x *extension) {
 	e.Response.Content.MimeType = h.ex.ResponseHeaders.Get("content-type")
-	if h.large {
+	if h.tooLarge {
 		e.Response.Content.Size, e.Response.Content.Comment = number(h.ex.BytesDown), "left out: too large"
 		if h.ex.BytesUp > 0 {
 			e.Request.PostData = &postData{MimeType: h.ex.RequestHeaders.Get("content-type"), Comment: "left out: too large"}
 		}
 		return
 	}
+
+	// The request's body is written as sent.
 	if up := h.bodies[captures.Up]; len(up) > 0 {
 		p := &postData{MimeType: h.ex.RequestHeaders.Get("content-type")}
-		p.Text, p.EncodingX = textOf(up)
+		p.Text, p.UnwireEncoding = jsonText(up)
 		e.Request.PostData = p
 	}
+
+	// HAR wants the response's body decompressed.
 	wire := h.bodies[captures.Down]
 	plain := wire
 	if codec := h.ex.ResponseHeaders.Get("content-encoding"); codec != "" && len(wire) > 0 {
@@ -231,11 +249,11 @@ func (h *loadedExchange) putBodies(e *entry, x *extension) {
 	}
 	c := &e.Response.Content
 	c.Size = number(len(plain))
-	c.Text, c.Encoding = textOf(plain)
+	c.Text, c.Encoding = jsonText(plain)
 }
 
-// textOf returns a body as JSON can hold it.
-func textOf(b []byte) (text, encoding string) {
+// jsonText returns a body as a JSON string: text unchanged, binary data in base64.
+func jsonText(b []byte) (text, encoding string) {
 	binary := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 	if s := string(b); utf8.ValidString(s) && !strings.ContainsFunc(s, binary) {
 		return s, ""
@@ -243,9 +261,8 @@ func textOf(b []byte) (text, encoding string) {
 	return base64.StdEncoding.EncodeToString(b), "base64"
 }
 
-// timings tells the time until the request was sent, until the answer began,
-// and until it ended. In a stream that goes both ways the request is taken as
-// sent when the answer begins.
+// timings computes the phases of an exchange from its chunks: until the request was sent, until the response
+// began, and until it ended. In a bidirectional stream, the request counts as sent when the response begins.
 func (h *loadedExchange) timings() timings {
 	send, wait := time.Duration(0), time.Duration(-1)
 	for _, c := range h.chunks {
@@ -255,6 +272,8 @@ func (h *loadedExchange) timings() timings {
 		}
 		send = c.T
 	}
+
+	// The phases must not be negative, and add up to the duration.
 	total := h.ex.Duration
 	send = min(send, total)
 	if wait < 0 {
@@ -264,6 +283,7 @@ func (h *loadedExchange) timings() timings {
 	return timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: millis(send), Wait: millis(wait - send), Receive: millis(total - wait)}
 }
 
+// queryOf returns the parameters of a URL's query, in order.
 func queryOf(raw string) []header {
 	out := []header{}
 	u, err := url.Parse(raw)
@@ -277,6 +297,7 @@ func queryOf(raw string) []header {
 	return out
 }
 
+// unescape decodes percent-encoding; text with invalid encoding is returned unchanged.
 func unescape(s string) string {
 	if u, err := url.QueryUnescape(s); err == nil {
 		return u
@@ -284,6 +305,7 @@ func unescape(s string) string {
 	return s
 }
 
+// requestCookies parses the cookies in the headers of a request.
 func requestCookies(hs captures.Headers) []cookie {
 	out := []cookie{}
 	for _, h := range hs {
@@ -299,6 +321,8 @@ func requestCookies(hs captures.Headers) []cookie {
 	return out
 }
 
+// responseCookies returns the cookies that a response sets. Their values are taken literally; net/http parses
+// only the attributes.
 func responseCookies(hs captures.Headers) []cookie {
 	out := []cookie{}
 	for _, h := range hs {

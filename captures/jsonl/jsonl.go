@@ -1,5 +1,5 @@
-// Package jsonl reads and writes captures as JSON Lines: an exchange a line,
-// with the chunks of its bodies, and nothing of it lost.
+// Package jsonl reads and writes captures as JSON Lines, without any loss: each line is one exchange with the
+// chunks of its bodies. Export writes the format, Import reads it. Package formats uses both.
 //
 //	{"v":1,"id":7,"method":"POST","url":"https://host/p.Service/Method","http":"2","status":200,
 //	 "started":"2026-01-02T03:04:05.000000006Z","duration_ns":1500000,"outcome":"complete","error":"",
@@ -9,28 +9,28 @@
 //	 "response_headers":[],"response_trailers":[],
 //	 "chunks":[{"dir":"up","t_ns":1000,"data":"aGVsbG8="}]}
 //
-// Bytes are standard base64. Times are UTC, a chunk's t_ns counts from started.
-// A header field that is not UTF-8 has name_b64 and value_b64 in place of name
-// and value. These members are there only if they say something:
+// Bytes are in standard base64. Times are UTC; a chunk's t_ns is relative to started. A header field that is not
+// valid UTF-8 has name_b64 and value_b64 instead of name and value. An outcome of "" means that the exchange was
+// in flight. These members are present only if they are not empty:
 //
-//	"transport":"websocket"                     of what is not HTTP; or "tls", "tcp"
-//	"process":{"pid":5,"name":"curl"}           the program that made the connection
+//	"transport":"websocket"                     if it is not HTTP; or "tls", "tcp"
+//	"process":{"pid":5,"name":"curl"}           the program that opened the connection
 //	"relations":[{"kind":"handshake","exchange":6}]
 //	"notes":[{"kind":"note","dir":"up","frame":0,"path":"1.2","value":"a session id?"}]
+//	"rewritten":{"rules":["fast model"],"shown":"received"}
 //
-// A note without dir and frame is about the exchange, one without a path about the frame.
+// rewritten means that rules changed the exchange on its way. shown says what the line has: the bytes as they were
+// received, or as they were forwarded. Import ignores it.
 //
-// The chunks of a WebSocket are messages or parts of one. They have the opcode of
-// RFC 6455, 0 where a message goes on, final where it ends, and compressed if it was
-// compressed on the wire:
+// A note without dir and frame is about the exchange; one without path is about the frame.
+//
+// The chunks of a WebSocket are messages or parts of messages. opcode is that of RFC 6455 (0 continues a
+// message), final marks the end of a message, and compressed means that the message was compressed on the wire:
 //
 //	{"dir":"up","t_ns":1000,"opcode":1,"final":true,"compressed":true,"data":"aGVsbG8="}
 //
-// Chunks stand in the order in which they passed; they come last, so
-// that neither side has to hold them. An outcome of "" is an exchange that was
-// still going on.
-//
-// Export writes and Import reads them; package formats alone calls both.
+// Chunks are in order of arrival. They are the last member, so that neither the writer nor the reader has to
+// buffer them.
 //
 // Source: captures/README.md#json-lines
 package jsonl
@@ -47,15 +47,15 @@ import (
 	"unwire/captures/transfer"
 )
 
-// version is the v of every line.
+// version is the value of "v" in every line.
 const version = 1
 
-// A head is a line without its chunks.
+// A head is a line without its chunks. Its members are documented in the package comment.
 type head struct {
 	V  int   `json:"v"`
 	ID int64 `json:"id"`
 
-	// Transport is "" for HTTP.
+	// Transport is the exchange's transport; "" for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
 
 	Method           string           `json:"method"`
@@ -80,17 +80,18 @@ type head struct {
 
 	Relations []transfer.Relation `json:"relations,omitempty"`
 	Notes     []transfer.Note     `json:"notes,omitempty"`
+	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
 }
 
-// A field is a line of a header section.
+// A field is one header field. NameB64 and ValueB64 replace Name and Value if these are not valid UTF-8.
 type field struct {
-	Name  *string `json:"name,omitempty"`
-	Value *string `json:"value,omitempty"`
-	Name8 []byte  `json:"name_b64,omitempty"`
-	Val8  []byte  `json:"value_b64,omitempty"`
+	Name     *string `json:"name,omitempty"`
+	Value    *string `json:"value,omitempty"`
+	NameB64  []byte  `json:"name_b64,omitempty"`
+	ValueB64 []byte  `json:"value_b64,omitempty"`
 }
 
-// A chunk is a run of bytes of a body.
+// A chunk is the JSON form of consecutive body bytes.
 type chunk struct {
 	Dir        string `json:"dir"`
 	TNS        int64  `json:"t_ns"`
@@ -100,7 +101,8 @@ type chunk struct {
 	Data       []byte `json:"data"`
 }
 
-// opcode checks the opcode of a chunk, with its flags: only those of a WebSocket have one.
+// opcode returns the validated WebSocket opcode of a chunk, combined with its flags. Chunks of other
+// transports must not have an opcode.
 func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	op := captures.Opcode(c.Opcode)
 	switch {
@@ -120,6 +122,7 @@ func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	return op, nil
 }
 
+// headOf converts an exchange to its JSON form.
 func headOf(ex *captures.Exchange) head {
 	return head{
 		V: version, ID: ex.ID, Transport: ex.Transport, Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: ex.Status,
@@ -130,6 +133,7 @@ func headOf(ex *captures.Exchange) head {
 	}
 }
 
+// exchange converts the JSON form to an exchange.
 func (h *head) exchange() captures.Exchange {
 	t := h.Transport
 	if t == "http" {
@@ -144,7 +148,7 @@ func (h *head) exchange() captures.Exchange {
 	}
 }
 
-// check reports what a line cannot do without, and what it may not say.
+// check returns an error if a required member is missing, or a member is invalid.
 func (h *head) check() error {
 	switch {
 	case h.V == 0:
@@ -155,6 +159,7 @@ func (h *head) check() error {
 		return fmt.Errorf("no url")
 	case h.Status < 0 || h.Status > 999:
 		return fmt.Errorf("status: %d", h.Status)
+	// Nanoseconds since 1970 in 64 bits end in the year 2262.
 	case !h.Started.IsZero() && (h.Started.Year() < 1970 || h.Started.Year() >= 2262):
 		return fmt.Errorf("started: the year %d", h.Started.Year())
 	case h.DurationNS < 0:
@@ -168,6 +173,8 @@ func (h *head) check() error {
 	case len(h.Notes) > maxNotes:
 		return fmt.Errorf("notes: more than %d", maxNotes)
 	}
+
+	// Relations are checked before the exchange is begun.
 	for i, r := range h.Relations {
 		if err := r.Check(); err != nil {
 			return fmt.Errorf("relations[%d].%w", i, err)
@@ -180,30 +187,32 @@ func (h *head) check() error {
 	return fmt.Errorf("outcome: %q is none", h.Outcome)
 }
 
-// maxTransport is the most bytes that the name of a transport has.
+// maxTransport is the longest name of a transport, in bytes.
 const maxTransport = 32
 
-// isTransport reports whether t may be a transport. The list is open.
+// isTransport reports whether t is a valid name of a transport. The list of transports is open.
 func isTransport(t captures.Transport) bool {
 	return len(t) <= maxTransport && strings.Trim(string(t), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
+// fieldsOf converts headers to their JSON form.
 func fieldsOf(hs captures.Headers) []field {
 	out := make([]field, len(hs))
 	for i, h := range hs {
 		if utf8.ValidString(h.Name) && utf8.ValidString(h.Value) {
 			out[i] = field{Name: &h.Name, Value: &h.Value}
 		} else {
-			out[i] = field{Name8: []byte(h.Name), Val8: []byte(h.Value)}
+			out[i] = field{NameB64: []byte(h.Name), ValueB64: []byte(h.Value)}
 		}
 	}
 	return out
 }
 
+// headersOf converts the JSON form to headers.
 func headersOf(fs []field) captures.Headers {
 	var out captures.Headers
 	for _, f := range fs {
-		h := captures.Header{Name: string(f.Name8), Value: string(f.Val8)}
+		h := captures.Header{Name: string(f.NameB64), Value: string(f.ValueB64)}
 		if f.Name != nil {
 			h.Name = *f.Name
 		}
@@ -215,7 +224,7 @@ func headersOf(fs []field) captures.Headers {
 	return out
 }
 
-// direction reads the words of the JSON contract.
+// direction parses the direction "up" or "down".
 func direction(s string) (captures.Direction, error) {
 	switch s {
 	case captures.Up.String():
@@ -226,8 +235,8 @@ func direction(s string) (captures.Direction, error) {
 	return 0, fmt.Errorf("dir: %q is neither up nor down", transfer.Clip(s))
 }
 
-// appendChunk appends a chunk as JSON, with its opcode if it is of a message, which is faster than encoding/json by
-// what it does not look at.
+// appendChunk appends the JSON form of a chunk to dst; message adds the opcode of a WebSocket message.
+// For speed it does not use encoding/json.
 func appendChunk(dst []byte, c captures.Chunk, message bool) []byte {
 	dst = append(dst, `{"dir":"`...)
 	dst = append(dst, c.Dir.String()...)

@@ -15,33 +15,29 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Bounds of what is read.
+// Limits for reading a JSON Lines file.
 const (
-	// maxMember limits one member or chunk in bytes: 64 MiB in base64, and some more.
+	// maxMember limits one member or one chunk, in bytes: 64 MiB in base64, and some overhead.
 	maxMember = 96 << 20
 
-	// maxBuffered limits the bytes of chunks that are kept in memory because the rest
-	// of the line follows them.
+	// maxBuffered limits the bytes of chunks that are buffered in memory, because other members follow them.
 	maxBuffered = 64 << 20
 
-	// maxMembers limits the members of a line, maxRelations its relations, and maxNotes its
-	// notes.
+	// maxMembers, maxRelations and maxNotes limit the numbers of members, relations and notes per line.
 	maxMembers   = 64
 	maxRelations = 10_000
 	maxNotes     = 100_000
 )
 
-// Import reads JSON Lines as Export writes them into a capture.
+// Import adds the exchanges of JSON Lines, as written by Export, to a capture.
 //
-// Shape: members may come in any order and unknown ones are passed over. A line
-// whose chunks come last, as Export has them, is read without being held;
-// otherwise up to 64 MiB of its chunks are. Exchanges get new IDs, and the
-// capture counts their bytes anew.
-// Errors: the first thing that is not as it should be, with its place; the
-// lines before it are recorded, and what there was of its own is Incomplete.
+// Shape: members may come in any order; unknown ones are ignored. If the chunks are the last member, as Export
+// writes them, they are recorded while they are read; otherwise up to 64 MiB of them are buffered. Exchanges get
+// new IDs, and bytes_up and bytes_down are recounted. Errors: the first error, with its place. The lines before
+// it are recorded; the exchange of the line with the error is recorded as Incomplete, if its chunks had begun.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	relater := transfer.NewRelater(store)
-	rep, err := read(ctx, r, store, relater, func(ex captures.Exchange) (recording, error) {
+	rep, err := readLines(ctx, r, store, relater, func(ex captures.Exchange) (exchangeRecorder, error) {
 		rec, err := store.Begin(ex)
 		if err != nil {
 			return nil, err
@@ -55,32 +51,36 @@ func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.R
 	return rep, err
 }
 
-// A recording takes the chunks of an exchange: a captures.Recording.
-type recording interface {
+// An exchangeRecorder is the part of captures.Recording that an import needs.
+type exchangeRecorder interface {
 	ID() int64
 	MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte)
 	ChunkAt(dir captures.Direction, t time.Duration, p []byte)
 	EndAt(d time.Duration, o captures.Outcome, errText string)
 }
 
-// read reads lines and has begin record each exchange.
-func read(ctx context.Context, r io.Reader, store captures.Target, relater *transfer.Relater, begin func(captures.Exchange) (recording, error)) (transfer.Report, error) {
+// readLines reads lines until the end, and calls begin for each exchange.
+func readLines(ctx context.Context, r io.Reader, store captures.Target, relater *transfer.Relater, begin func(captures.Exchange) (exchangeRecorder, error)) (transfer.Report, error) {
 	var rep transfer.Report
-	v := transfer.NewValues(r)
+	v := transfer.NewJSONValues(r)
 	for line := 1; ; line++ {
 		if err := ctx.Err(); err != nil {
 			return rep, err
 		}
+
+		// More and Token distinguish the end of the input from an error.
 		v.Allow(maxMember)
 		if !v.More() {
 			_, err := v.Token()
 			if errors.Is(err, io.EOF) {
 				return rep, nil
 			}
-			return rep, fmt.Errorf("jsonl: line %d: %w", line, v.AtByte(err))
+			return rep, fmt.Errorf("jsonl: line %d: %w", line, v.AddOffset(err))
 		}
 		l := lineReader{v: v, record: begin, seen: make(map[string]bool)}
-		err := l.read()
+		err := l.readLine()
+
+		// l.rec is also set if the line has an error after its chunks.
 		if l.rec != nil {
 			rep.Exchanges++
 			relater.Add(&rep, fmt.Sprintf("line %d", line), l.head.ID, l.rec.ID(), l.head.Relations)
@@ -90,30 +90,37 @@ func read(ctx context.Context, r io.Reader, store captures.Target, relater *tran
 			}
 		}
 		if err != nil {
-			return rep, fmt.Errorf("jsonl: line %d: %w", line, v.AtByte(err))
+			return rep, fmt.Errorf("jsonl: line %d: %w", line, v.AddOffset(err))
 		}
 	}
 }
 
-// A lineReader reads one line.
+// A lineReader parses one line, which is one exchange.
 type lineReader struct {
-	v      *transfer.Values
-	record func(captures.Exchange) (recording, error)
-	head   head
-	seen   map[string]bool
-	held   []heldChunk
-	bytes  int
-	rec    recording
+	v *transfer.JSONValues
+
+	// record starts the recording of an exchange.
+	record func(captures.Exchange) (exchangeRecorder, error)
+	// head holds the members of the line read so far, except the chunks, and seen their names.
+	head head
+	seen map[string]bool
+	// buffered are chunks that preceded other members of the line, and bufferedBytes is their
+	// approximate size.
+	buffered      []bufferedChunk
+	bufferedBytes int
+	// rec records the exchange; nil until the recording was started.
+	rec exchangeRecorder
 }
 
-// A heldChunk is a chunk whose direction was read.
-type heldChunk struct {
+// A bufferedChunk is a chunk whose direction is valid.
+type bufferedChunk struct {
 	dir captures.Direction
 	*chunk
 }
 
-func (l *lineReader) read() error {
-	if err := l.v.Delim('{'); err != nil {
+// readLine parses the members of one line, and records the exchange.
+func (l *lineReader) readLine() error {
+	if err := l.v.ExpectDelim('{'); err != nil {
 		return err
 	}
 	targets := l.head.members()
@@ -126,10 +133,12 @@ func (l *lineReader) read() error {
 		if n == maxMembers {
 			return fmt.Errorf("more than %d members", maxMembers)
 		}
-		name, err := l.v.Name()
+		name, err := l.v.MemberName()
 		if err != nil {
 			return err
 		}
+
+		// If all other members are known, chunks can be recorded while they are read.
 		if name == "chunks" {
 			if chunks {
 				return errors.New("chunks: twice")
@@ -140,6 +149,8 @@ func (l *lineReader) read() error {
 			}
 			continue
 		}
+
+		// Skip the values of unknown members, within the same limit.
 		into, known := targets[name]
 		if !known {
 			into = new(json.RawMessage)
@@ -152,26 +163,28 @@ func (l *lineReader) read() error {
 		}
 		l.seen[name] = true
 	}
-	if err := l.v.Delim('}'); err != nil {
+	if err := l.v.ExpectDelim('}'); err != nil {
 		return err
 	}
+
+	// The exchange has not begun if there were no chunks, or they did not come last.
 	if err := l.begin(); err != nil {
 		return err
 	}
-	for i := range l.held {
-		if err := l.recordChunk(i, l.held[i]); err != nil {
+	for i := range l.buffered {
+		if err := l.recordChunk(i, l.buffered[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isOptional reports whether a member is written only if it says something.
+// isOptional reports whether Export omits a member with an empty value.
 func isOptional(member string) bool {
 	return member == "transport" || member == "process" || member == "relations" || member == "notes"
 }
 
-// members are where the members of a line go.
+// members maps the names of members to the variables that they are decoded into.
 func (h *head) members() map[string]any {
 	return map[string]any{
 		"v": &h.V, "id": &h.ID, "method": &h.Method, "url": &h.URL, "http": &h.HTTP, "status": &h.Status,
@@ -184,11 +197,12 @@ func (h *head) members() map[string]any {
 	}
 }
 
+// missing returns the names of required members that the line does not have.
 func (l *lineReader) missing(targets map[string]any) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(targets)), func(name string) bool { return l.seen[name] || isOptional(name) })
 }
 
-// begin starts the exchange, unless its chunks have.
+// begin starts the recording of the exchange, unless readChunks has already done so.
 func (l *lineReader) begin() error {
 	if l.rec != nil {
 		return nil
@@ -201,7 +215,8 @@ func (l *lineReader) begin() error {
 	return err
 }
 
-// readChunks reads the chunks; complete says that everything else is known.
+// readChunks reads the chunks. complete means that all other members are known, so the chunks can be recorded at
+// once.
 func (l *lineReader) readChunks(complete bool) error {
 	if complete {
 		if err := l.begin(); err != nil {
@@ -209,7 +224,7 @@ func (l *lineReader) readChunks(complete bool) error {
 		}
 	}
 	l.v.Allow(maxMember)
-	if err := l.v.Delim('['); err != nil {
+	if err := l.v.ExpectDelim('['); err != nil {
 		return fmt.Errorf("chunks: %w", err)
 	}
 	for i := 0; ; i++ {
@@ -221,6 +236,8 @@ func (l *lineReader) readChunks(complete bool) error {
 		if err := l.v.Next(maxMember, &raw); err != nil {
 			return fmt.Errorf("chunks[%d]: %w", i, err)
 		}
+
+		// Validate the chunk before recording it.
 		dir, err := direction(raw.Dir)
 		if err == nil && raw.TNS < 0 {
 			err = fmt.Errorf("t_ns: %d", raw.TNS)
@@ -228,24 +245,26 @@ func (l *lineReader) readChunks(complete bool) error {
 		if err != nil {
 			return fmt.Errorf("chunks[%d].%w", i, err)
 		}
-		held := heldChunk{dir, &raw}
+		held := bufferedChunk{dir, &raw}
 		if complete {
 			if err := l.recordChunk(i, held); err != nil {
 				return err
 			}
 			continue
 		}
-		l.bytes += len(raw.Data) + 64
-		if l.bytes > maxBuffered {
+
+		// Count an estimate of each chunk's overhead, so that many empty chunks are limited too.
+		l.bufferedBytes += len(raw.Data) + 64
+		if l.bufferedBytes > maxBuffered {
 			return fmt.Errorf("chunks: %w of %d bytes while they do not come last", transfer.ErrTooLarge, maxBuffered)
 		}
-		l.held = append(l.held, held)
+		l.buffered = append(l.buffered, held)
 	}
-	return l.v.Delim(']')
+	return l.v.ExpectDelim(']')
 }
 
-// recordChunk records a chunk, the i-th, as what the exchange's transport makes of it.
-func (l *lineReader) recordChunk(i int, c heldChunk) error {
+// recordChunk records a chunk, the i-th of its line, as a message if the exchange is a WebSocket.
+func (l *lineReader) recordChunk(i int, c bufferedChunk) error {
 	dir, at := c.dir, time.Duration(c.TNS)
 	op, err := c.opcode(l.head.Transport)
 	switch {
@@ -259,8 +278,7 @@ func (l *lineReader) recordChunk(i int, c heldChunk) error {
 	return nil
 }
 
-// end ends the exchange as its line says, or as incomplete where the line
-// could not be read to its end.
+// end ends the exchange as its line describes, or as Incomplete if the line had an error.
 func (l *lineReader) end(err error) {
 	outcome, text := l.head.Outcome, l.head.Error
 	if err != nil {
@@ -269,8 +287,7 @@ func (l *lineReader) end(err error) {
 	l.rec.EndAt(max(time.Duration(l.head.DurationNS), 0), outcome, text)
 }
 
-// Sniff reports whether a file that begins with head may be JSON Lines: it
-// begins with an object.
+// Sniff reports whether a file that begins with head may be JSON Lines: whether it begins with an object.
 func Sniff(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{"))
 }

@@ -73,7 +73,7 @@ func FuzzRead(f *testing.F) {
 		begun, ended := 0, 0
 		to := relations{t: t}
 		relater := transfer.NewRelater(to)
-		rep, err := read(context.Background(), bytes.NewReader(in), to, relater, func(ex captures.Exchange) (recording, error) {
+		rep, err := readLines(context.Background(), bytes.NewReader(in), to, relater, func(ex captures.Exchange) (exchangeRecorder, error) {
 			begun++
 			if ex.URL == "" || ex.Status < 0 {
 				t.Errorf("%+v", ex)

@@ -12,13 +12,14 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Export writes a capture, a line an exchange, and returns how many there were.
+// Export writes a capture, one line per exchange, and returns the number of lines.
 //
-// Limits: it holds a page of chunks at a time. Errors: of src and of w, with
-// the exchange; what had been written by then is not whole.
+// Limits: a page of chunks at a time is in memory. Errors: those of src and of w. The output is then incomplete.
 func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	n := 0
+
+	// Load these once, instead of for each exchange.
 	relations, err := transfer.LoadRelations(ctx, src)
 	if err != nil {
 		return 0, fmt.Errorf("jsonl: %w", err)
@@ -31,7 +32,9 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 		if err == nil {
 			h := headOf(ex)
 			h.Relations, h.Notes = relations.JSON(ex.ID), notes.JSON(ex.ID)
-			err = writeLine(ctx, out, src, ex, h)
+			if h.Rewritten, err = src.Rewritten(ctx, ex.ID); err == nil {
+				err = writeLine(ctx, out, src, ex, h)
+			}
 		}
 		if err != nil {
 			return n, fmt.Errorf("jsonl: after %d exchanges: %w", n, err)
@@ -44,6 +47,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 	return n, nil
 }
 
+// writeLine writes one exchange as a line of JSON.
 func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, h head) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -51,6 +55,8 @@ func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *
 	if err := enc.Encode(h); err != nil {
 		return err
 	}
+
+	// Replace the end of the head's object by the chunks, written one by one.
 	line := append(bytes.TrimSuffix(b.Bytes(), []byte("}\n")), `,"chunks":[`...)
 	first := true
 	for c, err := range src.Chunks(ctx, ex.ID, 0) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A lockedPackage is the entry of one package in a package-lock.json.
+// A lockedPackage is the entry of one package in a package-lock.json file.
 type lockedPackage struct {
 	Optional bool     `json:"optional"`
 	OS       []string `json:"os"`
@@ -18,11 +18,10 @@ type lockedPackage struct {
 	Libc     []string `json:"libc"`
 }
 
-// nodeCPU are the names that npm has for processors.
+// nodeCPU maps GOARCH to npm's names of processors, where the two differ.
 var nodeCPU = map[string]string{"amd64": "x64", "386": "ia32"}
 
-// isForHere reports whether a package that is made for some systems is for this one,
-// whatever its C library.
+// isForHere reports whether npm would install the package on this system. It ignores the C library.
 func (p *lockedPackage) isForHere() bool {
 	system, cpu := runtime.GOOS, runtime.GOARCH
 	if system == "windows" {
@@ -34,17 +33,19 @@ func (p *lockedPackage) isForHere() bool {
 	return (len(p.OS) == 0 || slices.Contains(p.OS, system)) && (len(p.CPU) == 0 || slices.Contains(p.CPU, cpu))
 }
 
-// checkModules reports what a folder's node_modules lacks of its package-lock.json.
+// checkModules reports whether the node_modules folder of a folder lacks packages that package-lock.json lists.
 //
-// Shape: npm writes node_modules/.package-lock.json last, so an installation that was
-// broken off has none. An optional package counts if it is made for this system; of
-// those that differ in the C library alone, one has to be there.
+// Shape: npm writes node_modules/.package-lock.json last, so its absence means an interrupted installation.
+// Optional packages are required only if they are for this system. Of packages that differ only in the C library
+// (musl or glibc), one is enough.
 func checkModules(folder string) error {
 	const install = "run 'make test-deps'"
 	data, err := os.ReadFile(filepath.Join(folder, "package-lock.json"))
 	if err != nil {
 		return err
 	}
+
+	// Decode only what is needed from the lock file.
 	var lock struct {
 		Packages map[string]lockedPackage `json:"packages"`
 	}
@@ -58,10 +59,11 @@ func checkModules(folder string) error {
 		return fmt.Errorf("%s/node_modules is incomplete, as npm has not finished it: %s", folder, install)
 	}
 
-	// families are packages that differ in the C library only, and whether one of
-	// them is installed.
+	// families maps packages that differ only in the C library to whether one of them is installed.
 	families := map[string]bool{}
 	for name, p := range lock.Packages {
+
+		// The entry "" is the project itself. Optional packages that name no system are never required.
 		if name == "" || p.Optional && (len(p.OS) == 0 || !p.isForHere()) {
 			continue
 		}

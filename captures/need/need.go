@@ -1,14 +1,12 @@
-// Package need is for tests that run other programs. Where a program is missing,
-// too old or only half installed, a test is skipped with a message that says what
-// to install; .ci/run installs everything and fails if a test was skipped.
+// Package need lets tests declare the external programs that they run. If a program is missing, too old or only
+// partly installed, the test is skipped with a message that names the package to install. .ci/run installs all
+// of them and fails if a test was skipped.
 //
-//	curl := need.Curl(t, "HTTP2")
+//	curl := need.Curl(t, "HTTP2") // the path of a curl with HTTP/2
 //
-// Modules are packages of Node: each in a package-lock.json must be installed.
-// OtherUser is the right to run a program as somebody else.
-//
-// Shape: each function skips the test or returns the program's path. The Check
-// functions return the reason instead, for the conditions of scripts.
+// The functions named Check… return the reason as an error instead of skipping; conditions of testscript scripts
+// use them. Modules requires the Node packages of a package-lock.json file, OtherUser the right to run a program
+// as another user.
 package need
 
 import (
@@ -24,11 +22,11 @@ import (
 	"time"
 )
 
-// trialTimeout is how long a program has to answer a trial.
+// trialTimeout limits the run time of a program in runTrial.
 const trialTimeout = time.Minute
 
-// skipIf ends the test if there is a reason.
-func skipIf(t testing.TB, path string, err error) string {
+// skipOnError skips the test if err is set, and returns path otherwise.
+func skipOnError(t testing.TB, path string, err error) string {
 	t.Helper()
 	if err != nil {
 		t.Skip(err)
@@ -36,20 +34,21 @@ func skipIf(t testing.TB, path string, err error) string {
 	return path
 }
 
-// runTrial runs a program and returns what it prints; the error has its first line.
+// runTrial runs a program and returns its output. The error contains the first line of the output.
 func runTrial(argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {
+		// One line is enough for the reason of a skip.
 		line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		return "", fmt.Errorf("%w: %s", err, line)
 	}
 	return string(out), nil
 }
 
-// CheckProgram finds a program that the package pkg of Debian has. With args, it has to
-// end without an error when it is called with them.
+// CheckProgram returns the path of a program that Debian's package pkg contains. If args are given, running the
+// program with them must succeed.
 func CheckProgram(name, pkg string, args ...string) (path string, err error) {
 	if path, err = exec.LookPath(name); err != nil {
 		return "", fmt.Errorf("%s is not installed: install %s", name, pkg)
@@ -63,15 +62,15 @@ func CheckProgram(name, pkg string, args ...string) (path string, err error) {
 	return path, nil
 }
 
-// Program needs what CheckProgram finds.
+// Program returns the path of a program, or skips the test (see CheckProgram).
 func Program(t testing.TB, name, pkg string, args ...string) string {
 	t.Helper()
 	path, err := CheckProgram(name, pkg, args...)
-	return skipIf(t, path, err)
+	return skipOnError(t, path, err)
 }
 
-// CheckProtoc finds a protoc that knows proto3's optional fields and has
-// protobuf's own files to import: distributions pack them apart from it.
+// CheckProtoc returns the path of a protoc that supports optional fields in proto3 and finds protobuf's
+// well-known types, which distributions package separately.
 func CheckProtoc() (string, error) {
 	path, err := CheckProgram("protoc", "protobuf-compiler")
 	if err != nil {
@@ -82,6 +81,8 @@ func CheckProtoc() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is a folder of temporary files
+
+	// Only a compilation shows whether the well-known types are installed.
 	const file = "syntax = \"proto3\";\nimport \"google/protobuf/timestamp.proto\";\nmessage M { optional google.protobuf.Timestamp at = 1; optional int32 n = 2; }\n"
 	name := filepath.Join(dir, "need.proto")
 	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
@@ -93,15 +94,15 @@ func CheckProtoc() (string, error) {
 	return path, nil
 }
 
-// Protoc needs what CheckProtoc finds.
+// Protoc returns the path of protoc, or skips the test (see CheckProtoc).
 func Protoc(t testing.TB) string {
 	t.Helper()
 	path, err := CheckProtoc()
-	return skipIf(t, path, err)
+	return skipOnError(t, path, err)
 }
 
-// CheckCurl finds a curl that has TLS and the features, as `curl --version` calls them:
-// HTTP2, or a library such as OpenSSL.
+// CheckCurl returns the path of a curl with TLS support and the given features, which are words in the
+// output of `curl --version`: HTTP2, or a library such as OpenSSL.
 func CheckCurl(features ...string) (string, error) {
 	path, err := CheckProgram("curl", "curl")
 	if err != nil {
@@ -120,32 +121,36 @@ func CheckCurl(features ...string) (string, error) {
 	return path, nil
 }
 
-// Curl needs what CheckCurl finds.
+// Curl returns the path of curl with the given features, or skips the test; see CheckCurl.
 func Curl(t testing.TB, features ...string) string {
 	t.Helper()
 	path, err := CheckCurl(features...)
-	return skipIf(t, path, err)
+	return skipOnError(t, path, err)
 }
 
-// systemPython is the one that packages of modules are for.
+// systemPython is the interpreter for which Debian packages Python modules.
 const systemPython = "/usr/bin/python3"
 
-// Python needs a python3 that has the modules: the first one of PATH, or the system's.
+// Python returns the path of a python3 that can import the modules, or skips the test. It tries the first
+// python3 in PATH, then systemPython.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	path := Program(t, "python3", "python3")
 	trial := []string{"-c", "import " + strings.Join(append([]string{"sys"}, modules...), ", ")}
+
+	// The first python3 may lack modules that the system's has.
 	_, err := runTrial(append([]string{path}, trial...)...)
 	if err == nil {
 		return path
 	}
 	if _, err := runTrial(append([]string{systemPython}, trial...)...); err != nil {
-		t.Skipf("no python3 here has %s: install python3 and python3-grpcio: %v", strings.Join(modules, ", "), err)
+		t.Skipf("no python3 here has %s: install python3, python3-grpcio and python3-protobuf: %v", strings.Join(modules, ", "), err)
 	}
 	return systemPython
 }
 
-// OutputHas needs a program whose output to args has a word: of a help text, an option.
+// OutputHas returns the path of a program whose output, when run with args, contains word, such as an
+// option in a help text. Otherwise it skips the test.
 func OutputHas(t testing.TB, word, name, pkg string, args ...string) string {
 	t.Helper()
 	path := Program(t, name, pkg)
@@ -155,10 +160,10 @@ func OutputHas(t testing.TB, word, name, pkg string, args ...string) string {
 	return path
 }
 
-// leastNode is the oldest Node that has fetch, which the tests' clients use.
-const leastNode = 18
+// minNodeVersion is the oldest major version of Node with fetch, which clients in tests use.
+const minNodeVersion = 18
 
-// CheckNode finds a Node that is new enough.
+// CheckNode returns the path of Node.js; older versions than required are an error.
 func CheckNode() (string, error) {
 	path, err := CheckProgram("node", "nodejs")
 	if err != nil {
@@ -169,13 +174,13 @@ func CheckNode() (string, error) {
 		return "", fmt.Errorf("node does not run: install nodejs: %w", err)
 	}
 	major, _, _ := strings.Cut(strings.TrimSpace(out), ".")
-	if n, err := strconv.Atoi(major); err != nil || n < leastNode {
-		return "", fmt.Errorf("node is %s, %d is needed: install a newer nodejs", strings.TrimSpace(out), leastNode)
+	if n, err := strconv.Atoi(major); err != nil || n < minNodeVersion {
+		return "", fmt.Errorf("node is %s, %d is needed: install a newer nodejs", strings.TrimSpace(out), minNodeVersion)
 	}
 	return path, nil
 }
 
-// Node needs Node, and of each folder all the packages that its lock file names.
+// Node returns the path of Node, or skips the test if Node or a package of the folders' lock files is missing.
 func Node(t testing.TB, folders ...string) string {
 	t.Helper()
 	path, err := CheckNode()
@@ -184,11 +189,19 @@ func Node(t testing.TB, folders ...string) string {
 			err = checkModules(f)
 		}
 	}
-	return skipIf(t, path, err)
+	return skipOnError(t, path, err)
 }
 
-// Modules needs the packages that the lock file of a folder names.
+// Modules skips the test if a package of the folder's package-lock.json is not installed.
 func Modules(t testing.TB, folder string) {
 	t.Helper()
-	skipIf(t, "", checkModules(folder))
+	skipOnError(t, "", checkModules(folder))
+}
+
+// File skips the test if a file does not exist. pkg is the package that has it.
+func File(t testing.TB, name, pkg string) {
+	t.Helper()
+	if _, err := os.Stat(name); err != nil {
+		t.Skipf("%v: install %s", err, pkg)
+	}
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// Nobody is the user and group that has no rights.
+// Nobody is the id of the unprivileged user and group nobody.
 const Nobody = 65534
 
-// OtherUser needs, for root, the right to run a program as nobody: a container
-// whose user namespace has one user alone cannot.
+// OtherUser skips the test if it runs as root but cannot start a program as the user nobody, as in a
+// container whose user namespace has only one user.
 func OtherUser(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

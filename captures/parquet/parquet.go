@@ -1,12 +1,12 @@
-// Package parquet writes the frames of a capture and their fields as two tables,
-// frames.parquet and fields.parquet, for DuckDB, ClickHouse, Spark and the like.
+// Package parquet exports the frames of a capture and their fields as two tables, frames.parquet and
+// fields.parquet, for DuckDB, ClickHouse, Spark and similar tools. Package formats uses it; nothing is read in
+// this format.
 //
-// A frame is found by (exchange, dir, seq), and so are its fields, by node in
-// the order of the bytes. The tables' columns are the members of frameRow
-// and fieldRow; times are UTC, in nanoseconds. Columns are compressed by zstd.
+//	result, err := parquet.Export(ctx, frames, fields, src, parquet.Options{})
 //
-// The rows are made of decoded frames; nothing is read in this format. Package
-// formats alone calls this one.
+// A frame is identified by (exchange, dir, seq). Its fields have the same three columns, and a column node that
+// numbers them in the order of the bytes. The columns are the members of frameRow and fieldRow. Times are UTC in
+// nanoseconds. Columns are compressed with zstd.
 //
 // Source: captures/README.md#parquet
 package parquet
@@ -26,41 +26,44 @@ import (
 	"unwire/decode"
 )
 
-// A frameRow is a row of frames.parquet: one message of an exchange.
+// A frameRow is a row of frames.parquet: one frame of an exchange.
 type frameRow struct {
 	Exchange int64 `parquet:"exchange,delta"`
 
-	// Dir is "up" or "down".
+	// Dir is the direction of the frame, "up" or "down".
 	Dir string `parquet:"dir,dict"`
 
-	// Seq counts from 0 in each direction.
+	// Seq is the number of the frame in its direction, from 0.
 	Seq  int32     `parquet:"seq"`
 	Time time.Time `parquet:"time,timestamp(nanosecond)"`
 
-	// TNS is the time since the exchange's start in nanoseconds.
+	// TNS is the time since the start of the exchange in nanoseconds.
 	TNS        int64  `parquet:"t_ns"`
 	Flags      int32  `parquet:"flags"`
 	Compressed bool   `parquet:"compressed"`
 	Encoding   string `parquet:"encoding,dict"`
 
-	// End is set for the end of the call: end of stream, trailer, error.
-	End   bool   `parquet:"end"`
+	// End is set for the frame that ends the call: end-of-stream message, trailers or error.
+	End bool `parquet:"end"`
+	// Event is the event name, if the frame is a server-sent event.
 	Event string `parquet:"event,dict"`
 
-	// Partial is set if the body ended inside the frame.
+	// Partial is set if the body ended within the frame.
 	Partial bool `parquet:"partial"`
 
-	// Off is the offset in the direction's bytes, Len the length of the payload as
-	// sent.
+	// Off is the frame's offset in the body of its direction, and Len the length of the payload as sent, in
+	// bytes.
 	Off int64 `parquet:"off"`
 	Len int64 `parquet:"len"`
 
-	// Data is the payload after decompression.
-	Data  []byte `parquet:"data"`
+	// Data is the decompressed payload of the frame.
+	Data []byte `parquet:"data"`
+	// Type is the full name of the message type; null if not known.
 	Type  string `parquet:"type,dict"`
 	Error string `parquet:"error,dict"`
 
-	// The rest repeats what is known of the exchange.
+	// Method and the following columns repeat properties of the exchange in each row, so that queries
+	// need no join.
 	Method   string `parquet:"method,dict"`
 	URL      string `parquet:"url,dict"`
 	HTTP     string `parquet:"http,dict"`
@@ -72,50 +75,51 @@ type frameRow struct {
 	Code     string `parquet:"code,dict"`
 	Outcome  string `parquet:"outcome,dict"`
 
-	// Transport is "http", "websocket", or "tls" and "tcp" of a connection without HTTP.
+	// Transport is the exchange's transport: "http", "websocket", "tls" or "tcp".
 	Transport string `parquet:"transport,dict"`
 
-	// Opcode is that of RFC 6455, of a WebSocket's message alone; Handshake is the exchange
-	// that opened it, if that is known.
+	// Opcode (RFC 6455) and Handshake are set only for WebSocket messages. Handshake is the exchange that opened
+	// the WebSocket, if it is known.
 	Opcode    *int32 `parquet:"opcode,optional"`
 	Handshake *int64 `parquet:"handshake,optional"`
 
-	// The program that made the connection, if it is known.
+	// PID is the process id of the client program; null if not known.
 	PID     *int32 `parquet:"pid,optional"`
 	Process string `parquet:"process,dict"`
 	Client  string `parquet:"client,dict"`
+	// Version is the version of the program in Client.
+	Version string `parquet:"client_version,dict"`
 }
 
-// A fieldRow is a row of fields.parquet: one field of a frame's message, read as
-// the definitions have it or, without them, as is likeliest.
+// A fieldRow is a row of fields.parquet: one field of a frame's message, decoded by the definitions or, without
+// them, by type inference.
 //
-// Shape: of the values one is set, by kind: Int of integers that fit, Uint of
-// larger ones, Double of floating points, Text of strings, Bytes of bytes and of
-// garbage; a packed field has its Bytes and, as JSON, its numbers in Text; a
-// message has none.
+// Shape: exactly one value column is set, depending on the type: Int for integers that fit, Uint for larger
+// ones, Double for floating-point numbers, Text for strings, Bytes for bytes and for data that cannot be
+// decoded. A packed field has Bytes, and its numbers as JSON in Text. A message has no value.
 type fieldRow struct {
 	Exchange int64  `parquet:"exchange,delta"`
 	Dir      string `parquet:"dir,dict"`
 	Seq      int32  `parquet:"seq"`
 
-	// Node counts from 0 in each frame. Parent is the node of the enclosing message,
-	// -1 at the top.
+	// Node numbers the fields of a frame from 0. Parent is the node of the enclosing message; -1 for a field of
+	// the top-level message.
 	Node   int32  `parquet:"node"`
 	Parent int32  `parquet:"parent"`
 	Path   string `parquet:"path,dict"`
 	Number int64  `parquet:"number"`
 
-	// Name is the field's name in the definitions.
+	// Name is the name of the field; null if not known.
 	Name string `parquet:"name,dict"`
 	Wire string `parquet:"wire,dict"`
 
-	// Off is the offset in the frame's data, Len the length; both include the tag.
+	// Off and Len are the position in the frame's data in bytes, including the tag.
 	Off  int64  `parquet:"off"`
 	Len  int64  `parquet:"len"`
 	Kind string `parquet:"kind,dict"`
 	Type string `parquet:"type,dict"`
 
-	// P is the probability of the reading, from 0 to 1.
+	// P is the probability that the type is right, from 0 to 1.
 	P      float64  `parquet:"p"`
 	Symbol string   `parquet:"symbol,dict"`
 	Int    *int64   `parquet:"int,optional"`
@@ -126,27 +130,34 @@ type fieldRow struct {
 	Error  string   `parquet:"error,dict"`
 }
 
-// Bounds of what is held before it is written.
+// Limits of what is buffered before a row group is written.
 const (
-	maxRows  = 1 << 16
-	maxBytes = 32 << 20
+	maxGroupRows  = 1 << 16
+	maxGroupBytes = 32 << 20
 )
 
-// Options says what is written. The zero value works.
+// Options are the options of Export. The zero value works.
 type Options struct {
-	// Type finds the message type of a call's frames, for names; nil: no names.
+	// Type returns the message type for the frames of a call in one direction, which supplies field
+	// names. If Type is nil, exported fields have no names.
 	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// Written says what an export wrote.
-type Written struct{ Exchanges, Frames, Fields int }
+// A Result holds the numbers of exported exchanges, frames and fields.
+type Result struct {
+	// Exchanges is the number of exchanges that were written.
+	Exchanges int
+	// Frames is the number of their frames, a row each.
+	Frames int
+	// Fields is the number of fields in these frames, a row each.
+	Fields int
+}
 
-// Export writes a capture's frames and fields as two Parquet files.
+// Export writes the frames and fields of a capture as two Parquet files.
 //
-// Limits: it holds one exchange's frames, and 65,536 rows or 32 MiB of a table,
-// at a time. Errors: of src and of the writers; what had been written by then
-// is no Parquet file.
-func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Written, error) {
+// Limits: the frames of one exchange, and 65,536 rows or 32 MiB of each table, are in memory at a time. Errors:
+// those of src and of the writers. The output is then not a valid Parquet file.
+func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Result, error) {
 	e := &exporter{o: o, frames: newTable[frameRow](frames), fields: newTable[fieldRow](fields)}
 	err := e.exportAll(ctx, src)
 	if err == nil {
@@ -158,42 +169,46 @@ func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, 
 	return e.done, nil
 }
 
-// A table writes rows in groups of bounded size.
+// A table writes rows in row groups of limited size.
 type table[T any] struct {
 	w     *pq.GenericWriter[T]
 	rows  []T
 	bytes int
-	group int // rows of the open row group
+	// groupRows is the number of rows in the current row group.
+	groupRows int
 }
 
+// newTable returns a Parquet table that is written to w.
 func newTable[T any](w io.Writer) *table[T] {
 	return &table[T]{w: pq.NewGenericWriter[T](w, pq.Compression(&pq.Zstd), pq.CreatedBy("unwire", "", ""))}
 }
 
-// addRow takes a row that holds about n bytes.
+// addRow adds a row of approximately n bytes; rows are written in groups of bounded size.
 func (t *table[T]) addRow(row T, n int) error {
 	t.rows = append(t.rows, row)
 	t.bytes += n
-	t.group++
-	if len(t.rows) < 1024 && t.bytes < maxBytes {
+	t.groupRows++
+	if len(t.rows) < 1024 && t.bytes < maxGroupBytes {
 		return nil
 	}
 	return t.write()
 }
 
+// write passes the buffered rows on, and ends the row group if it is large enough.
 func (t *table[T]) write() error {
 	if _, err := t.w.Write(t.rows); err != nil {
 		return err
 	}
 	clear(t.rows)
 	t.rows = t.rows[:0]
-	if t.group < maxRows && t.bytes < maxBytes {
+	if t.groupRows < maxGroupRows && t.bytes < maxGroupBytes {
 		return nil
 	}
-	t.group, t.bytes = 0, 0
+	t.groupRows, t.bytes = 0, 0
 	return t.w.Flush()
 }
 
+// close writes the buffered rows and the footer of the Parquet file.
 func (t *table[T]) close() error {
 	return errors.Join(t.write(), t.w.Close())
 }

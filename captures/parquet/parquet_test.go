@@ -20,7 +20,7 @@ import (
 	"unwire/decode/field"
 )
 
-func export(t testing.TB, s *store.Store) (frames []frameRow, fields []fieldRow, done Written) {
+func export(t testing.TB, s *store.Store) (frames []frameRow, fields []fieldRow, done Result) {
 	t.Helper()
 	var a, b bytes.Buffer
 	done, err := Export(context.Background(), &a, &b, s, Options{})

@@ -14,16 +14,17 @@ import (
 	"unwire/decode/field"
 )
 
-// An exporter writes the rows of exchanges.
+// An exporter converts exchanges to rows of the two tables.
 type exporter struct {
 	o      Options
 	frames *table[frameRow]
 	fields *table[fieldRow]
-	done   Written
+	done   Result
 
 	relations transfer.Relations
 }
 
+// exportAll writes the rows of all exchanges of a capture.
 func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	var err error
 	if e.relations, err = transfer.LoadRelations(ctx, src); err != nil {
@@ -47,6 +48,7 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	return nil
 }
 
+// addFrame writes the row of a frame and the rows of its fields.
 func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *decode.Frame) error {
 	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
@@ -66,6 +68,8 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 	if md != nil {
 		row.Type = string(md.FullName())
 	}
+
+	// The size is an estimate: the data and some overhead.
 	if err := e.frames.addRow(row, len(f.Data)+256); err != nil {
 		return err
 	}
@@ -73,11 +77,11 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 	if f.Tree == nil {
 		return nil
 	}
-	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
+	t := fieldWriter{e: e, common: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
 	return t.addFields(decode.View{Type: md}.Fields(f.Tree), "", -1)
 }
 
-// setConnection sets what is known of what carried a frame.
+// setConnection sets the columns about the transport and the client program.
 func (e *exporter) setConnection(row *frameRow, ex *captures.Exchange, f *decode.Frame) {
 	if row.Transport = string(ex.Transport); ex.Transport == captures.HTTP {
 		row.Transport = "http"
@@ -93,29 +97,32 @@ func (e *exporter) setConnection(row *frameRow, ex *captures.Exchange, f *decode
 		pid := int32(min(ex.Process.PID, math.MaxInt32))
 		row.PID = &pid
 	}
-	row.Process, row.Client = ex.Process.Name, ex.Process.Client
+	row.Process, row.Client, row.Version = ex.Process.Name, ex.Process.Client, ex.Process.Version
 }
 
-// A tree numbers the fields of one frame.
-type tree struct {
-	e    *exporter
-	of   fieldRow
-	data []byte
-	next int32
+// A fieldWriter writes the fields of one frame as rows, and numbers them.
+type fieldWriter struct {
+	// common has the values that all rows of the frame share.
+	e        *exporter
+	common   fieldRow
+	data     []byte
+	nextNode int32
 }
 
-// addFields writes fields and what is inside them.
-func (t *tree) addFields(fields []*field.Field, prefix string, parent int32) error {
+// addFields writes fields and the fields nested in them, in depth-first order.
+func (t *fieldWriter) addFields(fields []*field.Field, prefix string, parent int32) error {
+	// Elements of a repeated field get an index in their path.
 	count, at := map[uint64]int{}, map[uint64]int{}
 	for i := range fields {
 		count[fields[i].N]++
 	}
 	for _, f := range fields {
-		row := t.of
-		row.Node, row.Parent = t.next, parent
-		t.next++
+		row := t.common
+		row.Node, row.Parent = t.nextNode, parent
+		t.nextNode++
 		row.Path = fmt.Sprintf("%s%d", prefix, f.N)
-		if count[f.N] > 1 { // one of several
+		// The field is repeated.
+		if count[f.N] > 1 {
 			row.Path += fmt.Sprintf("[%d]", at[f.N])
 			at[f.N]++
 		}
@@ -133,7 +140,7 @@ func (t *tree) addFields(fields []*field.Field, prefix string, parent int32) err
 	return nil
 }
 
-// setValue sets the column that holds the field's value.
+// setValue sets the column for the field's value, which depends on the type.
 func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
@@ -143,6 +150,8 @@ func (row *fieldRow) setValue(f *field.Field, data []byte) {
 			n = 1
 		}
 		row.Int = &n
+
+	// JSON has no number for NaN and infinities, so they are strings.
 	case string:
 		if d, ok := notFinite(v); ok && f.Kind != "string" {
 			row.Double = &d
@@ -171,7 +180,8 @@ func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	case uint32:
 		n := int64(v)
 		row.Int = &n
-	default: // packed: its bytes, and its numbers as text
+	// The value is a packed field.
+	default:
 		row.Bytes = data[f.Val : f.Off+f.Len]
 		if text, err := json.Marshal(v); err == nil {
 			s := string(text)
@@ -180,7 +190,7 @@ func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	}
 }
 
-// notFinite reads the words that stand for numbers which JSON does not have.
+// notFinite converts the strings for NaN and the infinities to numbers; ok is false for other strings.
 func notFinite(s string) (float64, bool) {
 	switch s {
 	case "NaN":

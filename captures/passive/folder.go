@@ -13,61 +13,67 @@ import (
 	"time"
 )
 
-// Files of a folder.
+// Names of the files in a folder.
 const (
 	packetsFile = "packets.pcapng"
-	keysFile    = "keys.txt" // an NSS key log
-	aboutFile   = "about.json"
-	lockName    = "lock"
-	lockPending = "lock.new" // the lock file before it is locked
+	// keysFile is a key log in NSS format.
+	keysFile     = "keys.txt"
+	metadataFile = "about.json"
+	lockName     = "lock"
+	// lockPending is the name of the lock file before it is locked; it is then renamed.
+	lockPending = "lock.new"
 )
 
 const (
-	prefix = "unwire-passive-"
+	folderPrefix = "unwire-passive-"
 
-	// newest is how old a folder without a lock file has to be before it
-	// counts as left over, because a recorder may just be creating a younger one.
-	newest   = time.Hour
-	maxAbout = 64 << 10 // bytes
+	// minLeftoverAge is how old a folder without a lock file must be to count as left over: a recorder may just
+	// be creating a younger one.
+	minLeftoverAge = time.Hour
+	// maxMetadata is in bytes.
+	maxMetadata = 64 << 10
 )
 
-// An about says how a capture was to be written.
-type about struct {
+// A metadata describes how a capture was to be written.
+type metadata struct {
 	V       int       `json:"v"`
 	Started time.Time `json:"started"`
 
-	// Output is an absolute path, and Capture the identifier of the capture there.
+	// Output is the absolute path of the capture, and Capture its id.
 	Output  string `json:"output"`
 	Capture []byte `json:"capture"`
 
-	// KeyLog is what was asked for, an absolute path; "" is keysFile.
+	// KeyLog is the absolute path of the user's key log file; "" means keysFile in this folder.
 	KeyLog string `json:"keylog,omitempty"`
 
-	// Packets is the file that was to keep the packets, an absolute path; "" for none.
+	// Packets is the absolute path of the file in which the user wants the packets; "" for none.
 	Packets string `json:"packets,omitempty"`
 
 	// Begin is the offset of the first packet in packetsFile.
 	Begin       int64 `json:"begin"`
 	KeepSecrets bool  `json:"keep_secrets,omitempty"`
-	MaxBody     int64 `json:"max_body,omitempty"` // bytes; 0: all
+	// MaxBody is the limit store.Options.MaxBody of the capture.
+	MaxBody int64 `json:"max_body,omitempty"`
 }
 
-// A folder has the packets of a command, and the TLS keys that open them. This process has
-// locked it. It is in the folder for temporary files, which others can write to, and the
-// system releases its lock when the recorder dies, however it dies. What is not exactly what
-// createFolder makes is left alone.
+// A folder contains the packets of a command and its TLS keys. This process has locked it; the system releases
+// the lock if the process is killed. Folders are in the shared folder for temporary files, where other users can
+// create files. So a folder that differs from what createFolder creates is not touched.
 type folder struct {
 	path string
 	root *os.Root
-	lock *os.File // nil: it has none
+	// lock is the open lock file; nil if the folder has none.
+	lock *os.File
 }
 
-// A Refusal is of a folder that has the name of one with packets, but is left alone.
+// A Refusal describes a folder that has the name of a leftover but is not safe to use: its Path,
+// and Why.
 type Refusal struct{ Path, Why string }
 
-// createFolder makes a folder in dir, locked until it is removed or this process ends.
+// createFolder creates a folder for packets in dir, and locks it.
 func createFolder(dir string) (*folder, error) {
-	path, err := os.MkdirTemp(dir, prefix) // mode 0700
+	// MkdirTemp creates it with mode 0700.
+	path, err := os.MkdirTemp(dir, folderPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +91,8 @@ func createFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// publishLock makes the lock file. It has its name only when it is locked, so
-// that nobody finds it free before.
+// publishLock creates the lock file. The file gets its name only after it is locked, so that nobody finds it
+// unlocked.
 func (f *folder) publishLock() (err error) {
 	if f.lock, err = f.root.OpenFile(lockPending, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return err
@@ -100,26 +106,26 @@ func (f *folder) publishLock() (err error) {
 // file returns the path of a file in the folder.
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// writeAbout says how the capture is to be written.
-func (f *folder) writeAbout(a about) error {
+// writeMetadata writes how the capture is to be written.
+func (f *folder) writeMetadata(a metadata) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	return f.root.WriteFile(aboutFile, data, 0o600)
+	return f.root.WriteFile(metadataFile, data, 0o600)
 }
 
-// about returns what writeAbout said.
-func (f *folder) about() (a about, err error) {
-	file, err := f.open(aboutFile)
+// readMetadata reads the file that writeMetadata wrote.
+func (f *folder) readMetadata() (a metadata, err error) {
+	file, err := f.open(metadataFile)
 	if err != nil {
 		return a, err
 	}
 	defer file.Close()
-	return a, json.NewDecoder(io.LimitReader(file, maxAbout)).Decode(&a)
+	return a, json.NewDecoder(io.LimitReader(file, maxMetadata)).Decode(&a)
 }
 
-// open opens a file of the folder, which is not a link, to read it.
+// open opens a file of the folder for reading. It refuses symbolic links.
 func (f *folder) open(name string) (*os.File, error) {
 	before, err := f.root.Lstat(name)
 	if err != nil {
@@ -132,26 +138,29 @@ func (f *folder) open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Check that the opened file is the one that was examined.
 	if after, err := file.Stat(); err != nil || !os.SameFile(before, after) {
 		return nil, errors.Join(fmt.Errorf("%s was replaced", f.file(name)), err, file.Close())
 	}
 	return file, nil
 }
 
-// remove removes the folder with what is in it: the lock last, so that the folder is
-// never without a lock while it holds something.
+// remove deletes the folder and its files. The lock file is deleted last, so that the folder is never unlocked
+// while it contains data.
 func (f *folder) remove() error {
 	defer f.close()
 	var failed error
-	for _, name := range []string{keysFile, packetsFile, aboutFile, lockPending, lockName} {
+	for _, name := range []string{keysFile, packetsFile, metadataFile, lockPending, lockName} {
 		if err := f.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return errors.Join(failed, os.Remove(f.path)) // which does not follow a link
+	// os.Remove does not follow links.
+	return errors.Join(failed, os.Remove(f.path))
 }
 
-// close frees the lock, and leaves the folder as it is.
+// close releases the lock, and keeps the folder and its files.
 func (f *folder) close() {
 	_ = f.root.Close()
 	if f.lock != nil {
@@ -159,10 +168,9 @@ func (f *folder) close() {
 	}
 }
 
-// findFolders returns the folders in dir whose captures have ended without removing
-// them, locked, and those with such a name that are left alone.
+// findFolders returns the leftover folders in dir, locked, and those that are not safe to use.
 //
-// Errors: of reading dir.
+// Errors: those of reading dir.
 func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
 	if !supported {
 		return nil, nil, nil
@@ -172,12 +180,15 @@ func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
 		return nil, nil, err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) {
+		if !strings.HasPrefix(e.Name(), folderPrefix) {
 			continue
 		}
+
+		// A folder that is not safe is reported, but not touched.
 		path := filepath.Join(dir, e.Name())
 		switch f, why, err := inspect(path); {
-		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		// The folder was removed meanwhile.
+		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			refused = append(refused, Refusal{path, err.Error()})
 		case why != "":
@@ -189,9 +200,10 @@ func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
 	return left, refused, nil
 }
 
-// inspect returns a folder if nobody records to it; nil if somebody does. why
-// says in what it is not what createFolder makes.
+// inspect locks a folder and returns it, or nil if a recorder is using it. why is set if the folder is not as
+// createFolder creates it.
 func inspect(path string) (f *folder, why string, err error) {
+	// Use Lstat: a symbolic link in a folder that others can write to could lead anywhere.
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, "", err
@@ -206,6 +218,8 @@ func inspect(path string) (f *folder, why string, err error) {
 	case info.Mode().Perm() != 0o700:
 		return nil, fmt.Sprintf("its mode is %04o, not 0700", info.Mode().Perm()), nil
 	}
+
+	// From here on, use the opened folder: the path could be replaced.
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, "", err
@@ -215,9 +229,11 @@ func inspect(path string) (f *folder, why string, err error) {
 	if err == nil && !os.SameFile(info, opened) {
 		why = "it was replaced"
 	}
+
+	// The lock shows whether a recorder still uses the folder.
 	var free bool
 	if err == nil && why == "" {
-		free, why, err = f.take(info.ModTime())
+		free, why, err = f.lockLeftover(info.ModTime())
 	}
 	if err != nil || why != "" || !free {
 		f.close()
@@ -226,9 +242,9 @@ func inspect(path string) (f *folder, why string, err error) {
 	return f, "", nil
 }
 
-// take locks a folder that has nothing in it but what createFolder and a capture make.
-func (f *folder) take(modified time.Time) (free bool, why string, err error) {
-	names, why, err := f.files()
+// lockLeftover locks the folder if it contains only files that this package creates.
+func (f *folder) lockLeftover(modified time.Time) (free bool, why string, err error) {
+	names, why, err := f.checkFiles()
 	if err != nil || why != "" {
 		return false, why, err
 	}
@@ -236,7 +252,7 @@ func (f *folder) take(modified time.Time) (free bool, why string, err error) {
 		if slices.Contains(names, keysFile) || slices.Contains(names, packetsFile) {
 			return false, "it has no lock file: another version of unwire may be recording to it", nil
 		}
-		return time.Since(modified) > newest, "", nil
+		return time.Since(modified) > minLeftoverAge, "", nil
 	}
 	if f.lock, err = f.open(lockName); err != nil {
 		return false, "", err
@@ -244,8 +260,7 @@ func (f *folder) take(modified time.Time) (free bool, why string, err error) {
 	if locked, err := tryLock(f.lock); err != nil || !locked {
 		return false, "", err
 	}
-	// Who had it before may have removed the file between our opening it and
-	// locking it: then the folder goes as well.
+	// The previous owner may have deleted the file after we opened it. Then it deletes the folder as well.
 	ours, err := f.lock.Stat()
 	if err != nil {
 		return false, "", err
@@ -254,14 +269,15 @@ func (f *folder) take(modified time.Time) (free bool, why string, err error) {
 	return err == nil && os.SameFile(ours, there), "", err
 }
 
-// files lists what is in a folder. why says what is in it that is not a file of
-// a capture.
-func (f *folder) files() (names []string, why string, err error) {
+// checkFiles returns the names of the folder's files. why is set if one of them was not created by this package.
+func (f *folder) checkFiles() (names []string, why string, err error) {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return nil, "", err
 	}
-	known := []string{packetsFile, keysFile, aboutFile, lockName, lockPending}
+
+	// Anything else in the folder makes it suspicious.
+	known := []string{packetsFile, keysFile, metadataFile, lockName, lockPending}
 	for _, e := range entries {
 		info, err := f.root.Lstat(e.Name())
 		if err != nil {

@@ -24,7 +24,7 @@ func made(t *testing.T, dir string) *folder {
 			t.Fatal(err)
 		}
 	}
-	if err := f.writeAbout(about{V: 1, Output: "/a.uwc"}); err != nil {
+	if err := f.writeMetadata(metadata{V: 1, Output: "/a.uwc"}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -53,7 +53,7 @@ func TestFolder(t *testing.T) {
 	if len(left) != 1 || len(refused) != 0 || left[0].path != f.path {
 		t.Fatalf("%v, %v", left, refused)
 	}
-	if about, err := left[0].about(); err != nil || about.Output != "/a.uwc" {
+	if about, err := left[0].readMetadata(); err != nil || about.Output != "/a.uwc" {
 		t.Errorf("%+v, %v", about, err)
 	}
 	if again, _ := find(t, dir); len(again) != 0 {
@@ -212,14 +212,14 @@ func write(t *testing.T, name string) {
 // is one that is being made, until it is old.
 func TestFolderInTheMaking(t *testing.T) {
 	dir := t.TempDir()
-	path, err := os.MkdirTemp(dir, prefix)
+	path, err := os.MkdirTemp(dir, folderPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if left, refused := find(t, dir); len(left)+len(refused) != 0 {
 		t.Fatalf("%v, %v", left, refused)
 	}
-	old := time.Now().Add(-2 * newest)
+	old := time.Now().Add(-2 * minLeftoverAge)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}

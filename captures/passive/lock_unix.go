@@ -11,7 +11,7 @@ import (
 
 const supported = true
 
-// tryLock locks a file, and reports whether nobody else has it locked.
+// tryLock locks a file. It returns false if another process has locked it.
 func tryLock(f *os.File) (locked bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

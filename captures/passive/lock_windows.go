@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// supported is false, since there is no passive capture that could leave something.
+// supported is false: passive recording does not exist on Windows, so nothing can be left over.
 const supported = false
 
 func tryLock(*os.File) (bool, error) { return true, nil }

@@ -1,7 +1,6 @@
-// Package passive records what a command sends and receives from its packets: nothing stands
-// in the middle. Start makes exchanges of the packets while they come in, in a capture (.uwc)
-// that others can read meanwhile. The command logs its TLS keys to a file; RunPassive of
-// package launch runs it so.
+// Package passive records the traffic of a command from its packets, without a proxy. Start converts the packets
+// to exchanges of a capture (.uwc) while they arrive; other processes can read the capture meanwhile. The
+// command must log its TLS keys to a file; RunPassive of package launch runs it that way.
 //
 //	r, err := passive.Start(ctx, os.TempDir(), passive.Options{Output: "F.uwc"})
 //	...
@@ -10,13 +9,13 @@
 //	summary, err := r.Finish(nil)
 //	err = r.Remove()
 //
-// Packets and keys are in a folder of their own until Remove. If the recorder is killed, they
-// stay: the file F.uwc-packets next to the capture names their folder. Of finds it for a
-// capture, Find finds all of them; Recover completes the capture and Remove deletes what is
-// left. The exchanges keep their numbers.
+// Packets and keys are kept in a temporary folder until Remove. If the recorder is killed, they remain, and the
+// file F.uwc-packets next to the capture names their folder. FindFor finds what is left over for a capture, and
+// Find finds everything. Recover completes the capture, and Remove deletes what is left over. Exchanges keep
+// their IDs.
 //
-// The lock of a folder is the system's: one file has it for Unix, one for Windows. The
-// commands capture and doctor use this package, and all that read captures.
+// The command capture records with this package; doctor, and all commands that read captures, look for
+// leftovers.
 package passive
 
 import (
@@ -36,60 +35,61 @@ import (
 )
 
 const (
-	// source is what exchanges say recorded them.
+	// source is the Source of the exchanges.
 	source = "passive"
 
-	// queueBytes may wait for the disk: packets are in a file, and can wait.
+	// queueBytes is the size of the store's queue. It is small, because packets can wait in their file.
 	queueBytes = 16 << 20
 
-	// progressEvery is how often progress is reported.
-	progressEvery = 100 * time.Millisecond
+	// progressInterval is the time between progress reports.
+	progressInterval = 100 * time.Millisecond
 )
 
-// Options say how a command is recorded.
+// Options are the options for recording packets with Start.
 type Options struct {
-	// Output is the capture, which is created or added to.
+	// Output is the path of the capture, which is created or appended to.
 	Output string
 
-	// Store says how the capture is written.
+	// Store holds the options for writing the capture.
 	Store store.Options
 
-	// KeyLog is the absolute path of an existing file that the command writes the secrets of
-	// its TLS sessions to; "" is one that is removed with the packets.
+	// KeyLog is the absolute path of an existing file to which the command writes its TLS keys; ""
+	// means a temporary file that Remove deletes.
 	KeyLog string
 
-	// Packets is the file to which the caller will write the packets in the end, so that it
-	// is known if the recorder is killed; "" for none.
+	// Packets is the file to which the caller will write the packets at the end; "" for none. It is stored for
+	// the case that the recorder is killed.
 	Packets string
 
-	// Target, if set, returns what takes the exchanges before the capture does.
+	// Target, if set, wraps the capture: it receives the exchanges first.
 	Target func(captures.Target) captures.Target
 
-	// Connection, if set, is called for each connection that is over.
+	// Connection, if set, is called with the report of each finished connection.
 	Connection func(pcap.Connection)
 }
 
-// A Recording is a command that is being recorded.
+// A Recording is the recording of a running command.
 type Recording struct {
 	options Options
-	isNew   bool // the capture was not there before
+	// isNew means that this recording created the capture.
+	isNew bool
 
 	folder  *folder
 	keyFile string
 	keyLog  *os.File
 	packets *pcapng.Recording
 	store   *store.Store
-	read    atomic.Int64 // bytes of packets
+	// bytesRead counts the bytes of packets that were imported.
+	bytesRead atomic.Int64
 
-	// done is closed when the import has ended. What follows is set by then.
+	// done is closed when the import has ended. summary and err are set before.
 	done    chan struct{}
 	summary pcap.Summary
 	err     error
 }
 
-// Start creates the capture, or opens it to add to it, and begins to make exchanges of the
-// packets. They are kept in a folder in dir, that for temporary files. The import of packets
-// ends with ctx.
+// Start creates or opens the capture, and starts to convert packets to exchanges. Packets are kept in a folder
+// below dir, the folder for temporary files. The import ends when ctx ends.
 //
 // Errors: those of store.Create, and of writing to dir.
 func Start(ctx context.Context, dir string, o Options) (r *Recording, err error) {
@@ -102,6 +102,8 @@ func Start(ctx context.Context, dir string, o Options) (r *Recording, err error)
 			err = errors.Join(err, r.closeFiles(), r.Remove())
 		}
 	}()
+
+	// The command needs a key log, even if the user wants none.
 	r.keyFile = o.KeyLog
 	if r.keyFile == "" {
 		r.keyFile = r.folder.file(keysFile)
@@ -118,6 +120,8 @@ func Start(ctx context.Context, dir string, o Options) (r *Recording, err error)
 	if err := r.createCapture(ctx); err != nil {
 		return nil, err
 	}
+
+	// Import while packets arrive, so that the capture can be read.
 	go func() {
 		defer close(r.done)
 		r.summary, r.err = r.importPackets(ctx)
@@ -125,7 +129,7 @@ func Start(ctx context.Context, dir string, o Options) (r *Recording, err error)
 	return r, nil
 }
 
-// createCapture creates the capture, and notes what to do if this process is killed.
+// createCapture opens the capture, and writes the files that are needed to recover it after a crash.
 func (r *Recording) createCapture(ctx context.Context) error {
 	o := r.options
 	_, err := os.Lstat(o.Output)
@@ -134,7 +138,7 @@ func (r *Recording) createCapture(ctx context.Context) error {
 	if r.store, err = store.Create(o.Output, o.Store); err != nil {
 		return err
 	}
-	a := about{V: 1, Started: time.Now(), Begin: r.packets.Begin, KeepSecrets: o.Store.KeepSecrets, MaxBody: o.Store.MaxBody, KeyLog: o.KeyLog}
+	a := metadata{V: 1, Started: time.Now(), Begin: r.packets.Begin, KeepSecrets: o.Store.KeepSecrets, MaxBody: o.Store.MaxBody, KeyLog: o.KeyLog}
 	if a.Output, err = filepath.Abs(o.Output); err != nil {
 		return err
 	}
@@ -146,7 +150,7 @@ func (r *Recording) createCapture(ctx context.Context) error {
 	if a.Capture, err = r.store.ID(ctx); err != nil {
 		return err
 	}
-	if err := r.folder.writeAbout(a); err != nil {
+	if err := r.folder.writeMetadata(a); err != nil {
 		return err
 	}
 	return writePointer(o.Output, r.folder.path)
@@ -157,38 +161,37 @@ func (r *Recording) importPackets(ctx context.Context) (pcap.Summary, error) {
 	if r.options.Target != nil {
 		to = r.options.Target(to)
 	}
-	return pcap.Import(ctx, io.TeeReader(r.packets.Follow(), counter{&r.read}), pcap.Options{
+	return pcap.Import(ctx, io.TeeReader(r.packets.Follow(), byteCounter{&r.bytesRead}), pcap.Options{
 		Store: to, Source: source, Connection: r.options.Connection,
 		Live: &pcap.Live{Wait: r.packets.Wait, KeyLog: r.keyLog, Again: func() (io.Reader, error) { return r.packets.Follow(), nil }},
 	})
 }
 
-// A counter counts what is written to it.
-type counter struct{ n *atomic.Int64 }
+// A byteCounter is a writer that counts the bytes written.
+type byteCounter struct{ n *atomic.Int64 }
 
-func (c counter) Write(p []byte) (int, error) {
+func (c byteCounter) Write(p []byte) (int, error) {
 	c.n.Add(int64(len(p)))
 	return len(p), nil
 }
 
-// KeyLog is the file that the command is to write the secrets of its TLS sessions to, an
-// absolute path.
+// KeyLog returns the absolute path of the file to which the command must write its TLS secrets.
 func (r *Recording) KeyLog() string { return r.keyFile }
 
-// Packet adds a packet of that length, of which data is the beginning, as an Ethernet frame.
+// Packet adds a packet as an Ethernet frame. length is its full length; data may be only its beginning.
 func (r *Recording) Packet(t time.Time, data []byte, length int) { r.packets.Packet(t, data, length) }
 
-// Stop ends the recording of packets. It returns why that failed, if it did: what was
-// recorded before is imported.
+// Stop ends the recording of packets. It returns the error that interrupted it, if any; packets before that are
+// imported.
 func (r *Recording) Stop() error { return r.packets.Finish() }
 
-// Size is how many bytes the packets have, once they are stopped.
+// Size returns the size of the packets in bytes, after Stop.
 func (r *Recording) Size() int64 { return r.packets.Size }
 
-// Finish waits until all packets are imported, and closes the capture. Progress, if set, is
-// called meanwhile, with how many bytes of the packets were read.
+// Finish waits until all packets are imported, and closes the capture. progress, if set, is called meanwhile
+// with the number of imported and of all bytes.
 func (r *Recording) Finish(progress func(read, size int64)) (pcap.Summary, error) {
-	tick := time.NewTicker(progressEvery)
+	tick := time.NewTicker(progressInterval)
 	defer tick.Stop()
 	for running := true; running; {
 		select {
@@ -196,7 +199,7 @@ func (r *Recording) Finish(progress func(read, size int64)) (pcap.Summary, error
 			running = false
 		case <-tick.C:
 			if progress != nil {
-				progress(r.read.Load(), r.packets.Size)
+				progress(r.bytesRead.Load(), r.packets.Size)
 			}
 		}
 	}
@@ -205,8 +208,7 @@ func (r *Recording) Finish(progress func(read, size int64)) (pcap.Summary, error
 	return r.summary, err
 }
 
-// Abandon ends a recording whose command did not run. A new capture is removed, if it has
-// nothing in it.
+// Abandon ends a recording whose command did not start. It deletes the capture if that is new and empty.
 func (r *Recording) Abandon() error {
 	err := r.Stop()
 	sum, ferr := r.Finish(nil)
@@ -216,7 +218,7 @@ func (r *Recording) Abandon() error {
 	return err
 }
 
-// WritePackets writes the packets as a pcapng file, with the secrets that open them.
+// WritePackets writes the packets as a pcapng file, with the secrets that decrypt them.
 func (r *Recording) WritePackets(out io.Writer) error {
 	keys, err := os.Open(r.keyFile)
 	if err != nil {
@@ -226,7 +228,7 @@ func (r *Recording) WritePackets(out io.Writer) error {
 	return r.packets.WriteWithSecrets(out, keys)
 }
 
-// Remove removes the packets, and the keys if they have no file of their own.
+// Remove deletes the recorded packets, and the key log unless the user named it.
 func (r *Recording) Remove() error {
 	err := errors.Join(r.closeFiles(), r.folder.remove())
 	if err != nil {
@@ -235,7 +237,7 @@ func (r *Recording) Remove() error {
 	return removePointer(r.options.Output, r.folder.path)
 }
 
-// closeFiles closes what is open.
+// closeFiles closes all open files of the recording.
 func (r *Recording) closeFiles() error {
 	var errs []error
 	if r.store != nil {

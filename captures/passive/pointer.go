@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// pointerSuffix is what the name of a pointer has behind that of the capture.
+	// pointerSuffix is appended to the name of the capture to form the name of its pointer.
 	pointerSuffix = "-packets"
 
-	maxPointer = 8 << 10 // bytes
+	// maxPointer is in bytes.
+	maxPointer = 8 << 10
 )
 
-// A pointer is the file next to a capture that says where the packets are of which it is
-// being made.
+// A pointer is the content of a file next to a capture. While the capture is being recorded, it names
+// the folder with the packets.
 //
 // Source: captures/store/FORMAT.md#packets-of-a-passive-recording
 type pointer struct {
@@ -25,8 +26,7 @@ type pointer struct {
 	Folder string `json:"folder"`
 }
 
-// writePointer says where the packets of a capture are. What an earlier recorder has left is
-// replaced.
+// writePointer writes the pointer of a capture. It replaces that of an earlier recorder.
 func writePointer(capture, folder string) error {
 	data, err := json.Marshal(pointer{1, folder})
 	if err != nil {
@@ -44,7 +44,7 @@ func writePointer(capture, folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// readPointer returns the folder with the packets of a capture; "" for none.
+// readPointer returns the folder with the packets of a capture; "" if there is none.
 func readPointer(capture string) (folder string, err error) {
 	name := capture + pointerSuffix
 	info, err := os.Lstat(name)
@@ -69,10 +69,11 @@ func readPointer(capture string) (folder string, err error) {
 	return p.Folder, nil
 }
 
-// removePointer removes the pointer of a capture to a folder.
+// removePointer deletes the pointer of a capture, if it names the folder.
 func removePointer(capture, folder string) error {
 	if to, err := readPointer(capture); err != nil || to != folder {
-		return nil // it is not ours
+		// The pointer is another recording's.
+		return nil
 	}
 	if err := os.Remove(capture + pointerSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -16,32 +16,31 @@ import (
 	"unwire/captures/store"
 )
 
-// A Left is what a recorder that was killed has left: packets, and the keys that open them.
-// This process has locked it.
-type Left struct {
-	// Dir is its folder.
+// A Leftover is the folder that a killed recorder left behind: packets, and the keys that decrypt them.
+// This process holds its lock.
+type Leftover struct {
+	// Dir is the path of the left-over folder.
 	Dir string
 
-	// Packets is the file to which the packets were to be written in the end, and which
-	// WritePackets can write now; "" for none.
+	// Packets is the file in which the user wanted the packets; WritePackets can write it now. "" for none.
 	Packets string
 
-	// Started is when the recording began, and Size how many bytes the packets have: 0 if
-	// there are none.
+	// Started is when the recording began. Size is the size of the packets in bytes; 0 if there are none.
 	Started time.Time
 	Size    int64
 
-	folder  *folder
-	about   about
-	capture string // where it is expected; "" if that is not known
+	folder   *folder
+	metadata metadata
+	// capture is the path where the capture is expected; "" if unknown.
+	capture string
 	packets *pcapng.Recording
 }
 
-// Of returns what a recorder that was killed has left of a capture; nil if there is nothing,
-// or if it is being recorded or recovered.
+// FindFor returns what a killed recorder has left of a capture. It returns nil if there is nothing, or if
+// another process is recording or recovering the capture.
 //
-// Errors: a *RefusedError if what is left must not be used.
-func Of(capture string) (*Left, error) {
+// Errors: a *RefusedError if the leftover is not safe to use.
+func FindFor(capture string) (*Leftover, error) {
 	if !supported {
 		return nil, nil
 	}
@@ -49,13 +48,14 @@ func Of(capture string) (*Left, error) {
 	if path == "" || err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(filepath.Base(path), prefix) {
-		return nil, &RefusedError{Refusal{path, "it is not named " + prefix + "*"}}
+	if !strings.HasPrefix(filepath.Base(path), folderPrefix) {
+		return nil, &RefusedError{Refusal{path, "it is not named " + folderPrefix + "*"}}
 	}
 	f, why, err := inspect(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, removePointer(capture, path) // it was recovered from elsewhere
+		// It was recovered by way of another path.
+		return nil, removePointer(capture, path)
 	case err != nil:
 		return nil, err
 	case why != "":
@@ -63,17 +63,17 @@ func Of(capture string) (*Left, error) {
 	case f == nil:
 		return nil, nil
 	}
-	return openLeft(f, capture)
+	return openLeftover(f, capture)
 }
 
-// Find returns what recorders that were killed have left in dir, the folder for temporary
-// files, and folders with the name of such that are left alone.
+// Find returns what killed recorders have left in dir, the folder for temporary files, and the folders that are
+// not safe to use.
 //
-// Errors: of reading dir.
-func Find(dir string) (left []*Left, refused []Refusal, err error) {
+// Errors: those of reading dir.
+func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
 	folders, refused, err := findFolders(dir)
 	for _, f := range folders {
-		l, oerr := openLeft(f, "")
+		l, oerr := openLeftover(f, "")
 		if oerr != nil {
 			refused = append(refused, Refusal{f.path, oerr.Error()})
 			continue
@@ -83,30 +83,32 @@ func Find(dir string) (left []*Left, refused []Refusal, err error) {
 	return left, refused, err
 }
 
-// A RefusedError says why a folder that a capture names is left alone.
+// A RefusedError is the error for a folder that a capture names but that is not safe to use.
 type RefusedError struct{ Refusal }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s is left alone: %s", e.Path, e.Why) }
 
-// openLeft opens what is left in a folder. Without packets there is nothing but a folder to
-// be removed.
-func openLeft(f *folder, capture string) (l *Left, err error) {
-	l = &Left{Dir: f.path, folder: f, capture: capture}
+// openLeftover opens a leftover. If it contains no packets, there is only a folder to be removed.
+func openLeftover(f *folder, capture string) (l *Leftover, err error) {
+	l = &Leftover{Dir: f.path, folder: f, capture: capture}
 	defer func() {
 		if err != nil {
 			l.Close()
 		}
 	}()
-	if l.about, err = f.about(); err != nil {
+	if l.metadata, err = f.readMetadata(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // killed before there was a packet
+			// The recorder was killed before the first packet.
+			err = nil
 		}
 		return l, err
 	}
 	if l.capture == "" {
-		l.capture = l.about.Output
+		l.capture = l.metadata.Output
 	}
-	l.Packets, l.Started = l.about.Packets, l.about.Started
+	l.Packets, l.Started = l.metadata.Packets, l.metadata.Started
+
+	// The packets may be missing if the recorder was killed early.
 	file, err := f.open(packetsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -114,68 +116,65 @@ func openLeft(f *folder, capture string) (l *Left, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.packets, err = pcapng.OpenRecording(file, l.about.Begin); err != nil || l.packets == nil {
+	if l.packets, err = pcapng.OpenRecording(file, l.metadata.Begin); err != nil || l.packets == nil {
 		return l, err
 	}
 	l.Size = l.packets.Size
 	return l, nil
 }
 
-// PacketsFile is the file with the packets, for who imports them otherwise.
-func (l *Left) PacketsFile() string { return l.folder.file(packetsFile) }
+// PacketsFile returns the path of the packet file, for callers that import it themselves.
+func (l *Leftover) PacketsFile() string { return l.folder.file(packetsFile) }
 
-// KeyLogFile is the file with the keys.
-func (l *Left) KeyLogFile() string {
-	if l.about.KeyLog != "" {
-		return l.about.KeyLog
+// KeyLogFile returns the path of the TLS key log.
+func (l *Leftover) KeyLogFile() string {
+	if l.metadata.KeyLog != "" {
+		return l.metadata.KeyLog
 	}
 	return l.folder.file(keysFile)
 }
 
-// openKeys opens the keys that the command has logged.
-func (l *Left) openKeys() (*os.File, error) {
-	if l.about.KeyLog != "" {
-		return os.Open(l.about.KeyLog)
+// openKeys opens the TLS key log.
+func (l *Leftover) openKeys() (*os.File, error) {
+	if l.metadata.KeyLog != "" {
+		return os.Open(l.metadata.KeyLog)
 	}
 	return l.folder.open(keysFile)
 }
 
-// RecoverOptions say how a capture is completed.
+// RecoverOptions are the options for recovering the capture of a killed recorder.
 type RecoverOptions struct {
-	// Store says how the capture is written; how it is redacted, and how much of bodies is
-	// stored, is as it was to be.
+	// Store are the options for writing the capture. KeepSecrets and MaxBody are replaced by those of the
+	// recording.
 	Store store.Options
 
-	// Folder is where a new capture is made, if the folder of the old one is gone.
+	// Folder is the folder for a new capture, if that of the original no longer exists.
 	Folder string
 
-	// Progress, if set, is called with how many bytes of the packets were read.
+	// Progress, if set, is called with the number of imported and of all bytes of packets.
 	Progress func(read, size int64)
 }
 
-// A Recovered says what became of what was left.
-type Recovered struct {
-	// File is the capture. It is the one that was being recorded, or a new one where that
-	// name is another capture's.
+// A RecoverResult describes what Recover added to a capture.
+type RecoverResult struct {
+	// File is the path of the capture: the original one, or a new one if another capture has that path now.
 	File string
 
-	// Added counts exchanges that the capture did not have, Completed those of which it had
-	// a part.
+	// Added is the number of exchanges that the capture lacked, and Completed the number of those that
+	// it contained incompletely.
 	Added, Completed int
 
-	// Summary is of the packets. NoKey counts connections without keys.
+	// Summary describes the packets. NoKey counts connections without TLS keys.
 	Summary pcap.Summary
 	NoKey   int
 }
 
-// Recover makes exchanges of what is left, and has the capture complete: exchanges that were
-// cut off get what is missing, and those that it does not have are added. It can be called
-// again after an error. What is left stays until Remove. If Size is 0, there is nothing to
-// be recovered.
+// Recover completes the capture: exchanges that were cut off are completed, and missing ones are added. It can
+// be called again after an error. The leftover stays until Remove. If Size is 0, there is nothing to recover.
 //
-// Errors: captures.ErrInUse if the capture is being recorded to; of reading the packets and
-// keys; of writing.
-func (l *Left) Recover(ctx context.Context, o RecoverOptions) (r Recovered, err error) {
+// Errors: captures.ErrInUse if another process is recording to the capture; errors of reading the packets and
+// keys, and of writing.
+func (l *Leftover) Recover(ctx context.Context, o RecoverOptions) (r RecoverResult, err error) {
 	if l.packets == nil {
 		return r, nil
 	}
@@ -188,6 +187,8 @@ func (l *Left) Recover(ctx context.Context, o RecoverOptions) (r Recovered, err 
 	if err := keys.Read(keyLog); err != nil {
 		return r, fmt.Errorf("%s: %w", keyLog.Name(), err)
 	}
+
+	// The capture may have been moved or replaced since.
 	packets, err := l.packets.Reader()
 	if err != nil {
 		return r, err
@@ -210,32 +211,34 @@ func (l *Left) Recover(ctx context.Context, o RecoverOptions) (r Recovered, err 
 		},
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) && r.Summary.Packets > 0 {
-		err = nil // the last packet was being written
+		// The recorder was killed while writing the last packet.
+		err = nil
 	}
 	err = errors.Join(err, to.Close())
 	if r.Added, r.Completed = resumed.Counts(); isNew && (err != nil || r.Added == 0) {
-		err = errors.Join(err, os.Remove(r.File)) // it has this import alone
+		// The new capture is empty or incomplete: it contains only this import.
+		err = errors.Join(err, os.Remove(r.File))
 	}
 	return r, err
 }
 
-// resume opens the capture, to record into it what it does not have.
-func (l *Left) resume(ctx context.Context, file string, o store.Options) (*store.Store, *store.Resumption, error) {
-	o.KeepSecrets, o.MaxBody, o.QueueBytes = l.about.KeepSecrets, l.about.MaxBody, queueBytes
+// resume opens the capture file, and returns a recorder that adds only the data that the capture lacks.
+func (l *Leftover) resume(ctx context.Context, file string, o store.Options) (*store.Store, *store.Resumption, error) {
+	o.KeepSecrets, o.MaxBody, o.QueueBytes = l.metadata.KeepSecrets, l.metadata.MaxBody, queueBytes
 	s, err := store.Create(file, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := s.Resume(ctx, source, l.about.Started)
+	r, err := s.Resume(ctx, source, l.metadata.Started)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, r, nil
 }
 
-// target returns the capture that is to be completed, or a new name if there is none, or
-// another one at its place.
-func (l *Left) target(ctx context.Context, fallback string) (string, error) {
+// target returns the path of the capture to be completed. If it does not exist, or its path is another capture's
+// now, target returns a new path.
+func (l *Leftover) target(ctx context.Context, fallback string) (string, error) {
 	switch _, err := os.Stat(l.capture); {
 	case errors.Is(err, fs.ErrNotExist):
 		if info, err := os.Stat(filepath.Dir(l.capture)); err == nil && info.IsDir() {
@@ -254,15 +257,15 @@ func (l *Left) target(ctx context.Context, fallback string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(id) > 0 && string(id) == string(l.about.Capture) {
+	if len(id) > 0 && string(id) == string(l.metadata.Capture) {
 		return l.capture, nil
 	}
 	return l.freeName(filepath.Dir(l.capture)), nil
 }
 
-// freeName is the path of a new capture in a folder.
-func (l *Left) freeName(folder string) string {
-	stem := filepath.Join(folder, "unwire-recovered-"+l.about.Started.Local().Format("20060102-150405"))
+// freeName returns the path of a new capture in a folder.
+func (l *Leftover) freeName(folder string) string {
+	stem := filepath.Join(folder, "unwire-recovered-"+l.metadata.Started.Local().Format("20060102-150405"))
 	for n, name := 2, stem+".uwc"; ; n++ {
 		if _, err := os.Lstat(name); err != nil {
 			return name
@@ -271,8 +274,8 @@ func (l *Left) freeName(folder string) string {
 	}
 }
 
-// WritePackets writes the packets as a pcapng file, with the secrets that open them.
-func (l *Left) WritePackets(out io.Writer) error {
+// WritePackets writes the packets as a pcapng file, with the secrets that decrypt them.
+func (l *Leftover) WritePackets(out io.Writer) error {
 	keyLog, err := l.openKeys()
 	if err != nil {
 		return err
@@ -281,14 +284,14 @@ func (l *Left) WritePackets(out io.Writer) error {
 	return l.packets.WriteWithSecrets(out, keyLog)
 }
 
-// Remove removes what is left.
-func (l *Left) Remove() error {
+// Remove deletes the left-over packets and keys.
+func (l *Leftover) Remove() error {
 	l.closePackets()
 	if err := l.folder.remove(); err != nil {
 		return err
 	}
 	var err error
-	for _, capture := range []string{l.capture, l.about.Output} {
+	for _, capture := range []string{l.capture, l.metadata.Output} {
 		if capture != "" {
 			err = errors.Join(err, removePointer(capture, l.Dir))
 		}
@@ -296,20 +299,20 @@ func (l *Left) Remove() error {
 	return err
 }
 
-// Close leaves everything as it is, for others to recover.
-func (l *Left) Close() {
+// Close releases the lock, and keeps the files for a later recovery.
+func (l *Leftover) Close() {
 	l.closePackets()
 	l.folder.close()
 }
 
-func (l *Left) closePackets() {
+func (l *Leftover) closePackets() {
 	if l.packets != nil {
 		_ = l.packets.Close()
 		l.packets = nil
 	}
 }
 
-// A progressReader reports how much was read.
+// A progressReader reports how many bytes were read.
 type progressReader struct {
 	r          io.Reader
 	done, size int64

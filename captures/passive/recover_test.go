@@ -49,7 +49,7 @@ func TestTarget(t *testing.T) {
 		"it was removed":      {filepath.Join(dir, "b.uwc"), id, filepath.Join(dir, "b.uwc")},
 		"its folder was also": {filepath.Join(dir, "c", "a.uwc"), id, filepath.Join(fallback, recovered+".uwc")},
 	} {
-		l := &Left{capture: c.capture, about: about{Capture: c.id, Started: began}}
+		l := &Leftover{capture: c.capture, metadata: metadata{Capture: c.id, Started: began}}
 		if got, err := l.target(t.Context(), fallback); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
 		}
@@ -61,22 +61,22 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.uwc")
-	if left, err := Of(path); left != nil || err != nil {
+	if left, err := FindFor(path); left != nil || err != nil {
 		t.Errorf("without a pointer: %v, %v", left, err)
 	}
 	f := made(t, dir)
 	if err := writePointer(path, f.path); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := Of(path); left != nil || err != nil {
+	if left, err := FindFor(path); left != nil || err != nil {
 		t.Errorf("while it is recorded: %v, %v", left, err)
 	}
 	f.close()
-	left, err := Of(path)
+	left, err := FindFor(path)
 	if err != nil || left == nil || left.Dir != f.path || left.PacketsFile() != f.file(packetsFile) {
 		t.Fatalf("%+v, %v", left, err)
 	}
-	if again, err := Of(path); again != nil || err != nil {
+	if again, err := FindFor(path); again != nil || err != nil {
 		t.Errorf("while it is recovered: %v, %v", again, err)
 	}
 	if err := left.Remove(); err != nil {
@@ -93,8 +93,8 @@ func TestOf(t *testing.T) {
 	}
 	for _, c := range []struct{ folder, why string }{
 		{other, "it is not named"},
-		{filepath.Join(dir, prefix+"link"), "symbolic link"},
-		{filepath.Join(dir, prefix+"gone"), ""},
+		{filepath.Join(dir, folderPrefix+"link"), "symbolic link"},
+		{filepath.Join(dir, folderPrefix+"gone"), ""},
 	} {
 		if strings.HasSuffix(c.folder, "link") {
 			symlink(t, other, c.folder)
@@ -102,7 +102,7 @@ func TestOf(t *testing.T) {
 		if err := writePointer(path, c.folder); err != nil {
 			t.Fatal(err)
 		}
-		left, err := Of(path)
+		left, err := FindFor(path)
 		if left != nil || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, %v", c.folder, left, err)
 		}
@@ -113,7 +113,23 @@ func TestOf(t *testing.T) {
 	if err := os.Mkdir(path+pointerSuffix, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(path); err == nil {
+	if _, err := FindFor(path); err == nil {
 		t.Error("a folder is a pointer")
 	}
+}
+
+// FuzzPointer reads pointers of any kind.
+func FuzzPointer(f *testing.F) {
+	for _, text := range []string{"", "{}", `{"v":1,"folder":"/tmp/x"}`, `{"folder":1}`, "[[[["} {
+		f.Add([]byte(text))
+	}
+	name := filepath.Join(f.TempDir(), "a.uwc")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(name+pointerSuffix, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if folder, err := readPointer(name); err != nil && folder != "" || len(folder) > maxPointer {
+			t.Errorf("%q, %v", folder, err)
+		}
+	})
 }

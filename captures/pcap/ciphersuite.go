@@ -25,32 +25,31 @@ const (
 	version13 = 0x0304
 )
 
+// errNoKey means that the key log lacks the secret for a phase of the handshake.
 var errNoKey = errors.New("no key for this phase of the handshake")
 
-// A suite is a cipher suite as far as the records need it.
-type suite struct {
+// A cipherSuite describes a TLS cipher suite, as far as decrypting records needs it.
+type cipherSuite struct {
 	id    uint16
 	tls13 bool
 
-	// keyLen is the length of the key in bytes.
+	// keyLen is the length of the cipher's key in bytes.
 	keyLen int
 
-	// saltLen is how many bytes of the nonce come with the key. A record has the
-	// others.
+	// saltLen is the number of nonce bytes that are derived with the key. The others are in each record.
 	saltLen int
 	hash    func() hash.Hash
 	cipher  func(key []byte) (cipher.AEAD, error)
 }
 
-// TLS_DHE_RSA_WITH_AES_128_GCM_SHA256 and TLS_DHE_RSA_WITH_AES_256_GCM_SHA384, which
-// crypto/tls does not have.
+// These two suites with finite-field Diffie-Hellman are missing in crypto/tls.
 const (
 	dheRSAWithAES128GCM = 0x009e
 	dheRSAWithAES256GCM = 0x009f
 )
 
-// suites are the cipher suites that are read: all that use AES-GCM or ChaCha20-Poly1305.
-var suites = []suite{
+// cipherSuites are the supported suites: all with AES-GCM or ChaCha20-Poly1305.
+var cipherSuites = []cipherSuite{
 	{tls.TLS_AES_128_GCM_SHA256, true, 16, 12, sha256.New, gcm},
 	{tls.TLS_AES_256_GCM_SHA384, true, 32, 12, sha512.New384, gcm},
 	{tls.TLS_CHACHA20_POLY1305_SHA256, true, 32, 12, sha256.New, chacha20poly1305.New},
@@ -66,10 +65,11 @@ var suites = []suite{
 	{tls.TLS_RSA_WITH_AES_256_GCM_SHA384, false, 32, 4, sha512.New384, gcm},
 }
 
-func suiteByID(id, version uint16) *suite {
-	for i := range suites {
-		if suites[i].id == id && suites[i].tls13 == (version == version13) {
-			return &suites[i]
+// suiteByID returns the suite with an id for a TLS version, or nil.
+func suiteByID(id, version uint16) *cipherSuite {
+	for i := range cipherSuites {
+		if cipherSuites[i].id == id && cipherSuites[i].tls13 == (version == version13) {
+			return &cipherSuites[i]
 		}
 	}
 	return nil
@@ -85,8 +85,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// traffic13 makes the keys of a TLS 1.3 traffic secret.
-func (s *suite) traffic13(secret []byte) (*recordKeys, error) {
+// keys13 derives the record keys from a TLS 1.3 traffic secret (RFC 8446, section 7.3).
+func (s *cipherSuite) keys13(secret []byte) (*recordKeys, error) {
 	if len(secret) != s.hash().Size() {
 		return nil, errors.New("a secret in the key log does not have the length of the cipher suite's hash")
 	}
@@ -99,27 +99,28 @@ func (s *suite) traffic13(secret []byte) (*recordKeys, error) {
 	return p, nil
 }
 
-// nextSecret is the traffic secret that follows a key update.
-func (s *suite) nextSecret(secret []byte) []byte {
+// updatedSecret derives the traffic secret after a key update (RFC 8446, section 7.2).
+func (s *cipherSuite) updatedSecret(secret []byte) []byte {
 	return s.expandLabel(secret, "traffic upd", s.hash().Size())
 }
 
-// expandLabel is HKDF-Expand-Label of RFC 8446 section 7.1, without a context.
-func (s *suite) expandLabel(secret []byte, label string, n int) []byte {
+// expandLabel is HKDF-Expand-Label with an empty context (RFC 8446, section 7.1).
+func (s *cipherSuite) expandLabel(secret []byte, label string, n int) []byte {
 	info := binary.BigEndian.AppendUint16(nil, uint16(n))
 	info = append(info, byte(len("tls13 ")+len(label)))
 	info = append(info, "tls13 "+label...)
 	info = append(info, 0)
 	out, err := hkdf.Expand(s.hash, secret, string(info), n)
 	if err != nil {
-		panic(err) // more output than HKDF has: n is a constant of ours
+		// HKDF fails only if n is too large, and n is a constant.
+		panic(err)
 	}
 	return out
 }
 
-// traffic12 makes the keys of one direction from a TLS 1.2 master secret.
-// Layout of the key block: client key, server key, client IV, server IV.
-func (s *suite) traffic12(master []byte, client, server [32]byte, dir captures.Direction) (*recordKeys, error) {
+// keys12 derives the record keys of one direction from a TLS 1.2 master secret (RFC 5246, section 6.3). The key
+// block consists of the client's key, the server's key, the client's IV and the server's IV.
+func (s *cipherSuite) keys12(master []byte, client, server [32]byte, dir captures.Direction) (*recordKeys, error) {
 	seed := append([]byte("key expansion"), server[:]...)
 	block := s.prf(master, append(seed, client[:]...), 2*s.keyLen+2*s.saltLen)
 	i := int(dir)
@@ -132,8 +133,8 @@ func (s *suite) traffic12(master []byte, client, server [32]byte, dir captures.D
 	return p, nil
 }
 
-// prf is P_hash of RFC 5246 section 5.
-func (s *suite) prf(secret, seed []byte, n int) []byte {
+// prf is the pseudorandom function of TLS 1.2 (P_hash in RFC 5246, section 5).
+func (s *cipherSuite) prf(secret, seed []byte, n int) []byte {
 	mac := func(parts ...[]byte) []byte {
 		h := hmac.New(s.hash, secret)
 		for _, p := range parts {
@@ -148,24 +149,29 @@ func (s *suite) prf(secret, seed []byte, n int) []byte {
 	return out[:n]
 }
 
-// A recordKeys opens the records of one direction under one key.
+// A recordKeys decrypts the TLS records of one direction with one traffic key.
 type recordKeys struct {
 	aead    cipher.AEAD
 	iv      [12]byte
 	saltLen int
-	seq     uint64
-	plain   []byte // of the last record
-	aad     [13]byte
+	// seq is the sequence number of the next TLS record.
+	seq uint64
+	// plain is a reused buffer for decrypted records.
+	plain []byte
+	// aad is a reused buffer for the additional authenticated data of a record.
+	aad [13]byte
 }
 
 var errOpen = errors.New("a record does not open: wrong key in the key log, or bytes are damaged")
 
-// open12 opens a TLS 1.2 record, header included.
+// open12 decrypts a TLS 1.2 record, given with its header. The result is valid until the next call.
 //
-// Layout of the additional data: sequence number(8) type(1) version(2) length(2).
+// The additional data is: sequence number (8 bytes), type (1), version (2), length (2).
 func (p *recordKeys) open12(rec []byte) ([]byte, error) {
 	body := rec[recordHeader:]
 	nonce := p.iv
+
+	// AES-GCM sends a part of the nonce in the record; ChaCha20-Poly1305 derives it from the sequence number.
 	if explicit := len(nonce) - p.saltLen; explicit > 0 {
 		if len(body) < explicit {
 			return nil, errOpen
@@ -173,7 +179,7 @@ func (p *recordKeys) open12(rec []byte) ([]byte, error) {
 		copy(nonce[p.saltLen:], body)
 		body = body[explicit:]
 	} else {
-		p.nextNonce(&nonce)
+		p.xorSequence(&nonce)
 	}
 	if len(body) < p.aead.Overhead() {
 		return nil, errOpen
@@ -184,15 +190,15 @@ func (p *recordKeys) open12(rec []byte) ([]byte, error) {
 	return p.open(&nonce, body, p.aad[:])
 }
 
-// open13 opens a TLS 1.3 record, header included.
+// open13 decrypts a TLS 1.3 record, given with its header. The result is valid until the next call.
 func (p *recordKeys) open13(rec []byte) ([]byte, error) {
 	nonce := p.iv
-	p.nextNonce(&nonce)
+	p.xorSequence(&nonce)
 	return p.open(&nonce, rec[recordHeader:], rec[:recordHeader])
 }
 
-// nextNonce makes the nonce of the next record.
-func (p *recordKeys) nextNonce(nonce *[12]byte) {
+// xorSequence combines the IV in nonce with the sequence number.
+func (p *recordKeys) xorSequence(nonce *[12]byte) {
 	low := binary.BigEndian.Uint64(nonce[4:])
 	binary.BigEndian.PutUint64(nonce[4:], low^p.seq)
 }

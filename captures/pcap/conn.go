@@ -10,58 +10,72 @@ import (
 )
 
 const (
-	maxRemarks = 32 // of a connection
+	// maxUndecoded limits the Undecoded entries of a connection.
+	maxUndecoded = 32
 
-	// maxGapWait is how long bytes behind a missing segment wait for it. Packets of one
-	// machine come in order, so a missing one will not come.
+	// maxGapWait is how long bytes after a missing segment wait for it, in a live import. Packets captured on
+	// one machine are in order, so a segment that is missing will not come.
 	maxGapWait = 700 * time.Millisecond
 )
 
-// A conn is a TCP connection.
+// A conn is a TCP connection in a packet file.
 type conn struct {
-	store   captures.Target
-	keys    *KeyLog
-	budget  *budget
-	source  string
-	onError func(error) // recording failed
-	number  int64       // its number, in the order of first packets
+	store  captures.Target
+	keys   *KeyLog
+	budget *budget
+	source string
+	// onError is called with an error that stopped the recording.
+	onError func(error)
+	// number is the connection's number, in the order of their first packets.
+	number int64
 
-	addrs      [2]netip.AddrPort
-	halves     [2]half // of the segments that addrs[i] sent
-	clientSide int     // index of the client in addrs; -1 while unknown
+	addrs [2]netip.AddrPort
+	// streams are the two directions; streams[i] contains the segments that addrs[i] sent.
+	streams [2]tcpStream
+	// clientSide is the index of the client's address in addrs; -1 while it is unknown.
+	clientSide int
 	session    *session
-	last       time.Time // of the last packet
-	isn        uint32    // of the client's SYN
-	opened     bool      // a SYN of either side was seen
-	reset      bool
-	finished   bool // what still comes is passed over
-	live       bool // keys may be logged later than they are needed
-	awaiting   int  // TLS layers that wait for keys
+	// last is the time of the connection's last packet.
+	last time.Time
+	// isn is the initial sequence number in the client's SYN.
+	isn uint32
+	// sawAnySYN means that a SYN was seen from either side.
+	sawAnySYN bool
+	reset     bool
+	// reset means that an RST was seen. finished means that the connection has ended; later packets are
+	// ignored.
+	finished bool
+	// awaitLateKeys means that, in a live import, TLS keys may be logged after the packets that need
+	// them.
+	awaitLateKeys bool
+	// awaitingKeys is the number of TLS layers that wait for keys.
+	awaitingKeys int
 
-	// gaveUpKeys is set if TLS no longer waited for keys, though they may still come.
-	gaveUpKeys bool
+	// proceededWithoutKeys means that TLS stopped waiting for keys because too many bytes were waiting.
+	proceededWithoutKeys bool
 
-	// noKeyRandom is the client random of the session without keys.
-	noKeyRandom [32]byte
+	// unknownClientRandom is the client random of the TLS session without keys.
+	unknownClientRandom [32]byte
 
 	tls    captures.TLS
 	report Connection
 }
 
-// A sender is one side of a connection, as a receiver of what its half orders.
-type sender struct {
+// A direction receives the ordered bytes that one side of a connection sent.
+type direction struct {
 	c    *conn
 	side int
 }
 
-func (s sender) dir() captures.Direction {
+// dir returns the direction in terms of client and server.
+func (s direction) dir() captures.Direction {
 	if s.c.clientSide == 1-s.side {
 		return down
 	}
 	return up
 }
 
-func (s sender) data(t time.Time, p []byte) {
+func (s direction) data(t time.Time, p []byte) {
 	s.c.guessClient(s.side, p)
 	if s.dir() == up {
 		s.c.report.BytesUp += int64(len(p))
@@ -71,7 +85,8 @@ func (s sender) data(t time.Time, p []byte) {
 	s.c.session.feed(s.dir(), t, p)
 }
 
-func (s sender) gap(g gap) {
+// gap reports a run of bytes that is missing in the packet file.
+func (s direction) gap(g gap) {
 	dir := s.dir()
 	s.c.report.addGap(dir, g)
 	if !s.c.session.inboxes[dir].closed {
@@ -79,12 +94,12 @@ func (s sender) gap(g gap) {
 	}
 }
 
-func (s sender) end(t time.Time, reset bool) {
+func (s direction) end(t time.Time, reset bool) {
 	s.c.reset = s.c.reset || reset
 	s.c.session.end(s.dir(), ending{t: t, reset: reset})
 }
 
-// guessClient decides who is the client, if no SYN did, by the first bytes.
+// guessClient decides from the first bytes which side is the client, if no SYN was seen.
 func (c *conn) guessClient(side int, p []byte) {
 	if c.clientSide >= 0 {
 		return
@@ -93,10 +108,12 @@ func (c *conn) guessClient(side int, p []byte) {
 	if len(p) > 5 && (isTLS(p) && p[0] == recordHandshake && p[5] == helloServer || string(p[:5]) == "HTTP/" || isSettings(p)) {
 		c.clientSide = 1 - side
 	}
+
+	// Encrypted records do not show which side sent them.
 	if !isTLS(p) || p[0] != recordData {
 		return
 	}
-	// Nothing tells: a server has the lower port, as a rule.
+	// As a rule, the server has the lower port.
 	c.clientSide = 0
 	if c.addrs[0].Port() < c.addrs[1].Port() {
 		c.clientSide = 1
@@ -106,7 +123,7 @@ func (c *conn) guessClient(side int, p []byte) {
 func (c *conn) client() netip.AddrPort { return c.addrs[max(0, c.clientSide)] }
 func (c *conn) server() netip.AddrPort { return c.addrs[1-max(0, c.clientSide)] }
 
-// host is the server's name as far as the connection tells it.
+// host returns the server's name, or its address if the name is unknown.
 func (c *conn) host() string {
 	if c.tls.ServerName != "" {
 		return c.tls.ServerName
@@ -116,66 +133,73 @@ func (c *conn) host() string {
 
 func (c *conn) setProtocol(protocol string) { c.report.Protocol = protocol }
 
-// addUndecoded lists what could not be decoded; the same reason is told once in a row.
+// addUndecoded adds to the report a place that could not be decoded, unless the previous entry has the
+// same reason.
 func (c *conn) addUndecoded(dir captures.Direction, offset int64, why string) {
 	list := c.report.Undecoded
-	if n := len(list); n > 0 && list[n-1].Reason == why || n == maxRemarks {
+	if n := len(list); n > 0 && list[n-1].Reason == why || n == maxUndecoded {
 		return
 	}
 	c.report.Undecoded = append(list, Undecoded{Dir: dir.String(), Offset: offset, Reason: why})
 }
 
-// addSegment adds a segment that addrs[side] sent.
+// addSegment processes a segment that addrs[side] sent.
 func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
 	c.last = later(c.last, s.Time)
 	if s.SYN {
-		c.clientSide, c.opened = side, true
+		c.clientSide, c.sawAnySYN = side, true
 		if s.ACK {
 			c.clientSide = 1 - side
 		} else {
 			c.isn = s.Seq
 		}
 	}
-	c.halves[side].addSegment(s)
+
+	// The connection may be over now.
+	c.streams[side].addSegment(s)
 	if c.ended() && !c.awaitsKeys() {
 		c.finish()
 	}
 }
 
-// finish reads what is left and ends every exchange.
+// finish processes the buffered segments and ends all exchanges.
 func (c *conn) finish() {
 	if c.finished {
 		return
 	}
 	c.finished = true
-	c.giveUpKeys()
-	if !c.halves[0].based && len(c.halves[0].queue) > 0 && !c.halves[1].based && len(c.halves[1].queue) > 0 {
+	c.stopAwaitingKeys()
+	if !c.streams[0].baseKnown && len(c.streams[0].queue) > 0 && !c.streams[1].baseKnown && len(c.streams[1].queue) > 0 {
 		c.guessClientFromBoth()
 	}
 	client := max(0, c.clientSide)
-	c.halves[client].flush(c.last) // requests before what answers them
-	c.halves[1-client].flush(c.last)
-	for side := range c.halves {
-		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.missingEnd(side)})
-		c.halves[side].clearQueue()
+	// Process requests before their responses.
+	c.streams[client].flush(c.last)
+	c.streams[1-client].flush(c.last)
+
+	// Now both directions end, with the reason if they are incomplete.
+	for side := range c.streams {
+		c.session.end(direction{c, side}.dir(), ending{t: c.last, missing: c.missingEnd(side)})
+		c.streams[side].clearQueue()
 	}
 	c.completeReport()
 	c.session = nil
 }
 
-// giveUpKeys has TLS no longer wait for keys.
-func (c *conn) giveUpKeys() {
-	if c.live {
-		c.live = false
+// stopAwaitingKeys makes TLS decryption give up on keys that were not logged so far.
+func (c *conn) stopAwaitingKeys() {
+	if c.awaitLateKeys {
+		c.awaitLateKeys = false
 		c.session.retryKeys()
 	}
 }
 
-// guessClientFromBoth looks for the side that speaks first as a client does.
+// guessClientFromBoth identifies the client by the first bytes of each side, if the packet file lacks
+// the SYN.
 func (c *conn) guessClientFromBoth() {
-	for side := range c.halves {
-		p := c.halves[side].queue[0].data
+	for side := range c.streams {
+		p := c.streams[side].queue[0].data
 		if len(p) > 5 && (p[0] == recordHandshake && p[5] == helloClient || isMethod(p)) {
 			c.clientSide = side
 			return
@@ -183,15 +207,15 @@ func (c *conn) guessClientFromBoth() {
 	}
 }
 
-// missingEnd is the reason why a side's bytes end, or "" if the side closed the connection.
+// missingEnd returns the reason why the bytes of a side end, or "" if the side closed the connection.
 func (c *conn) missingEnd(side int) string {
-	if c.halves[side].ended || c.reset {
+	if c.streams[side].ended || c.reset {
 		return ""
 	}
 	return "the capture ends before the connection does"
 }
 
-// completeReport adds the totals to the report of a connection that is over.
+// completeReport adds the totals to the report of a finished connection.
 func (c *conn) completeReport() {
 	r := &c.report
 	r.Number = c.number
@@ -200,15 +224,15 @@ func (c *conn) completeReport() {
 }
 
 // ended reports whether both sides have closed the connection.
-func (c *conn) ended() bool { return c.halves[0].ended && c.halves[1].ended }
+func (c *conn) ended() bool { return c.streams[0].ended && c.streams[1].ended }
 
 // awaitsKeys reports whether TLS waits for keys that may still be logged.
-func (c *conn) awaitsKeys() bool { return c.live && c.awaiting > 0 }
+func (c *conn) awaitsKeys() bool { return c.awaitLateKeys && c.awaitingKeys > 0 }
 
-// tick gives up what the connection has waited for too long.
+// tick stops waiting for what is overdue. passed is the time up to which all packets were read.
 func (c *conn) tick(passed time.Time) {
-	for side := range c.halves {
-		h := &c.halves[side]
+	for side := range c.streams {
+		h := &c.streams[side]
 		for len(h.queue) > 0 && !h.ended && passed.Sub(h.queue[0].t) > maxGapWait {
 			h.skipGap(passed)
 		}
@@ -216,7 +240,7 @@ func (c *conn) tick(passed time.Time) {
 			h.flush(passed)
 		}
 	}
-	if c.awaiting > 0 {
+	if c.awaitingKeys > 0 {
 		c.session.retryKeys()
 	}
 	c.session.tick(passed)

@@ -8,31 +8,37 @@ import (
 	"unwire/decode/envelope"
 )
 
-// An exchange feeds one request and its response to the store.
+// An exchange is the recording of one request and its response.
 type exchange struct {
-	recording  captures.Recording // nil once it ended
-	started    time.Time
-	method     string
-	target     string  // of a CONNECT request
-	done       [2]bool // which directions ended cleanly
-	orphan     bool    // the request was not captured
-	lossReason string  // why something of it is missing
+	// recording is nil after the end, or if the exchange could not be begun.
+	recording captures.Recording
+	started   time.Time
+	method    string
+	// target is the host and port of a CONNECT request.
+	target string
+	// done has, for each direction, whether it has ended cleanly.
+	done [2]bool
+	// orphan means that the packet file contains only the response.
+	orphan bool
+	// lossReason is set if a part of the exchange was not captured.
+	lossReason string
 
-	responseEnd *envelope.ResponseEnd // nil: it was not answered, or by HTTP/1
+	// responseEnd detects a complete response; nil before the response headers, and for HTTP/1.
+	responseEnd *envelope.ResponseEnd
 }
 
-// responseComplete reports whether the client was sent all of the answer's content, whether
-// or not its end was marked.
+// responseComplete reports whether the client received all of the response's content, even if END_STREAM is
+// missing.
 func (x *exchange) responseComplete() bool {
 	return !x.orphan && x.responseEnd != nil && x.responseEnd.Complete()
 }
 
-// begin starts an exchange of HTTP whose request came at t.
+// begin starts the exchange of an HTTP request that was received at t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {
 	return c.beginExchange(captures.Exchange{Method: method, URL: url, HTTP: version, RequestHeaders: h, Started: t})
 }
 
-// beginExchange starts an exchange, to which it adds what is known of the connection.
+// beginExchange starts an exchange, and adds what is known about the connection.
 func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	ex.Client, ex.Server = c.client().String(), c.server().String()
 	ex.TLS, ex.Source = c.tls, c.source
@@ -46,8 +52,8 @@ func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	return x
 }
 
-// Begin is captures.Recorder's. It counts the exchanges: that of a WebSocket begins within
-// its handshake.
+// Begin implements captures.Recorder. It counts exchanges: a WebSocket is begun by the recording of its
+// handshake.
 func (c *conn) Begin(ex captures.Exchange) (captures.Recording, error) {
 	rec, err := c.store.Begin(ex)
 	if err == nil {
@@ -77,7 +83,7 @@ func (x *exchange) setTrailers(dir captures.Direction, h captures.Headers) {
 	}
 }
 
-// finishDirection says that a direction ended cleanly at t; it reports whether both did.
+// finishDirection records the clean end of a direction at t. It reports whether both directions have ended.
 func (x *exchange) finishDirection(dir captures.Direction, t time.Time) bool {
 	x.done[dir] = true
 	if !x.done[1-dir] {
@@ -91,6 +97,8 @@ func (x *exchange) finishDirection(dir captures.Direction, t time.Time) bool {
 	return true
 }
 
+// end ends the recording of the exchange, if it is recorded. A loss of packets takes precedence over the
+// outcome.
 func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
 	if x.recording == nil {
 		return
@@ -102,13 +110,15 @@ func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
 	x.recording = nil
 }
 
-// endAtClose ends an exchange whose connection ended before it did.
+// endAtClose ends an incomplete exchange because its connection has ended.
 func (x *exchange) endAtClose(client, server ending) {
 	t := later(client.t, server.t)
 	missing := client.missing
 	if !x.done[down] && server.missing != "" || missing == "" {
 		missing = server.missing
 	}
+
+	// The outcome depends on which side ended the connection first.
 	switch {
 	case x.responseComplete() && (x.done[up] || client.missing == ""):
 		x.end(t, captures.Complete, "")

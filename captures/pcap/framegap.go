@@ -11,50 +11,57 @@ import (
 )
 
 const (
-	// maxResync is in how many bytes the next frame is searched for.
+	// maxResync limits the search for the next frame, in bytes.
 	maxResync = 4 << 20
 
-	// unknownName stands for the name of a header field that was sent before a
-	// loss. No field has this name.
+	// unknownName stands for a header field that was added to the HPACK table before a loss. No real field has
+	// this name.
 	unknownName = "?"
 
-	// unknownEntries is how many entries fit into a header table of 64 KiB.
+	// unknownEntries is the number of entries that fit into an HPACK table of 64 KiB.
 	unknownEntries = 2048
 )
 
-// A frameGap is where a direction of HTTP/2 stands behind a loss.
-type frameGap struct {
-	skip   int64  // bytes that are left of the frame in which the loss was
-	ends   uint32 // the stream that ends with that frame
-	search bool   // the next frame has to be found
-	why    string // the last loss
+// A lossState describes how a direction of HTTP/2 continues after a loss.
+type lossState struct {
+	// skipBytes is the number of remaining bytes of the frame in which data was lost.
+	skipBytes int64
+	// endsStream is the stream that ends with that frame; 0 if none does.
+	endsStream uint32
+	// searching means that the start of the next frame has to be searched for.
+	searching bool
+	// reason describes the last loss of data.
+	reason string
 }
 
-// skipLost continues with the next frame. A loss within one DATA frame affects that
-// frame's stream only. Any other loss affects all streams and the header table, whose
-// entries are unknown from then on.
-func (l *http2Layer) skipLost(dir captures.Direction, n int64, why string) bool {
+// resumeAfterLoss continues with the next frame. A loss within one DATA frame affects only the stream of that
+// frame. Any other loss affects all streams and the HPACK table, whose entries are then unknown.
+func (l *http2Layer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
-	d.gap.why = why
+	d.gap.reason = why
 	b := in.bytes()
+
+	// Either the loss is within a frame whose length is known, or the next frame must be searched for.
 	switch {
-	case d.gap.skip >= n:
-		d.gap.skip -= n
+	case d.gap.skipBytes >= n:
+		d.gap.skipBytes -= n
 		in.skip(n)
 		return true
-	case d.gap.skip == 0 && !d.gap.search && len(b) >= frameHeader && int64(len(b))+n <= frameSize(b):
-		d.gap.skip = frameSize(b) - int64(len(b)) - n
+	case d.gap.skipBytes == 0 && !d.gap.searching && len(b) >= frameHeader && int64(len(b))+n <= frameSize(b):
+		d.gap.skipBytes = frameSize(b) - int64(len(b)) - n
 	default:
-		d.gap.skip, d.gap.ends, d.gap.search = 0, 0, true
+		d.gap.skipBytes, d.gap.endsStream, d.gap.searching = 0, 0, true
 	}
-	id, inData := frameStream(b), !d.gap.search && b[3] == byte(http2.FrameData)
+
+	// Mark the affected exchanges.
+	id, inData := frameStream(b), !d.gap.searching && b[3] == byte(http2.FrameData)
 	for stream, st := range l.streams {
 		if !st.exchange.done[dir] && (!inData || stream == id) {
 			st.exchange.lossReason = why
 		}
 	}
 	if inData && http2.Flags(b[4]).Has(http2.FlagDataEndStream) {
-		d.gap.ends = id
+		d.gap.endsStream = id
 	}
 	if !inData {
 		d.resetTable()
@@ -65,12 +72,12 @@ func (l *http2Layer) skipLost(dir captures.Direction, n int64, why string) bool 
 	return true
 }
 
-// frameSize is how long the frame is that b begins with.
+// frameSize returns the size of the frame at the beginning of b, with its header.
 func frameSize(b []byte) int64 {
 	return frameHeader + (int64(b[0])<<16 | int64(b[1])<<8 | int64(b[2]))
 }
 
-// frameStream is the stream of the frame that b begins with, 0 if b is short.
+// frameStream returns the stream of the frame at the beginning of b, or 0 if b is too short.
 func frameStream(b []byte) uint32 {
 	if len(b) < frameHeader {
 		return 0
@@ -78,26 +85,25 @@ func frameStream(b []byte) uint32 {
 	return binary.BigEndian.Uint32(b[5:]) & (1<<31 - 1)
 }
 
-// resync goes on behind a loss; it reports whether a frame begins next.
+// resync continues after a loss. It reports whether the next bytes are the beginning of a frame.
 func (l *http2Layer) resync(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
-	if d.gap.skip > 0 {
-		n := int(min(d.gap.skip, int64(in.len())))
+	if d.gap.skipBytes > 0 {
+		n := int(min(d.gap.skipBytes, int64(in.len())))
 		t := in.time(n)
 		in.discard(n)
-		if d.gap.skip -= int64(n); d.gap.skip > 0 {
+		if d.gap.skipBytes -= int64(n); d.gap.skipBytes > 0 {
 			return false
 		}
-		if d.gap.ends != 0 {
-			l.finishDirection(dir, d.gap.ends, t)
-			d.gap.ends = 0
+		if d.gap.endsStream != 0 {
+			l.finishDirection(dir, d.gap.endsStream, t)
+			d.gap.endsStream = 0
 		}
 	}
-	return !d.gap.search || l.findFrame(dir)
+	return !d.gap.searching || l.findFrame(dir)
 }
 
-// findFrame looks for bytes that can only be a frame's header: of a stream that
-// is there or could be, with another such header behind the frame.
+// findFrame searches for the next frame: a plausible frame header, followed by another one after the frame.
 func (l *http2Layer) findFrame(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	b := in.bytes()
@@ -105,35 +111,38 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 		if !l.isPlausibleFrame(b[at:]) {
 			continue
 		}
+
+		// The next frame must begin where this one ends.
 		end := int64(at) + frameSize(b[at:])
 		if end > int64(len(b)) && !in.closed && end-int64(at) <= maxResync {
 			in.discard(at)
-			return false // its end will tell
+			// Wait for the end of the frame, to check what follows.
+			return false
 		}
 		if rest := b[min(end, int64(len(b))):]; len(rest) >= frameHeader && !l.isPlausibleFrame(rest) {
 			continue
 		}
 		in.discard(at)
-		d.gap.search = false
+		d.gap.searching = false
 		return true
 	}
 	if in.len() > maxResync {
-		l.session.fail(dir, d.gap.why+"; no frame was found behind it")
+		l.session.fail(dir, d.gap.reason+"; no frame was found behind it")
 	} else if n := in.len() - frameHeader + 1; n > 0 {
 		in.discard(n)
 	}
 	return false
 }
 
-// isPlausibleFrame reports whether b begins with a frame's header. A CONTINUATION frame
-// does not count, as the header block that it continues is lost.
+// isPlausibleFrame reports whether b begins with a frame header of an existing or possible stream. CONTINUATION
+// frames do not count, because the header block that they continue is lost.
 func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	size, id := frameSize(b)-frameHeader, frameStream(b)
 	if b[5]&0x80 != 0 || size > maxFrame-frameHeader {
 		return false
 	}
 
-	// A request may have been lost, so a stream may be new, but not by much.
+	// A request may be lost, so the stream may be new, but not far ahead.
 	open := l.streams[id] != nil
 	seen := open || id%2 == 1 && id <= l.highest
 	possible := open || id%2 == 1 && id < l.highest+1<<16
@@ -152,8 +161,7 @@ func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	}
 }
 
-// isPlausibleControlFrame reports whether a frame of the connection may have this
-// size.
+// isPlausibleControlFrame reports whether a frame on stream 0 may have this size.
 func isPlausibleControlFrame(kind http2.FrameType, size int64) bool {
 	switch kind {
 	case http2.FrameSettings:
@@ -174,23 +182,22 @@ func (d *http2Direction) newFramer(r io.Reader) {
 
 func (d *http2Direction) newTable(size uint32) {
 	d.hpack = hpack.NewDecoder(size, nil)
-	// The other side's SETTINGS limit the table, but they may arrive late in the
-	// capture. So only the importer's own limit is applied.
+	// The peer's SETTINGS limit the table, but may be captured late. So apply only the importer's own limit.
 	d.hpack.SetAllowedMaxDynamicTableSize(maxTable)
 	d.hpack.SetMaxStringLength(maxSection)
 	d.hpack.SetEmitFunc(d.addField)
 }
 
-// resetTable makes a header table in which every entry is unknown. HPACK refers to an
-// entry by its distance from the newest one, so entries that are added from now on have
-// the right index whatever was lost.
+// resetTable makes an HPACK table in which every entry is unknown. HPACK refers to entries by their distance
+// from the newest one, so entries that are added from now on have the right index regardless of the loss.
 func (d *http2Direction) resetTable() {
 	d.newTable(maxTable)
 	d.hpack.SetEmitEnabled(false)
-	// A literal without a value, which is added to the table.
+	// A literal header field with an empty value, which is added to the table.
 	entry := []byte{0x40, byte(len(unknownName)), unknownName[0], 0}
 	for range unknownEntries {
-		_, _ = d.hpack.Write(entry) // well-formed
+		// The field is well-formed, so this cannot fail.
+		_, _ = d.hpack.Write(entry)
 	}
 	_ = d.hpack.Close()
 	d.hpack.SetEmitEnabled(true)

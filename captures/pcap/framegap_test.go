@@ -239,8 +239,8 @@ func FuzzLoss(f *testing.F) {
 		feed(captures.Down, toClient, int(at))
 		c.session.end(captures.Up, ending{t: now})
 		c.session.end(captures.Down, ending{t: now})
-		if c.budget.left != maxBuffered {
-			t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
+		if c.budget.available != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-c.budget.available)
 		}
 	})
 }

@@ -10,48 +10,60 @@ import (
 	"unwire/captures"
 )
 
-// maxPipelined limits the requests that wait for their responses.
+// maxPipelined limits the requests of a connection that wait for their responses.
 const maxPipelined = 1000
 
-// An http1 reads the messages of an HTTP/1 connection.
+// An http1Layer reads the messages of an HTTP/1 connection.
 //
 // Source: RFC 9112.
-type http1 struct {
-	session         *session
-	dirs            [2]http1Direction
-	waiting         []*exchange // whose responses have not ended, in order
-	tunnel          *session    // after CONNECT
-	upgraded        *exchange   // after an upgrade: takes all that follows
-	switchRequested bool        // a request wants to change what is spoken
+type http1Layer struct {
+	session *session
+	dirs    [2]http1Direction
+	// waiting are the exchanges whose responses are incomplete, in the order of the requests.
+	waiting []*exchange
+	// tunnel is the session inside an accepted CONNECT; nil otherwise.
+	tunnel *session
+	// upgraded is the exchange with the accepted protocol upgrade, which receives all further bytes;
+	// nil otherwise.
+	upgraded *exchange
+	// switchRequested means that a request has asked to switch to another protocol.
+	switchRequested bool
 }
 
-// An http1Direction is where the reading of a direction stands.
+// An http1Direction is the parsing state of a direction.
 type http1Direction struct {
 	state bodyState
-	left  int64 // of the body or chunk; -1: to the connection's end
-	x     *exchange
+	// bodyLeft is the number of bytes left of the body or chunk; -1 means that the body ends with the
+	// connection.
+	bodyLeft int64
+	message  *exchange
 }
 
-// A bodyState says what comes next.
+// A bodyState is the parser's state in an HTTP/1 body: it determines which element is expected next.
 type bodyState uint8
 
 const (
 	atHead bodyState = iota
 	inBody
-	atChunk    // a chunk's length
-	inChunk    // a chunk's bytes
-	afterChunk // the end of its line
+	// atChunk: the line with a chunk's length.
+	atChunk
+	// inChunk: the bytes of a chunk.
+	inChunk
+	// afterChunk: the line end after a chunk.
+	afterChunk
 	atTrailers
 )
 
-func newHTTP1(s *session) *http1 {
+func newHTTP1(s *session) *http1Layer {
 	s.conn.setProtocol("http/1.1")
-	return &http1{session: s}
+	return &http1Layer{session: s}
 }
 
-func (h *http1) step(dir captures.Direction) {
+// step reads as many elements of messages as possible.
+func (h *http1Layer) step(dir captures.Direction) {
 	in := &h.session.inboxes[dir]
 	for in.len() > 0 {
+		// Every turn must consume bytes, or wait for more.
 		before := in.len()
 		if h.tunnel != nil {
 			h.tunnel.feed(dir, in.time(in.len()), in.bytes())
@@ -70,20 +82,23 @@ func (h *http1) step(dir captures.Direction) {
 			break
 		}
 	}
+
+	// After the last byte, messages that end with the connection are complete.
 	if !in.closed || in.len() > 0 && in.ending.missing == "" && h.session.mayWait(dir) {
 		return
 	}
 	if h.tunnel != nil {
 		h.tunnel.end(dir, in.ending)
 	}
-	// A body without a length ends where the connection does.
+	// A body without a length ends with the connection.
 	d := &h.dirs[dir]
-	if d.state == inBody && d.left < 0 && in.ending.missing == "" && !in.ending.reset {
+	if d.state == inBody && d.bodyLeft < 0 && in.ending.missing == "" && !in.ending.reset {
 		h.endMessage(dir)
 	}
 }
 
-func (h *http1) close() {
+// close ends the exchanges that are incomplete when the connection ends.
+func (h *http1Layer) close() {
 	client, server := h.session.inboxes[up].ending, h.session.inboxes[down].ending
 	if h.tunnel != nil {
 		h.tunnel.end(up, client)
@@ -97,8 +112,8 @@ func (h *http1) close() {
 		}
 	}
 	for _, d := range h.dirs {
-		if d.x != nil {
-			d.x.endAtClose(client, server)
+		if d.message != nil {
+			d.message.endAtClose(client, server)
 		}
 	}
 	for _, x := range h.waiting {
@@ -106,8 +121,8 @@ func (h *http1) close() {
 	}
 }
 
-// readElement takes what it can of one element of a message.
-func (h *http1) readElement(dir captures.Direction) error {
+// readElement parses one element of an HTTP/1 message: a head, a part of the body, or trailers.
+func (h *http1Layer) readElement(dir captures.Direction) error {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	switch d.state {
 	case atHead:
@@ -116,22 +131,24 @@ func (h *http1) readElement(dir captures.Direction) error {
 		}
 		return h.readResponse()
 	case inBody, inChunk:
+		// The rest of a body or chunk, as far as it has arrived.
 		n := in.len()
-		if d.left >= 0 {
-			n = int(min(int64(n), d.left))
-			d.left -= int64(n)
+		if d.bodyLeft >= 0 {
+			n = int(min(int64(n), d.bodyLeft))
+			d.bodyLeft -= int64(n)
 		}
 		t := in.time(n)
-		h.forwardBody(dir, d.x, n)
+		h.forwardBody(dir, d.message, n)
 		switch {
-		case d.left != 0:
+		case d.bodyLeft != 0:
 		case d.state == inChunk:
 			d.state = afterChunk
 		default:
-			d.x.finishMessage(h, dir, t)
+			d.message.finishMessage(h, dir, t)
 		}
 		return nil
 	case afterChunk, atChunk:
+		// An empty line ends a chunk; a line with a length begins one.
 		line, n, err := cutLine(in.bytes())
 		if n == 0 {
 			return err
@@ -150,25 +167,26 @@ func (h *http1) readElement(dir captures.Direction) error {
 	}
 }
 
-// chunkLength reads a chunk's length, in hex, before its extensions.
+// chunkLength parses the length of a chunk in hex, and ignores chunk extensions.
 func (d *http1Direction) chunkLength(line []byte) error {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(digits)), 16, 64)
 	if err != nil || n < 0 {
 		return fmt.Errorf("chunk of length %q", excerpt(line))
 	}
-	d.left, d.state = n, inChunk
+	d.bodyLeft, d.state = n, inChunk
 	if n == 0 {
 		d.state = atTrailers
 	}
 	return nil
 }
 
-// forwardBody hands n body bytes on.
-func (h *http1) forwardBody(dir captures.Direction, x *exchange, n int) {
+// forwardBody records the next n bytes of a body.
+func (h *http1Layer) forwardBody(dir captures.Direction, x *exchange, n int) {
 	in := &h.session.inboxes[dir]
 	p := in.bytes()[:n]
-	for len(p) > 0 { // what came at one time is one chunk
+	// Bytes that arrived together become one chunk.
+	for len(p) > 0 {
 		t, k := in.firstRun(len(p))
 		x.addChunk(dir, t, p[:k])
 		in.discard(k)
@@ -176,7 +194,8 @@ func (h *http1) forwardBody(dir captures.Direction, x *exchange, n int) {
 	}
 }
 
-func (h *http1) readTrailers(dir captures.Direction) error {
+// readTrailers parses the trailer section once it is complete.
+func (h *http1Layer) readTrailers(dir captures.Direction) error {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	head, n, err := cutTrailers(in.bytes())
 	if n == 0 {
@@ -188,14 +207,14 @@ func (h *http1) readTrailers(dir captures.Direction) error {
 	}
 	t := in.time(n)
 	in.discard(n)
-	d.x.setTrailers(dir, fields)
-	d.x.finishMessage(h, dir, t)
+	d.message.setTrailers(dir, fields)
+	d.message.finishMessage(h, dir, t)
 	return nil
 }
 
-// readRequest reads a request's head. After a request that asks for another protocol,
-// nothing is read until its response is known.
-func (h *http1) readRequest() error {
+// readRequest reads the head of a request. After a request for another protocol, nothing is read until its
+// response is known.
+func (h *http1Layer) readRequest() error {
 	in, d := &h.session.inboxes[up], &h.dirs[up]
 	if h.switchRequested {
 		if h.session.mayWait(up) {
@@ -207,6 +226,8 @@ func (h *http1) readRequest() error {
 	if n == 0 || err != nil {
 		return err
 	}
+
+	// The target may contain spaces, so the version is what follows the last one.
 	method, rest, ok := strings.Cut(first, " ")
 	target, version, ok2 := cutLast(rest, " HTTP/")
 	if !ok || !ok2 || !isMethod([]byte(method+" ")) {
@@ -218,18 +239,22 @@ func (h *http1) readRequest() error {
 	t := in.time(n)
 	in.discard(n)
 	x := &exchange{started: t, method: method, target: target}
-	if method != "CONNECT" { // an opened tunnel is no exchange
+	// An accepted tunnel is not an exchange.
+	if method != "CONNECT" {
 		x = h.session.conn.begin(t, method, h.url(target, fields), version, fields)
 	}
 	h.waiting = append(h.waiting, x)
-	d.x = x
+	d.message = x
 	h.switchRequested = method == "CONNECT" || fields.Get("Upgrade") != ""
+
+	// The body begins after the head.
 	length, err := bodyLength(fields)
 	if err != nil {
 		return err
 	}
 	if length == untilClose {
-		length = 0 // a request says where it ends
+		// The body of a request never ends with the connection.
+		length = 0
 	}
 	h.startBody(up, length)
 	if length == 0 {
@@ -238,7 +263,7 @@ func (h *http1) readRequest() error {
 	return nil
 }
 
-func (h *http1) url(target string, fields captures.Headers) string {
+func (h *http1Layer) url(target string, fields captures.Headers) string {
 	if strings.Contains(target, "://") {
 		return target
 	}
@@ -252,9 +277,11 @@ func (h *http1) url(target string, fields captures.Headers) string {
 	return h.session.scheme() + "://" + host + target
 }
 
-// readResponse reads a response's head.
-func (h *http1) readResponse() error {
+// readResponse parses the status line and headers of a response.
+func (h *http1Layer) readResponse() error {
 	in, d := &h.session.inboxes[down], &h.dirs[down]
+
+	// The packets of a request may come later in the file than those of its response.
 	if len(h.waiting) == 0 && h.session.mayWait(down) {
 		return nil
 	}
@@ -269,33 +296,38 @@ func (h *http1) readResponse() error {
 
 	t := in.time(n)
 	in.discard(n)
+
+	// The file lacks the request. The response is still recorded, in an exchange of its own.
 	if len(h.waiting) == 0 {
 		x := h.session.conn.begin(t, "", h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
 		x.orphan, x.done[up] = true, true
 		h.waiting = append(h.waiting, x)
 	}
 
-	// What follows may not be HTTP, or not be the response yet.
+	// The following bytes may not be HTTP, or this may not be the final response.
 	x := h.waiting[0]
 	switch {
 	case status == 101 || x.method == "CONNECT" && status/100 == 2:
 		h.switchProtocol(x, t, status, fields)
 		return nil
 	case status < 200:
-		return nil // informational: the response is still to come
+		// An interim response; the final one follows.
+		return nil
 	}
 
 	h.switchRequested = false
 	if x.recording == nil && x.method == "CONNECT" {
 		x = h.beginRefusedTunnel(version)
 	}
-	d.x = x
+	d.message = x
 	x.setResponse(t, status, fields)
 
 	length, err := bodyLength(fields)
 	if err != nil {
 		return err
 	}
+
+	// Some responses have no body, whatever their headers declare (RFC 9112, section 6.3).
 	if x.method == "HEAD" || status == 204 || status == 304 {
 		length = 0
 	}
@@ -306,7 +338,7 @@ func (h *http1) readResponse() error {
 	return nil
 }
 
-// parseStatusLine returns the version and the status of a response's first line.
+// parseStatusLine parses the first line of a response.
 func parseStatusLine(line string) (version string, status int, ok bool) {
 	version, rest, _ := strings.Cut(line, " ")
 	code, _, _ := strings.Cut(rest, " ")
@@ -315,28 +347,27 @@ func parseStatusLine(line string) (version string, status int, ok bool) {
 	return version, status, ok && err == nil && status >= 100 && status <= 999
 }
 
-// beginRefusedTunnel begins an exchange for the CONNECT request that is answered next. A
-// CONNECT that is accepted is not recorded.
-func (h *http1) beginRefusedTunnel(version string) *exchange {
+// beginRefusedTunnel begins the exchange of a CONNECT request that is refused. Accepted ones are not recorded.
+func (h *http1Layer) beginRefusedTunnel(version string) *exchange {
 	x := h.waiting[0]
 	refused := h.session.conn.begin(x.started, x.method, h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
 	refused.done = x.done
-	if h.dirs[up].x == x {
-		h.dirs[up].x = refused
+	if h.dirs[up].message == x {
+		h.dirs[up].message = refused
 	}
 	h.waiting[0] = refused
 	return refused
 }
 
-// switchProtocol begins the protocol that follows an accepted CONNECT or an upgrade.
-func (h *http1) switchProtocol(x *exchange, t time.Time, status int, fields captures.Headers) {
+// switchProtocol starts the protocol that follows an accepted CONNECT or upgrade.
+func (h *http1Layer) switchProtocol(x *exchange, t time.Time, status int, fields captures.Headers) {
 	h.waiting = h.waiting[1:]
 	if x.method != "CONNECT" {
 		x.setResponse(t, status, fields)
 		h.upgraded = x
 		return
 	}
-	h.dirs[up].x = nil
+	h.dirs[up].message = nil
 	h.tunnel = newSession(h.session.conn, h.session.secure, h.session.depth+1)
 	h.tunnel.target = x.target
 	if h.tunnel.depth > maxNesting {
@@ -344,10 +375,10 @@ func (h *http1) switchProtocol(x *exchange, t time.Time, status int, fields capt
 	}
 }
 
-// startBody sets the direction to read a body of a length, or a chunked one.
-func (h *http1) startBody(dir captures.Direction, length int64) {
+// startBody prepares the parser for a body of the given length; a negative length means chunked.
+func (h *http1Layer) startBody(dir captures.Direction, length int64) {
 	d := &h.dirs[dir]
-	d.left = length
+	d.bodyLeft = length
 	switch length {
 	case isChunked:
 		d.state = atChunk
@@ -358,29 +389,30 @@ func (h *http1) startBody(dir captures.Direction, length int64) {
 	}
 }
 
-// endMessage ends the message of a direction.
-func (h *http1) endMessage(dir captures.Direction) {
+// endMessage ends the current message of a direction.
+func (h *http1Layer) endMessage(dir captures.Direction) {
 	d := &h.dirs[dir]
-	if d.x != nil {
-		d.x.finishMessage(h, dir, h.session.inboxes[dir].ending.t)
+	if d.message != nil {
+		d.message.finishMessage(h, dir, h.session.inboxes[dir].ending.t)
 	}
 }
 
-// skipLost goes on where a body's length tells how much of it is missing.
-func (h *http1) skipLost(dir captures.Direction, n int64, why string) bool {
+// resumeAfterLoss continues if the length of a body shows how much of it is missing.
+func (h *http1Layer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	switch {
 	case in.len() > 0:
-		return false // within a header section or a line
+		// The loss is within a header section or a line, which cannot be completed.
+		return false
 	case h.tunnel != nil:
 		h.tunnel.reportLoss(dir, n, why)
 	case h.upgraded != nil:
 		h.upgraded.lossReason = why
-	case d.x == nil || d.state != inBody && d.state != inChunk || d.left >= 0 && n > d.left:
+	case d.message == nil || d.state != inBody && d.state != inChunk || d.bodyLeft >= 0 && n > d.bodyLeft:
 		return false
 	default:
-		d.x.lossReason = why
-		if d.left >= 0 {
+		d.message.lossReason = why
+		if d.bodyLeft >= 0 {
 			h.skipBody(dir, n)
 		}
 	}
@@ -388,30 +420,31 @@ func (h *http1) skipLost(dir captures.Direction, n int64, why string) bool {
 	return true
 }
 
-// skipBody counts missing bytes of a body.
-func (h *http1) skipBody(dir captures.Direction, n int64) {
+// skipBody advances over n bytes of a body that are missing in the packet file.
+func (h *http1Layer) skipBody(dir captures.Direction, n int64) {
 	d := &h.dirs[dir]
-	if d.left -= n; d.left > 0 {
+	if d.bodyLeft -= n; d.bodyLeft > 0 {
 		return
 	}
 	if d.state == inChunk {
 		d.state = afterChunk
 		return
 	}
-	d.x.finishMessage(h, dir, h.session.conn.last)
+	d.message.finishMessage(h, dir, h.session.conn.last)
 }
 
-// finishMessage ends a message of x and makes its direction ready for the next.
-func (x *exchange) finishMessage(h *http1, dir captures.Direction, t time.Time) {
+// finishMessage ends the request or response of x, and prepares the parser for the next message in that
+// direction.
+func (x *exchange) finishMessage(h *http1Layer, dir captures.Direction, t time.Time) {
 	d := &h.dirs[dir]
-	d.x, d.state = nil, atHead
+	d.message, d.state = nil, atHead
 	if dir == down && len(h.waiting) > 0 && h.waiting[0] == x {
 		h.waiting = h.waiting[1:]
 	}
 	x.finishDirection(dir, t)
 }
 
-func (h *http1) tick(passed time.Time) {
+func (h *http1Layer) tick(passed time.Time) {
 	if h.tunnel != nil {
 		h.tunnel.tick(passed)
 	}

@@ -9,16 +9,17 @@ import (
 	"unwire/captures"
 )
 
-// maxHead limits a header or trailer section, and a line, in bytes.
+// maxHead limits a header section, a trailer section and a line, in bytes.
 const maxHead = 128 << 10
 
-// What bodyLength returns besides lengths.
+// Special results of bodyLength.
 const (
-	untilClose = -1 // of the connection
+	// untilClose: the body ends with the connection.
+	untilClose = -1
 	isChunked  = -2
 )
 
-// bodyLength tells from a header section how long the body is.
+// bodyLength determines the length of a body from its headers (RFC 9112, section 6.3).
 func bodyLength(fields captures.Headers) (int64, error) {
 	length := int64(untilClose)
 	for _, f := range fields {
@@ -29,6 +30,7 @@ func bodyLength(fields captures.Headers) (int64, error) {
 			}
 			return isChunked, nil
 		case strings.EqualFold(f.Name, "Content-Length"):
+			// Contradicting lengths are an attack or damage.
 			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
 			if err != nil || n < 0 || length >= 0 && n != length {
 				return 0, fmt.Errorf("content-length %q", excerpt([]byte(f.Value)))
@@ -39,11 +41,11 @@ func bodyLength(fields captures.Headers) (int64, error) {
 	return length, nil
 }
 
-// parseHead returns the first line and the fields of the section that p begins
-// with, and its length; 0 if it is not complete.
+// parseHead parses the first line and the fields of the header section at the beginning of p. n is its length,
+// or 0 if it is incomplete.
 func parseHead(p []byte) (first string, fields captures.Headers, n int, err error) {
 	skipped := 0
-	// Empty lines before a message are allowed.
+	// Accept empty lines before a message, as RFC 9112 recommends.
 	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 {
 		p, skipped = p[1:], skipped+1
 	}
@@ -56,8 +58,8 @@ func parseHead(p []byte) (first string, fields captures.Headers, n int, err erro
 	return string(bytes.TrimSuffix(line, []byte("\r"))), fields, skipped + end + sep, err
 }
 
-// sectionEnd returns where the empty line that ends a section is, and how long
-// it is with the line end before it.
+// sectionEnd returns the offset of the end of a section (-1 if it is incomplete), and the length of the line
+// ends that terminate it.
 func sectionEnd(p []byte) (end, sep int) {
 	window := p[:min(len(p), maxHead)]
 	end, sep = bytes.Index(window, []byte("\r\n\r\n")), 4
@@ -70,6 +72,7 @@ func sectionEnd(p []byte) (end, sep int) {
 	return end, sep
 }
 
+// tooLong returns an error if p exceeds the limit without being complete.
 func tooLong(p []byte) error {
 	if len(p) >= maxHead {
 		return fmt.Errorf("a header section of more than %d bytes", maxHead)
@@ -77,8 +80,8 @@ func tooLong(p []byte) error {
 	return nil
 }
 
-// cutTrailers returns the lines of the trailer section that p begins with and
-// its length; 0 if it is not complete.
+// cutTrailers returns the trailer section at the beginning of p without its last line end, and its
+// length in bytes; the length is 0 if the section is incomplete.
 func cutTrailers(p []byte) ([]byte, int, error) {
 	for _, empty := range []string{"\r\n", "\n"} {
 		if bytes.HasPrefix(p, []byte(empty)) {
@@ -95,8 +98,8 @@ func cutTrailers(p []byte) ([]byte, int, error) {
 	return p[:end], end + sep, nil
 }
 
-// cutLine returns the line that p begins with and its length with its end; 0
-// if it is not complete.
+// cutLine returns the first line of p without its line end, and its length including the line end; the
+// length is 0 if the line is incomplete.
 func cutLine(p []byte) ([]byte, int, error) {
 	i := bytes.IndexByte(p[:min(len(p), maxHead)], '\n')
 	if i < 0 {
@@ -105,8 +108,7 @@ func cutLine(p []byte) ([]byte, int, error) {
 	return bytes.TrimSuffix(p[:i], []byte("\r")), i + 1, nil
 }
 
-// parseFields reads field lines; a line that begins with a blank continues the
-// one before it.
+// parseFields parses header fields. A line that begins with white space continues the field before it.
 func parseFields(p []byte) (captures.Headers, error) {
 	var h captures.Headers
 	for line := range bytes.Lines(p) {
@@ -134,6 +136,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// excerpt returns the first bytes of captured data, for an error. It is short because
-// the data may hold a secret.
+// excerpt returns the first 16 bytes of captured data for an error message. It is short because the data may be
+// secret.
 func excerpt(p []byte) []byte { return p[:min(len(p), 16)] }

@@ -14,26 +14,25 @@ import (
 	"unwire/decode/envelope"
 )
 
-// frameHeader is the length of a frame's header in bytes.
+// frameHeader is the length of a frame header in bytes.
 const frameHeader = 9
 
 // Limits of a connection.
 const (
-	// maxFrame limits a frame in bytes. Larger ones would never be complete.
+	// maxFrame limits a frame, in bytes, so that it fits into an inbox.
 	maxFrame = maxInbox - 1<<16
 
-	// maxBlock and maxSection limit a header section in bytes, compressed and
-	// decompressed.
+	// maxBlock and maxSection limit a header section, compressed and decompressed, in bytes.
 	maxBlock   = 1 << 20
 	maxSection = 1 << 20
 
-	// maxTable limits an HPACK table in bytes.
+	// maxTable limits an HPACK table, in bytes.
 	maxTable = 1 << 20
 
 	// maxStreams limits the streams that are open at once.
 	maxStreams = 20_000
 
-	// maxResets limits the streams that were reset and have not ended yet.
+	// maxResets limits the streams that were reset but have not ended yet.
 	maxResets = 100
 )
 
@@ -45,48 +44,52 @@ type http2Layer struct {
 	dirs    [2]http2Direction
 	streams map[uint32]*stream
 
-	// highest is the highest id of the client's streams that were seen.
+	// highest is the largest stream id that the client has used so far.
 	highest uint32
 
-	// resets are the streams that were reset, the earliest first. Some may have
-	// ended since.
+	// resets are the ids of streams that were reset, in order. Some may have ended since.
 	resets []uint32
 }
 
-// An http2Direction is the state of one direction's frames.
+// An http2Direction is the parsing state of a direction.
 type http2Direction struct {
 	framer *http2.Framer
 	hpack  *hpack.Decoder
 	block  block
-	gap    frameGap
+	gap    lossState
 }
 
-// A stream is an exchange and how far it is.
+// A stream is an HTTP/2 stream with the exchange that it carries.
 type stream struct {
 	exchange  *exchange
 	responded bool
 	reset     *streamReset
 }
 
-// A streamReset is a RST_STREAM.
+// A streamReset records an HTTP/2 RST_STREAM frame.
 type streamReset struct {
 	dir  captures.Direction
 	t    time.Time
 	code http2.ErrCode
 }
 
-// A block is a header section that may span several frames.
+// A block is a header section, which may span several frames.
 type block struct {
-	open     bool
-	stream   uint32 // whose headers they are
-	promised bool   // by the server
-	end      bool   // of the stream's direction
-	bytes    []byte
-	fields   captures.Headers
-	pseudo   map[string]string
-	size     int
-	tooLong  bool
-	unknown  bool // some of its fields were told before a loss
+	open bool
+	// stream is the id of the HTTP/2 stream to which the headers belong.
+	stream uint32
+	// promised means that the headers come from a PUSH_PROMISE frame.
+	promised bool
+	// end means that the frame has the END_STREAM flag.
+	end bool
+	// bytes is the compressed section; size is the decompressed size so far.
+	bytes   []byte
+	fields  captures.Headers
+	pseudo  map[string]string
+	size    int
+	tooLong bool
+	// unknown means that some fields refer to entries of the HPACK table that were lost.
+	unknown bool
 }
 
 func newHTTP2(s *session) *http2Layer {
@@ -100,6 +103,7 @@ func newHTTP2(s *session) *http2Layer {
 	return l
 }
 
+// step parses all complete HTTP/2 frames of a direction.
 func (l *http2Layer) step(dir captures.Direction) {
 	in := &l.session.inboxes[dir]
 	if !l.resync(dir) {
@@ -120,6 +124,8 @@ func (l *http2Layer) step(dir captures.Direction) {
 		if err == nil {
 			err = l.handleFrame(dir, t, f)
 		}
+
+		// Stream errors are tolerated: the capture shows what was sent.
 		if e := (http2.StreamError{}); err != nil && !errors.As(err, &e) {
 			l.session.fail(dir, fmt.Sprintf("HTTP/2: frame at offset %d: %v", at, err))
 			return
@@ -127,8 +133,7 @@ func (l *http2Layer) step(dir captures.Direction) {
 	}
 }
 
-// mustWait reports whether a frame of the server belongs to a request that is
-// still to come.
+// mustWait reports whether a server frame belongs to a stream whose request has not been parsed yet.
 func (l *http2Layer) mustWait(b []byte) bool {
 	id := uint32(b[5]&0x7f)<<24 | uint32(b[6])<<16 | uint32(b[7])<<8 | uint32(b[8])
 	return id%2 == 1 && id > l.highest && l.session.mayWait(down)
@@ -144,7 +149,7 @@ func (l *http2Layer) close() {
 	l.streams = nil
 }
 
-// handleFrame takes a frame.
+// handleFrame processes one HTTP/2 frame.
 func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Frame) error {
 	d := &l.dirs[dir]
 	switch f := f.(type) {
@@ -158,6 +163,7 @@ func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Fr
 			l.finishDirection(dir, f.StreamID, t)
 		}
 	case *http2.HeadersFrame:
+		// A header section may continue in further frames.
 		d.block.begin(f.StreamID, f.StreamEnded(), false)
 		return l.addHeaderFragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.PushPromiseFrame:
@@ -166,6 +172,7 @@ func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Fr
 	case *http2.ContinuationFrame:
 		return l.addHeaderFragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.RSTStreamFrame:
+		// The other side may not have seen it yet.
 		l.noteReset(dir, f.StreamID, t, f.ErrCode)
 	case *http2.GoAwayFrame:
 		if dir == down {
@@ -175,11 +182,12 @@ func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Fr
 	return nil
 }
 
+// begin starts to collect a header block, which may be continued in further frames.
 func (b *block) begin(id uint32, end, promised bool) {
 	*b = block{open: true, stream: id, end: end, promised: promised, bytes: b.bytes[:0], pseudo: map[string]string{}}
 }
 
-// addHeaderFragment takes a part of a header section, and the section when it is whole.
+// addHeaderFragment adds a part of a header section, and handles the section when it is complete.
 func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []byte, whole bool) error {
 	d := &l.dirs[dir]
 	b := &d.block
@@ -193,6 +201,8 @@ func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []
 	if !whole {
 		return nil
 	}
+
+	// Decode the section at once, because it changes the HPACK table.
 	b.open = false
 	if _, err := d.hpack.Write(b.bytes); err != nil {
 		return err
@@ -206,12 +216,12 @@ func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []
 	return l.handleSection(dir, t, b)
 }
 
-// addField takes a field of the section that is being read.
+// addField receives a decoded field of the current section.
 func (d *http2Direction) addField(f hpack.HeaderField) {
 	b := &d.block
 	b.size += len(f.Name) + len(f.Value) + 32
 	switch {
-	case f.Name == unknownName && d.gap.why != "":
+	case f.Name == unknownName && d.gap.reason != "":
 		b.unknown = true
 	case b.size > maxSection:
 		b.tooLong = true
@@ -222,13 +232,14 @@ func (d *http2Direction) addField(f hpack.HeaderField) {
 	}
 }
 
-// handleSection takes a header or trailer section.
+// handleSection processes a complete header or trailer section.
 func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block) error {
 	st := l.streams[b.stream]
 	switch {
 	case dir == up && st == nil, b.promised:
 		if dir == up && b.stream <= l.highest {
-			return nil // of a stream that has ended
+			// The stream has ended already.
+			return nil
 		}
 		if err := l.beginExchange(dir, t, b); err != nil {
 			return err
@@ -247,8 +258,10 @@ func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block
 	default:
 		l.handleResponse(st, t, b)
 	}
+
+	// Some of the fields could not be decoded.
 	if st = l.streams[b.stream]; b.unknown && st != nil {
-		st.exchange.lossReason = l.dirs[dir].gap.why + ": header fields that refer to it are left out"
+		st.exchange.lossReason = l.dirs[dir].gap.reason + ": header fields that refer to it are left out"
 	}
 	if b.end {
 		l.finishDirection(dir, b.stream, t)
@@ -256,7 +269,7 @@ func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block
 	return nil
 }
 
-// beginExchange begins the exchange of a stream.
+// beginExchange begins the exchange of a new stream.
 func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
@@ -264,6 +277,8 @@ func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block
 	if dir == up {
 		l.highest = max(l.highest, b.stream)
 	}
+
+	// Pseudo-header fields form the URL.
 	host := b.pseudo[":authority"]
 	if host == "" {
 		host = b.fields.Get("host")
@@ -284,7 +299,7 @@ func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block
 	return nil
 }
 
-// beginOrphan begins an exchange whose request was not captured.
+// beginOrphan starts an exchange whose request is missing in the packet file.
 func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
@@ -302,14 +317,15 @@ func (l *http2Layer) handleResponse(st *stream, t time.Time, b *block) {
 		status = 0
 	}
 	if status/100 == 1 && !b.end {
-		return // informational: the response is still to come
+		// An interim response; the final one follows.
+		return
 	}
 	st.responded = true
 	st.exchange.responseEnd = envelope.NewResponseEnd(st.exchange.method, status, b.fields.Get)
 	st.exchange.setResponse(t, status, b.fields)
 }
 
-// finishDirection ends a direction of a stream.
+// finishDirection ends one direction of an HTTP/2 stream.
 func (l *http2Layer) finishDirection(dir captures.Direction, id uint32, t time.Time) {
 	st := l.streams[id]
 	switch {
@@ -321,8 +337,8 @@ func (l *http2Layer) finishDirection(dir captures.Direction, id uint32, t time.T
 	}
 }
 
-// noteReset notes that a side reset a stream. Frames that the other side sent before it
-// saw the reset may follow in the file, so the exchange is not ended at once.
+// noteReset records a RST_STREAM. Frames that the other side had sent before it received the reset may follow,
+// so the exchange does not end at once.
 func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
 	st := l.streams[id]
 	if st == nil || st.reset != nil {
@@ -340,9 +356,9 @@ func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, c
 	}
 }
 
-// endReset ends a stream that was reset. If the response is complete, so is the exchange:
-// a server resets a stream to decline the rest of the request, and a client that has
-// all of the content does not wait for END_STREAM.
+// endReset ends a stream that was reset. If the response is complete, the exchange counts as complete: a server
+// resets a stream to decline the rest of a request, and a client that has all content may not wait for
+// END_STREAM.
 func (l *http2Layer) endReset(id uint32) {
 	st := l.streams[id]
 	if st == nil || st.reset == nil {
@@ -359,7 +375,7 @@ func (l *http2Layer) endReset(id uint32) {
 	}
 }
 
-// handleGoAway ends the streams that the server says it will not answer.
+// handleGoAway ends the streams that the server will not process.
 func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) {
 	for id, st := range l.streams {
 		if id > last && id%2 == 1 {
@@ -369,12 +385,13 @@ func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) 
 	}
 }
 
-// tick ends streams that were reset a while ago.
+// tick ends the streams that were reset some time ago; frames sent before the reset arrived may have
+// followed it.
 func (l *http2Layer) tick(passed time.Time) {
 	n := 0
 	for ; n < len(l.resets); n++ {
 		st := l.streams[l.resets[n]]
-		if st != nil && st.reset != nil && passed.Sub(st.reset.t) <= maxTurnWait {
+		if st != nil && st.reset != nil && passed.Sub(st.reset.t) <= maxPeerWait {
 			break
 		}
 		l.endReset(l.resets[n])

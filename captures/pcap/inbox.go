@@ -5,45 +5,52 @@ import (
 	"time"
 )
 
-// An inbox holds the bytes of one direction that the layer above has not
-// taken yet, with the times at which they came.
+// An inbox buffers the bytes of one direction until the next protocol layer reads them, with their
+// times of arrival.
 //
-// Limits: what one holds counts against the import's budget; see session.feed.
+// Limits: its size counts against the import's budget; see session.feed.
 type inbox struct {
-	buf            []byte
-	start          int   // of what is left in buf
-	offset         int64 // in the direction's bytes, of what is left
-	marks          []mark
-	discardedMarks int     // marks that no longer count
-	budget         *budget // of the import
+	buf []byte
+	// start is the index of the first unread byte in buf.
+	start int
+	// offset is the position of that byte in the direction's bytes.
+	offset int64
+	// arrivals has the arrival times of the bytes in buf.
+	arrivals []arrival
+	// discardedArrivals is the number of entries in arrivals whose bytes were read completely.
+	discardedArrivals int
+	budget            *budget
 
-	closed bool // nothing more comes
+	// closed means that the direction has ended and no more bytes will be added.
+	closed bool
 	ending ending
 }
 
-const markCost = 40 // bytes that a mark counts for
+// arrivalCost is the memory that an arrival counts for, in bytes.
+const arrivalCost = 40
 
-// A mark says when the bytes before an offset came, back to the mark before it.
-type mark struct {
+// An arrival is the time at which the bytes before an offset arrived, back to the previous arrival.
+type arrival struct {
 	end int64
 	t   time.Time
 }
 
-// An ending says how a direction ended.
+// An ending describes how one direction of a TCP connection ended.
 type ending struct {
-	t     time.Time
-	reset bool // by a RST
+	t time.Time
+	// reset means that the direction ended with an RST.
+	reset bool
 
-	// missing says why more cannot be read although there may be more. It is empty
-	// after a clean end.
+	// missing is the reason why more bytes may exist that cannot be read; "" after a clean end.
 	missing string
 }
 
 func (in *inbox) len() int { return len(in.buf) - in.start }
 
-// bytes returns what is left.
+// bytes returns the buffered bytes that were not read yet.
 func (in *inbox) bytes() []byte { return in.buf[in.start:] }
 
+// append adds bytes that arrived at time t.
 func (in *inbox) append(t time.Time, p []byte) {
 	if in.start == len(in.buf) {
 		in.buf, in.start = in.buf[:0], 0
@@ -54,71 +61,74 @@ func (in *inbox) append(t time.Time, p []byte) {
 	in.buf = append(in.buf, p...)
 	in.budget.reserve(int64(len(p)))
 	end := in.offset + int64(in.len())
-	if n := len(in.marks); n > in.discardedMarks && in.marks[n-1].t.Equal(t) {
-		in.marks[n-1].end = end
+
+	// Segments with the same time share an arrival.
+	if n := len(in.arrivals); n > in.discardedArrivals && in.arrivals[n-1].t.Equal(t) {
+		in.arrivals[n-1].end = end
 		return
 	}
-	in.marks = append(in.marks, mark{end, t})
-	in.budget.reserve(markCost)
+	in.arrivals = append(in.arrivals, arrival{end, t})
+	in.budget.reserve(arrivalCost)
 }
 
-// time returns when the n-th byte that is left came, counted from 1.
+// time returns the arrival time of the n-th unread byte, from 1.
 func (in *inbox) time(n int) time.Time {
-	for i := in.discardedMarks; i < len(in.marks); i++ {
-		if in.marks[i].end >= in.offset+int64(n) {
-			return in.marks[i].t
+	for i := in.discardedArrivals; i < len(in.arrivals); i++ {
+		if in.arrivals[i].end >= in.offset+int64(n) {
+			return in.arrivals[i].t
 		}
 	}
 	return in.ending.t
 }
 
-// firstRun returns the time of the first byte that is left, and how many of the
-// first n came at that time.
+// firstRun returns the arrival time of the first unread byte, and how many of the first n bytes arrived together
+// with it.
 func (in *inbox) firstRun(n int) (time.Time, int) {
-	if in.discardedMarks == len(in.marks) {
+	if in.discardedArrivals == len(in.arrivals) {
 		return in.ending.t, n
 	}
-	m := in.marks[in.discardedMarks]
+	m := in.arrivals[in.discardedArrivals]
 	return m.t, int(min(int64(n), m.end-in.offset))
 }
 
-// discard removes n bytes.
+// discard removes the first n bytes from the buffer.
 func (in *inbox) discard(n int) {
 	in.start += n
 	in.offset += int64(n)
 	in.budget.release(int64(n))
-	for in.discardedMarks < len(in.marks) && in.marks[in.discardedMarks].end <= in.offset {
-		in.discardedMarks++
-		in.budget.release(markCost)
+	for in.discardedArrivals < len(in.arrivals) && in.arrivals[in.discardedArrivals].end <= in.offset {
+		in.discardedArrivals++
+		in.budget.release(arrivalCost)
 	}
 	switch {
-	case in.discardedMarks == len(in.marks):
-		in.marks, in.discardedMarks = in.marks[:0], 0
-	case in.discardedMarks > len(in.marks)/2:
-		in.marks, in.discardedMarks = append(in.marks[:0], in.marks[in.discardedMarks:]...), 0
+	case in.discardedArrivals == len(in.arrivals):
+		in.arrivals, in.discardedArrivals = in.arrivals[:0], 0
+	case in.discardedArrivals > len(in.arrivals)/2:
+		in.arrivals, in.discardedArrivals = append(in.arrivals[:0], in.arrivals[in.discardedArrivals:]...), 0
 	}
 	if in.len() == 0 && cap(in.buf) > 1<<16 {
-		in.buf, in.start = nil, 0 // one long message does not keep its room
+		// Do not keep a large buffer after one long message.
+		in.buf, in.start = nil, 0
 	}
 }
 
-// skip passes over what is left and n bytes that are missing.
+// skip discards all unread bytes, and n bytes that are missing.
 func (in *inbox) skip(n int64) {
 	in.discard(in.len())
 	in.offset += n
 }
 
-// size is the number of bytes by which the inbox counts against the import's budget.
-func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.discardedMarks) }
+// size returns the number of bytes that count against the import's budget.
+func (in *inbox) size() int { return in.len() + arrivalCost*(len(in.arrivals)-in.discardedArrivals) }
 
-// clear forgets what is left.
+// clear empties the buffer and frees its memory.
 func (in *inbox) clear() {
 	in.discard(in.len())
-	in.buf, in.start, in.marks, in.discardedMarks = nil, 0, nil, 0
+	in.buf, in.start, in.arrivals, in.discardedArrivals = nil, 0, nil, 0
 }
 
-// Read reads bytes for http2.Framer. At the end of the inbox it returns
-// io.ErrUnexpectedEOF, as only whole frames are read.
+// Read implements io.Reader for http2.Framer. When the inbox is empty, it returns io.ErrUnexpectedEOF, because
+// the framer is called only for complete frames.
 func (in *inbox) Read(p []byte) (int, error) {
 	n := copy(p, in.bytes())
 	if n == 0 && len(p) > 0 {

@@ -8,44 +8,44 @@ import (
 	"unwire/captures/pcap/packet"
 )
 
-// maxKeyless limits the connections that are read again when keys came too late.
-const maxKeyless = 4096
+// maxWithoutKeys limits the connections that are read again because their keys were logged too late.
+const maxWithoutKeys = 4096
 
-// A keyless connection is one that no longer waited for its keys, as too much waited.
-type keyless struct {
+// A connectionWithoutKeys is a connection that stopped waiting for its keys.
+type connectionWithoutKeys struct {
 	id     connID
 	random [32]byte
 	report Connection
 }
 
-// A connID identifies a connection among all of a file.
+// A connID identifies a connection in a packet file by its addresses and start time.
 type connID struct {
 	addrs   pair
 	started time.Time
 }
 
-// keepKeyless keeps the report of a connection whose keys may still come, and reports
-// whether it did.
-func (im *importer) keepKeyless(c *conn) bool {
-	if im.options.Live == nil || im.options.Live.Again == nil || !c.gaveUpKeys || len(im.keyless) == maxKeyless {
+// deferWithoutKeys keeps the report of a connection whose keys may still be logged. It returns false if the
+// connection has to be reported now.
+func (im *importer) deferWithoutKeys(c *conn) bool {
+	if im.options.Live == nil || im.options.Live.Again == nil || !c.proceededWithoutKeys || len(im.withoutKeys) == maxWithoutKeys {
 		return false
 	}
-	im.keyless = append(im.keyless, keyless{connID{c.addrs, c.report.Started}, c.noKeyRandom, c.report})
+	im.withoutKeys = append(im.withoutKeys, connectionWithoutKeys{connID{c.addrs, c.report.Started}, c.unknownClientRandom, c.report})
 	return true
 }
 
-// importKeyless reads the packets of connections again whose keys came too late. The
-// other keyless ones are reported.
-func (im *importer) importKeyless(ctx context.Context) error {
+// importWithLateKeys reads the packets again for connections whose keys were logged too late. It reports the
+// other deferred connections.
+func (im *importer) importWithLateKeys(ctx context.Context) error {
 	only := map[connID]int64{}
-	for _, k := range im.keyless {
+	for _, k := range im.withoutKeys {
 		if im.options.Keys.sessions[k.random] == nil {
 			im.countReport(k.report)
 			continue
 		}
 		only[k.id] = k.report.Number
 	}
-	im.keyless = nil
+	im.withoutKeys = nil
 	if len(only) == 0 {
 		return nil
 	}
@@ -53,7 +53,9 @@ func (im *importer) importKeyless(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	again := &importer{options: im.options, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}, only: only}
+
+	// The second pass is not live: it reads to the end of the file, and only these connections.
+	again := &importer{options: im.options, conns: map[pair]*conn{}, budget: &budget{available: maxBuffered}, only: only}
 	again.options.Live = nil
 	packets, err := packet.NewReader(struct{ io.Reader }{r}, nil)
 	if err == nil {

@@ -10,30 +10,32 @@ import (
 )
 
 const (
-	maxSessions = 1 << 20 // of a key log
-	maxKeyLine  = 4096    // bytes
+	// maxSessions limits the sessions of a key log.
+	maxSessions = 1 << 20
+	// maxKeyLine limits a line, in bytes.
+	maxKeyLine = 4096
 )
 
-// A sessionSecrets is what a key log says of one TLS session.
+// A sessionSecrets holds the key log's secrets for one TLS session.
 type sessionSecrets struct {
-	master                               []byte // TLS 1.2
+	// master is the master secret of TLS 1.2. The others are traffic secrets of TLS 1.3.
+	master                               []byte
 	early                                []byte
 	clientHandshake, serverHandshake     []byte
 	clientApplication, serverApplication []byte
 }
 
-// A KeyLog holds the secrets of TLS sessions by their client random, as
-// SSLKEYLOGFILE has them. The zero value has none.
+// A KeyLog contains the secrets of TLS sessions by their client random, in the format of SSLKEYLOGFILE. The zero
+// value is empty.
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html
 type KeyLog struct {
 	sessions map[[32]byte]*sessionSecrets
 }
 
-// Read adds the lines of r. Lines that are no secrets are passed over, as in
-// every reader of this format.
+// Read adds the secrets of a key log. It ignores lines that are not secrets, as all readers of this format do.
 //
-// Limits: a line of 4 KiB, a million sessions. Errors: of reading, and the limits'.
+// Limits: lines of 4 KiB, a million sessions. Errors: those of r, and exceeded limits.
 func (k *KeyLog) Read(r io.Reader) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, maxKeyLine), maxKeyLine)
@@ -48,13 +50,15 @@ func (k *KeyLog) Read(r io.Reader) error {
 	return nil
 }
 
-// addBlock adds what a secrets block holds, as far as it can be read.
+// addBlock adds the secrets of a decryption secrets block, as far as they are valid.
 func (k *KeyLog) addBlock(log []byte) { _ = k.Read(bytes.NewReader(log)) }
 
-// addLine adds a line, if it is a secret.
+// addLine parses one line of a key log; lines that contain no secret are ignored.
 func (k *KeyLog) addLine(line string) error {
 	label, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	random, secret, _ := strings.Cut(rest, " ")
+
+	// Lines that are not secrets are ignored, as other readers do.
 	var id [32]byte
 	if len(random) != 2*len(id) || len(secret) == 0 || len(secret) > 128 {
 		return nil
@@ -66,6 +70,8 @@ func (k *KeyLog) addLine(line string) error {
 	if err != nil {
 		return nil
 	}
+
+	// A session has several secrets, on lines of their own.
 	s := k.sessions[id]
 	if s == nil {
 		s = new(sessionSecrets)
@@ -86,6 +92,8 @@ func (k *KeyLog) addLine(line string) error {
 	default:
 		return nil
 	}
+
+	// The limit bounds the memory that a log can take.
 	if len(k.sessions) == maxSessions && k.sessions[id] == nil {
 		return fmt.Errorf("more than %d sessions", maxSessions)
 	}

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// How a live import keeps up with its packets.
+// Intervals of a live import.
 const (
-	// tickEvery is how often keys are looked for, and what has waited too long.
-	tickEvery = 50 * time.Millisecond
+	// tickInterval is the time between checks for new keys and for what has waited too long.
+	tickInterval = 50 * time.Millisecond
 
-	// recordingDelay is by how much packets may be behind the clock when they can be read.
-	recordingDelay = 300 * time.Millisecond
+	// maxPacketDelay is how long after its arrival a packet can be read at the latest.
+	maxPacketDelay = 300 * time.Millisecond
 )
 
-// A Live says how packets that are being recorded are imported: r of Import is read to
-// its end again and again.
+// A Live describes an import of packets that are still being recorded: the reader of Import is read to its end
+// again and again.
 type Live struct {
-	// Wait waits until there may be more to read, for d at most. It returns false when
-	// nothing will be added any more: then what is left is read, and the import ends.
+	// Wait waits until more data may be available, at most for d. It returns false when no more data will come:
+	// the import then reads the rest and ends.
 	Wait func(d time.Duration) bool
 
-	// KeyLog has the secrets as far as the command has written them. Lines that are added
-	// later are found. Nil: there are none but those of Options.Keys.
+	// KeyLog is read for secrets that the command logs during the import. If nil, there are only those of
+	// Options.Keys.
 	KeyLog io.Reader
 
-	// Again, if set, opens the packets at their beginning when none will be added any
-	// more. It is called if keys came after too many bytes had waited for them.
+	// Again, if set, reopens the packets at their beginning after the recording. It is called if keys were
+	// logged after too many bytes had waited for them.
 	Again func() (io.Reader, error)
 }
 
-// A liveReader reads a file that grows, and has the importer tick while there is nothing.
+// A liveReader reads a growing file, and calls tick while no data is available.
 type liveReader struct {
 	ctx   context.Context
 	im    *importer
@@ -40,7 +40,7 @@ type liveReader struct {
 	ended bool
 }
 
-// Read returns io.EOF at the end of a file that grows no more.
+// Read reads recorded packets, and waits for more. It returns io.EOF at the end of the recording.
 func (r *liveReader) Read(p []byte) (int, error) {
 	for {
 		n, err := r.from.Read(p)
@@ -56,23 +56,23 @@ func (r *liveReader) Read(p []byte) (int, error) {
 		if err := r.ctx.Err(); err != nil {
 			return 0, err
 		}
-		r.im.tick(time.Now(), time.Now().Add(-recordingDelay))
-		r.ended = !r.im.options.Live.Wait(tickEvery)
+		r.im.tick(time.Now(), time.Now().Add(-maxPacketDelay))
+		r.ended = !r.im.options.Live.Wait(tickInterval)
 	}
 }
 
-// tickIfDue lets time pass while packets are read without a pause: the time is theirs.
+// tickIfDue calls tick while packets arrive without a pause. Time is then that of the packets.
 func (im *importer) tickIfDue(packetTime time.Time) {
 	if im.options.Live == nil {
 		return
 	}
-	if now := time.Now(); now.Sub(im.ticked) >= tickEvery {
+	if now := time.Now(); now.Sub(im.ticked) >= tickInterval {
 		im.tick(now, packetTime)
 	}
 }
 
-// tick looks for keys that came meanwhile, and no longer waits for what does not come.
-// passed is the time up to which all packets were read.
+// tick looks for new keys, and stops waiting for what is overdue. passed is the time up to which all packets
+// were read.
 func (im *importer) tick(now, passed time.Time) {
 	im.ticked = now
 	im.readNewKeys()
@@ -82,13 +82,13 @@ func (im *importer) tick(now, passed time.Time) {
 		}
 		c.tick(passed)
 		switch {
-		case c.ended() && !c.awaitsKeys(), c.reset && passed.Sub(c.last) > afterReset:
+		case c.ended() && !c.awaitsKeys(), c.reset && passed.Sub(c.last) > resetGracePeriod:
 			im.finish(c)
 		}
 	}
 }
 
-// readNewKeys adds the whole lines that the command has written since the last time.
+// readNewKeys reads the complete lines that were added to the key log.
 func (im *importer) readNewKeys() {
 	log := im.options.Live.KeyLog
 	if log == nil {
@@ -96,6 +96,7 @@ func (im *importer) readNewKeys() {
 	}
 	var buf [4096]byte
 	for {
+		// The last line may be incomplete: keep it for the next time.
 		n, err := log.Read(buf[:])
 		im.keyLine = append(im.keyLine, buf[:n]...)
 		for {
@@ -103,12 +104,13 @@ func (im *importer) readNewKeys() {
 			if !whole {
 				break
 			}
-			// The limit of sessions is reached: later ones are reported as without keys.
+			// It fails only if there are too many sessions: further ones are reported as lacking keys.
 			_ = im.options.Keys.addLine(string(line))
 			im.keyLine = rest
 		}
 		if len(im.keyLine) > maxKeyLine {
-			im.keyLine = nil // no line of a key log
+			// This is not a line of a key log.
+			im.keyLine = nil
 		}
 		if n == 0 || err != nil {
 			return

@@ -248,7 +248,7 @@ func TestLiveReset(t *testing.T) {
 
 // TestLiveMemory: bytes that wait for keys are bounded, and leave room for others.
 func TestLiveMemory(t *testing.T) {
-	im := &importer{options: Options{Keys: new(KeyLog), Live: &Live{}}, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+	im := &importer{options: Options{Keys: new(KeyLog), Live: &Live{}}, conns: map[pair]*conn{}, budget: &budget{available: maxBuffered}}
 	server, client, p := transports()[3].start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.CopyN(w, zeros{}, 3<<20)
 	}))
@@ -258,17 +258,17 @@ func TestLiveMemory(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, res.Body)
 	both := bytesOf(p)
-	least := im.budget.left
+	least := im.budget.available
 	for i := range 40 {
 		c := im.newConnection(pair{{}, {}}, time.Unix(int64(i), 0))
 		c.clientSide = 0
 		c.session.feed(captures.Up, time.Unix(1, 0), both[captures.Up])
 		for part := range slices.Chunk(both[captures.Down], mss) {
 			c.session.feed(captures.Down, time.Unix(1, 0), part)
-			least = min(least, im.budget.left)
+			least = min(least, im.budget.available)
 		}
 	}
-	if least < keptForOthers-1<<20 {
+	if least < reservedForOthers-1<<20 {
 		t.Errorf("%d of %d bytes are left for other connections", least, maxBuffered)
 	}
 	if least > maxBuffered*3/4 {

@@ -1,20 +1,21 @@
-// Package pcap turns packet captures (pcap and pcapng) into exchanges: it puts
-// TCP streams together, opens TLS with the keys of a key log, and reads HTTP/1,
-// HTTP/2 and WebSockets off them. What is not HTTP is recorded as bytes.
+// Package pcap converts packet captures (pcap and pcapng files) to exchanges. It reassembles TCP streams,
+// decrypts TLS with the secrets of a key log, and parses HTTP/1, HTTP/2 and WebSockets. Other traffic is
+// recorded as bytes.
 //
-// What it cannot read it lists, connection by connection, with the reason and
-// the place. What came before that place is kept.
+//	var keys pcap.KeyLog
+//	err := keys.Read(keyLogFile)
+//	sum, err := pcap.Import(ctx, file, pcap.Options{Store: target, Keys: &keys})
 //
-// Package packet takes TCP segments out of the file. A connection puts the segments
-// of each half into order; bytes wait in an inbox. A session chooses a layer by the
-// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1, HTTP/2 or raw,
-// and the content of a layer is a session again. Behind a gap in the bytes, TLS goes
-// on at the next record, HTTP/2 at the next frame, HTTP/1 where a length allows it. A
-// layer feeds each exchange to the store. The report of a connection lists its gaps
-// and what was not decoded.
+// The steps are: package packet extracts TCP segments from the file; a tcpStream orders the segments of each
+// direction; an inbox buffers bytes; a session chooses a layer by the first bytes: TLS, HTTP/1, HTTP/2 or raw.
+// The contents of TLS or of a tunnel are again a session. A layer records exchanges through package websocket.
 //
-// With Options.Live the packets are still being recorded: bytes wait for keys that are
-// logged later, and what has waited too long for something else goes on without it.
+// After a gap in the bytes, TLS continues with the next record, HTTP/2 with the next frame, and HTTP/1 if a
+// length allows it. What could not be decoded is listed in the report of the connection, with place and reason;
+// everything before it is kept.
+//
+// With Options.Live, the packets are still being recorded: bytes wait for keys that are logged later, and
+// everything else that is overdue is skipped. Packages formats and passive use this package.
 package pcap
 
 import (
@@ -30,47 +31,45 @@ import (
 )
 
 const (
-	// maxConns limits the connections that are read at once. If there are more,
-	// the idlest quarter ends.
+	// maxConns limits the connections that are read at the same time. If there are more, the least active
+	// quarter of them ends.
 	maxConns = 4096
 
-	// sweepEvery is how many packets are read between searches for connections that
-	// are over.
-	sweepEvery = 4096
-	afterReset = 2 * time.Second
+	// sweepInterval is the number of packets between two searches for finished connections.
+	sweepInterval = 4096
+	// resetGracePeriod is how long packets may follow a RST.
+	resetGracePeriod = 2 * time.Second
 )
 
-// Options say what to import into.
+// Options are the options for importing packets.
 type Options struct {
-	// Store gets the exchanges. What it holds already stays.
+	// Store is the capture to which the imported exchanges are added.
 	Store captures.Target
-	// Keys open TLS. Those in the file's own secrets blocks are added to it.
-	// Nil: only those.
+	// Keys are the TLS secrets. Those in the file's own secrets blocks are added to it. May be nil.
 	Keys *KeyLog
-	// Source is what the exchanges say recorded them; "" is "import pcap" or
-	// "import pcapng".
+	// Source is the value of Exchange.Source; "" means "import pcap" or "import pcapng".
 	Source string
-	// Connection is called for each connection when it is over, in the order of
-	// ends. Nil: nobody wants to know.
+	// Connection, if set, is called with the report of each connection, in the order in which they end.
 	Connection func(Connection)
-	// Live is set if the packets are being recorded. Nil: the file is whole.
+	// Live is set if the packets are still being recorded; nil if the file is complete.
 	Live *Live
 }
 
-// Import reads a capture file to its end and stores its exchanges. If r can
-// seek, secrets blocks may follow the packets they open.
+// Import adds the exchanges of a capture file. If r can seek, secrets blocks may come after the packets that
+// they decrypt.
 //
-// Shape: an exchange has the times of the packets that completed its parts.
-// Limits: a packet of 16 MiB; 4,096 connections at once; 4 MiB of a direction
-// wait for a lost segment and 8 MiB for the other direction, 64 MiB in all;
-// 1,024 IP packets wait for fragments. Memory does not grow with the file.
-// Errors: of reading, with the place: what was read before it is stored and
-// counted; and what stopped the recording. Source: captures/README.md#packets
+// Shape: the times of an exchange are those of the packets that completed its parts. Limits: packets of 16 MiB;
+// 4,096 connections at a time; per direction, 4 MiB wait for a missing segment and 8 MiB for the other
+// direction, but 64 MiB in all connections; 1,024 IP packets wait for fragments. Memory does not grow with the
+// file. Errors: those of reading, with the place (what was read before is stored and counted), and the error
+// that stopped the recording. Source: captures/README.md#packets
 func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
-	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{available: maxBuffered}}
 	if im.options.Keys == nil {
 		im.options.Keys = new(KeyLog)
 	}
+
+	// A live file is read again and again until the recording ends.
 	if o.Live != nil {
 		r = &liveReader{ctx: ctx, im: im, from: r}
 	}
@@ -79,11 +78,15 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 		err = im.read(ctx, packets)
 		im.summary.Skipped = packets.Skipped()
 	}
+
+	// Whatever happened, what was read is recorded.
 	im.finishAll()
 	if err == nil && im.recordingError == nil {
-		err = im.importKeyless(ctx)
+		err = im.importWithLateKeys(ctx)
 	}
 	im.summary.Keys = len(im.options.Keys.sessions)
+
+	// An error of the store is the cause of other errors.
 	if im.recordingError != nil {
 		err = im.recordingError
 	}
@@ -93,26 +96,31 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	return im.summary, err
 }
 
-// A pair is the two ends of a connection, the lower one first.
+// A pair holds the two addresses of a connection, the smaller one first.
 type pair [2]netip.AddrPort
 
-// An importer is one import.
+// An importer is the state of one import of packets.
 type importer struct {
-	options        Options
-	summary        Summary
-	conns          map[pair]*conn
-	budget         *budget
-	source         string
-	recordingError error // recording
+	options Options
+	summary Summary
+	conns   map[pair]*conn
+	budget  *budget
+	source  string
+	// recordingError is the error that stopped the recording.
+	recordingError error
 
-	ticked  time.Time // a live import's last tick
-	keyLine []byte    // a line of the key log that is not whole
-	keyless []keyless // may be read again
+	// ticked is the time of the last tick of a live import.
+	ticked time.Time
+	// keyLine is the incomplete last line of the key log.
+	keyLine []byte
+	// withoutKeys are connections that may have to be read again.
+	withoutKeys []connectionWithoutKeys
 
-	// only, if set, are the connections that are read, with their numbers.
+	// only, if set, restricts the import to these connections; it maps them to their numbers.
 	only map[connID]int64
 }
 
+// read processes all packets of the file.
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 	im.source = cmp.Or(im.options.Source, "import "+packets.Format)
 	for {
@@ -127,8 +135,12 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 		if s != nil {
 			im.segment(s)
 		}
+
+		// Live connections must not wait for more packets of their own.
 		im.tickIfDue(t)
-		if im.summary.Packets%sweepEvery == 0 {
+
+		// Regular checks are too slow to make for every packet.
+		if im.summary.Packets%sweepInterval == 0 {
 			im.sweep(t)
 			if err := cmp.Or(ctx.Err(), im.options.Store.Err()); err != nil {
 				return err
@@ -140,19 +152,24 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 	}
 }
 
+// segment adds a TCP segment to its connection.
 func (im *importer) segment(s *packet.Segment) {
 	key, side := pair{s.Src, s.Dst}, 0
 	if s.Dst.Compare(s.Src) < 0 {
 		key, side = pair{s.Dst, s.Src}, 1
 	}
+
+	// A new SYN on the same ports begins another connection.
 	c := im.conns[key]
 	if c != nil && s.SYN && !s.ACK && (c.finished || c.sawSYN()) && (c.isn != s.Seq || c.clientSide != side) {
-		im.finish(c) // the ports are used again
+		// The same ports are used for a new connection.
+		im.finish(c)
 		c = nil
 	}
 	if c == nil {
 		if !s.SYN && len(s.Data) == 0 {
-			return // the rest of a connection of which nothing is to be had
+			// It belongs to a connection whose data was not captured.
+			return
 		}
 		c = im.newConnection(key, s.Time)
 	}
@@ -165,8 +182,8 @@ func (im *importer) segment(s *packet.Segment) {
 	}
 }
 
-// sawSYN reports whether the client's SYN was seen.
-func (c *conn) sawSYN() bool { return c.clientSide >= 0 && c.halves[c.clientSide].based }
+// sawSYN reports whether a SYN from the client was seen.
+func (c *conn) sawSYN() bool { return c.clientSide >= 0 && c.streams[c.clientSide].baseKnown }
 
 func (im *importer) newConnection(key pair, t time.Time) *conn {
 	if len(im.conns) >= maxConns {
@@ -176,13 +193,15 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 	c := &conn{
 		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
 		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
-		addrs:   key, clientSide: -1, last: t, live: im.options.Live != nil,
+		addrs:   key, clientSide: -1, last: t, awaitLateKeys: im.options.Live != nil,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)
-	for side := range c.halves {
-		c.halves[side].out, c.halves[side].budget = sender{c, side}, im.budget
+	for side := range c.streams {
+		c.streams[side].out, c.streams[side].budget = direction{c, side}, im.budget
 	}
+
+	// In a second pass, all other connections are ignored.
 	im.conns[key] = c
 	if im.only != nil {
 		c.number = im.only[connID{key, t}]
@@ -191,7 +210,7 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 	return c
 }
 
-// finish ends a connection, if it is not over.
+// finish ends a connection at the end of the file or when it was closed; a second call does nothing.
 func (im *importer) finish(c *conn) {
 	if !c.finished {
 		c.finish()
@@ -199,9 +218,9 @@ func (im *importer) finish(c *conn) {
 	}
 }
 
-// report reports a connection that is over.
+// report adds a finished connection to the import's report.
 func (im *importer) report(c *conn) {
-	if !im.keepKeyless(c) {
+	if !im.deferWithoutKeys(c) {
 		im.countReport(c.report)
 	}
 	c.report = Connection{}
@@ -217,17 +236,17 @@ func (im *importer) countReport(r Connection) {
 	}
 }
 
-// sweep ends the connections that were reset a while ago. They are not ended
-// at once, as packets may stand in a file out of order.
+// sweep ends connections that were reset some time ago. They do not end at once, because packets in a file may
+// be out of order.
 func (im *importer) sweep(now time.Time) {
 	for _, c := range im.conns {
-		if c.reset && !c.finished && now.Sub(c.last) > afterReset {
+		if c.reset && !c.finished && now.Sub(c.last) > resetGracePeriod {
 			im.finish(c)
 		}
 	}
 }
 
-// evict makes room: connections that are over go first, then the idlest.
+// evict removes a quarter of the connections: finished ones first, then those whose last packet is the oldest.
 func (im *importer) evict() {
 	all := im.byTime()
 	slices.SortStableFunc(all, func(a, b *conn) int {
@@ -251,7 +270,7 @@ func (im *importer) finishAll() {
 	}
 }
 
-// byTime returns all connections, those whose last packet is the oldest first.
+// byTime returns all connections, ordered by the time of their last packet.
 func (im *importer) byTime() []*conn {
 	all := make([]*conn, 0, len(im.conns))
 	for _, c := range im.conns {

@@ -445,7 +445,7 @@ func fuzzStore(f *testing.F) *store.Store {
 // fuzzConn is a connection whose session is fed by hand.
 func fuzzConn(store *store.Store, keys *KeyLog) *conn {
 	c := &conn{
-		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
+		store: store, keys: keys, budget: &budget{available: maxBuffered}, onError: func(error) {},
 		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},
 	}
 	c.session = newSession(c, false, 0)
@@ -467,8 +467,8 @@ func feedBoth(t *testing.T, c *conn, toServer, toClient []byte, step uint8) {
 	}
 	c.session.end(captures.Up, ending{t: at})
 	c.session.end(captures.Down, ending{t: at})
-	if c.budget.left != maxBuffered {
-		t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
+	if c.budget.available != maxBuffered {
+		t.Errorf("%d bytes are still held", maxBuffered-c.budget.available)
 	}
 }
 

@@ -274,15 +274,15 @@ func FuzzFile(f *testing.F) {
 	f.Add(append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0}, make([]byte, 60)...))
 	store := fuzzStore(f)
 	f.Fuzz(func(t *testing.T, file []byte) {
-		im := &importer{options: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+		im := &importer{options: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, budget: &budget{available: maxBuffered}}
 		packets, err := packet.NewReader(bytes.NewReader(file), im.options.Keys.addBlock)
 		if err != nil {
 			return
 		}
 		_ = im.read(context.Background(), packets)
 		im.finishAll()
-		if im.budget.left != maxBuffered {
-			t.Errorf("%d bytes are still held", maxBuffered-im.budget.left)
+		if im.budget.available != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-im.budget.available)
 		}
 	})
 }

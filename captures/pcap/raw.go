@@ -7,8 +7,8 @@ import (
 	"unwire/captures"
 )
 
-// A rawLayer records a connection, or what is inside TLS or a tunnel, that is not HTTP:
-// one exchange with the bytes of both directions as they came.
+// A rawLayer records traffic that is not HTTP, of a connection or inside TLS or a tunnel: one exchange with the
+// bytes of both directions.
 type rawLayer struct {
 	session *session
 	x       *exchange
@@ -25,13 +25,13 @@ func newRaw(s *session) *rawLayer {
 	first, _ := l.earliest()
 	t, _ := s.inboxes[first].firstRun(1)
 	l.x = s.conn.beginExchange(captures.Exchange{Transport: transport, URL: scheme + "://" + s.hostPort(), Started: t})
-	if !s.conn.opened {
+	if !s.conn.sawAnySYN {
 		l.x.lossReason = "the connection's beginning was not captured"
 	}
 	return l
 }
 
-// hostPort is where the session's client wanted to go.
+// hostPort returns the host and port that the client connected to.
 func (s *session) hostPort() string {
 	if s.target != "" {
 		return s.target
@@ -43,8 +43,8 @@ func (s *session) hostPort() string {
 	return server.String()
 }
 
-// step records what both directions have, in the order of time: one of them may have
-// waited until it was clear what is spoken.
+// step records the bytes of both directions in the order of time. One of them may have waited until the protocol
+// was known.
 func (l *rawLayer) step(captures.Direction) {
 	for {
 		dir, ok := l.earliest()
@@ -64,7 +64,8 @@ func (l *rawLayer) step(captures.Direction) {
 	}
 }
 
-// earliest returns the direction whose bytes came first; ok is false if there are none.
+// earliest returns the direction whose unread bytes arrived first; ok is false if there are no unread
+// bytes.
 func (l *rawLayer) earliest() (dir captures.Direction, ok bool) {
 	client, server := &l.session.inboxes[up], &l.session.inboxes[down]
 	switch {
@@ -85,8 +86,8 @@ func (l *rawLayer) close() {
 	l.x.endAtClose(l.session.inboxes[up].ending, l.session.inboxes[down].ending)
 }
 
-// skipLost goes on behind the loss: every byte is as good as another.
-func (l *rawLayer) skipLost(dir captures.Direction, n int64, why string) bool {
+// resumeAfterLoss continues after the loss, because there is no structure that could be lost.
+func (l *rawLayer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	l.x.lossReason = why
 	l.session.inboxes[dir].skip(n)
 	return true

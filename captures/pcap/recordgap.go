@@ -7,72 +7,78 @@ import (
 	"unwire/captures"
 )
 
-// Limits of the search for the next record behind a loss.
+// Limits of the search for the next TLS record after a loss.
 const (
-	// maxSeqAhead is how many records may be lost at once.
+	// maxSeqAhead limits the records that may be lost at once.
 	maxSeqAhead = 2048
 
-	// maxTrials is how many places in a row may look like a record that cannot be
-	// decrypted.
-	maxTrials = 16
+	// maxCandidates limits the consecutive places that look like a record but cannot be decrypted.
+	maxCandidates = 16
 
-	// maxTried is how many bytes of a connection's direction are decrypted in vain.
-	maxTried = 256 << 20
+	// maxTrialBytes limits the bytes of a direction that are decrypted without success.
+	maxTrialBytes = 256 << 20
 )
 
-// A recordGap is a run of bytes without whole records.
+// A recordGap is a run of bytes without complete records.
 type recordGap struct {
-	bytes  int64  // of it; 0: there is none
-	why    string // it is there
-	trials int
-	tried  int64 // bytes, in all gaps
+	// missing is the size of the gap in bytes; 0 means that there is no gap.
+	missing int64
+	// reason describes the last loss of data.
+	reason string
+	// candidates is the number of positions after the gap that were tried as the start of a TLS record,
+	// without success.
+	candidates int
+	// trialBytes is the total over all gaps of the direction.
+	trialBytes int64
 }
 
-// skipLost goes on where the application's key is in use: later records open under
-// a sequence number that is somewhat higher.
-func (l *tlsLayer) skipLost(dir captures.Direction, n int64, why string) bool {
+// resumeAfterLoss continues if the application's key is in use. The records after the loss are then found by
+// trying higher sequence numbers.
+func (l *tlsLayer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
-	if d.keys == nil || l.hello.version == version13 && d.phase != phaseApplication {
+	if d.keys == nil || l.handshake.version == version13 && d.phase != phaseApplication {
 		return false
 	}
-	d.gap.bytes += int64(in.len()) + n
-	d.gap.why, d.gap.trials, d.handshake = cmp.Or(d.gap.why, why), 0, nil
+	d.gap.missing += int64(in.len()) + n
+	d.gap.reason, d.gap.candidates, d.handshake = cmp.Or(d.gap.reason, why), 0, nil
 	in.skip(n)
 	return true
 }
 
-// findRecord looks for the first whole record after a gap, reports the number of missing
-// bytes to the inner session, and returns whether it found one. If it finds none, it
-// gives the direction up.
+// findRecord searches for the first complete record after a gap, and reports the number of missing bytes to the
+// inner session. It returns whether it found one. If too many candidates fail, the direction ends.
 func (l *tlsLayer) findRecord(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
 	for in.len() >= recordHeader {
 		b := in.bytes()
 		at, length := l.findCandidate(b)
 		in.discard(at)
-		d.gap.bytes += int64(at)
+		d.gap.missing += int64(at)
 		if length == 0 || len(b) < at+length {
-			return false // more will tell
+			// Wait for more bytes.
+			return false
 		}
+
+		// Only decryption proves that this is a record.
 		if ahead, ok := l.findSequence(dir, b[at:at+length]); ok {
 			d.keys.seq += ahead
-			lost, why := d.gap.bytes-int64(ahead)*l.overhead(), d.gap.why
-			d.gap = recordGap{tried: d.gap.tried}
+			lost, why := d.gap.missing-int64(ahead)*l.overhead(), d.gap.reason
+			d.gap = recordGap{trialBytes: d.gap.trialBytes}
 			l.inner.reportLoss(dir, max(lost, 0), why)
 			return true
 		}
 		in.discard(1)
-		d.gap.bytes++
-		if d.gap.trials++; d.gap.trials > maxTrials || d.gap.tried > maxTried {
-			l.outer.fail(dir, d.gap.why+"; no record behind it opens")
+		d.gap.missing++
+		if d.gap.candidates++; d.gap.candidates > maxCandidates || d.gap.trialBytes > maxTrialBytes {
+			l.outer.fail(dir, d.gap.reason+"; no record behind it opens")
 			return false
 		}
 	}
 	return false
 }
 
-// findCandidate returns where in b something looks like a record, and how long that
-// is; 0 if nothing does up to that place.
+// findCandidate returns the offset and the length of the first bytes that look like a record; the length is 0 if
+// there are none.
 func (l *tlsLayer) findCandidate(b []byte) (at, length int) {
 	for at = 0; at+recordHeader <= len(b); at++ {
 		if !isRecordHeader(b[at:]) {
@@ -95,27 +101,29 @@ func isRecordHeader(b []byte) bool {
 	return b[0] >= recordCCS && b[0] <= recordData && b[1] == 3 && b[2] == 3
 }
 
-// overhead is the number of bytes by which a record is longer than its content, without
-// padding.
+// overhead returns the number of bytes by which a record is longer than its content, without padding.
 func (l *tlsLayer) overhead() int64 {
 	const tag, innerType = 16, 1
-	if l.hello.version == version13 {
+	if l.handshake.version == version13 {
 		return recordHeader + tag + innerType
 	}
-	return recordHeader + tag + int64(12-l.hello.suite.saltLen)
+	return recordHeader + tag + int64(12-l.handshake.suite.saltLen)
 }
 
-// findSequence returns how many records are missing before rec, if it opens.
+// findSequence decrypts rec with increasing sequence numbers. ahead is the number of records that are missing
+// before it.
 func (l *tlsLayer) findSequence(dir captures.Direction, rec []byte) (ahead uint64, ok bool) {
 	d := &l.dirs[dir]
 	from := d.keys.seq
 	defer func() { d.keys.seq = from }()
-	most := min(maxSeqAhead, uint64(d.gap.bytes/l.overhead())+1)
-	for ahead = 1; ahead <= most && d.gap.tried <= maxTried; ahead++ {
+
+	// The size of the gap limits the number of missing records.
+	most := min(maxSeqAhead, uint64(d.gap.missing/l.overhead())+1)
+	for ahead = 1; ahead <= most && d.gap.trialBytes <= maxTrialBytes; ahead++ {
 		d.keys.seq = from + ahead
-		d.gap.tried += int64(len(rec))
+		d.gap.trialBytes += int64(len(rec))
 		open := d.keys.open12
-		if l.hello.version == version13 {
+		if l.handshake.version == version13 {
 			open = d.keys.open13
 		}
 		if _, err := open(rec); err == nil {

@@ -7,62 +7,72 @@ import (
 	"unwire/captures/pcap/packet"
 )
 
-// A Connection is what became of one TCP connection.
+// A Connection is the report about one TCP connection.
 //
-// Shape: offsets are in the bytes of a direction from the connection's first
-// byte on; those of Undecoded are in the decrypted bytes where the reason is
-// one of HTTP.
+// Shape: offsets count the bytes of a direction from the beginning of the connection. Those of Undecoded count
+// decrypted bytes if the reason concerns HTTP.
 type Connection struct {
-	Number  int64     `json:"connection"`
-	Client  string    `json:"client"`
-	Server  string    `json:"server"`
+	// Number counts the connections of the file, from 1.
+	Number int64 `json:"connection"`
+	// Client and Server are the addresses of the two ends, host:port.
+	Client string `json:"client"`
+	Server string `json:"server"`
+	// Started is the time of the connection's first packet.
 	Started time.Time `json:"started"`
 
-	// TLS is the version.
-	TLS        string `json:"tls,omitempty"`
+	// TLS is the TLS version, such as "1.3"; "" for cleartext.
+	TLS string `json:"tls,omitempty"`
+	// Cipher is the name of the cipher suite, and ServerName the host name of the TLS handshake
+	// (SNI).
 	Cipher     string `json:"cipher,omitempty"`
 	ServerName string `json:"server_name,omitempty"`
 
-	// Protocol is "http/1.1", "h2", "tcp" or "tls" (neither is HTTP), and empty if the
-	// connection had no bytes or was not decrypted.
-	Protocol  string `json:"protocol,omitempty"`
-	Exchanges int    `json:"exchanges"`
-	Packets   int64  `json:"packets"`
+	// Protocol is "http/1.1", "h2", "tcp" or "tls" (the last two are not HTTP). It is empty if the connection
+	// had no bytes or was not decrypted.
+	Protocol string `json:"protocol,omitempty"`
+	// Exchanges counts the exchanges of the connection, and Packets its packets.
+	Exchanges int   `json:"exchanges"`
+	Packets   int64 `json:"packets"`
 
-	// BytesUp and BytesDown count the bytes of TCP.
-	BytesUp   int64       `json:"bytes_up"`
-	BytesDown int64       `json:"bytes_down"`
+	// BytesUp and BytesDown count the bytes of the TCP streams.
+	BytesUp   int64 `json:"bytes_up"`
+	BytesDown int64 `json:"bytes_down"`
+	// Gaps are the missing bytes, and Undecoded the places that could not be decoded.
 	Gaps      []Gap       `json:"gaps,omitempty"`
 	Undecoded []Undecoded `json:"undecoded,omitempty"`
 
-	// NoKey is set if the key log has no keys of this TLS session.
+	// NoKey means that the key log lacks the secrets of the TLS session.
 	NoKey bool `json:"no_key,omitempty"`
 }
 
-// A Gap is a run of bytes that was not captured.
+// A Gap is a run of bytes that the packet file does not contain.
 type Gap struct {
+	// Dir is "up" or "down", Offset the position of the first missing byte, and Bytes their number.
 	Dir    string `json:"dir"`
 	Offset int64  `json:"offset"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// An Undecoded says from where on a direction could not be decoded, and why.
+// An Undecoded is a place from which a direction could not be decoded, with the reason.
 type Undecoded struct {
+	// Dir is "up" or "down", Offset the position of the first byte that was not decoded, and Reason
+	// the cause.
 	Dir    string `json:"dir"`
 	Offset int64  `json:"offset"`
 	Reason string `json:"reason"`
 }
 
-// A Summary counts what an import read.
+// A Summary holds the counts of an import of packets.
 type Summary struct {
+	// Packets, Connections and Exchanges are the numbers of elements that were read.
 	Packets     int64 `json:"packets"`
 	Connections int64 `json:"connections"`
 	Exchanges   int64 `json:"exchanges"`
 
-	// Undecoded counts connections of which something could not be decoded.
+	// Undecoded counts the connections that could not be decoded completely.
 	Undecoded int64 `json:"undecoded"`
 
-	// Keys counts the TLS sessions in the key logs.
+	// Keys is the number of TLS sessions in the key log.
 	Keys int `json:"keys"`
 	packet.Skipped
 }

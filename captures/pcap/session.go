@@ -9,54 +9,61 @@ import (
 )
 
 const (
-	// maxInbox limits the bytes of a direction that wait for the other direction or
-	// for the end of a message.
+	// maxInbox limits the bytes of a direction that wait for the other direction, or for the end of a message.
 	maxInbox = 8 << 20
 
 	// sniffBytes are enough to distinguish TLS, HTTP/1 and HTTP/2.
 	sniffBytes = 24
 
-	// maxNesting limits the tunnels within a connection.
+	// maxNesting limits the depth of tunnels within tunnels.
 	maxNesting = 2
 
-	// maxSniffWait is how long a connection's first bytes wait for more that tell what is
-	// spoken, such as the client's if the server speaks first.
+	// maxSniffWait is how long the first bytes of a live connection wait for more that show the protocol, such
+	// as the client's if the server sends first.
 	maxSniffWait = 500 * time.Millisecond
 
-	// maxTurnWait is how long an answer waits for its request, and a reset stream for
-	// what the other side sent before it saw the reset.
-	maxTurnWait = 700 * time.Millisecond
+	// maxPeerWait is how long a response waits for its request to be captured. A reset stream waits
+	// equally long for frames that the peer sent before it received the reset.
+	maxPeerWait = 700 * time.Millisecond
 )
 
-// up and down are indices of the two directions, as captures numbers them.
+// up and down index the two directions.
 const (
 	up   = captures.Up
 	down = captures.Down
 )
 
-// A layer reads bytes from the inboxes of a session. Bytes of one direction that have to
-// wait for bytes of the other stay in their inbox.
+// A layer parses the bytes in the inboxes of a session. Bytes that must wait for the other direction stay in
+// their inbox.
 type layer interface {
-	// step reads as much of a direction as can be read now.
+	// step parses as many bytes of a direction as possible.
 	step(dir captures.Direction)
-	// close is called when both directions have ended.
+	// close is called when both directions of the connection have ended.
 	close()
 }
 
-// A session is a pair of byte streams: those of TCP, or those within a layer
-// of encryption or a tunnel.
+// A session is a pair of byte streams: those of TCP, or those inside TLS or a tunnel.
 type session struct {
-	conn      *conn
-	secure    bool // within TLS
-	depth     int
-	target    string // host and port of a tunnel; "": those of the connection
-	inboxes   [2]inbox
-	layer     layer   // nil until it is known what is spoken
-	noWait    bool    // a direction no longer waits for the other
-	forceStep [2]bool // nor does this one, for now
-	sniffNow  bool    // the layer is chosen although more bytes may come
-	pumping   bool
-	done      bool
+	conn *conn
+	// secure means that the session is inside TLS.
+	secure bool
+	depth  int
+	// target is the host and port of a tunnel; "" for the connection itself.
+	target  string
+	inboxes [2]inbox
+	// layer is the parser of the session's protocol; nil until the protocol was detected.
+	layer layer
+	// neverWait means that neither direction waits for bytes of the other one any more.
+	neverWait bool
+	// waitExpired has, for each direction, whether its wait for the other one has expired in the
+	// current call.
+	waitExpired [2]bool
+	// sniffExpired means that the protocol must be detected from the bytes at hand, without waiting for
+	// more.
+	sniffExpired bool
+	// running prevents run from being called recursively.
+	running bool
+	done    bool
 }
 
 func newSession(c *conn, secure bool, depth int) *session {
@@ -67,21 +74,23 @@ func newSession(c *conn, secure bool, depth int) *session {
 	return s
 }
 
-// feed takes bytes of a direction.
+// feed adds bytes of a direction that arrived at t, and parses them.
 func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	in := &s.inboxes[dir]
 	if in.closed || len(p) == 0 {
 		return
 	}
 	in.append(t, p)
-	s.pump()
-	if s.awaitsKeys() && (s.overLimit(in) || !in.budget.fits(keptForOthers)) {
-		s.conn.gaveUpKeys = true
-		s.conn.giveUpKeys()
+	s.run()
+
+	// Too much is waiting: proceed without keys, then without the other direction, and fail in the end.
+	if s.awaitsKeys() && (s.overLimit(in) || !in.budget.fits(reservedForOthers)) {
+		s.conn.proceededWithoutKeys = true
+		s.conn.stopAwaitingKeys()
 	}
-	if s.overLimit(in) && !s.noWait {
-		s.noWait = true
-		s.pump()
+	if s.overLimit(in) && !s.neverWait {
+		s.neverWait = true
+		s.run()
 	}
 	if s.overLimit(in) {
 		s.fail(dir, fmt.Sprintf("more than %d MiB wait for what does not come", maxInbox>>20))
@@ -92,17 +101,17 @@ func (s *session) overLimit(in *inbox) bool {
 	return in.size() > maxInbox || in.len() > 0 && !in.budget.fits(0)
 }
 
-// end says that a direction ended, and how.
+// end records how a direction has ended.
 func (s *session) end(dir captures.Direction, e ending) {
 	in := &s.inboxes[dir]
 	if in.closed {
 		return
 	}
 	in.closed, in.ending = true, e
-	s.pump()
+	s.run()
 }
 
-// fail gives a direction up: its remark is listed, and what follows is lost.
+// fail ends a direction that cannot be parsed further, and adds the reason to the report.
 func (s *session) fail(dir captures.Direction, why string) {
 	in := &s.inboxes[dir]
 	if in.closed && in.ending.missing != "" {
@@ -110,10 +119,10 @@ func (s *session) fail(dir captures.Direction, why string) {
 	}
 	s.conn.addUndecoded(dir, in.offset, why)
 	s.closeInbox(in, why)
-	s.pump()
+	s.run()
 }
 
-// closeInbox ends an inbox from which nothing more can be read.
+// closeInbox ends an inbox from which nothing more can be parsed.
 func (s *session) closeInbox(in *inbox, why string) {
 	t := in.time(1)
 	if t.IsZero() {
@@ -123,19 +132,20 @@ func (s *session) closeInbox(in *inbox, why string) {
 	in.closed, in.ending = true, ending{t: t, missing: why}
 }
 
-// mayWait reports whether a direction may wait for what comes from the other.
+// mayWait reports whether the parser of a direction may wait for bytes of the other one.
 func (s *session) mayWait(dir captures.Direction) bool {
-	return !s.noWait && !s.forceStep[dir] && !s.inboxes[1-dir].closed
+	return !s.neverWait && !s.waitExpired[dir] && !s.inboxes[1-dir].closed
 }
 
-// pump lets the layer take what it can, until neither direction moves.
-func (s *session) pump() {
-	if s.pumping || s.done {
+// run calls the parser until neither direction makes progress.
+func (s *session) run() {
+	if s.running || s.done {
 		return
 	}
-	s.pumping = true
-	defer func() { s.pumping = false }()
+	s.running = true
+	defer func() { s.running = false }()
 	for {
+		// Bytes of one direction can unblock the other one.
 		before := s.state()
 		if s.layer == nil {
 			s.sniff()
@@ -148,6 +158,8 @@ func (s *session) pump() {
 			break
 		}
 	}
+
+	// Close the layer once, when nothing more can be parsed.
 	if s.inboxes[up].closed && s.inboxes[down].closed && !s.awaitsKeys() {
 		s.done = true
 		if s.layer != nil {
@@ -158,7 +170,7 @@ func (s *session) pump() {
 	}
 }
 
-// A sessionState changes with every progress.
+// A sessionState is compared before and after parsing, to detect progress.
 type sessionState struct {
 	offset [2]int64
 	closed [2]bool
@@ -174,15 +186,15 @@ func (s *session) state() sessionState {
 }
 
 var (
-	h2Preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	h1Answer  = []byte("HTTP/1.")
+	h2Preface        = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	h1ResponsePrefix = []byte("HTTP/1.")
 )
 
-// sniff chooses the layer by the first bytes: those of the client or, if the client
-// will send none, those of the server.
+// sniff chooses the layer by the first bytes: those of the client or, if the client will not send any, those of
+// the server.
 func (s *session) sniff() {
 	s.sniffClient()
-	if s.layer == nil && (s.sniffNow || !s.mayWait(down)) {
+	if s.layer == nil && (s.sniffExpired || !s.mayWait(down)) {
 		s.sniffServer()
 	}
 }
@@ -195,8 +207,8 @@ func (s *session) sniffClient() {
 	case bytes.HasPrefix(p, h2Preface):
 		client.discard(len(h2Preface))
 		s.layer = newHTTP2(s)
-	case len(p) < sniffBytes && !client.closed && !s.sniffNow && (isTLS(p) || bytes.HasPrefix(h2Preface, p)):
-		// ambiguous until more bytes arrive
+	case len(p) < sniffBytes && !client.closed && !s.sniffExpired && (isTLS(p) || bytes.HasPrefix(h2Preface, p)):
+		// More bytes are needed to decide.
 	case len(p) > 0 && isMethod(p):
 		s.sniffRequestLine(p)
 	case len(p) > 0:
@@ -204,13 +216,13 @@ func (s *session) sniffClient() {
 	}
 }
 
-// sniffRequestLine distinguishes HTTP/1 from other protocols whose lines begin with a
-// word in upper case, such as SMTP.
+// sniffRequestLine distinguishes HTTP/1 from other protocols whose lines begin with an upper-case word,
+// such as SMTP.
 func (s *session) sniffRequestLine(p []byte) {
 	line, _, whole := bytes.Cut(p, []byte("\n"))
 	isHTTP := bytes.Contains(line, []byte(" HTTP/"))
 	if !isHTTP && !whole {
-		if len(p) < maxHead && !s.inboxes[up].closed && !s.sniffNow {
+		if len(p) < maxHead && !s.inboxes[up].closed && !s.sniffExpired {
 			return
 		}
 		isHTTP = isCommonMethod(p)
@@ -225,10 +237,10 @@ func (s *session) sniffRequestLine(p []byte) {
 func (s *session) sniffServer() {
 	server := &s.inboxes[down]
 	switch p := server.bytes(); {
-	case len(p) < sniffBytes && !server.closed && !s.sniffNow, len(p) == 0:
+	case len(p) < sniffBytes && !server.closed && !s.sniffExpired, len(p) == 0:
 	case isTLS(p):
 		s.startTLS(down, p)
-	case bytes.HasPrefix(p, h1Answer):
+	case bytes.HasPrefix(p, h1ResponsePrefix):
 		s.layer = newHTTP1(s)
 	case isSettings(p):
 		s.layer = newHTTP2(s)
@@ -249,7 +261,7 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	}
 }
 
-// failBoth gives both directions up for a reason that is told once.
+// failBoth stops parsing in both directions, and reports the reason once.
 func (s *session) failBoth(dir captures.Direction, why string) {
 	other := &s.inboxes[1-dir]
 	if !other.closed {
@@ -263,7 +275,7 @@ func isTLS(p []byte) bool {
 	return len(p) > 0 && p[0] >= recordCCS && p[0] <= recordData && (len(p) < 2 || p[1] == 3)
 }
 
-// isMethod reports whether p begins with an HTTP method in upper case.
+// isMethod reports whether p begins with an upper-case HTTP method.
 func isMethod(p []byte) bool {
 	for i, b := range p {
 		switch {
@@ -276,8 +288,7 @@ func isMethod(p []byte) bool {
 	return len(p) > 0
 }
 
-// isCommonMethod reports whether p, in which isMethod found a method, begins with one
-// that clients use.
+// isCommonMethod reports whether p, for which isMethod is true, begins with a common method.
 func isCommonMethod(p []byte) bool {
 	switch method, _, _ := bytes.Cut(p, []byte(" ")); string(method) {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
@@ -286,38 +297,39 @@ func isCommonMethod(p []byte) bool {
 	return false
 }
 
-// isSettings reports whether p is a server's first HTTP/2 frame.
+// isSettings reports whether p begins with the first HTTP/2 frame of a server.
 func isSettings(p []byte) bool {
 	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
 }
 
-// A lossy layer can continue after bytes that were not captured.
-type lossy interface {
-	// skipLost is called if n bytes of a direction are missing after those in its inbox,
-	// from which all whole elements have been read. It reports whether the layer can
+// A lossTolerant layer can continue after bytes that were not captured.
+type lossTolerant interface {
+	// resumeAfterLoss is called if n bytes of a direction are missing after those in its inbox. The
+	// parser has already processed all complete elements. resumeAfterLoss reports whether the layer can
 	// continue; if so, it has emptied the inbox.
-	skipLost(dir captures.Direction, n int64, why string) bool
+	resumeAfterLoss(dir captures.Direction, n int64, why string) bool
 }
 
-// reportLoss tells the layer of a loss, or gives the direction up.
+// reportLoss informs the layer about missing bytes, or ends the direction.
 func (s *session) reportLoss(dir captures.Direction, n int64, why string) {
 	in := &s.inboxes[dir]
 	if in.closed {
 		return
 	}
-	s.forceStep[dir] = true // what waits for the other direction is taken now
-	s.pump()
-	s.forceStep[dir] = false
+	// Parse everything that was waiting for the other direction.
+	s.waitExpired[dir] = true
+	s.run()
+	s.waitExpired[dir] = false
 	if in.closed {
 		return
 	}
 	offset := in.offset
-	if l, ok := s.layer.(lossy); !ok || !l.skipLost(dir, n, why) {
+	if l, ok := s.layer.(lossTolerant); !ok || !l.resumeAfterLoss(dir, n, why) {
 		s.fail(dir, why)
 		return
 	}
 	s.conn.addUndecoded(dir, offset, why)
-	s.pump()
+	s.run()
 }
 
 func (s *session) scheme() string {
@@ -327,34 +339,34 @@ func (s *session) scheme() string {
 	return "http"
 }
 
-// A ticker is a layer for which it matters that time passes.
+// A ticker is a layer that waits for a limited time.
 type ticker interface {
 	tick(passed time.Time)
 }
 
-// tick chooses a layer although more might come, takes answers without requests, and
-// lets the layer do the like.
+// tick chooses a layer even if more bytes might come, processes responses without requests, and calls the tick
+// method of the layer.
 func (s *session) tick(passed time.Time) {
 	switch {
 	case s.done:
 	case s.layer == nil:
-		if s.waitsSince(up, passed, maxSniffWait) || s.waitsSince(down, passed, maxSniffWait) {
-			s.sniffNow = true
-			s.pump()
-			s.sniffNow = false
+		if s.hasWaited(up, passed, maxSniffWait) || s.hasWaited(down, passed, maxSniffWait) {
+			s.sniffExpired = true
+			s.run()
+			s.sniffExpired = false
 		}
-	case !s.isTLS() && s.waitsSince(down, passed, maxTurnWait):
-		s.forceStep[down] = true
-		s.pump()
-		s.forceStep[down] = false
+	case !s.isTLS() && s.hasWaited(down, passed, maxPeerWait):
+		s.waitExpired[down] = true
+		s.run()
+		s.waitExpired[down] = false
 	}
 	if l, ok := s.layer.(ticker); ok {
 		l.tick(passed)
 	}
 }
 
-// waitsSince reports whether bytes of a direction have waited for d.
-func (s *session) waitsSince(dir captures.Direction, passed time.Time, d time.Duration) bool {
+// hasWaited reports whether unread bytes of a direction have waited longer than d.
+func (s *session) hasWaited(dir captures.Direction, passed time.Time, d time.Duration) bool {
 	in := &s.inboxes[dir]
 	if in.len() == 0 {
 		return false

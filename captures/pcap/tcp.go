@@ -12,78 +12,89 @@ const (
 	// maxQueued limits the bytes of a direction that wait for a missing segment.
 	maxQueued = 4 << 20
 
-	// segmentCost is what a queued segment counts for in addition to its bytes.
+	// segmentCost is the assumed memory overhead of a queued segment, in bytes.
 	segmentCost = 128
 
-	// maxBuffered limits the bytes that are kept in all connections.
+	// maxBuffered limits the buffered bytes of all connections.
 	maxBuffered = 64 << 20
 
-	// keptForOthers is the share of the budget that connections without keys leave alone,
-	// in bytes.
-	keptForOthers = maxBuffered / 2
+	// reservedForOthers is the part of the budget, in bytes, that connections waiting for keys may not use.
+	reservedForOthers = maxBuffered / 2
 )
 
-// A gap is a run of bytes of one direction that the capture does not have.
+// A gap is a run of bytes of one direction that was not captured.
 type gap struct{ offset, length int64 }
 
-// A half is one direction of a TCP connection. It puts segments into order and
-// hands their bytes on, each byte once; the first copy of a byte counts.
+// A tcpStream is one direction of a TCP connection. It orders segments and passes on each byte once; the first
+// copy of a byte counts.
 //
-// gopacket's reassembly is not used here: it panics when asked for the time of
-// a queued segment of more than 1,900 bytes, and forgets a FIN that comes too early.
-type half struct {
+// It replaces gopacket's reassembly, which panics if asked for the time of a queued segment of more than 1,900
+// bytes, and loses a FIN that arrives early.
+type tcpStream struct {
 	out    receiver
 	budget *budget
 
-	based     bool   // base is known
-	assumed   bool   // base is that of any segment, until it is known
-	base      uint32 // sequence number of the byte at offset 0
-	next      int64  // offset of the byte that is waited for
-	queue     []queuedSegment
-	queueCost int64 // cost of ahead
+	// baseKnown means that base, the sequence number of the stream's first byte, is certain.
+	baseKnown bool
+	// baseAssumed means that base was taken from an arbitrary segment and may be corrected by a SYN.
+	baseAssumed bool
+	// base is the sequence number of the byte at offset 0.
+	base uint32
+	// next is the stream offset of the next byte in order.
+	next int64
+	// queue are segments that arrived early, ordered by offset.
+	queue []queuedSegment
+	// queueCost is the approximate memory of the queued segments, in bytes.
+	queueCost int64
 
-	fin     int64 // offset behind the last byte, once hasFIN
+	// fin is the offset after the last byte, if hasFIN is set.
+	fin     int64
 	hasFIN  bool
 	finTime time.Time
-	reset   bool // what ends it is a RST
-	ended   bool
-	last    time.Time // no byte is handed on with an earlier time
+	// reset means that the stream ends with an RST.
+	reset bool
+	ended bool
+	// last is the time of the last delivered byte; time never decreases.
+	last time.Time
 }
 
-// A queuedSegment is a segment that came too early.
+// A queuedSegment is a TCP segment that arrived before its predecessors.
 type queuedSegment struct {
 	offset int64
 	data   []byte
 	t      time.Time
 }
 
-// A receiver takes the bytes of one direction in order.
+// A receiver receives the reassembled bytes of one direction in order.
 type receiver interface {
 	data(t time.Time, p []byte)
 	gap(g gap)
 	end(t time.Time, reset bool)
 }
 
-// addSegment adds a segment of the direction.
-func (h *half) addSegment(s *packet.Segment) {
+// addSegment adds a TCP segment, and delivers the bytes that are now in order.
+func (h *tcpStream) addSegment(s *packet.Segment) {
 	if h.ended {
 		return
 	}
 	seq := s.Seq
 	if s.SYN {
 		seq++
-		h.rebase(seq)
+		h.setBase(seq)
 	}
-	if !h.based && !h.assumed {
-		h.assumed, h.base = true, seq // until a SYN tells, or nothing tells
+	if !h.baseKnown && !h.baseAssumed {
+		// Assume this until a SYN shows the true beginning.
+		h.baseAssumed, h.base = true, seq
 	}
+
+	// Sequence numbers wrap around: take the offset that is closest to the next byte.
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
-	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.based) {
+	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.baseKnown) {
 		h.hasFIN, h.fin, h.reset, h.finTime = true, offset+int64(len(s.Data)), s.RST, s.Time
 	}
 	switch {
 	case len(s.Data) == 0:
-	case h.based && offset <= h.next:
+	case h.baseKnown && offset <= h.next:
 		h.deliver(offset, s.Data, s.Time)
 		h.drainQueue()
 	default:
@@ -92,17 +103,18 @@ func (h *half) addSegment(s *packet.Segment) {
 	h.finish(s.Time)
 }
 
-// findQueued returns where a segment at offset waits, or would.
-func (h *half) findQueued(offset int64) (int, bool) {
+// findQueued searches the queue for a segment at an offset. It returns its index, or the index at which
+// to insert one.
+func (h *tcpStream) findQueued(offset int64) (int, bool) {
 	return slices.BinarySearchFunc(h.queue, offset, func(w queuedSegment, o int64) int { return cmp.Compare(w.offset, o) })
 }
 
-// rebase tells where the stream begins. What waits already is counted from there.
-func (h *half) rebase(first uint32) {
-	if h.based {
+// setBase sets the beginning of the stream, and corrects the offsets of queued segments.
+func (h *tcpStream) setBase(first uint32) {
+	if h.baseKnown {
 		return
 	}
-	h.based = true
+	h.baseKnown = true
 	shift := int64(int32(h.base - first))
 	for i := range h.queue {
 		h.queue[i].offset += shift
@@ -114,12 +126,14 @@ func (h *half) rebase(first uint32) {
 	h.drainQueue()
 }
 
-// queueSegment keeps a copy of a segment. If too much waits, what it waits for is given up.
-func (h *half) queueSegment(offset int64, s *packet.Segment) {
+// queueSegment queues a copy of a segment. If the queue is full, it skips the gap at its front.
+func (h *tcpStream) queueSegment(offset int64, s *packet.Segment) {
 	i, found := h.findQueued(offset)
 	if found && len(h.queue[i].data) >= len(s.Data) {
 		return
 	}
+
+	// If the queue is full, give up the first gap.
 	cost := int64(len(s.Data)) + segmentCost
 	for h.queueCost > 0 && (h.queueCost+cost > maxQueued || !h.budget.fits(cost)) {
 		h.skipGap(s.Time)
@@ -127,21 +141,22 @@ func (h *half) queueSegment(offset int64, s *packet.Segment) {
 			return
 		}
 	}
-	if h.based && offset <= h.next {
+	if h.baseKnown && offset <= h.next {
 		h.deliver(offset, s.Data, s.Time)
 		h.drainQueue()
 		return
 	}
 	if i, found = h.findQueued(offset); found {
-		i++ // a longer segment of the same place goes behind: its rest is taken
+		// A longer segment at the same offset comes second: only its additional bytes are used.
+		i++
 	}
 	h.budget.reserve(cost)
 	h.queueCost += cost
 	h.queue = slices.Insert(h.queue, i, queuedSegment{offset, slices.Clone(s.Data), s.Time})
 }
 
-// deliver hands on what of a segment is new.
-func (h *half) deliver(offset int64, p []byte, t time.Time) {
+// deliver passes the bytes of a segment that were not delivered yet to the receiver.
+func (h *tcpStream) deliver(offset int64, p []byte, t time.Time) {
 	if skip := h.next - offset; skip > 0 {
 		if skip >= int64(len(p)) {
 			return
@@ -149,25 +164,26 @@ func (h *half) deliver(offset int64, p []byte, t time.Time) {
 		p = p[skip:]
 	}
 	if h.hasFIN && h.next+int64(len(p)) > h.fin {
-		p = p[:max(0, h.fin-h.next)] // after its end nothing counts
+		// Bytes after the end are ignored.
+		p = p[:max(0, h.fin-h.next)]
 		if len(p) == 0 {
 			return
 		}
 	}
 	h.next += int64(len(p))
-	h.out.data(h.at(t), p)
+	h.out.data(h.monotonic(t), p)
 }
 
-// at returns t, or the time of what was handed on before if that is later.
-func (h *half) at(t time.Time) time.Time {
+// monotonic returns t, or the time of the last delivered byte if that is later.
+func (h *tcpStream) monotonic(t time.Time) time.Time {
 	if t.After(h.last) {
 		h.last = t
 	}
 	return h.last
 }
 
-// drainQueue hands on what waits and is due.
-func (h *half) drainQueue() {
+// drainQueue delivers queued segments that are next in order.
+func (h *tcpStream) drainQueue() {
 	n := 0
 	for n < len(h.queue) && h.queue[n].offset <= h.next {
 		w := h.queue[n]
@@ -181,21 +197,21 @@ func (h *half) drainQueue() {
 	}
 }
 
-func (h *half) dropQueued(w queuedSegment) {
+func (h *tcpStream) dropQueued(w queuedSegment) {
 	cost := int64(len(w.data)) + segmentCost
 	h.queueCost -= cost
 	h.budget.release(cost)
 }
 
-// skipGap gives up the bytes before the first segment that waits.
-func (h *half) skipGap(t time.Time) {
+// skipGap gives up on the missing bytes before the first queued segment, and continues after them.
+func (h *tcpStream) skipGap(t time.Time) {
 	if len(h.queue) == 0 {
 		return
 	}
 	first := h.queue[0]
-	if !h.based {
-		// The stream begins with what was captured of it.
-		h.rebase(h.base + uint32(first.offset))
+	if !h.baseKnown {
+		// The beginning was not captured: the stream begins here.
+		h.setBase(h.base + uint32(first.offset))
 		h.finish(t)
 		return
 	}
@@ -206,21 +222,23 @@ func (h *half) skipGap(t time.Time) {
 	h.finish(t)
 }
 
-// finish ends the direction when its last byte was handed on.
-func (h *half) finish(t time.Time) {
-	if !h.ended && h.hasFIN && h.based && h.next >= h.fin {
+// finish ends the direction once its last byte was delivered.
+func (h *tcpStream) finish(t time.Time) {
+	if !h.ended && h.hasFIN && h.baseKnown && h.next >= h.fin {
 		h.ended = true
 		h.clearQueue()
-		h.out.end(h.at(t), h.reset)
+		h.out.end(h.monotonic(t), h.reset)
 	}
 }
 
-// flush hands on everything that waits, across gaps.
-func (h *half) flush(t time.Time) {
+// flush delivers all queued segments, reporting the gaps between them.
+func (h *tcpStream) flush(t time.Time) {
 	for len(h.queue) > 0 && !h.ended {
 		h.skipGap(t)
 	}
-	if !h.ended && h.hasFIN && h.based && h.fin > h.next {
+
+	// The bytes before the FIN were not captured either.
+	if !h.ended && h.hasFIN && h.baseKnown && h.fin > h.next {
 		g := gap{h.next, h.fin - h.next}
 		h.next = h.fin
 		h.out.gap(g)
@@ -228,17 +246,17 @@ func (h *half) flush(t time.Time) {
 	}
 }
 
-// clearQueue forgets what waits.
-func (h *half) clearQueue() {
+// clearQueue discards all queued segments.
+func (h *tcpStream) clearQueue() {
 	for _, w := range h.queue {
 		h.dropQueued(w)
 	}
 	h.queue = nil
 }
 
-// A budget bounds the bytes that an import holds back in all its connections.
-type budget struct{ left int64 }
+// A budget limits the bytes that all connections of an import buffer together.
+type budget struct{ available int64 }
 
-func (b *budget) fits(n int64) bool { return b.left >= n }
-func (b *budget) reserve(n int64)   { b.left -= n }
-func (b *budget) release(n int64)   { b.left += n }
+func (b *budget) fits(n int64) bool { return b.available >= n }
+func (b *budget) reserve(n int64)   { b.available -= n }
+func (b *budget) release(n int64)   { b.available += n }

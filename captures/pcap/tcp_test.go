@@ -114,7 +114,7 @@ func TestReassembly(t *testing.T) {
 		}
 		segs = rapid.Permutation(segs).Draw(t, "order")
 		out := new(sink)
-		h := half{out: out, budget: &budget{left: 1 << 30}}
+		h := tcpStream{out: out, budget: &budget{available: 1 << 30}}
 		for i := range segs {
 			segs[i].Time = time.Unix(int64(i), 0)
 			h.addSegment(&segs[i])
@@ -123,8 +123,8 @@ func TestReassembly(t *testing.T) {
 		if !bytes.Equal(out.got, text) || len(out.gaps) > 0 || !out.ended || out.back {
 			t.Fatalf("got %d of %d bytes, gaps %v, ended %v, times back %v", len(out.got), len(text), out.gaps, out.ended, out.back)
 		}
-		if h.budget.left != 1<<30 || h.queueCost != 0 {
-			t.Fatalf("%d bytes are still held", 1<<30-h.budget.left)
+		if h.budget.available != 1<<30 || h.queueCost != 0 {
+			t.Fatalf("%d bytes are still held", 1<<30-h.budget.available)
 		}
 	})
 }

@@ -17,63 +17,71 @@ const (
 )
 
 const (
-	maxRecord = 16384 + 2048 // bytes of a record's fragment
-	maxEarly  = 1 << 20      // bytes of early data that may be passed over
+	// maxRecord limits the payload of a record, in bytes.
+	maxRecord = 16384 + 2048
+	// maxEarly limits the early data that may be skipped, in bytes.
+	maxSkippedEarlyData = 1 << 20
 )
 
-// A tlsLayer opens the records of a TLS connection and feeds what is in them
-// to the session within.
+// A tlsLayer decrypts the records of a TLS connection and feeds their contents to the inner session.
 //
 // Source: RFC 5246 section 6, RFC 8446 section 5.
 type tlsLayer struct {
 	outer, inner *session
 	secrets      *sessionSecrets
-	hello        helloState
+	handshake    handshakeState
 	dirs         [2]tlsDirection
 
-	// awaiting is set while both directions wait for keys that may still be logged.
+	// awaiting means that both directions wait for keys that may still be logged.
 	awaiting bool
 
-	// keysNeededAt is where the server's bytes are that need the keys.
+	// keysNeededAt is the offset in the server's bytes at which the keys are needed.
 	keysNeededAt int64
 }
 
-// A helloState is what the hellos tell.
-type helloState struct {
-	sawClient, sawServer       bool // which was seen; a renegotiation begins anew
+// A handshakeState contains what the ClientHello and the ServerHello contained.
+type handshakeState struct {
+	// sawClient and sawServer are reset by a renegotiation.
+	sawClient, sawServer       bool
 	clientRandom, serverRandom [32]byte
 	version                    uint16
-	suite                      *suite
-	earlyData                  bool // the client offers early data
-	hasKeys                    bool // the key log was asked
-	retry                      retryState
+	suite                      *cipherSuite
+	// earlyData means that the client offers TLS 1.3 early data (0-RTT).
+	earlyData bool
+	// hasKeys means that the key log contains the keys of the session.
+	hasKeys bool
+	retry   retryState
 }
 
-// A retryState says how far a HelloRetryRequest of TLS 1.3 is. The second ClientHello has
-// the random of the first one, so both have the same keys.
+// A retryState is the state of a HelloRetryRequest in TLS 1.3. The second ClientHello has the random of the
+// first, so both have the same keys.
 //
 // Source: RFC 8446 section 4.1.4.
 type retryState uint8
 
 const (
-	// retryRequested: the second ClientHello is to come.
+	// retryRequested: the second ClientHello is expected.
 	retryRequested retryState = iota + 1
 
-	// retryAnswered: the second ClientHello came.
+	// retryAnswered: the second ClientHello was read.
 	retryAnswered
 )
 
-// A tlsDirection is the state of one direction's records.
+// A tlsDirection is the state of TLS decryption in one direction.
 type tlsDirection struct {
-	phase     phase
-	keys      *recordKeys // nil: cleartext
-	secret    []byte      // TLS 1.3: what protect was made of
-	handshake []byte      // a message that is not complete
-	skipped   int         // bytes of early data passed over
-	gap       recordGap
+	phase phase
+	// keys decrypts the records; nil while they are in cleartext.
+	keys *recordKeys
+	// secret is the traffic secret of TLS 1.3 from which keys were derived.
+	secret []byte
+	// handshake buffers an incomplete handshake message.
+	handshake []byte
+	// skipped counts the bytes of early data that were skipped.
+	skipped int
+	gap     recordGap
 }
 
-// A phase says which TLS 1.3 keys a direction uses.
+// A phase determines which TLS 1.3 keys a direction uses.
 type phase uint8
 
 const (
@@ -89,13 +97,16 @@ func newTLS(s *session) *tlsLayer {
 	return &tlsLayer{outer: s, inner: inner}
 }
 
-// step opens the records of a direction, as far as the other one has come.
+// step decrypts the complete records of a direction. It stops at a record whose keys depend on the
+// other direction.
 func (l *tlsLayer) step(dir captures.Direction) {
 	in, d := &l.outer.inboxes[dir], &l.dirs[dir]
 	for in.len() >= recordHeader && !l.awaiting {
-		if d.gap.bytes > 0 && !l.findRecord(dir) {
+		if d.gap.missing > 0 && !l.findRecord(dir) {
 			break
 		}
+
+		// A record is processed only when it is complete.
 		b := in.bytes()
 		kind, length := b[0], int(binary.BigEndian.Uint16(b[3:]))
 		if !isTLS(b) || length > maxRecord {
@@ -114,13 +125,16 @@ func (l *tlsLayer) step(dir captures.Direction) {
 			break
 		}
 		if in.closed && in.len() == 0 {
-			break // given up meanwhile
+			// The direction has failed meanwhile.
+			break
 		}
 		in.discard(recordHeader + length)
 	}
+
+	// The inner session ends when all records are processed.
 	if in.closed && !l.awaiting {
-		if d.gap.bytes > 0 {
-			l.inner.fail(dir, d.gap.why)
+		if d.gap.missing > 0 {
+			l.inner.fail(dir, d.gap.reason)
 		}
 		l.inner.end(dir, in.ending)
 	}
@@ -131,36 +145,40 @@ func (l *tlsLayer) close() {
 	l.inner.end(down, l.outer.inboxes[down].ending)
 }
 
-// mustWait reports whether the other direction's hello is needed first.
+// mustWait reports whether the other direction's hello must be read first.
 func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 	if !l.outer.mayWait(dir) {
 		return false
 	}
 	if dir == down {
-		return !l.hello.sawClient || l.hello.retry == retryRequested
+		return !l.handshake.sawClient || l.handshake.retry == retryRequested
 	}
-	if l.hello.retry == retryRequested {
-		// The second ClientHello is behind a CCS, and rejected early data.
+	if l.handshake.retry == retryRequested {
+		// The second ClientHello comes after a ChangeCipherSpec record and rejected early data.
 		return false
 	}
-	return !l.hello.sawServer && (kind == recordCCS || kind == recordData)
+	return !l.handshake.sawServer && (kind == recordCCS || kind == recordData)
 }
 
-// readRecord takes one record, header included.
+// readRecord processes one TLS record; rec includes the record header.
 func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	body := rec[recordHeader:]
-	if l.hello.version == version13 {
+	if l.handshake.version == version13 {
 		if kind == recordData {
 			return l.readRecord13(dir, rec, t)
 		}
 		if kind != recordHandshake {
-			return nil // a compatibility CCS, or an alert in clear
+			// This is a ChangeCipherSpec for compatibility, or a cleartext alert.
+			return nil
 		}
 		if d.phase != phaseClear {
-			return nil // a ClientHello that was not waited for
+			// This is an unexpected ClientHello.
+			return nil
 		}
 	}
+
+	// In TLS 1.2, records are encrypted after ChangeCipherSpec.
 	if d.keys != nil {
 		plain, err := d.keys.open12(rec)
 		if err != nil {
@@ -168,6 +186,8 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 		}
 		body = plain
 	}
+
+	// The record is readable from here on.
 	switch kind {
 	case recordHandshake:
 		return l.readHandshake(dir, body)
@@ -184,10 +204,10 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 	return nil
 }
 
-// readAlert ends a direction that says so: a reset of the connection may follow, which
-// loses nothing then.
+// readAlert ends a direction after a close_notify alert. A RST after it loses nothing.
 func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
-	const closeNotify = 0 // behind the level
+	// The first byte of an alert is its level.
+	const closeNotify = 0
 	if len(body) == 2 && body[1] == closeNotify {
 		l.inner.end(dir, ending{t: t})
 	}
@@ -195,21 +215,23 @@ func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
 
 func (l *tlsLayer) missingHandshake() error {
 	switch {
-	case !l.hello.sawClient:
+	case !l.handshake.sawClient:
 		return fmt.Errorf("handshake missing: no ClientHello")
-	case !l.hello.sawServer:
+	case !l.handshake.sawServer:
 		return fmt.Errorf("handshake missing: no ServerHello")
 	}
 	return fmt.Errorf("handshake missing: data before its end")
 }
 
-// readRecord13 takes a TLS 1.3 record whose type is inside.
+// readRecord13 processes an encrypted TLS 1.3 record, whose type is the last byte that is not padding.
 func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	plain, err := l.open13(dir, rec)
 	if err != nil || plain == nil {
 		return err
 	}
+
+	// Remove the padding: zeros after the type.
 	n := len(plain)
 	for n > 0 && plain[n-1] == 0 {
 		n--
@@ -231,10 +253,9 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 	return nil
 }
 
-// open13 opens a record with the keys of the phase. A nil text is early data
-// that nobody can read. A key log without handshake secrets is enough for what
-// follows the handshake: its records are passed over up to the first that the
-// application's key opens.
+// open13 decrypts a record with the keys of the current phase. It returns nil for a record to be skipped, such
+// as early data without a key. If the key log has no handshake secrets, the records of the handshake are skipped
+// until the application's key fits.
 func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	d := &l.dirs[dir]
 	if d.phase == phaseEarly {
@@ -247,36 +268,40 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 			return plain, nil
 		}
 		d.skipped += len(rec)
-		if d.skipped > maxEarly {
+		if d.skipped > maxSkippedEarlyData {
 			return nil, fmt.Errorf("no key opens this record")
 		}
 		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected, or whose key is not in the key log")
 		return nil, nil
 	}
+
+	// The keys of the phase are known, so a failure is an error.
 	if d.keys != nil {
 		return d.keys.open13(rec)
 	}
+
+	// Without handshake secrets, find the first record of the application.
 	plain, err := l.tryPhase(dir, phaseApplication, rec)
 	if err == nil {
 		return plain, nil
 	}
-	if l.hello.retry == retryRequested {
+	if l.handshake.retry == retryRequested {
 		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected")
 	}
 	d.skipped += len(rec)
-	if d.skipped > maxEarly {
+	if d.skipped > maxSkippedEarlyData {
 		return nil, fmt.Errorf("no key opens this record")
 	}
 	return nil, nil
 }
 
-// tryPhase opens a record with the first keys of a phase, and enters it if they fit.
+// tryPhase decrypts a record with the first keys of a phase, and enters the phase if that succeeds.
 func (l *tlsLayer) tryPhase(dir captures.Direction, p phase, rec []byte) ([]byte, error) {
 	secret := l.trafficSecret(dir, p)
 	if secret == nil {
 		return nil, errNoKey
 	}
-	protect, err := l.hello.suite.traffic13(secret)
+	protect, err := l.handshake.suite.keys13(secret)
 	if err != nil {
 		return nil, err
 	}
@@ -306,30 +331,32 @@ func (l *tlsLayer) trafficSecret(dir captures.Direction, p phase) []byte {
 	return k.serverApplication
 }
 
-// enterPhase makes a direction use the keys of a phase; without one, none.
+// enterPhase switches a direction to the keys of a handshake phase; without a secret in the key log
+// there are none.
 func (l *tlsLayer) enterPhase(dir captures.Direction, p phase) {
 	d := &l.dirs[dir]
 	d.phase, d.secret, d.keys = p, l.trafficSecret(dir, p), nil
 	if d.secret == nil {
 		return
 	}
-	protect, err := l.hello.suite.traffic13(d.secret)
-	if err != nil { // a secret of the wrong length
+	protect, err := l.handshake.suite.keys13(d.secret)
+	// The secret has the wrong length.
+	if err != nil {
 		return
 	}
 	d.keys = protect
 }
 
-// rekey12 makes a direction use the keys of the handshake, after its CCS.
+// rekey12 switches a direction to the negotiated keys of TLS 1.2, after its ChangeCipherSpec message.
 func (l *tlsLayer) rekey12(dir captures.Direction) error {
-	h := &l.hello
+	h := &l.handshake
 	if !h.sawClient || !h.sawServer || h.suite == nil {
 		return l.missingHandshake()
 	}
-	if err := l.findKeys(); err != nil {
+	if err := l.lookUpKeys(); err != nil {
 		return err
 	}
-	protect, err := h.suite.traffic12(l.secrets.master, h.clientRandom, h.serverRandom, dir)
+	protect, err := h.suite.keys12(l.secrets.master, h.clientRandom, h.serverRandom, dir)
 	if err != nil {
 		return err
 	}
@@ -337,28 +364,30 @@ func (l *tlsLayer) rekey12(dir captures.Direction) error {
 	return nil
 }
 
-// takeKeys begins to use the keys of the session. Without them, it ends both directions,
-// or has them wait if the client may still log the keys.
-func (l *tlsLayer) takeKeys() {
+// applyKeys starts using the keys of the session. Without keys, it ends both directions, or makes them wait if
+// the client may still log the keys.
+func (l *tlsLayer) applyKeys() {
 	c := l.outer.conn
-	err := l.findKeys()
-	if awaiting := err != nil && c.live; awaiting != l.awaiting {
+	err := l.lookUpKeys()
+	if awaiting := err != nil && c.awaitLateKeys; awaiting != l.awaiting {
 		l.awaiting = awaiting
 		if awaiting {
-			c.awaiting++
+			c.awaitingKeys++
 		} else {
-			c.awaiting--
+			c.awaitingKeys--
 		}
 	}
+
+	// In TLS 1.3, the next records use the keys of the handshake.
 	switch {
 	case l.awaiting:
 	case err != nil:
-		c.report.NoKey, c.noKeyRandom = c.report.NoKey || l.secrets == nil, l.hello.clientRandom
+		c.report.NoKey, c.unknownClientRandom = c.report.NoKey || l.secrets == nil, l.handshake.clientRandom
 		c.addUndecoded(down, l.keysNeededAt, err.Error())
 		l.outer.failBoth(down, err.Error())
-	case l.hello.version == version13:
+	case l.handshake.version == version13:
 		l.enterPhase(down, phaseHandshake)
-		if l.hello.earlyData {
+		if l.handshake.earlyData {
 			l.enterPhase(up, phaseEarly)
 		} else {
 			l.enterPhase(up, phaseHandshake)
@@ -366,44 +395,44 @@ func (l *tlsLayer) takeKeys() {
 	}
 }
 
-// retryKeys looks for the keys of TLS layers that wait for them.
+// retryKeys looks up the keys of waiting TLS layers again, because the key log has grown.
 func (s *session) retryKeys() {
 	switch l := s.layer.(type) {
 	case *tlsLayer:
 		if l.awaiting {
-			l.takeKeys()
-			s.pump()
+			l.applyKeys()
+			s.run()
 		}
 		l.inner.retryKeys()
-	case *http1:
+	case *http1Layer:
 		if l.tunnel != nil {
 			l.tunnel.retryKeys()
 		}
 	}
 }
 
-// awaitsKeys reports whether the session's layer is TLS that waits for keys.
+// awaitsKeys reports whether the session is TLS that waits for keys.
 func (s *session) awaitsKeys() bool {
 	l, ok := s.layer.(*tlsLayer)
 	return ok && l.awaiting
 }
 
-// findKeys asks the key log for the session.
-func (l *tlsLayer) findKeys() error {
-	if l.hello.hasKeys {
+// lookUpKeys looks up the session's keys in the key log.
+func (l *tlsLayer) lookUpKeys() error {
+	if l.handshake.hasKeys {
 		return nil
 	}
-	l.secrets = l.outer.conn.keys.sessions[l.hello.clientRandom]
+	l.secrets = l.outer.conn.keys.sessions[l.handshake.clientRandom]
 	if l.secrets == nil {
-		return fmt.Errorf("no key for this session (client random %x)", l.hello.clientRandom)
+		return fmt.Errorf("no key for this session (client random %x)", l.handshake.clientRandom)
 	}
-	if l.hello.version == version12 && l.secrets.master == nil {
-		return fmt.Errorf("no CLIENT_RANDOM key for this session (client random %x)", l.hello.clientRandom)
+	if l.handshake.version == version12 && l.secrets.master == nil {
+		return fmt.Errorf("no CLIENT_RANDOM key for this session (client random %x)", l.handshake.clientRandom)
 	}
-	if l.hello.version == version13 && (l.secrets.clientApplication == nil || l.secrets.serverApplication == nil) {
-		return fmt.Errorf("the key log has no traffic secrets of this session (client random %x)", l.hello.clientRandom)
+	if l.handshake.version == version13 && (l.secrets.clientApplication == nil || l.secrets.serverApplication == nil) {
+		return fmt.Errorf("the key log has no traffic secrets of this session (client random %x)", l.handshake.clientRandom)
 	}
-	l.hello.hasKeys = true
+	l.handshake.hasKeys = true
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"unwire/captures"
 )
 
-// Handshake messages that are read; of the others only the length is.
+// Types of handshake messages that are parsed; others are skipped.
 const (
 	helloClient         = 1
 	helloServer         = 2
@@ -19,10 +19,11 @@ const (
 	finished            = 20
 	keyUpdate           = 24
 
-	maxHandshake = 1 << 20 // bytes of one message
+	// maxHandshake limits a message, in bytes.
+	maxHandshake = 1 << 20
 )
 
-// Extensions that are read.
+// Types of extensions that are parsed.
 const (
 	extServerName = 0
 	extALPN       = 16
@@ -30,7 +31,7 @@ const (
 	extVersions   = 43
 )
 
-// retryRandom is what a HelloRetryRequest has in the place of a random.
+// retryRandom is the random value that marks a ServerHello as a HelloRetryRequest (RFC 8446, section 4.1.3).
 var retryRandom = [32]byte{
 	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
@@ -38,7 +39,7 @@ var retryRandom = [32]byte{
 
 var errShort = errors.New("a TLS handshake message is too short")
 
-// readHandshake takes a run of handshake bytes: type(1) length(3) body, over records.
+// readHandshake parses handshake bytes: type(1) length(3) body. Messages may span records.
 func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	d := &l.dirs[dir]
 	if len(d.handshake) > 0 {
@@ -62,6 +63,7 @@ func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	return nil
 }
 
+// handleMessage processes a complete handshake message.
 func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte) error {
 	d := &l.dirs[dir]
 	switch {
@@ -69,18 +71,19 @@ func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte)
 		return l.clientHello(body)
 	case kind == helloServer && dir == down:
 		return l.serverHello(body)
-	case l.hello.version != version13:
+	case l.handshake.version != version13:
 	case kind == encryptedExtensions && dir == down:
 		return l.eachExtension(cryptobyte.String(body), func(ext uint16, v cryptobyte.String) bool {
 			return ext != extALPN || l.readALPN(v)
 		})
 	case kind == endOfEarlyData && dir == up:
 		l.enterPhase(up, phaseHandshake)
+	// Finished is the last message under the handshake's keys.
 	case kind == finished && d.phase == phaseHandshake:
 		l.enterPhase(dir, phaseApplication)
 	case kind == keyUpdate && d.phase == phaseApplication:
-		d.secret = l.hello.suite.nextSecret(d.secret)
-		protect, err := l.hello.suite.traffic13(d.secret)
+		d.secret = l.handshake.suite.updatedSecret(d.secret)
+		protect, err := l.handshake.suite.keys13(d.secret)
 		if err != nil {
 			return err
 		}
@@ -89,7 +92,8 @@ func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte)
 	return nil
 }
 
-// clientHello reads version(2) random(32) session(1) suites(2) compression(1) extensions(2).
+// clientHello parses version(2) random(32) session(1) suites(2) compression(1) extensions(2). The numbers are
+// sizes of fields or of their length prefixes.
 func (l *tlsLayer) clientHello(body []byte) error {
 	s := cryptobyte.String(body)
 	var random []byte
@@ -98,14 +102,18 @@ func (l *tlsLayer) clientHello(body []byte) error {
 		!s.ReadUint16LengthPrefixed(&suites) || !s.ReadUint8LengthPrefixed(&compression) {
 		return errShort
 	}
-	retry := l.hello.retry
+
+	// A second ClientHello after a HelloRetryRequest has the same random.
+	retry := l.handshake.retry
 	if retry == retryRequested {
 		retry = retryAnswered
 	}
-	l.hello = helloState{sawClient: true, clientRandom: [32]byte(random), version: l.hello.version, retry: retry}
+	l.handshake = handshakeState{sawClient: true, clientRandom: [32]byte(random), version: l.handshake.version, retry: retry}
 	if s.Empty() {
 		return nil
 	}
+
+	// Of the extensions, the server name and early data matter.
 	return l.eachExtension(s, func(ext uint16, v cryptobyte.String) bool {
 		switch ext {
 		case extServerName:
@@ -116,13 +124,13 @@ func (l *tlsLayer) clientHello(body []byte) error {
 			}
 			l.outer.conn.tls.ServerName = string(name)
 		case extEarlyData:
-			l.hello.earlyData = true
+			l.handshake.earlyData = true
 		}
 		return true
 	})
 }
 
-// eachExtension calls f for each extension of a list that it reads from s.
+// eachExtension reads a list of extensions from s and calls f for each.
 func (l *tlsLayer) eachExtension(s cryptobyte.String, f func(ext uint16, v cryptobyte.String) bool) error {
 	var list cryptobyte.String
 	if !s.ReadUint16LengthPrefixed(&list) {
@@ -147,7 +155,7 @@ func (l *tlsLayer) readALPN(v cryptobyte.String) bool {
 	return true
 }
 
-// serverHello reads version(2) random(32) session(1) suite(2) compression(1) extensions(2).
+// serverHello parses version(2) random(32) session(1) suite(2) compression(1) extensions(2).
 func (l *tlsLayer) serverHello(body []byte) error {
 	s := cryptobyte.String(body)
 	var version, id uint16
@@ -158,10 +166,12 @@ func (l *tlsLayer) serverHello(body []byte) error {
 		return errShort
 	}
 	if [32]byte(random) == retryRandom {
-		l.hello.version, l.hello.retry = version13, retryRequested
+		l.handshake.version, l.handshake.retry = version13, retryRequested
 		return nil
 	}
-	h := &l.hello
+
+	// In TLS 1.3, the true version is in an extension.
+	h := &l.handshake
 	if !s.Empty() {
 		err := l.eachExtension(s, func(ext uint16, v cryptobyte.String) bool {
 			switch ext {
@@ -180,9 +190,9 @@ func (l *tlsLayer) serverHello(body []byte) error {
 	return l.applyServerChoice(id)
 }
 
-// applyServerChoice takes what the server chose, and gets the keys for it.
+// applyServerChoice checks the version and the cipher suite that the server has chosen, and looks for the keys.
 func (l *tlsLayer) applyServerChoice(id uint16) error {
-	h := &l.hello
+	h := &l.handshake
 	l.outer.conn.tls.Version, l.outer.conn.tls.Cipher = versionName(h.version), suiteName(id)
 	if !h.sawClient {
 		return l.fail("handshake missing: no ClientHello")
@@ -194,16 +204,17 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 		return l.fail(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
 	}
 	l.keysNeededAt = l.outer.inboxes[down].offset
-	l.takeKeys()
+	l.applyKeys()
 	return nil
 }
 
-// fail ends both directions; the reason is listed once.
+// fail ends both directions. It returns nil, because the reason is in the report already.
 func (l *tlsLayer) fail(why string) error {
 	l.outer.failBoth(down, why)
 	return nil
 }
 
+// versionName converts a version number to "1.2" and the like.
 func versionName(v uint16) string {
 	if v>>8 == 3 && v&0xff >= 1 {
 		return string([]byte{'1', '.', '0' + byte(v&0xff) - 1})

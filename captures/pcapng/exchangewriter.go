@@ -10,58 +10,68 @@ import (
 	"unwire/captures/transfer"
 )
 
-// An exchangeWriter writes an exchange onto its connection, one part after the other,
-// each when its time has come.
+// An exchangeWriter writes an exchange as packets of its connection, step by step. The steps of concurrent
+// exchanges are interleaved by their times.
 type exchangeWriter struct {
-	ctx   context.Context
-	src   transfer.Source
-	ex    *captures.Exchange
-	conn  *connection
-	order int // among exchanges
+	ctx  context.Context
+	src  transfer.Source
+	ex   *captures.Exchange
+	conn *connection
+	// order is the exchange's position in the plan, which orders steps with equal times.
+	order int
 
-	next  time.Time // of the next part
-	pull  func() (captures.Chunk, error, bool)
-	stop  func()         // ends pull
-	chunk captures.Chunk // that is next
-	whole bool           // there is none
+	// next is the time of the next packet that is written for the exchange.
+	next time.Time
+	// nextChunk and stopChunks iterate over the chunks; chunk is the next one, unless noMoreChunks is set.
+	nextChunk    func() (captures.Chunk, error, bool)
+	stopChunks   func()
+	chunk        captures.Chunk
+	noMoreChunks bool
 
-	stream    uint32     // HTTP/2
-	framing   [2]framing // HTTP/1
-	sent      [2]int64   // bytes of the bodies
-	done      [2]bool    // directions that have ended
+	// stream is the id of the HTTP/2 stream; framing is for HTTP/1.
+	stream  uint32
+	framing [2]framing
+	// sent is the number of body bytes written so far in each direction.
+	sent [2]int64
+	// done has, for each direction, whether its end was written.
+	done      [2]bool
 	responded bool
 }
 
-// begin puts the request onto the connection.
-func (t *exchangeWriter) begin(w *Written) error {
+// begin writes the packets of the request's head.
+func (t *exchangeWriter) begin(w *Result) error {
 	t.conn.link.advanceTo(t.ex.Started)
 	if err := t.measureBodies(); err != nil {
 		return err
 	}
+
+	// HTTP/1 needs to know how each body ends before it begins.
 	if !t.conn.h2 && !t.conn.raw {
 		for dir := range t.framing {
 			t.framing[dir] = framingOf(t.ex, captures.Direction(dir), &w.Reframed)
 		}
 	}
+
+	// An exchange without a request begins with its response.
 	if t.ex.Method != "" {
-		if err := t.conn.speaker.request(t); err != nil {
+		if err := t.conn.writer.request(t); err != nil {
 			return err
 		}
-		if t.ex.BytesUp == 0 && t.endsUp() && !t.done[captures.Up] {
+		if t.ex.BytesUp == 0 && t.clientEnded() && !t.done[captures.Up] {
 			if err := t.end(captures.Up); err != nil {
 				return err
 			}
 		}
 	}
-	if err := t.loadChunks(); err != nil {
+	if err := t.loadChunk(); err != nil {
 		return err
 	}
 	t.schedule()
 	return nil
 }
 
-// measureBodies takes the sizes of the bodies from their chunks: a view of a capture
-// may have others than were recorded.
+// measureBodies computes the sizes of the bodies from their chunks, because a redacted view of a capture can
+// have other sizes than were recorded.
 func (t *exchangeWriter) measureBodies() error {
 	ex := *t.ex
 	ex.BytesUp, ex.BytesDown = 0, 0
@@ -79,14 +89,14 @@ func (t *exchangeWriter) measureBodies() error {
 	return nil
 }
 
-// tunnels reports whether what passes is no body: its directions end with the exchange.
-func (t *exchangeWriter) tunnels() bool {
+// isTunnel reports whether the bytes are not an HTTP body: both directions then end with the exchange.
+func (t *exchangeWriter) isTunnel() bool {
 	return t.conn.raw || t.ex.Status == http.StatusSwitchingProtocols || t.ex.Method == http.MethodConnect
 }
 
-// endsUp reports whether the client's side is known to have ended.
-func (t *exchangeWriter) endsUp() bool {
-	if t.tunnels() {
+// clientEnded reports whether the client's direction is known to have ended.
+func (t *exchangeWriter) clientEnded() bool {
+	if t.isTunnel() {
 		return false
 	}
 	switch t.ex.Method {
@@ -96,31 +106,31 @@ func (t *exchangeWriter) endsUp() bool {
 	return t.ex.Outcome == captures.Complete
 }
 
-// loadChunks takes the next chunk. A store gives them by pages, so that nothing of it
-// is held in between.
-func (t *exchangeWriter) loadChunks() error {
-	if t.pull == nil {
-		t.pull, t.stop = iter.Pull2(t.src.Chunks(t.ctx, t.ex.ID, 0))
+// loadChunk loads the next chunk. The source reads its chunks by pages, so no transaction is open in between.
+func (t *exchangeWriter) loadChunk() error {
+	if t.nextChunk == nil {
+		t.nextChunk, t.stopChunks = iter.Pull2(t.src.Chunks(t.ctx, t.ex.ID, 0))
 	}
-	c, err, more := t.pull()
-	t.chunk, t.whole = c, !more
+	c, err, more := t.nextChunk()
+	t.chunk, t.noMoreChunks = c, !more
 	return err
 }
 
-// schedule sets when the next part is to come.
+// schedule sets the time of the next step: that of the next chunk, or the end of the exchange.
 func (t *exchangeWriter) schedule() {
-	if !t.whole {
+	if !t.noMoreChunks {
 		t.next = t.ex.Started.Add(t.chunkTime(t.chunk))
 		return
 	}
 	end := t.ex.Started.Add(t.ex.Duration)
 	if !t.ex.Ended() || end.Before(t.next) {
-		end = t.next // in flight, or as late as the last chunk
+		// The exchange is in flight, or its last chunk is later than its end.
+		end = t.next
 	}
 	t.next = end
 }
 
-// chunkTime is a chunk's time, within its exchange's.
+// chunkTime returns the time of a chunk, limited to the duration of its exchange.
 func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 	if t.ex.Ended() {
 		return max(0, min(c.T, t.ex.Duration))
@@ -128,25 +138,26 @@ func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 	return max(0, c.T)
 }
 
-// step puts the next part onto the connection; over says that it was the last.
+// step writes the next chunk or the end. over means that this was the last step.
 func (t *exchangeWriter) step() (over bool, err error) {
 	t.conn.link.advanceTo(t.next)
-	if t.whole {
-		t.stop()
+	if t.noMoreChunks {
+		t.stopChunks()
 		return true, t.finish()
 	}
 	if err := t.writeChunk(t.chunk); err != nil {
 		return false, err
 	}
-	if err := t.loadChunks(); err != nil {
+	if err := t.loadChunk(); err != nil {
 		return false, err
 	}
 	t.schedule()
 	return false, nil
 }
 
-// writeChunk puts a chunk onto the connection, and what it ends.
+// writeChunk writes a body chunk and, after the last one, the end of its direction.
 func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
+	// The time of response headers is not recorded: they are written before the first byte of the body.
 	if (c.Dir == captures.Down || t.ex.Status == http.StatusSwitchingProtocols) && !t.responded && t.ex.Status != 0 {
 		if err := t.writeResponse(); err != nil {
 			return err
@@ -155,9 +166,11 @@ func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 	if len(c.Data) == 0 {
 		return nil
 	}
+
+	// The last chunk may carry the end of its direction.
 	t.sent[c.Dir] += int64(len(c.Data))
 	last := t.sent[c.Dir] == t.total(c.Dir) && t.closesWith(c)
-	if err := t.conn.speaker.data(t, c.Dir, c.Data, last && len(t.trailers(c.Dir)) == 0); err != nil {
+	if err := t.conn.writer.data(t, c.Dir, c.Data, last && len(t.trailers(c.Dir)) == 0); err != nil {
 		return err
 	}
 	if last && !t.done[c.Dir] {
@@ -166,15 +179,14 @@ func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 	return nil
 }
 
-// closesWith reports whether a direction's last chunk is its end: the client's
-// is where it is known to have ended, the server's only if it came when the
-// exchange ended.
+// closesWith reports whether the last chunk of a direction also ends it: in the client's direction if the end is
+// known, in the server's only if the exchange ended with that chunk.
 func (t *exchangeWriter) closesWith(c captures.Chunk) bool {
-	if t.tunnels() {
+	if t.isTunnel() {
 		return false
 	}
 	if c.Dir == captures.Up {
-		return t.endsUp()
+		return t.clientEnded()
 	}
 	return t.ex.Outcome == captures.Complete && c.T >= t.ex.Duration
 }
@@ -195,22 +207,24 @@ func (t *exchangeWriter) trailers(dir captures.Direction) captures.Headers {
 
 func (t *exchangeWriter) writeResponse() error {
 	t.responded = true
-	return t.conn.speaker.response(t)
+	return t.conn.writer.response(t)
 }
 
-// end ends a direction, with its trailers.
+// end writes the end of a direction, with its trailers.
 func (t *exchangeWriter) end(dir captures.Direction) error {
 	t.done[dir] = true
-	return t.conn.speaker.end(t, dir)
+	return t.conn.writer.end(t, dir)
 }
 
-// finish puts what an exchange ended with onto the connection.
+// finish writes the end of the exchange: a clean end, a reset or an abort.
 func (t *exchangeWriter) finish() error {
 	if !t.responded && t.ex.Status != 0 {
 		if err := t.writeResponse(); err != nil {
 			return err
 		}
 	}
+
+	// An incomplete exchange has no end that could be written.
 	switch t.ex.Outcome {
 	case captures.Complete:
 		for _, dir := range []captures.Direction{captures.Up, captures.Down} {
@@ -221,9 +235,9 @@ func (t *exchangeWriter) finish() error {
 			}
 		}
 	case captures.Canceled:
-		return t.conn.speaker.cut(t, captures.Up)
+		return t.conn.writer.abort(t, captures.Up)
 	case captures.Reset:
-		return t.conn.speaker.cut(t, captures.Down)
+		return t.conn.writer.abort(t, captures.Down)
 	}
 	return nil
 }

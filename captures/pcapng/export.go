@@ -19,51 +19,46 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Options says what is written. The zero value works.
+// Options are the options of Export. The zero value works.
 type Options struct {
-	Name string // of the capture, for the file's comment
+	// Name is the name of the capture, for the comment in the file.
+	Name string
 }
 
-// Written says what an export wrote.
-type Written struct {
+// A Result holds the counts of an export.
+type Result struct {
+	// Exchanges, Connections and Packets are the numbers of elements that were written.
 	Exchanges   int
 	Connections int
 	Packets     int64
 
-	// LeftOut counts exchanges that have no packets: they never reached the server,
-	// or are tunnels.
-	LeftOut int
+	// WithoutPackets counts exchanges that are not written: they never reached the server, or are tunnels.
+	WithoutPackets int
 
-	// NoHandshake counts WebSockets that are left out because the exchange that opened
-	// them is not in the capture.
+	// NoHandshake counts WebSockets that are not written because their handshake is not in the capture.
 	NoHandshake int
 
-	// Unnamed counts exchanges of which the program that made the connection is known,
-	// which packets do not have.
-	Unnamed int
+	// WithoutProcess counts exchanges whose client program is known but cannot be stored in packets.
+	WithoutProcess int
 
-	// Reframed counts HTTP/1 bodies that are chunked since their length differs from
-	// the one in their headers.
+	// Reframed counts HTTP/1 bodies that are written with chunked encoding, because their length differs from
+	// Content-Length.
 	Reframed int
 }
 
-// Export writes a capture as the packets of the conversation that it records,
-// with the secrets that open them. They are made from the exchanges, whoever
-// recorded those, and not the packets that were on the wire; the file's comment
-// says so.
+// Export writes a capture as synthesized packets of the recorded traffic, with the TLS secrets that decrypt
+// them. The packets are made from the exchanges and are not those that were on the wire; a comment in the file
+// mentions it.
 //
-// Shape: exchanges of one client and server share a connection, as they did;
-// HTTP/1 ones that overlap do not. HTTP/2 has a DATA frame a chunk, at its time,
-// RST_STREAM for what was cut off, and nothing behind what was never seen to
-// end. TLS is of the recorded version with SNI and ALPN, between ends made for
-// this, with a certificate of nobody's. An address that is none is one of the
-// ranges for examples. The times of response headers are not recorded: they come
-// with the first byte of the body, or with the end.
+// Shape: exchanges of the same client and server share a connection, except HTTP/1 exchanges that overlap. In
+// HTTP/2, each chunk is a DATA frame at its time; exchanges that were cut off end with RST_STREAM, and those
+// without a recorded end have none. TLS has the recorded version, SNI and ALPN, but a self-signed certificate.
+// Missing or invalid addresses are replaced by addresses reserved for documentation. Response headers have no
+// recorded time, so they are written with the first byte of the body, or at the end.
 //
-// Limits: it holds what identifies each exchange, and a page of chunks of each
-// that goes on at one time. Errors: of src and of w; what had been written by
-// then is a readable file. Source: captures/README.md#packets-out
-func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
+// Limits: the identity of each exchange is in memory, and a page of chunks of each concurrent one. Errors: those
+// of src and of w. What was written before is a readable file. Source: captures/README.md#packets-out
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Result, error) {
 	name := filepath.Base(o.Name)
 	if o.Name == "" {
 		name = "a capture"
@@ -71,15 +66,15 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 	out, err := newWriter(w, "synthesised from "+name+" by 'unwire export': not the packets that were on the wire. "+
 		"Its secrets are in the file; they open nothing else.")
 	if err != nil {
-		return Written{}, err
+		return Result{}, err
 	}
 	cert, err := certificate()
 	if err != nil {
-		return Written{}, fmt.Errorf("pcapng: %w", err)
+		return Result{}, fmt.Errorf("pcapng: %w", err)
 	}
-	joined, err := joinSockets(ctx, src)
+	joined, err := joinWebSockets(ctx, src)
 	if err != nil {
-		return Written{}, fmt.Errorf("pcapng: %w", err)
+		return Result{}, fmt.Errorf("pcapng: %w", err)
 	}
 	e := &exporter{ctx: ctx, src: joined, out: out, cert: cert}
 	err = e.run()
@@ -89,33 +84,37 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 	return e.done, err
 }
 
-// An exporter is one export.
+// An exporter is the state of one export to pcapng.
 type exporter struct {
 	ctx  context.Context
 	src  *joinedSource
 	out  *writer
 	cert tls.Certificate
 	plan *plan
-	done Written
+	done Result
 }
 
+// run writes all exchanges in the order of time, like a discrete event simulation.
 func (e *exporter) run() (err error) {
 	if e.plan, err = makePlan(e.ctx, e.src); err != nil {
 		return err
 	}
 	e.done.NoHandshake = e.plan.noHandshake
-	e.done.LeftOut, e.done.Connections = e.plan.leftOut, len(e.plan.conns)
+	e.done.WithoutPackets, e.done.Connections = e.plan.withoutPackets, len(e.plan.conns)
 	var running schedule
 	defer func() {
 		for _, t := range running {
-			t.stop() // after an error
+			// Release the iterators after an error.
+			t.stopChunks()
 		}
 	}()
-	items := e.plan.items
+	items := e.plan.exchanges
 	for len(items) > 0 || len(running) > 0 {
 		if err := e.ctx.Err(); err != nil {
 			return err
 		}
+
+		// Begin the next exchange if it is due before the next step of a running one.
 		if len(items) > 0 && (len(running) == 0 || !items[0].started.After(running[0].next)) {
 			t, err := e.beginExchange(items[0])
 			if err != nil {
@@ -142,39 +141,41 @@ func (e *exporter) run() (err error) {
 	return nil
 }
 
-// beginExchange opens the connection of an exchange, if it is the first there, and the
-// exchange.
-func (e *exporter) beginExchange(it item) (*exchangeWriter, error) {
+// beginExchange opens the connection of an exchange, unless it is open, and writes the request.
+func (e *exporter) beginExchange(it plannedExchange) (*exchangeWriter, error) {
 	ex, err := e.src.Exchange(e.ctx, it.id)
 	if err != nil {
 		return nil, err
 	}
 	c := it.conn
-	if c.speaker == nil {
+	if c.writer == nil {
 		if err := e.openConnection(c, it.started); err != nil {
 			return nil, err
 		}
 	}
 	t := &exchangeWriter{ctx: e.ctx, src: e.src, ex: ex, conn: c, order: e.done.Exchanges, next: ex.Started}
 	e.done.Exchanges++
-	if joined := e.src.sockets[ex.ID]; joined != nil {
+	if joined := e.src.byHandshake[ex.ID]; joined != nil {
 		e.done.Exchanges++
 		if joined.Process != (captures.Process{}) {
-			e.done.Unnamed++
+			e.done.WithoutProcess++
 		}
 	}
 	if ex.Process != (captures.Process{}) {
-		e.done.Unnamed++
+		e.done.WithoutProcess++
 	}
+
+	// Release the iterator if the exchange cannot be begun.
 	if err := t.begin(&e.done); err != nil {
-		if t.stop != nil {
-			t.stop()
+		if t.stopChunks != nil {
+			t.stopChunks()
 		}
 		return nil, err
 	}
 	return t, nil
 }
 
+// openConnection writes the TCP and TLS handshakes and chooses the writer for the protocol.
 func (e *exporter) openConnection(c *connection, at time.Time) error {
 	l, err := newLink(e.out, c.client, c.server, at)
 	if err != nil {
@@ -186,29 +187,31 @@ func (e *exporter) openConnection(c *connection, at time.Time) error {
 			return err
 		}
 	}
+
+	// The protocol determines how exchanges are written.
 	switch {
 	case c.raw:
-		c.speaker = &rawSpeaker{l}
+		c.writer = &rawWriter{l}
 		return nil
 	case !c.h2:
-		c.speaker = &http1{l}
+		c.writer = &http1Writer{l}
 		return nil
 	}
-	c.speaker, err = newHTTP2(l)
+	c.writer, err = newHTTP2(l)
 	return err
 }
 
-// finishExchange closes the connection behind its last exchange, unless something on it
-// was never seen to end: then the capture ends before the connection does.
+// finishExchange closes the connection after its last exchange. If an exchange on it has no recorded end, the
+// connection stays open at the end of the file.
 func (e *exporter) finishExchange(t *exchangeWriter) error {
 	c := t.conn
 	if o := t.ex.Outcome; o == captures.Incomplete || o == captures.InFlight {
-		c.open = true
+		c.unfinished = true
 	}
-	if c.left--; c.left > 0 {
+	if c.running--; c.running > 0 {
 		return nil
 	}
-	if !c.open {
+	if !c.unfinished {
 		for _, dir := range []captures.Direction{captures.Up, captures.Down} {
 			if err := c.link.close(dir); err != nil {
 				return err
@@ -216,11 +219,12 @@ func (e *exporter) finishExchange(t *exchangeWriter) error {
 		}
 	}
 	e.done.Packets += c.link.packets
-	c.link, c.speaker = nil, nil
+	c.link, c.writer = nil, nil
 	return nil
 }
 
-// A schedule is the exchanges that go on, the one that is due first at its head.
+// A schedule is a heap of running exchanges, ordered by the time of their next step. It implements
+// heap.Interface.
 type schedule []*exchangeWriter
 
 func (a schedule) Len() int { return len(a) }
@@ -238,7 +242,7 @@ func (a *schedule) Pop() any {
 	return last
 }
 
-// certificate is one of nobody's.
+// certificate returns a new self-signed certificate.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

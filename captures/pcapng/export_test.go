@@ -170,7 +170,7 @@ func body(t *rapid.T, what string) [][]byte {
 }
 
 // there exports and imports a capture.
-func there(t testing.TB, from transfer.Source, dir string) (*store.Store, []pcap.Connection, pcapng.Written) {
+func there(t testing.TB, from transfer.Source, dir string) (*store.Store, []pcap.Connection, pcapng.Result) {
 	t.Helper()
 	var file bytes.Buffer
 	done, err := pcapng.Export(context.Background(), &file, from, pcapng.Options{Name: "x.uwc"})
@@ -267,7 +267,7 @@ func TestOddExchanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	to, conns, done := there(t, from, dir)
-	if done.LeftOut != 1 || done.Reframed != 1 || done.Exchanges != 5 {
+	if done.WithoutPackets != 1 || done.Reframed != 1 || done.Exchanges != 5 {
 		t.Errorf("%+v", done)
 	}
 	var got []string

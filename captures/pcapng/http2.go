@@ -13,20 +13,23 @@ import (
 )
 
 const (
-	h2MaxFrame  = 1<<24 - 1 // as both sides say they take
+	// h2MaxFrame and h2MaxWindow are the HTTP/2 settings that both sides announce: so large that flow
+	// control never blocks.
+	h2MaxFrame  = 1<<24 - 1
 	h2MaxWindow = 1<<31 - 1
-	h2Split     = 4 << 20 // larger chunks become several DATA frames
+	// h2Split is the size in bytes above which a chunk becomes several DATA frames.
+	h2Split = 4 << 20
 )
 
-// An http2Speaker speaks for both sides of an HTTP/2 connection.
-type http2Speaker struct {
+// An http2Writer writes both directions of an HTTP/2 connection.
+type http2Writer struct {
 	link  *link
 	sides [2]http2Side
-	next  uint32 // stream
+	// next is the id of the next HTTP/2 stream.
+	next uint32
 }
 
-// An http2Side is what one side's frames are made with. A write to the link is
-// one frame.
+// An http2Side encodes the frames of one direction. Each frame is one write to the link.
 type http2Side struct {
 	out    bytes.Buffer
 	framer *http2.Framer
@@ -34,12 +37,14 @@ type http2Side struct {
 	hpack  *hpack.Encoder
 }
 
-func newHTTP2(l *link) (*http2Speaker, error) {
-	s := &http2Speaker{link: l, next: 1}
+func newHTTP2(l *link) (*http2Writer, error) {
+	s := &http2Writer{link: l, next: 1}
 	for dir := range s.sides {
 		side := &s.sides[dir]
 		side.framer, side.hpack = http2.NewFramer(&side.out, nil), hpack.NewEncoder(&side.block)
 	}
+
+	// Both sides announce their settings and acknowledge those of the other.
 	s.sides[captures.Up].out.WriteString(http2.ClientPreface)
 	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
 		f := s.sides[dir].framer
@@ -63,8 +68,8 @@ func newHTTP2(l *link) (*http2Speaker, error) {
 	return s, nil
 }
 
-// send writes what a side's framer has made.
-func (s *http2Speaker) send(dir captures.Direction, err error) error {
+// send writes the frames that were encoded for a direction.
+func (s *http2Writer) send(dir captures.Direction, err error) error {
 	if err != nil {
 		return err
 	}
@@ -73,34 +78,36 @@ func (s *http2Speaker) send(dir captures.Direction, err error) error {
 	return err
 }
 
-func (s *http2Speaker) request(t *exchangeWriter) error {
+func (s *http2Writer) request(t *exchangeWriter) error {
 	scheme, authority, path := splitURL(t.ex.URL)
 	pseudo := []hpack.HeaderField{{Name: ":method", Value: t.ex.Method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority}, {Name: ":path", Value: path}}
 	if isExtendedConnect(t.ex) {
 		pseudo = append(pseudo, hpack.HeaderField{Name: ":protocol", Value: t.ex.RequestHeaders.Get(":protocol")})
 	}
 	t.stream = s.stream()
-	end := t.ex.BytesUp == 0 && t.endsUp() && len(t.ex.RequestTrailers) == 0
+	end := t.ex.BytesUp == 0 && t.clientEnded() && len(t.ex.RequestTrailers) == 0
 	t.done[captures.Up] = end
 	return s.headers(captures.Up, t.stream, pseudo, t.ex.RequestHeaders, end)
 }
 
-func (s *http2Speaker) stream() uint32 {
+func (s *http2Writer) stream() uint32 {
 	id := s.next
 	s.next += 2
 	return id
 }
 
-func (s *http2Speaker) response(t *exchangeWriter) error {
-	if t.stream == 0 { // its request was not captured
+func (s *http2Writer) response(t *exchangeWriter) error {
+	// The request was not captured.
+	if t.stream == 0 {
 		t.stream = s.stream()
 	}
-	end := t.ex.BytesDown == 0 && !t.tunnels() && t.ex.Outcome == captures.Complete && len(t.ex.ResponseTrailers) == 0
+	end := t.ex.BytesDown == 0 && !t.isTunnel() && t.ex.Outcome == captures.Complete && len(t.ex.ResponseTrailers) == 0
 	t.done[captures.Down] = end
 	return s.headers(captures.Down, t.stream, []hpack.HeaderField{{Name: ":status", Value: strconv.Itoa(t.ex.Status)}}, t.ex.ResponseHeaders, end)
 }
 
-func (s *http2Speaker) headers(dir captures.Direction, id uint32, pseudo []hpack.HeaderField, fields captures.Headers, end bool) error {
+// headers writes an HTTP/2 header block in HEADERS and CONTINUATION frames.
+func (s *http2Writer) headers(dir captures.Direction, id uint32, pseudo []hpack.HeaderField, fields captures.Headers, end bool) error {
 	side := &s.sides[dir]
 	side.block.Reset()
 	for _, f := range pseudo {
@@ -121,7 +128,7 @@ func (s *http2Speaker) headers(dir captures.Direction, id uint32, pseudo []hpack
 	}))
 }
 
-func (s *http2Speaker) data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error {
+func (s *http2Writer) data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error {
 	if t.stream == 0 {
 		t.stream = s.stream()
 	}
@@ -136,14 +143,15 @@ func (s *http2Speaker) data(t *exchangeWriter, dir captures.Direction, p []byte,
 	return nil
 }
 
-func (s *http2Speaker) end(t *exchangeWriter, dir captures.Direction) error {
+func (s *http2Writer) end(t *exchangeWriter, dir captures.Direction) error {
 	if fields := t.trailers(dir); len(fields) > 0 {
 		return s.headers(dir, t.stream, nil, fields, true)
 	}
 	return s.send(dir, s.sides[dir].framer.WriteData(t.stream, true, nil))
 }
 
-func (s *http2Speaker) cut(t *exchangeWriter, by captures.Direction) error {
+// abort resets the stream, with the error code that the exchange's error names.
+func (s *http2Writer) abort(t *exchangeWriter, by captures.Direction) error {
 	code := http2.ErrCodeCancel
 	if by == captures.Down {
 		code = http2.ErrCodeInternal
@@ -154,12 +162,13 @@ func (s *http2Speaker) cut(t *exchangeWriter, by captures.Direction) error {
 		}
 	}
 	if t.stream == 0 {
-		return nil // there is nothing to cut
+		// There is no stream to reset.
+		return nil
 	}
 	return s.send(by, s.sides[by].framer.WriteRSTStream(t.stream, code))
 }
 
-// splitURL keeps the text of a URL's parts as it is.
+// splitURL splits a URL into its parts without normalising their text.
 func splitURL(text string) (scheme, authority, path string) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -174,7 +183,8 @@ func splitURL(text string) (scheme, authority, path string) {
 		path = "/" + path
 	}
 	if u, err := url.Parse(text); err == nil && u.User != nil {
-		authority = u.Host // what is before it is no part of a request
+		// User information is not part of a request.
+		authority = u.Host
 	}
 	return scheme, authority, path
 }

@@ -1,10 +1,11 @@
-// Package pcapng writes packet captures with the secrets that open them: of
-// packets that were recorded, and of exchanges of which there are no packets.
+// Package pcapng writes packet captures (pcapng files) together with the TLS secrets that decrypt them. Package
+// formats and the command capture use it; package pcap reads packets.
 //
-// An export plans which connections there were, and writes each exchange onto a TCP
-// link with made packets, as HTTP/1 or HTTP/2, in TLS whose secrets are written too.
-// A Recording is a file of real packets that grows while a command runs. Reading
-// packets is package pcap's. Package formats and the command capture call this one.
+//	result, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: "a.uwc"})
+//
+// Export synthesizes packets from recorded exchanges: it plans the connections, and writes each exchange as
+// HTTP/1 or HTTP/2 onto a link, which produces TCP packets, with real TLS where needed. A Recording is a file of
+// real packets that grows while a command runs.
 package pcapng
 
 import (
@@ -31,8 +32,7 @@ type writer struct {
 	ng  *pcapgo.NgWriter
 }
 
-// newWriter begins a file. The comment is the section's: Wireshark shows it
-// among the file's properties.
+// newWriter starts a file. Wireshark shows the comment among the file's properties.
 func newWriter(w io.Writer, comment string) (*writer, error) {
 	ng, err := pcapgo.NewNgWriterInterface(w,
 		pcapgo.NgInterface{LinkType: layers.LinkTypeEthernet, TimestampResolution: 9},
@@ -43,8 +43,8 @@ func newWriter(w io.Writer, comment string) (*writer, error) {
 	return &writer{w, ng}, nil
 }
 
-// packet writes an Ethernet frame that came at t; length is that of the whole
-// frame, of which data may be the beginning.
+// packet writes an Ethernet frame that was captured at t. length is that of the whole frame; data may be only
+// its beginning.
 func (w *writer) packet(t time.Time, data []byte, length int) error {
 	err := w.ng.WritePacket(gopacket.CaptureInfo{Timestamp: t, CaptureLength: len(data), Length: max(length, len(data))}, data)
 	if err != nil {
@@ -53,9 +53,9 @@ func (w *writer) packet(t time.Time, data []byte, length int) error {
 	return nil
 }
 
-// secrets writes an NSS key log. Readers use it for the packets behind it.
+// secrets writes a key log in NSS format. Readers apply it to the packets after it.
 //
-// Layout: type(4) length(4) kind(4) size(4) log, padded to 4, length(4).
+// The block is: type(4) length(4) kind(4) size(4) log, padded to 4 bytes, length(4).
 func (w *writer) secrets(log []byte) error {
 	if err := w.flush(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (w *writer) secrets(log []byte) error {
 	return nil
 }
 
-// flush writes what is held back.
+// flush writes the buffered packets to the file.
 func (w *writer) flush() error {
 	if err := w.ng.Flush(); err != nil {
 		return fmt.Errorf("pcapng: %w", err)

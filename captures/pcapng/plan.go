@@ -19,60 +19,73 @@ import (
 	"unwire/captures/transfer"
 )
 
-// firstPort is the first of the ports for connections that have none recorded.
+// firstPort is the first port for clients whose port was not recorded: the beginning of the ephemeral ports.
 const firstPort = 49152
 
-// A plan says which exchanges there are, by the time of their beginning, and
-// which connections carry them.
+// A plan assigns the exchanges, ordered by their start, to connections.
 type plan struct {
-	items   []item
-	conns   []*connection
-	leftOut int
+	exchanges      []plannedExchange
+	conns          []*connection
+	withoutPackets int
 
 	noHandshake int
 
-	byKey map[string]*connection
-	used  map[[2]netip.AddrPort]bool
-	names map[string]netip.Addr // for servers whose addresses are not known
+	// reusable maps the properties that exchanges on one connection must share (such as the host) to an
+	// open connection.
+	reusable map[string]*connection
+	// usedPairs are the pairs of addresses that are already used by connections.
+	usedPairs map[[2]netip.AddrPort]bool
+	// fakeAddresses maps server names to invented addresses, for exchanges recorded without one.
+	fakeAddresses map[string]netip.Addr
 }
 
-// An item is an exchange of the plan.
-type item struct {
+// A plannedExchange is an exchange with its connection in the plan.
+type plannedExchange struct {
 	id      int64
 	started time.Time
 	conn    *connection
 }
 
-// A connection is one that will be made.
+// A connection is a TCP connection that will be written.
 type connection struct {
 	client, server netip.AddrPort
-	version        uint16 // of TLS; 0 is cleartext
-	name, alpn     string
-	h2             bool
-	raw            bool // there is no HTTP on it
+	// version is the TLS version of the connection; 0 means cleartext.
+	version uint16
+	// name is the server name (SNI), alpn the protocol of ALPN.
+	name, alpn string
+	h2         bool
+	// raw means that the connection does not carry HTTP.
+	raw bool
 
-	left    int  // exchanges that have not ended
-	open    bool // something on it has no end
-	link    *link
-	speaker protocolWriter
+	// running is the number of exchanges that have not ended.
+	running int
+	// unfinished means that an exchange on the connection has no recorded end.
+	unfinished bool
+	link       *link
+	writer     protocolWriter
 
-	until  time.Time // HTTP/1: when the last exchange has ended
-	closed bool      // HTTP/1: nothing may follow
+	// lastEnd is when the last exchange on an HTTP/1 connection ends.
+	lastEnd time.Time
+	// closed means that no further exchange may use the HTTP/1 connection.
+	closed bool
 }
 
-// A protocolWriter puts the parts of exchanges onto a connection.
+// A protocolWriter writes the parts of exchanges onto a connection.
 type protocolWriter interface {
 	request(t *exchangeWriter) error
 	response(t *exchangeWriter) error
 	data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error
-	// end ends a direction, with its trailers.
+	// end writes the end of a direction, with its trailers.
 	end(t *exchangeWriter, dir captures.Direction) error
-	cut(t *exchangeWriter, by captures.Direction) error
+	// abort ends an exchange early; by is the side that aborts.
+	abort(t *exchangeWriter, by captures.Direction) error
 }
 
+// makePlan reads all exchanges of a capture, and assigns them to connections.
 func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
-	p := &plan{byKey: map[string]*connection{}, used: map[[2]netip.AddrPort]bool{}, names: map[string]netip.Addr{}}
-	var kept []*captures.Exchange // with what the plan needs, and no headers
+	p := &plan{reusable: map[string]*connection{}, usedPairs: map[[2]netip.AddrPort]bool{}, fakeAddresses: map[string]netip.Addr{}}
+	// kept has only what the plan needs, without headers, to save memory.
+	var kept []*captures.Exchange
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("pcapng: %w", err)
@@ -82,9 +95,11 @@ func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 			p.noHandshake++
 			continue
 		case ex.Outcome == captures.Failed, ex.Method == http.MethodConnect && !isExtendedConnect(ex), isRaw(ex) && ex.BytesUp+ex.BytesDown == 0:
-			p.leftOut++
+			p.withoutPackets++
 			continue
 		}
+
+		// Framing needs the headers, so decide here what the connection needs to know.
 		short := *ex
 		short.RequestHeaders, short.RequestTrailers, short.ResponseHeaders, short.ResponseTrailers = nil, nil, nil, nil
 		if !isHTTP2(ex) && (ex.Outcome != captures.Complete || framingOf(ex, captures.Down, nil) == untilClose || ex.Status == http.StatusSwitchingProtocols) {
@@ -92,29 +107,32 @@ func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 		}
 		kept = append(kept, &short)
 	}
+
+	// Connections are assigned in the order of time.
 	slices.SortStableFunc(kept, func(a, b *captures.Exchange) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
 	})
 	for _, ex := range kept {
 		c := p.connection(ex)
-		c.left++
-		p.items = append(p.items, item{ex.ID, ex.Started, c})
+		c.running++
+		p.exchanges = append(p.exchanges, plannedExchange{ex.ID, ex.Started, c})
 	}
-	p.byKey, p.names = nil, nil
+	p.reusable, p.fakeAddresses = nil, nil
 	return p, nil
 }
 
-// lastOnConnection marks an exchange of the plan behind which its connection ends.
+// lastOnConnection, as the Error of a planned exchange, means that the connection is closed after the
+// exchange.
 const lastOnConnection = "last"
 
-// isRaw reports whether an exchange is a connection that has no HTTP in it.
+// isRaw reports whether an exchange does not carry HTTP.
 func isRaw(ex *captures.Exchange) bool { return ex.Transport != captures.HTTP }
 
 func isHTTP2(ex *captures.Exchange) bool {
 	return ex.HTTP == "2" || ex.HTTP == "3" || ex.HTTP == "" && ex.TLS.ALPN == "h2"
 }
 
-// connection finds the connection of an exchange, or makes one.
+// connection returns the connection for an exchange: a reusable one or a new one.
 func (p *plan) connection(ex *captures.Exchange) *connection {
 	c := &connection{h2: isHTTP2(ex) && !isRaw(ex), raw: isRaw(ex), name: ex.TLS.ServerName, alpn: ex.TLS.ALPN}
 	u, err := url.Parse(ex.URL)
@@ -135,61 +153,72 @@ func (p *plan) connection(ex *captures.Exchange) *connection {
 	if c.name == "" && net.ParseIP(u.Hostname()) == nil {
 		c.name = u.Hostname()
 	}
+
+	// Exchanges with the same key can share a connection.
 	key := fmt.Sprintf("%s|%s|%t|%d|%s|%s", ex.Client, ex.Server, c.h2, c.version, c.name, c.alpn)
 	if ex.Server == "" {
 		key += "|" + u.Host
 	}
 	if ex.Method == "" || c.raw {
-		key += fmt.Sprintf("|%d", ex.ID) // an answer without its request stands alone
+		// A response without a request gets a connection of its own.
+		key += fmt.Sprintf("|%d", ex.ID)
 	}
-	if old := p.byKey[key]; old != nil && (old.h2 || !old.closed && old.until.Before(ex.Started)) {
+	if old := p.reusable[key]; old != nil && (old.h2 || !old.closed && old.lastEnd.Before(ex.Started)) {
 		old.setCloseAfter(ex)
 		return old
 	}
 	p.placeOnConnection(c, ex, u)
 	c.setCloseAfter(ex)
-	p.byKey[key] = c
+	p.reusable[key] = c
 	p.conns = append(p.conns, c)
 	return c
 }
 
 func (c *connection) setCloseAfter(ex *captures.Exchange) {
-	c.until, c.closed = ex.Started.Add(ex.Duration), ex.Error == lastOnConnection
+	c.lastEnd, c.closed = ex.Started.Add(ex.Duration), ex.Error == lastOnConnection
 }
 
-// placeOnConnection gives a connection its addresses: those that were recorded as far as
-// they are addresses of one family and of no other connection.
+// placeOnConnection chooses the addresses of a connection: the recorded ones, if they are valid, of the same
+// family, and not those of another connection.
 func (p *plan) placeOnConnection(c *connection, ex *captures.Exchange, u *url.URL) {
 	server, err := netip.ParseAddrPort(ex.Server)
 	if err != nil {
-		server = p.server(cmp.Or(ex.Server, u.Host), c.version != 0)
+		server = p.serverAddress(cmp.Or(ex.Server, u.Host), c.version != 0)
 	}
 	server = netip.AddrPortFrom(server.Addr().Unmap().WithZone(""), server.Port())
+
+	// Both addresses must belong to the same family.
 	client, err := netip.ParseAddrPort(ex.Client)
 	client = netip.AddrPortFrom(client.Addr().Unmap().WithZone(""), client.Port())
 	if err != nil || client.Addr().Is4() != server.Addr().Is4() {
-		addr := netip.AddrFrom4([4]byte{192, 0, 2, 1}) // RFC 5737
+		// RFC 5737 reserves it for documentation.
+		addr := netip.AddrFrom4([4]byte{192, 0, 2, 1})
 		if server.Addr().Is6() {
-			addr = netip.MustParseAddr("2001:db8::1") // RFC 3849
+			// RFC 3849 reserves it for documentation.
+			addr = netip.MustParseAddr("2001:db8::1")
 		}
 		client = netip.AddrPortFrom(addr, max(client.Port(), 1))
 		if err != nil {
 			client = netip.AddrPortFrom(addr, firstPort)
 		}
 	}
-	for port := uint16(firstPort); p.used[[2]netip.AddrPort{client, server}]; port++ {
-		if port == 0 { // all of this client's are taken
+
+	// Two connections must not have the same addresses and ports.
+	for port := uint16(firstPort); p.usedPairs[[2]netip.AddrPort{client, server}]; port++ {
+		// All ports of this client are taken.
+		if port == 0 {
 			client = netip.AddrPortFrom(client.Addr().Next(), firstPort)
 			port = firstPort
 		}
 		client = netip.AddrPortFrom(client.Addr(), port)
 	}
-	p.used[[2]netip.AddrPort{client, server}] = true
+	p.usedPairs[[2]netip.AddrPort{client, server}] = true
 	c.client, c.server = client, server
 }
 
-// server is an address for a name: of the range for benchmarks, RFC 2544.
-func (p *plan) server(hostPort string, secure bool) netip.AddrPort {
+// serverAddress returns the address of a server. If only its name is known, the address is made up, from the
+// range for benchmarks (RFC 2544).
+func (p *plan) serverAddress(hostPort string, secure bool) netip.AddrPort {
 	host, text, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		host = hostPort
@@ -205,11 +234,11 @@ func (p *plan) server(hostPort string, secure bool) netip.AddrPort {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
 		var known bool
-		if addr, known = p.names[host]; !known {
+		if addr, known = p.fakeAddresses[host]; !known {
 			var b [4]byte
-			binary.BigEndian.PutUint32(b[:], 198<<24|18<<16|uint32(len(p.names)+1)&0x1ffff)
+			binary.BigEndian.PutUint32(b[:], 198<<24|18<<16|uint32(len(p.fakeAddresses)+1)&0x1ffff)
 			addr = netip.AddrFrom4(b)
-			p.names[host] = addr
+			p.fakeAddresses[host] = addr
 		}
 	}
 	return netip.AddrPortFrom(addr, uint16(port))

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	flushEvery = 100 * time.Millisecond
-	maxKeyLog  = 256 << 20 // bytes that are put into a secrets block
+	flushInterval = 100 * time.Millisecond
+	// maxKeyLog limits a secrets block, in bytes.
+	maxKeyLog = 256 << 20
 
 	recordingComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
 )
 
-// A Recording is a file of packets that are recorded while a command runs. It has no
-// secrets, which are known in the end only.
+// A Recording is a file of packets that grows while a command runs. It contains no secrets, because these are
+// complete only at the end.
 type Recording struct {
-	// Begin is where its packets begin, in bytes.
+	// Begin is the offset of the first packet, in bytes.
 	Begin int64
 
-	// Size is how many bytes it has, once it is finished.
+	// Size is the size of the file in bytes. It is set by Finish.
 	Size int64
 
 	file *os.File
@@ -30,15 +31,16 @@ type Recording struct {
 	mu     sync.Mutex
 	w      *writer
 	failed error
-	stop   chan struct{} // ends the flushing
-	ended  sync.WaitGroup
+	// stop ends flushPeriodically, and flushEnded waits for that.
+	stop       chan struct{}
+	flushEnded sync.WaitGroup
 
-	// finished is closed when nothing will be added any more.
+	// finished is closed when no more packets will be added.
 	finished chan struct{}
 	finish   sync.Once
 }
 
-// CreateRecording begins a recording in a new file that its owner alone can read.
+// CreateRecording creates a pcapng file that only its owner can read.
 func CreateRecording(name string) (*Recording, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -56,12 +58,12 @@ func CreateRecording(name string) (*Recording, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	stop := r.stop
-	r.ended.Go(func() { r.flushing(stop) })
+	r.flushEnded.Go(func() { r.flushPeriodically(stop) })
 	return r, nil
 }
 
-// OpenRecording returns a recording that was made before, whose packets begin at
-// begin; nil if it has none, and then the file is closed.
+// OpenRecording opens an existing recording whose packets begin at begin. If there are none, it closes the file
+// and returns nil.
 func OpenRecording(file *os.File, begin int64) (*Recording, error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() <= begin {
@@ -70,10 +72,9 @@ func OpenRecording(file *os.File, begin int64) (*Recording, error) {
 	return &Recording{file: file, Begin: begin, Size: info.Size()}, nil
 }
 
-// flushing writes from time to time what was added, so that little is lost if
-// the program is killed.
-func (r *Recording) flushing(stop <-chan struct{}) {
-	tick := time.NewTicker(flushEvery)
+// flushPeriodically writes the buffered packets at intervals, so that little is lost if the process is killed.
+func (r *Recording) flushPeriodically(stop <-chan struct{}) {
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -93,8 +94,8 @@ func (r *Recording) flush() {
 	}
 }
 
-// Packet adds a packet of that length, of which data is the beginning. After an error
-// nothing more is added, and Finish returns it.
+// Packet adds a packet. length is its full length; data may be only its beginning. After an error, Packet does
+// nothing and Finish returns the error.
 func (r *Recording) Packet(t time.Time, data []byte, length int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +104,7 @@ func (r *Recording) Packet(t time.Time, data []byte, length int) {
 	}
 }
 
-// Finish ends the recording of packets.
+// Finish waits for buffered packets, ends the recording and returns its first error.
 func (r *Recording) Finish() error {
 	r.stopFlushing()
 	r.flush()
@@ -113,12 +114,12 @@ func (r *Recording) Finish() error {
 	return errors.Join(r.failed, err)
 }
 
-// Follow returns a reader of the file from its beginning, which may be used while packets
-// are added. At the end of the file as it is now it returns io.EOF; after Wait there may be more.
+// Follow returns a reader of the file from its beginning, which can be used while packets are added. It returns
+// io.EOF at the current end of the file; after Wait, there may be more.
 func (r *Recording) Follow() io.Reader { return io.NewSectionReader(r.file, 0, math.MaxInt64) }
 
-// Wait waits for packets, for d at most, and has those that were added by then written for
-// Follow. It returns false when none will be added any more.
+// Wait waits at most d for new packets, and makes the packets added so far visible to Follow. It
+// returns false when no more packets will be added.
 func (r *Recording) Wait(d time.Duration) bool {
 	select {
 	case <-r.finished:
@@ -134,23 +135,22 @@ func (r *Recording) stopFlushing() {
 		close(r.stop)
 		r.stop = nil
 	}
-	r.ended.Wait()
+	r.flushEnded.Wait()
 }
 
-// Close closes the file.
+// Close closes the pcapng file.
 func (r *Recording) Close() error {
 	r.stopFlushing()
 	return r.file.Close()
 }
 
-// Reader reads the file from its beginning.
+// Reader returns a reader of the finished file, starting at its beginning.
 func (r *Recording) Reader() (io.Reader, error) {
 	_, err := r.file.Seek(0, io.SeekStart)
 	return r.file, err
 }
 
-// WriteWithSecrets writes the packets as a file, with the secrets that open them
-// before them, as readers want it.
+// WriteWithSecrets writes a pcapng file with the secrets before the packets, as readers require.
 //
 // Limits: 256 MiB of the key log.
 func (r *Recording) WriteWithSecrets(out io.Writer, keyLog io.Reader) error {

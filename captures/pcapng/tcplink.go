@@ -19,42 +19,44 @@ import (
 )
 
 const (
-	maxSegment = 1400 // bytes of TCP in a packet
+	// maxSegment is the size of the TCP payload of a packet, in bytes.
+	maxSegment = 1400
 	window     = 65535
 )
 
-// A link is one TCP connection whose packets are made, with TLS on it or not.
+// A link synthesizes the packets of one TCP connection, optionally with TLS.
 type link struct {
 	out *writer
 
-	// addr has the client's address, then the server's: the directions are up and down.
+	// addr are the addresses of the client and the server, indexed by the direction in which each sends.
 	addr [2]netip.AddrPort
 	seq  [2]uint32
 	fin  [2]bool
 
-	// now is the time of the last packet: no packet is earlier.
+	// now is the time of the last packet. Time never decreases.
 	now time.Time
 
-	// ends has the client's end, then the server's: what is written there is sent.
+	// ends are the client's and the server's end: what is written to an end becomes packets.
 	ends    [2]io.Writer
 	packets int64
 	buf     gopacket.SerializeBuffer
 
-	// held are the packets that wait until the secrets that decrypt them are written.
-	held    []heldPacket
-	holding bool
+	// deferred are packets that wait until the TLS keys that decrypt them are written to the file;
+	// deferring means that new packets are added to them.
+	deferred  []deferredPacket
+	deferring bool
 }
 
-type heldPacket struct {
+type deferredPacket struct {
 	t    time.Time
 	data []byte
 }
 
-// newLink opens a connection at t.
+// newLink writes the TCP handshake of a connection at time t.
 func newLink(out *writer, client, server netip.AddrPort, t time.Time) (*link, error) {
 	l := &link{out: out, addr: [2]netip.AddrPort{client, server}, seq: [2]uint32{1000, 5000}, now: t, buf: gopacket.NewSerializeBuffer()}
 	for dir := range l.ends {
-		l.ends[dir] = segments{l, captures.Direction(dir)}
+		l.ends[dir] = segmentWriter{l, captures.Direction(dir)}
 	}
 	for _, p := range []struct {
 		dir captures.Direction
@@ -71,20 +73,20 @@ func newLink(out *writer, client, server netip.AddrPort, t time.Time) (*link, er
 	return l, l.writePacket(captures.Up, nil, nil)
 }
 
-// advanceTo moves the clock on.
+// advanceTo sets the connection's clock to t, unless it is already later.
 func (l *link) advanceTo(t time.Time) {
 	if t.After(l.now) {
 		l.now = t
 	}
 }
 
-// A segments sends what is written to it as packets, each write acknowledged.
-type segments struct {
+// A segmentWriter writes bytes as TCP segments of one direction, and acknowledges each write.
+type segmentWriter struct {
 	l   *link
 	dir captures.Direction
 }
 
-func (s segments) Write(p []byte) (int, error) {
+func (s segmentWriter) Write(p []byte) (int, error) {
 	for part := range slices.Chunk(p, maxSegment) {
 		if err := s.l.writePacket(s.dir, part, func(h *layers.TCP) { h.PSH = true }); err != nil {
 			return 0, err
@@ -94,7 +96,7 @@ func (s segments) Write(p []byte) (int, error) {
 	return len(p), s.l.writePacket(1-s.dir, nil, nil)
 }
 
-// close ends a direction.
+// close ends a direction with TLS's close_notify and a FIN.
 func (l *link) close(dir captures.Direction) error {
 	if l.fin[dir] {
 		return nil
@@ -110,12 +112,13 @@ func (l *link) close(dir captures.Direction) error {
 	return err
 }
 
-// reset has one side break the connection.
+// reset writes an RST from one side, which ends the connection.
 func (l *link) reset(dir captures.Direction) error {
 	l.fin = [2]bool{true, true}
 	return l.writePacket(dir, nil, func(h *layers.TCP) { h.RST = true })
 }
 
+// writePacket writes a packet with the current sequence numbers. set changes the TCP header.
 func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*layers.TCP)) error {
 	src, dst := l.addr[dir], l.addr[1-dir]
 	h := layers.TCP{
@@ -128,12 +131,15 @@ func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*lay
 	if !h.ACK {
 		h.Ack = 0
 	}
+
+	// The IP version follows from the addresses.
 	eth := layers.Ethernet{SrcMAC: hardwareAddr(dir), DstMAC: hardwareAddr(1 - dir), EthernetType: layers.EthernetTypeIPv4}
 	var ip gopacket.SerializableLayer
 	if src.Addr().Is4() {
 		v4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
 		ip = v4
-		_ = h.SetNetworkLayerForChecksum(v4) // fails for other layers only
+		// It fails only for other layers.
+		_ = h.SetNetworkLayerForChecksum(v4)
 	} else {
 		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
 		ip, eth.EthernetType = v6, layers.EthernetTypeIPv6
@@ -143,27 +149,28 @@ func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*lay
 	if err := gopacket.SerializeLayers(l.buf, options, &eth, ip, &h, gopacket.Payload(payload)); err != nil {
 		return fmt.Errorf("pcapng: %w", err)
 	}
+
+	// During the TLS handshake, packets wait for the secrets.
 	l.packets++
-	if l.holding {
-		l.held = append(l.held, heldPacket{l.now, bytes.Clone(l.buf.Bytes())})
+	if l.deferring {
+		l.deferred = append(l.deferred, deferredPacket{l.now, bytes.Clone(l.buf.Bytes())})
 		return nil
 	}
 	return l.out.packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
 }
 
-// hardwareAddr is a side's address: locally administered ones of nobody.
+// hardwareAddr returns the Ethernet address of a side. It is locally administered.
 func hardwareAddr(dir captures.Direction) net.HardwareAddr {
 	return net.HardwareAddr{2, 0, 0, 0, 0, byte(dir) + 1}
 }
 
-// startTLS puts TLS onto the connection: a real client and a real server of
-// crypto/tls shake hands over it, and their secrets are written before their
-// packets.
+// startTLS starts TLS: a client and a server of crypto/tls perform a handshake over the link. Their secrets are
+// written to the file before the packets of the handshake.
 func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certificate) error {
 	var keys bytes.Buffer
 	client := &tls.Config{
 		ServerName: name,
-		//nolint:gosec // both ends are this function
+		// Both ends are in this function.
 		InsecureSkipVerify: true,
 
 		MinVersion: version, MaxVersion: version, KeyLogWriter: &keys, DynamicRecordSizingDisabled: true,
@@ -172,10 +179,12 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 		Certificates: []tls.Certificate{cert}, MinVersion: version, MaxVersion: version,
 		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 	}
+
+	// A single protocol makes the server choose it.
 	if protocol != "" {
 		client.NextProtos, server.NextProtos = []string{protocol}, []string{protocol}
 	}
-	l.holding = true
+	l.deferring = true
 	w := &tlsPipe{l: l}
 	w.cond = sync.NewCond(&w.mu)
 	ends := [2]*tls.Conn{tls.Client(&tlsPipeEnd{w, captures.Up}, client), tls.Server(&tlsPipeEnd{w, captures.Down}, server)}
@@ -184,6 +193,8 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 		err := ends[captures.Down].Handshake()
 		w.fail(err)
 		done <- err
+
+		// The handshake runs between two goroutines.
 	}()
 	err := ends[captures.Up].Handshake()
 	w.fail(err)
@@ -191,34 +202,37 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 		return fmt.Errorf("pcapng: handshake: %w", err)
 	}
 	w.handshakeDone = true
-	l.holding = false
+	l.deferring = false
+
+	// Readers need the secrets before the packets.
 	if err := l.out.secrets(keys.Bytes()); err != nil {
 		return err
 	}
-	for _, p := range l.held {
+	for _, p := range l.deferred {
 		if err := l.out.packet(p.t, p.data, len(p.data)); err != nil {
 			return err
 		}
 	}
-	l.held = nil
+	l.deferred = nil
 	for dir := range l.ends {
 		l.ends[dir] = ends[dir]
 	}
 	return nil
 }
 
-// A tlsPipe carries the handshake from end to end, and makes packets of it. Later
-// nobody reads what is written.
+// A tlsPipe connects a TLS client and server during the handshake, and writes their bytes as packets.
+// After the handshake the bytes are only written, not read.
 type tlsPipe struct {
-	l             *link
-	mu            sync.Mutex
-	cond          *sync.Cond
-	pending       [2][]byte // written by the client, by the server
+	l    *link
+	mu   sync.Mutex
+	cond *sync.Cond
+	// pending are the bytes written by each side that the other has not read.
+	pending       [2][]byte
 	err           error
 	handshakeDone bool
 }
 
-// fail ends the waiting of the other end.
+// fail unblocks the other end after a failed handshake.
 func (w *tlsPipe) fail(err error) {
 	if err == nil {
 		return
@@ -229,10 +243,11 @@ func (w *tlsPipe) fail(err error) {
 	w.cond.Broadcast()
 }
 
-// A tlsPipeEnd is one end of a tlsPipe.
+// A tlsPipeEnd is the net.Conn of one end of a tlsPipe.
 type tlsPipeEnd struct {
-	w   *tlsPipe
-	dir captures.Direction // of what it writes
+	w *tlsPipe
+	// dir is the direction of the bytes that this end writes.
+	dir captures.Direction
 }
 
 func (e *tlsPipeEnd) Write(p []byte) (int, error) {
@@ -242,7 +257,7 @@ func (e *tlsPipeEnd) Write(p []byte) (int, error) {
 		e.w.pending[e.dir] = append(e.w.pending[e.dir], p...)
 		e.w.cond.Broadcast()
 	}
-	return segments{e.w.l, e.dir}.Write(p)
+	return segmentWriter{e.w.l, e.dir}.Write(p)
 }
 
 func (e *tlsPipeEnd) Read(p []byte) (int, error) {

@@ -18,15 +18,18 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A joinedSource is a capture in which a WebSocket is what follows on its handshake, as
-// on the wire: an exchange has the chunks of both, those of messages as frames.
+// A joinedSource is a view of a capture in which each WebSocket is a part of its handshake's exchange, as on the
+// wire. Messages become frames.
 type joinedSource struct {
 	transfer.Source
-	sockets map[int64]*captures.Exchange // by handshake
-	merged  map[int64]bool               // WebSockets that are in another exchange
+	// byHandshake maps the ID of a handshake exchange to its WebSocket exchange.
+	byHandshake map[int64]*captures.Exchange
+	// merged are the IDs of the WebSockets that are a part of another exchange.
+	merged map[int64]bool
 }
 
-func joinSockets(ctx context.Context, src transfer.Source) (*joinedSource, error) {
+// joinWebSockets reads from a capture which WebSocket belongs to which handshake.
+func joinWebSockets(ctx context.Context, src transfer.Source) (*joinedSource, error) {
 	relations, err := transfer.LoadRelations(ctx, src)
 	if err != nil {
 		return nil, err
@@ -37,18 +40,20 @@ func joinSockets(ctx context.Context, src transfer.Source) (*joinedSource, error
 		if handshake == 0 {
 			continue
 		}
+
+		// Of several candidates, the first one is the WebSocket.
 		opened, err := src.Exchange(ctx, id)
 		if err == nil && opened.Transport == captures.WebSocket {
 			var by *captures.Exchange
-			if by, err = src.Exchange(ctx, handshake); err == nil && accepts(by) && (j.sockets[handshake] == nil || j.sockets[handshake].ID > id) {
-				j.sockets[handshake] = opened
+			if by, err = src.Exchange(ctx, handshake); err == nil && accepts(by) && (j.byHandshake[handshake] == nil || j.byHandshake[handshake].ID > id) {
+				j.byHandshake[handshake] = opened
 			}
 		}
 		if err != nil && !errors.Is(err, captures.ErrNoExchange) {
 			return nil, err
 		}
 	}
-	for _, opened := range j.sockets {
+	for _, opened := range j.byHandshake {
 		j.merged[opened.ID] = true
 	}
 	return j, nil
@@ -60,12 +65,12 @@ func accepts(ex *captures.Exchange) bool {
 		(ex.Status == http.StatusSwitchingProtocols || isExtendedConnect(ex) && ex.Status/100 == 2)
 }
 
-// isExtendedConnect reports whether a request opens a tunnel within HTTP/2 (RFC 8441).
+// isExtendedConnect reports whether a request opens a tunnel inside HTTP/2 (RFC 8441).
 func isExtendedConnect(ex *captures.Exchange) bool {
 	return ex.Method == http.MethodConnect && ex.RequestHeaders.Get(":protocol") != "" && isHTTP2(ex)
 }
 
-// Exchange returns an exchange; one that opened a WebSocket ends with that.
+// Exchange returns an exchange. One that opened a WebSocket has the outcome and the duration of the WebSocket.
 func (j *joinedSource) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := j.Source.Exchange(ctx, id)
 	if err != nil {
@@ -75,7 +80,7 @@ func (j *joinedSource) Exchange(ctx context.Context, id int64) (*captures.Exchan
 }
 
 func (j *joinedSource) join(ex *captures.Exchange) *captures.Exchange {
-	opened := j.sockets[ex.ID]
+	opened := j.byHandshake[ex.ID]
 	if opened == nil {
 		return ex
 	}
@@ -85,7 +90,7 @@ func (j *joinedSource) join(ex *captures.Exchange) *captures.Exchange {
 	return &whole
 }
 
-// Exchanges yields the exchanges without the WebSockets that are in others.
+// Exchanges yields all exchanges, without the WebSockets that are a part of another one.
 func (j *joinedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range j.Source.Exchanges(ctx) {
@@ -102,10 +107,10 @@ func (j *joinedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchan
 	}
 }
 
-// Chunks yields the chunks of an exchange, and the frames of what it opened: first an
-// empty one when that began, which is when the answer came.
+// Chunks yields the chunks of an exchange, and then the frames of the WebSocket that it opened. An empty chunk
+// marks the time of the handshake's response.
 func (j *joinedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
-	opened := j.sockets[id]
+	opened := j.byHandshake[id]
 	if opened == nil {
 		return j.Source.Chunks(ctx, id, fromSeq)
 	}
@@ -120,6 +125,8 @@ func (j *joinedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[
 				return
 			}
 		}
+
+		// Times of the WebSocket are relative to its own start.
 		began := max(0, opened.Started.Sub(ex.Started))
 		if !yield(captures.Chunk{Exchange: id, Dir: captures.Down, T: began}, nil) {
 			return
@@ -136,7 +143,7 @@ func (j *joinedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[
 	}
 }
 
-// deflates reports whether an answer agrees to permessage-deflate (RFC 7692).
+// deflates reports whether a response agrees to permessage-deflate (RFC 7692).
 func deflates(answer captures.Headers) bool {
 	for _, h := range answer {
 		if strings.EqualFold(h.Name, "sec-websocket-extensions") && strings.Contains(h.Value, "permessage-deflate") {
@@ -146,21 +153,22 @@ func deflates(answer captures.Headers) bool {
 	return false
 }
 
-// deflateTail ends what is flushed, and is not sent at the end of a message.
+// deflateTail ends flushed DEFLATE data. It is not sent at the end of a message (RFC 7692, section 7.2.1).
 var deflateTail = []byte{0, 0, 0xff, 0xff}
 
-// A frameWriter makes frames of the chunks of a WebSocket.
+// A frameWriter converts the chunks of a WebSocket to frames.
 type frameWriter struct {
-	deflates   bool
-	compressed [2]bool // the message that goes on, by direction
+	deflates bool
+	// compressed describes the current message of each direction.
+	compressed [2]bool
 	open       [2]bool
 	frames     uint32
 }
 
-// frame returns a chunk of a message as the frame that carries it. A client's is masked.
+// frame returns the frame for a chunk of a message. Frames of the client are masked.
 //
-// Shape: each message is compressed on its own, so that it can be read whatever was agreed
-// about the context of others.
+// Shape: each part of a message is compressed independently, so it is readable whatever context takeover was
+// agreed.
 func (f *frameWriter) frame(c captures.Chunk, began time.Duration) (captures.Chunk, error) {
 	op := c.Opcode.Kind()
 	final := c.Opcode&captures.OpFinal != 0
@@ -168,7 +176,8 @@ func (f *frameWriter) frame(c captures.Chunk, began time.Duration) (captures.Chu
 	data := bytes.Clone(c.Data)
 	if op < captures.OpClose {
 		if op == captures.OpContinuation && !f.open[c.Dir] {
-			h.OpCode = ws.OpBinary // its beginning was not recorded
+			// The beginning of the message was not recorded.
+			h.OpCode = ws.OpBinary
 		}
 		if h.OpCode != ws.OpContinuation {
 			f.compressed[c.Dir] = f.deflates && c.Opcode&captures.OpCompressed != 0
@@ -183,6 +192,8 @@ func (f *frameWriter) frame(c captures.Chunk, began time.Duration) (captures.Chu
 	} else {
 		h.Fin = true
 	}
+
+	// Masks are required, but their value does not matter.
 	h.Length = int64(len(data))
 	if c.Dir == captures.Up {
 		f.frames++
@@ -197,7 +208,7 @@ func (f *frameWriter) frame(c captures.Chunk, began time.Duration) (captures.Chu
 	return captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: c.Seq, T: began + c.T, Data: b.Bytes()}, nil
 }
 
-// deflate compresses a part of a message.
+// deflate compresses a fragment of a WebSocket message (permessage-deflate).
 func deflate(p []byte, last bool) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestSpeed)
@@ -213,17 +224,17 @@ func deflate(p []byte, last bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// A rawSpeaker speaks for both sides of a connection that has no HTTP in it.
-type rawSpeaker struct{ link *link }
+// A rawWriter writes both directions of a connection that does not carry HTTP.
+type rawWriter struct{ link *link }
 
-func (r *rawSpeaker) request(*exchangeWriter) error  { return nil }
-func (r *rawSpeaker) response(*exchangeWriter) error { return nil }
+func (r *rawWriter) request(*exchangeWriter) error  { return nil }
+func (r *rawWriter) response(*exchangeWriter) error { return nil }
 
-func (r *rawSpeaker) data(_ *exchangeWriter, dir captures.Direction, p []byte, _ bool) error {
+func (r *rawWriter) data(_ *exchangeWriter, dir captures.Direction, p []byte, _ bool) error {
 	_, err := r.link.ends[dir].Write(p)
 	return err
 }
 
-func (r *rawSpeaker) end(_ *exchangeWriter, dir captures.Direction) error { return r.link.close(dir) }
+func (r *rawWriter) end(_ *exchangeWriter, dir captures.Direction) error { return r.link.close(dir) }
 
-func (r *rawSpeaker) cut(_ *exchangeWriter, by captures.Direction) error { return r.link.reset(by) }
+func (r *rawWriter) abort(_ *exchangeWriter, by captures.Direction) error { return r.link.reset(by) }

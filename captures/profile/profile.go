@@ -1,13 +1,14 @@
-// Package profile is the type of what is known of one service and its clients
-// beyond the messages: how streams are split into calls, which headers and keys
-// are secrets, where clients keep their tokens, which hosts those are for. A
-// value is handed to whoever needs it; the packages that are handed one know no
-// service by name.
+// Package profile defines what the toolkit may know about one service and its clients, in addition to message
+// definitions: how the service splits streams into calls, which headers and keys are secret, where clients store
+// their tokens, and which hosts those tokens are for.
+//
+// A Profile is plain data with a few lookup methods. The program creates one and hands it to redact, store,
+// decode and replay; those packages contain no knowledge about any service.
 //
 //	p := &profile.Profile{Name: "example", Hosts: []string{"*.example.com"}}
-//	p.For("api.example.com") // true
+//	p.CoversHost("api.example.com") // true
 //
-// A nil *Profile is a service of which nothing is known.
+// A nil *Profile describes a service about which nothing is known.
 package profile
 
 import (
@@ -17,168 +18,170 @@ import (
 	"time"
 )
 
-// A Profile is one service and its clients.
+// A Profile describes one service and its clients: what unwire needs besides message definitions.
 type Profile struct {
-	// Name is how users refer to the profile, as in --credentials NAME.
+	// Name is the name by which users select the profile, as in --credentials NAME.
 	Name string
 
-	// Packages are the protobuf packages of the service. Traffic in which none of them
-	// occurs is not the service's. None are those of any traffic.
+	// Packages are the protobuf packages of the service. The profile applies only to calls of their services. If
+	// empty, it applies to all calls.
 	Packages []string
 
-	// Split is how the service carries a bidirectional stream in several calls.
+	// Split describes how the service carries one bidirectional stream in several calls.
 	Split Split
 
-	// Secrets are what redaction looks for in addition to its own rules.
+	// Secrets are rules for secrets, in addition to the built-in ones.
 	Secrets Secrets
 
-	// Hosts are those that the clients' tokens are for, in lower case; *.domain
-	// stands for all below domain.
+	// Hosts are the hosts to which clients' tokens may be sent, in lower case; *.domain matches all
+	// subdomains.
 	Hosts []string
 
-	// Endpoints are the servers that calls go to.
+	// Endpoints are the URLs of the service's servers.
 	Endpoints Endpoints
 
-	// Tokens is where clients keep their secrets.
+	// Tokens describes where clients of the service store their credentials.
 	Tokens Tokens
 
-	// Exchange is how an API key becomes a token.
-	Exchange Exchange
+	// Exchange describes how to exchange an API key for an access token.
+	Exchange TokenExchange
 
-	// VersionHeader is the header, in lower case, with the client's version.
+	// VersionHeader is the name, in lower case, of the request header with the client's version.
 	VersionHeader string
 
-	// Checksum is the header that has to be computed anew for each request.
+	// Checksum describes a header that must be recomputed for each request.
 	Checksum Checksum
+
+	// Executes are the messages that ask a client to run something.
+	Executes []Execution
 }
 
-// A Split is how a service carries one bidirectional stream in several calls
-// where HTTP/2 is missing: the server's half is the answer to one call or several
-// (heads), each message of the client is a call of its own (an append), and a
-// request id says what belongs together.
+// A Split describes how a service carries one bidirectional stream in several calls when HTTP/2 is unavailable.
+// The client sends each of its messages as a call of its own (an Append). The server's messages are the
+// responses of one or more other calls (Heads). A request id correlates the calls.
 type Split struct {
-	// Service and RPC are the bidirectional method whose messages are carried inside
-	// fields of others.
+	// Service and RPC name the bidirectional method whose stream is split over several calls.
 	Service, RPC string
 
+	// Append describes the calls that carry the client's messages.
 	Append Append
-	Heads  []Head
+	// Heads describe the calls that return the server's messages.
+	Heads []Head
 }
 
-// An Append is a call that carries one message of the client's half.
+// An Append describes the unary call that carries one client message of a split stream.
 type Append struct {
-	// RPC is the method's name; "" where there is no such call.
+	// RPC is the method's name; "" if the service has no such call.
 	RPC string
 
-	// Text and Binary are the fields of the client's message, as hex or as it is;
-	// 0 for none.
+	// Text and Binary are the numbers of the fields that contain the client's message, in hex and as
+	// bytes respectively; 0 means that there is no such field.
 	Text, Binary uint64
 
-	// ID are the field numbers that lead to the request id.
+	// ID is the path of field numbers to the request id.
 	ID []uint64
 
-	// Number is the field of the message's place in the stream, from 0.
-	Number uint64
+	// Seq is the number of the field with the message's position in the stream, from 0.
+	Seq uint64
 }
 
-// A Head is how the server's half is asked for, and how it comes.
+// A Head describes a call that returns the server's messages.
 type Head struct {
-	// Suffix ends the method's name, behind that of the bidirectional method.
+	// Suffix is appended to the name of the bidirectional method to form the name of this one.
 	Suffix string
 
-	// ID are the field numbers that lead to the request id.
+	// ID is the path of field numbers to the request id.
 	ID []uint64
 
-	// Number, Data and EOF are fields of each message of the answer that carries
-	// one of the server's as base64; 0 where the answer's messages are the
-	// server's own.
-	Number, Data, EOF uint64
+	// Seq, Data and EOF are field numbers in the response messages: the position in the stream, a server message
+	// in base64, and the end-of-stream flag. They are 0 if the response messages are the server's messages
+	// themselves.
+	Seq, Data, EOF uint64
 }
 
-// Secrets are what is secret in a service's traffic.
+// Secrets describe which values in a service's traffic are secret.
 type Secrets struct {
-	// Headers are names, in lower case, of headers whose whole value is a secret.
+	// Headers are the lower-case names of headers whose whole value is a secret.
 	Headers []string
 
-	// Names are query parameters and JSON members whose value is a secret, as
-	// they are spelt.
+	// Names are the case-sensitive names of query parameters and JSON members whose value is a secret.
 	Names []string
 
-	// Keys are what the service's keys look like.
-	Keys []Key
+	// Keys describe the format of the service's API keys.
+	Keys []KeyShape
 
-	// Fields are the full names of message fields whose value is a secret; of a
-	// field that is a message, every text in it is one. A recorder never decodes, so
-	// it cannot use them: whoever reads what was recorded can.
+	// Fields are the full names of message fields whose value is secret. If such a field is a message, all of
+	// its text is secret. Recorders do not decode messages and therefore ignore Fields; package decode/secret
+	// applies them.
 	Fields []string
 }
 
-// A Key is what keys of one kind look like: a prefix of three bytes or more, and
-// at least MinLength letters and digits, one of them a digit.
-type Key struct {
+// A KeyShape is the format of one kind of key: a prefix of at least three bytes, then at least MinLength letters
+// and digits, of which at least one is a digit.
+type KeyShape struct {
+	// Prefix is how each key begins, and MinLength the least number of characters after it.
 	Prefix    string
 	MinLength int
 }
 
-// Endpoints are the servers that calls go to.
+// Endpoints are the URLs of a service's servers.
 type Endpoints struct {
-	// Backend is the one of all calls but the agent's.
+	// Backend is the URL for all calls except those of the agent.
 	Backend *url.URL
 
-	// Private and Shared are the agent's, in privacy mode and without.
+	// Private and Shared receive the agent's calls with and without privacy mode.
 	Private, Shared *url.URL
 
-	// PrivacyHeader is the header, in lower case, that asks for privacy, unless
-	// its value is one of PrivacyOff, in any case.
+	// PrivacyHeader is the name, in lower case, of the request header that turns privacy mode on. Its values in
+	// PrivacyOff, compared without case, turn it off.
 	PrivacyHeader string
 	PrivacyOff    []string
 }
 
-// Tokens is where clients keep their secrets: in the Keychain on macOS, elsewhere
-// in a file.
+// Tokens describes where clients store their credentials: in the Keychain on macOS, in a file on other
+// systems.
 type Tokens struct {
-	// Account is the account of the items in the key store.
+	// Account is the account name of the Keychain items.
 	Account string
 
-	// Folder holds File below the folder for configurations, WindowsFolder on
-	// Windows below that for applications' data.
+	// Folder is the folder of File below the user's configuration folder; WindowsFolder is the one below
+	// %APPDATA% on Windows.
 	Folder, WindowsFolder, File string
 
-	// AccessToken, RefreshToken and APIKey are the places of the three.
-	AccessToken, RefreshToken, APIKey Place
+	// AccessToken, RefreshToken and APIKey locate the three credentials.
+	AccessToken, RefreshToken, APIKey TokenPlace
 }
 
-// A Place is where one secret is.
-type Place struct {
-	// Service is that of the key store's item.
+// A TokenPlace locates one credential in the Keychain and in the file.
+type TokenPlace struct {
+	// Service is the service name of the Keychain item.
 	Service string
 
-	// Member is the name in the JSON object that the file holds.
+	// Member is the member's name in the JSON object in the file.
 	Member string
 }
 
-// An Exchange is how an API key becomes a token: it is posted as a bearer token.
-type Exchange struct {
-	// Path is that of the URL, below the backend's.
+// A TokenExchange describes how to get an access token: the API key is sent as a bearer token in a POST request.
+type TokenExchange struct {
+	// Path is the path of the request, relative to Endpoints.Backend.
 	Path string
 
-	// Member is the name of the token in the answer's JSON object.
+	// Member is the name of the access token in the JSON response.
 	Member string
 }
 
-// A Checksum is a header whose value depends on the time and on the machine.
+// A Checksum describes a header whose value depends on the time and the machine.
 type Checksum struct {
-	// Header is its name in lower case; "" where the service wants none.
+	// Header is the name of the checksum header in lower case; "" if the service needs none.
 	Header string
 
-	// Make returns the value at a time: the captured one brought up to date, or,
-	// where captured is "", one of the machine's part. It returns what cannot be
-	// brought up to date as it was.
+	// Make returns a valid value for the time now. It updates the captured value, or, if captured is "",
+	// computes one from the machine's id. It returns values that it cannot update unchanged.
 	Make func(captured, machine string, now time.Time) string
 }
 
-// Serves reports whether a service, by its full name, is of one of the packages, or of a
-// package below one.
+// Serves reports whether the profile applies to the service with a full name: its package, or a parent
+// package, must be listed in Packages.
 func (p *Profile) Serves(service string) bool {
 	if p == nil || service == "" {
 		return false
@@ -189,19 +192,20 @@ func (p *Profile) Serves(service string) bool {
 	})
 }
 
-// Everywhere returns a profile like p for traffic of any package, as a user wants it who
-// names the profile.
-func (p *Profile) Everywhere() *Profile {
+// ForAnyPackage returns a copy of p that applies to calls of all packages. It is for users who select the
+// profile explicitly.
+func (p *Profile) ForAnyPackage() *Profile {
 	c := *p
 	c.Packages = nil
 	return &c
 }
 
-// Head returns how a call carries the server's half, or nil.
+// Head returns the Head that describes a call, or nil if the call does not return messages of a split stream.
 func (p *Profile) Head(service, rpc string) *Head {
 	if !p.Serves(service) {
 		return nil
 	}
+	// The name must be longer than the suffix: the suffix follows the name of the bidirectional method.
 	for i := range p.Split.Heads {
 		if h := &p.Split.Heads[i]; len(rpc) > len(h.Suffix) && strings.HasSuffix(rpc, h.Suffix) {
 			return h
@@ -210,18 +214,19 @@ func (p *Profile) Head(service, rpc string) *Head {
 	return nil
 }
 
-// IsAppend reports whether a call carries one message of a client's half.
+// IsAppend reports whether a call carries one client message of a split stream.
 func (p *Profile) IsAppend(service, rpc string) bool {
 	return rpc != "" && p.Serves(service) && rpc == p.Split.Append.RPC
 }
 
-// For reports whether the clients' tokens are for a host.
-func (p *Profile) For(host string) bool {
+// CoversHost reports whether the clients' tokens may be sent to a host.
+func (p *Profile) CoversHost(host string) bool {
 	if p == nil {
 		return false
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, h := range p.Hosts {
+		// "*.example.com" without the star is the suffix ".example.com".
 		if domain, ok := strings.CutPrefix(h, "*"); ok && strings.HasSuffix(host, domain) || h == host {
 			return true
 		}
@@ -229,10 +234,10 @@ func (p *Profile) For(host string) bool {
 	return false
 }
 
-// Agent returns where the agent's calls go that else would go to backend: a
-// server of one's own, and a staging one, stay. privacy is the value of PrivacyHeader:
-// what is not known asks for privacy.
-func (p *Profile) Agent(backend *url.URL, privacy string) *url.URL {
+// AgentEndpoint returns the URL for the agent's calls, if backend is one of the service's own servers. Other
+// servers, such as a local or a staging one, are returned unchanged. privacy is the value of PrivacyHeader;
+// unknown values select the private endpoint.
+func (p *Profile) AgentEndpoint(backend *url.URL, privacy string) *url.URL {
 	e, host := &p.Endpoints, backend.Hostname()
 	if host != e.Backend.Hostname() && host != e.Private.Hostname() && host != e.Shared.Hostname() {
 		return backend
@@ -241,4 +246,38 @@ func (p *Profile) Agent(backend *url.URL, privacy string) *url.URL {
 		return e.Shared
 	}
 	return e.Private
+}
+
+// An Execution names messages of a method's answers that ask the client to run something, such as a command, a tool
+// or a change of a file.
+type Execution struct {
+	// Service and RPC are the method.
+	Service, RPC string
+
+	// Paths lead to fields that such a message has. Without any, all messages of the method count, because they carry
+	// others that cannot be looked into.
+	Paths [][]Step
+}
+
+// A Step of a path is a field with its names in JSON.
+type Step struct {
+	// Number is the field's number.
+	Number uint64
+
+	// Names are its spellings in JSON.
+	Names []string
+}
+
+// Executing returns the paths of fields by which a method's answers ask the client to run something. all means that
+// each of its messages may.
+func (p *Profile) Executing(service, rpc string) (paths [][]Step, all bool) {
+	if p == nil {
+		return nil, false
+	}
+	for _, e := range p.Executes {
+		if e.Service == service && e.RPC == rpc {
+			paths, all = append(paths, e.Paths...), all || len(e.Paths) == 0
+		}
+	}
+	return paths, all
 }

@@ -1,20 +1,21 @@
-// Package raw writes the frames of a capture into a folder, a file a frame:
+// Package raw exports the frames of a capture as one file per frame, for use with other tools. Only package
+// formats uses it; nothing reads this format.
 //
 //	0002-up-0000.bin    exchange 2, client to server, its first frame
 //	0002-down-0013.bin
-//	index.jsonl         a line a file, in the order in which the frames passed
+//	index.jsonl         one line per file, in the order in which the frames were recorded
 //
-// A file holds a frame's payload after decompression. A line of the index is
+// A file contains a frame's payload, decompressed. A line of the index is:
 //
 //	{"v":1,"file":"0002-up-0000.bin","exchange":2,"dir":"up","seq":0,"t_ms":0.4,"flags":0,"compressed":false,
 //	 "encoding":"","end":false,"event":"","len":12,"data_len":12,"method":"POST","url":"…","protocol":"connect-stream",
 //	 "service":"…","rpc":"…","codec":"proto","error":""}
 //
-// A file has a message of a WebSocket, and the line then "transport", "opcode" and
-// "handshake" as well. A connection without HTTP has one file for each direction with all
-// of its bytes, 0003-up.bin, whose line has "transport" and the "chunks" in which they came.
+// For a WebSocket, each file contains one message, and the line also has "transport", "opcode" and "handshake".
+// For a connection without HTTP, each direction is one file (0003-up.bin); the line also has "transport" and
+// "chunks", which lists the runs of bytes in order of arrival.
 //
-// Nothing is read in this format. Package formats alone calls this one.
+//	done, err := raw.Export(ctx, "frames", src) // src is a transfer.Source, such as a *store.Store
 package raw
 
 import (
@@ -32,14 +33,14 @@ import (
 	"unwire/decode"
 )
 
-// indexName is the file that lists the others.
+// indexName is the name of the file that lists the others.
 const indexName = "index.jsonl"
 
-// ErrNotEmpty is wrapped where there are files in the folder already.
+// ErrNotEmpty is wrapped by the error for a folder that contains files already.
 var ErrNotEmpty = errors.New("is not empty")
 
-// A line is a line of the index.
-type line struct {
+// An indexLine is one line of the index, as JSON. Times are in milliseconds since the exchange began.
+type indexLine struct {
 	V          int             `json:"v"`
 	File       string          `json:"file"`
 	Exchange   int64           `json:"exchange"`
@@ -61,34 +62,40 @@ type line struct {
 	Codec      string          `json:"codec"`
 	Error      string          `json:"error"`
 
-	// Transport is that of an exchange that is not HTTP. The messages of a WebSocket have
-	// an opcode, and the handshake that opened it if that is known.
+	// Transport is set for exchanges that are not HTTP. Opcode and Handshake are set for WebSocket messages;
+	// Handshake is the exchange that opened the WebSocket, 0 if it is unknown.
 	Transport captures.Transport `json:"transport,omitempty"`
 	Opcode    string             `json:"opcode,omitempty"`
 	Handshake int64              `json:"handshake,omitempty"`
 
-	// Chunks say when the bytes of a connection without HTTP passed: its file has all of
-	// a direction.
-	Chunks []chunk `json:"chunks,omitempty"`
+	// Chunks lists, for a connection without HTTP, the sizes and times of the runs of bytes in the file.
+	Chunks []indexChunk `json:"chunks,omitempty"`
+
+	// Rewritten is set if rules changed the exchange on its way. It says which bytes the file has.
+	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
 }
 
-// A chunk is a run of bytes that passed at once.
-type chunk struct {
+// An indexChunk is a run of bytes that arrived together.
+type indexChunk struct {
 	TMs float64 `json:"t_ms"`
 	Len int     `json:"len"`
 }
 
-// Written says what an export wrote.
-type Written struct{ Exchanges, Frames int }
+// A Result holds the numbers of exported exchanges and frames.
+type Result struct {
+	// Exchanges is the number of exchanges that were written.
+	Exchanges int
+	// Frames is the number of their frames.
+	Frames int
+}
 
-// Export writes the frames of a capture into a folder, which it makes, and
-// which must be empty if it is there.
+// Export writes the frames of a capture into dir, which it creates; an existing folder must be empty.
 //
-// Shape: names are made of numbers and directions alone. Limits: it holds one
-// exchange's frames at a time; see decode.Options. Errors: ErrNotEmpty; of src
-// and of the file system, what had been written by then stays.
-func Export(ctx context.Context, dir string, src transfer.Source) (Written, error) {
-	var done Written
+// Shape: file names contain only numbers and directions, nothing from the traffic. Limits: the frames of one
+// exchange at a time are in memory; see decode.Options. Errors: ErrNotEmpty, and those of src and of the file
+// system. Files written before an error stay.
+func Export(ctx context.Context, dir string, src transfer.Source) (Result, error) {
+	var done Result
 	if err := createDir(dir); err != nil {
 		return done, fmt.Errorf("raw: %w", err)
 	}
@@ -104,7 +111,7 @@ func Export(ctx context.Context, dir string, src transfer.Source) (Written, erro
 	return done, nil
 }
 
-// createDir makes the folder.
+// createDir creates the output folder. An existing folder must be empty.
 func createDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -118,7 +125,8 @@ func createDir(dir string) error {
 	return nil
 }
 
-func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
+// writeAll writes the frames of all exchanges, and adds their lines to index.
+func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
 	relations, err := transfer.LoadRelations(ctx, src)
@@ -129,22 +137,31 @@ func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writ
 		if err != nil {
 			return err
 		}
+
+		// Connections without HTTP have no frames: their bytes are written as they arrived.
 		if rec.Transport != captures.HTTP && rec.Transport != captures.WebSocket {
 			if err := done.writeConnection(ctx, dir, enc, src, rec); err != nil {
 				return err
 			}
 			continue
 		}
+
+		// Trees are not needed, since only the bytes of frames are written.
 		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{NoTrees: true})
 		if err != nil {
 			return err
 		}
+		rewritten, err := src.Rewritten(ctx, rec.ID)
+		if err != nil {
+			return err
+		}
 		for i := range ex.Frames {
-			l := lineOf(ex, &ex.Frames[i])
+			l := newIndexLine(ex, &ex.Frames[i])
+			l.Rewritten = rewritten
 			if l.Transport = rec.Transport; rec.Transport == captures.WebSocket {
 				l.Opcode, l.Handshake = decode.OpcodeName(ex.Frames[i].Opcode), relations.Handshake(rec.ID)
 			}
-			if err := writeFile(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
+			if err := createFile(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
 				return err
 			}
 			if err := enc.Encode(l); err != nil {
@@ -157,10 +174,10 @@ func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writ
 	return nil
 }
 
-// writeConnection writes the bytes of a connection without HTTP, a file a direction.
-func (done *Written) writeConnection(ctx context.Context, dir string, enc *json.Encoder, src transfer.Source, ex *captures.Exchange) (err error) {
+// writeConnection writes the bytes of a connection without HTTP, one file per direction.
+func (done *Result) writeConnection(ctx context.Context, dir string, enc *json.Encoder, src transfer.Source, ex *captures.Exchange) (err error) {
 	var files [2]*os.File
-	var lines [2]line
+	var lines [2]indexLine
 	defer func() {
 		for _, f := range files {
 			if f != nil {
@@ -168,15 +185,23 @@ func (done *Written) writeConnection(ctx context.Context, dir string, enc *json.
 			}
 		}
 	}()
+
+	rewritten, err := src.Rewritten(ctx, ex.ID)
+	if err != nil {
+		return err
+	}
+
+	// Open a file at the first chunk of its direction, so that silent directions have none.
 	for c, err := range src.Chunks(ctx, ex.ID, 0) {
 		if err != nil {
 			return err
 		}
 		l, ms := &lines[c.Dir], float64(c.T.Nanoseconds())/1e6
 		if files[c.Dir] == nil {
-			*l = line{
+			*l = indexLine{
 				V: 1, File: fmt.Sprintf("%04d-%s.bin", ex.ID, c.Dir), Exchange: ex.ID, Dir: c.Dir.String(), TMs: ms,
 				URL: ex.URL, Protocol: decode.Protocol(ex.Transport), Transport: ex.Transport,
+				Rewritten: rewritten,
 			}
 			files[c.Dir], err = os.OpenFile(filepath.Join(dir, l.File), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
@@ -187,8 +212,10 @@ func (done *Written) writeConnection(ctx context.Context, dir string, enc *json.
 			return err
 		}
 		l.Len, l.DataLen = l.Len+len(c.Data), l.DataLen+len(c.Data)
-		l.Chunks = append(l.Chunks, chunk{ms, len(c.Data)})
+		l.Chunks = append(l.Chunks, indexChunk{ms, len(c.Data)})
 	}
+
+	// A line lists all chunks of its file, so lines are written last.
 	for i, f := range files {
 		if f == nil {
 			continue
@@ -202,8 +229,9 @@ func (done *Written) writeConnection(ctx context.Context, dir string, enc *json.
 	return nil
 }
 
-func lineOf(ex *decode.Exchange, f *decode.Frame) line {
-	l := line{
+// newIndexLine builds the line of the index file for a frame.
+func newIndexLine(ex *decode.Exchange, f *decode.Frame) indexLine {
+	l := indexLine{
 		V: 1, File: fmt.Sprintf("%04d-%s-%04d.bin", ex.ID, f.Dir, f.Seq), Exchange: ex.ID, Dir: f.Dir.String(), Seq: f.Seq,
 		TMs: float64(f.T.Nanoseconds()) / 1e6, Flags: int(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil,
 		Event: f.Event, Len: len(f.Raw), DataLen: len(f.Data),
@@ -215,7 +243,8 @@ func lineOf(ex *decode.Exchange, f *decode.Frame) line {
 	return l
 }
 
-func writeFile(name string, data []byte) error {
+// createFile writes a new file that only its owner can read.
+func createFile(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -11,35 +11,25 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A BodyFilter takes the secrets out of one direction of an exchange.
+// A BodyFilter redacts the secrets in one direction of an exchange.
 //
-// Chunks go in as they pass and come out, in order, with their sizes, times
-// and boundaries, as soon as it is decided that no secret begins in them that
-// a later chunk would complete. Only where a compressed message or body had to
-// be rewritten do sizes change; the last chunk of it takes the difference.
+// The caller writes each recorded chunk. Chunks are returned in order, with unchanged size and time, once they cannot contain the beginning of a secret that a later chunk completes. Sizes change only if a compressed message or body was rewritten; its last chunk gets the difference.
 //
 // What is done about compression:
-//   - A body with a content encoding (gzip, deflate, br, zstd) is inflated on
-//     the side as it passes. It is held until it ends; if it held a secret it is
-//     compressed anew, without it, by the same codec.
-//   - So is each compressed message of a Connect, gRPC or gRPC-Web stream
-//     (its envelope gets the new length), the others being searched as they are.
+//   - A body with a content encoding (gzip, deflate, br, zstd) is decompressed in parallel. It is held back until it ends; if it contains a secret, the secret is replaced and the body is compressed again with the same codec.
+//   - Each compressed message of a Connect, gRPC or gRPC-Web stream is treated in the same way (its envelope gets the new length). Uncompressed messages are searched directly.
 //   - Of what is longer than 4 MiB compressed, all but the last 256 KiB is
 //     written while it is still clean; if a secret turns up after that, the rest
 //     is overwritten with the letter x, and no longer inflates. The same goes
 //     for an event stream with a content encoding, which is not held for longer
 //     than a quarter of a second of quiet, and for what does not inflate.
-//   - What inflates to more than 256 MiB is not searched any further.
-//   - A body that begins as a gzip or zstd file does is treated alike, though no header
-//     says that it is compressed.
-//   - Below a content encoding the same rules hold: other content encodings,
+//   - Data that decompresses to more than 256 MiB is not searched beyond that size.
+//   - A body that begins as a gzip or zstd file does is treated like a compressed body, even without a header that declares the compression.
+//   - Inside a content encoding the same rules apply to further content encodings,
 //     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
 //     as a content encoding.
 //
-// An envelope with unknown flags is an envelope: its length is known. If these
-// flags stand before an impossible length, the stream is no run of envelopes, and
-// its bytes are searched as they are from there on. So are those of a compressed
-// message that does not inflate. Either is noted in unsearched.
+// An envelope with unknown flags is still parsed, because its length is known. If its length is impossible, the stream does not consist of envelopes: the bytes from there on are searched directly. The bytes of a compressed message that cannot be decompressed are also searched directly. Both cases are reported in unsearched.
 type BodyFilter struct {
 	r       *Redactor
 	pending []pendingChunk
@@ -56,10 +46,11 @@ type BodyFilter struct {
 	edited   bool // something was replaced
 	sniff    bool // the first bytes may be of a compressed file
 
-	// messages says that the chunks are messages of a WebSocket, or parts of them.
+	// messages means that each chunk is a WebSocket message or a part of one.
 	messages bool
 
-	// unsearched is what could not be looked into, with no direction set.
+	// unsearched lists the byte ranges that could not be searched for secrets. Their direction is not
+	// set.
 	unsearched []Unsearched
 
 	opaqueFrom int64  // with opaque: where it begins
@@ -87,7 +78,7 @@ type frame struct {
 	length int64 // of the payload
 }
 
-// A pendingChunk is one that has not been decided as a whole.
+// A pendingChunk is a chunk that may still contain the beginning of a secret.
 type pendingChunk struct {
 	chunk      *captures.Chunk
 	start, end int64
@@ -97,6 +88,7 @@ type pendingChunk struct {
 // An Edit replaces the bytes from Start to End of one direction of an exchange
 // by Data.
 type Edit struct {
+	// Start and End are the offsets of the replaced bytes, and Data replaces them.
 	Start, End int64
 	Data       []byte
 }
@@ -180,8 +172,8 @@ const (
 	maxEncodings = 3
 )
 
-// peel returns the outermost encoding of a body with headers h, "" if it has
-// none, and the headers of what it encodes.
+// peel returns the outermost encoding of a body with headers h ("" if there is none), and the headers
+// of the body inside that encoding.
 func peel(h captures.Headers) (outer string, inner captures.Headers) {
 	isEncoding := func(f captures.Header) bool { return strings.EqualFold(f.Name, "content-encoding") }
 	if !slices.ContainsFunc(h, isEncoding) && !strings.HasPrefix(mediaType(h), grpcWebText) {
@@ -210,12 +202,12 @@ func peel(h captures.Headers) (outer string, inner captures.Headers) {
 	return base64Text, append(captures.Headers{{Name: "content-type", Value: "application/grpc-web"}}, inner...)
 }
 
-// replace puts a placeholder over a secret.
+// replace schedules the replacement of a secret by a placeholder.
 func (b *BodyFilter) replace(start, end int64, secret string) {
 	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
 }
 
-// Write takes a chunk; Ready returns those that can be stored.
+// Write adds a chunk. Afterwards Ready returns the chunks that can be stored.
 func (b *BodyFilter) Write(c *captures.Chunk) {
 	if b.messages {
 		b.writeMessage(c)
@@ -241,7 +233,7 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 	}
 }
 
-// guessEncoding looks at the first bytes of a body that no header says to be compressed.
+// guessEncoding detects compression by the first bytes of a body whose headers declare none.
 func (b *BodyFilter) guessEncoding(p []byte) {
 	if len(p) < 4 || p[0] == 0x1f && p[2] != 8 {
 		return // a gzip member is deflated, there is no other way
@@ -262,7 +254,8 @@ func (b *BodyFilter) mayBeFlags(c byte) bool {
 	return envelope.Flags(c)&^(envelope.Compressed|envelope.EndStream) == 0
 }
 
-// step handles some of p, which stands at position at, and returns how much.
+// step processes the beginning of p, whose first byte has position at in the body, and returns how many
+// bytes it has processed.
 func (b *BodyFilter) step(p []byte, at int64) int {
 	switch {
 	case b.section != nil && b.framed == unframed:
@@ -300,7 +293,7 @@ func (b *BodyFilter) search(p []byte, at int64) {
 	b.decided = b.scan.decided()
 }
 
-// readHeader takes bytes of an envelope's header.
+// readHeader collects bytes of an envelope's 5-byte header, and returns how many it has used.
 func (b *BodyFilter) readHeader(p []byte, at int64) int {
 	f := &b.frame
 	if len(f.prefix.Pending()) == 0 {
@@ -311,11 +304,14 @@ func (b *BodyFilter) readHeader(p []byte, at int64) int {
 		return n
 	}
 	f.flags, f.length, f.left = prefix.Flags, int64(prefix.Length), int64(prefix.Length)
+	// Unknown flags mean that the headers are wrong about the framing.
 	unknown := f.flags&^(envelope.Compressed|envelope.EndStream|envelope.Trailer) != 0
 	compressed := f.flags&envelope.Compressed != 0
 	if f.length > maxEnvelope && !(compressed && !unknown) {
 		b.search(prefix.Append(nil), f.start) // it may be text
 	}
+
+	// Large or compressed envelopes need a section that is searched as a whole.
 	switch {
 	case unknown && f.length > maxEnvelope:
 		f.left, b.framed = 0, unframed
@@ -346,7 +342,8 @@ func (b *BodyFilter) endFrame() {
 	b.section = nil
 }
 
-// FlushHeld decides what has been held for long enough.
+// FlushHeld releases the chunks that have been held back for too long, without waiting for a possible
+// end of a secret.
 func (b *BodyFilter) FlushHeld() {
 	switch {
 	case b.section == nil:
@@ -395,8 +392,8 @@ func (b *BodyFilter) Holding() bool {
 	return len(b.pending) > 0 && (b.section == nil || b.framed == unframed && b.events)
 }
 
-// edit replaces the bytes from start to end by data, each pending chunk
-// getting as much as it had and the last one the rest.
+// edit replaces the bytes from start to end by data. Each pending chunk in the range keeps its size;
+// the last one gets the difference.
 func (b *BodyFilter) edit(start, end int64, data []byte) {
 	b.edited = true
 	for i := range b.pending {
@@ -414,7 +411,8 @@ func (b *BodyFilter) edit(start, end int64, data []byte) {
 	}
 }
 
-// Ready removes the chunks that are decided and applies their edits.
+// Ready returns the chunks that were searched completely, with secrets replaced, and removes them from
+// the filter.
 func (b *BodyFilter) Ready() []*captures.Chunk {
 	var out []*captures.Chunk
 	decided := b.scan.firstSplit(b.decided)
@@ -425,8 +423,8 @@ func (b *BodyFilter) Ready() []*captures.Chunk {
 	return out
 }
 
-// Split cuts the chunk in two where a compressed message begins in it, and
-// returns the second part, or nil: what precedes a message must not wait for it.
+// Split splits the current chunk at the beginning of a compressed message and returns the second part,
+// or nil if no such message begins in it. The part before the message can then be stored at once.
 func (b *BodyFilter) Split() *captures.Chunk {
 	if len(b.pending) == 0 || b.section == nil || b.framed == unframed {
 		return nil

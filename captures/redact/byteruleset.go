@@ -10,51 +10,69 @@ import (
 	"unwire/captures/redact/internal/match"
 	"unwire/captures/redact/internal/spelling"
 	"unwire/captures/redact/internal/syntax"
+	"unwire/captures/redact/internal/textrun"
 )
 
-// A literal is a spelling of a learned secret.
+// A literal is one spelling (such as base64 or hex) of a learned secret.
 type literal struct{ spelt, secret string }
 
-// A ruleset is everything that is looked for at each byte. It never changes;
-// what is learned makes a new one.
+// A ruleset is everything that may begin at any byte: spellings of learned secrets, shapes of keys, and the
+// signs of package syntax. It is immutable; learning a secret creates a new one. Most of its fields are filters
+// that reject a byte quickly; they may accept too much but never too little.
 type ruleset struct {
-	// literals are the spellings of what was learned last, older those of what was learned
-	// before that, so that learning a secret copies few of them.
+	// literals are the spellings of the secrets learned last, and older those of the secrets before. So learning
+	// a secret copies only few spellings. The key is the first three bytes.
 	literals, older map[[3]byte][]literal
 
-	// recent counts the secrets whose spellings are in literals.
+	// recent is the number of secrets with spellings in literals.
 	recent int
 
 	shapes map[[3]byte][]keyshape.Shape
 
-	// base are the rules that nothing was learned for.
+	// base is the ruleset without the learned secrets.
 	base *ruleset
 
-	// A byte at which nothing of the above can begin is passed in less than a
-	// nanosecond, by a look at every second pair of bytes, which says where something may
-	// begin that they belong to, and there at a hash of three bytes.
-	pairs  [1 << 16]uint8
-	filter [1 << 12]uint64
+	// pairs is the first filter, by two bytes. Only every second pair of bytes is looked up, so its value says
+	// where something may begin to which the pair belongs. At such positions quads is checked, which has a bit
+	// for each hash of the first four bytes. A byte of text at which nothing can begin costs less than a
+	// nanosecond.
+	pairs [1 << 16]uint8
+	quads [1 << 12]uint64
 
-	// tails has hashes of the fourth to seventh bytes of literals: the filter alone lets
-	// through too many once hundreds of secrets are known.
+	// In bytes that are not text, faster still is a search for runs of text. See nextRun.
+	// A literal is in UTF-16.
+	wide bool
+	// A literal may begin with any bytes, so a search for runs of text would miss it.
+	anyByte bool
+
+	// tails has a bit for each hash of the fourth to seventh byte of a literal: quads alone accepts too much if
+	// hundreds of secrets are known.
 	tails [1 << 11]uint64
-	one   [256]bool
 
-	// At the bytes of sign something may begin, whatever follows.
+	// first marks the bytes with which a literal or key shape can begin, and one these plus the signs
+	// that precede a value, such as ":" or "=".
+	first, one [256]bool
+
+	// sign are the bytes at which something may begin whatever follows.
 	sign [256]bool
-	two  [1 << 10]uint64
+	// two has a bit for each possible pair of first bytes, for the end of the searched bytes.
+	two [1 << 10]uint64
+
+	// three has a bit for each hash of the first three bytes, for the end of the searched bytes.
+	three [1 << 9]uint64
 }
 
-// newRuleset returns the rules that nothing was learned for.
-func newRuleset(keys []profile.Key) *ruleset {
+// newRuleset returns the rules without learned secrets.
+func newRuleset(keys []profile.KeyShape) *ruleset {
 	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]keyshape.Shape)}
 	for _, s := range keyshape.All(keys) {
-		k := f.admit(s.Prefix)
+		k := f.admit(s.Prefix, s.Follows)
 		f.shapes[k] = append(f.shapes[k], s)
+		f.first[k[0]] = true
+		f.anyByte = f.anyByte || !startsRun(s.Prefix) || s.Least() < leastHead
 	}
 	for _, start := range syntax.Starts() {
-		f.admit(start)
+		f.admit(start, func(byte) bool { return true })
 	}
 	for i := range len(syntax.Signs) {
 		f.sign[syntax.Signs[i]], f.one[syntax.Signs[i]] = true, true
@@ -68,9 +86,11 @@ func newRuleset(keys []profile.Key) *ruleset {
 	return f
 }
 
-// with returns a ruleset that looks for more secrets too.
+// with returns a copy of the ruleset with additional secrets to search for.
 func (f *ruleset) with(secrets ...string) *ruleset {
 	c := *f
+	// Copy on write: other goroutines search with the old set meanwhile. Older secrets are merged,
+	// so that a copy stays small.
 	if c.recent+len(secrets) > maxRecent {
 		c.older, c.literals, c.recent = merge(f.older, f.literals), make(map[[3]byte][]literal), 0
 	} else {
@@ -83,12 +103,21 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 		if len(secret) >= leastTail {
 			spellings = append(spellings, secret[leastHead-1:]) // see split
 		}
+		// Index each spelling by its first three bytes and by a hash of its tail.
 		for _, spelt := range spellings {
 			if len(spelt) >= minLearned && !seen[spelt] {
 				seen[spelt] = true
-				k := c.admit(spelt)
-				h := hash4(spelt[3:7])
+				k := c.admit(spelt, nil)
+				h := hash4(spelt[3:7], 15)
 				c.tails[h>>6] |= 1 << (h & 63)
+				c.first[k[0]] = true
+				switch {
+				case startsRun(spelt):
+				case startsWide(spelt):
+					c.wide = true
+				default:
+					c.anyByte = true
+				}
 				c.literals[k] = append(slices.Clip(c.literals[k]), literal{spelt, secret})
 			}
 		}
@@ -96,9 +125,10 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 	return &c
 }
 
-// maxRecent is how many secrets are learned before their spellings join the older ones.
+// maxRecent is how many secrets are learned before their spellings are moved to older.
 const maxRecent = 32
 
+// merge returns the union of two maps of spellings.
 func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
 	all := make(map[[3]byte][]literal, len(older)+len(recent))
 	maps.Copy(all, older)
@@ -108,10 +138,20 @@ func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
 	return all
 }
 
-// admit lets the first three bytes of s through the filter.
-func (f *ruleset) admit(s string) [3]byte {
+// admit adds s to the filters, and returns the key for the maps. If s has only three bytes, follows says which
+// fourth bytes are possible.
+func (f *ruleset) admit(s string, follows func(byte) bool) [3]byte {
+	if len(s) > 3 {
+		f.admitQuad([4]byte([]byte(s)))
+	} else {
+		for c := range 256 {
+			if follows(byte(c)) {
+				f.admitQuad([4]byte{s[0], s[1], s[2], byte(c)})
+			}
+		}
+	}
 	h := hash3(s[0], s[1], s[2])
-	f.filter[h>>6] |= 1 << (h & 63)
+	f.three[h>>6] |= 1 << (h & 63)
 	two := uint16(s[0])<<8 | uint16(s[1])
 	f.two[two>>6] |= 1 << (two & 63)
 	f.one[s[0]] = true
@@ -120,75 +160,119 @@ func (f *ruleset) admit(s string) [3]byte {
 	return [3]byte{s[0], s[1], s[2]}
 }
 
-// Where something may begin that two bytes belong to: at the first of them, at the byte before
-// it, or at the second, which is a sign.
+// admitQuad adds to quads a sequence of four bytes with which something to be found can begin.
+func (f *ruleset) admitQuad(b [4]byte) {
+	h := hash4(b[:], 14)
+	f.quads[h>>6] |= 1 << (h & 63)
+}
+
+// Where something may begin to which a pair of bytes belongs: at its first byte, at the byte before it, or at
+// its second byte, which is then a sign.
 const (
 	beginsHere uint8 = 1 << iota
 	beginsBefore
 	beginsAfter
 )
 
-// mayHold reports whether a literal may begin as rest does, which admits has let through.
+// mayHold reports whether a literal may begin like rest, for which admits is true.
 func (f *ruleset) mayHold(rest []byte) bool {
 	if len(rest) < 7 {
 		return true
 	}
-	h := hash4(rest[3:7])
+	h := hash4(rest[3:7], 15)
 	return f.tails[h>>6]&(1<<(h&63)) != 0
 }
 
-func hash4[T string | []byte](b T) uint32 {
-	return (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * 0x9e3779b1 >> 15
+// hash4 returns a multiplicative hash of four bytes with 32-shift bits.
+func hash4[T string | []byte](b T, shift int) uint32 {
+	return (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * 0x9e3779b1 >> shift
 }
 
-// pairOf is the place of two bytes that follow each other in ruleset.pairs.
+// pairOf returns the index of two consecutive bytes in ruleset.pairs.
 func pairOf(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
-// hasPair reports whether one of the four pairs of eight bytes is of something that
-// begins with it, or with the byte before it.
+// hasPair reports whether something may begin at, or one byte before, one of the four pairs of eight bytes.
 func (f *ruleset) hasPair(b *[8]byte) bool {
 	v := binary.LittleEndian.Uint64(b[:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)] != 0
 }
 
-// hasPairs is hasPair of 16 bytes. It is what most bytes of a large body cost.
+// hasPairs reports whether something may begin at, or one byte before, one of the eight pairs of 16
+// bytes. Most bytes of a large body need only this test.
 func (f *ruleset) hasPairs(b *[16]byte) bool {
 	v, w := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)]|
 		f.pairs[uint16(w)]|f.pairs[uint16(w>>16)]|f.pairs[uint16(w>>32)]|f.pairs[uint16(w>>48)] != 0
 }
 
-// admits reports whether something may begin with these bytes.
-func (f *ruleset) admits(a, b, c byte) bool {
-	h := hash3(a, b, c)
-	return f.filter[h>>6]&(1<<(h&63)) != 0
+// admits reports whether a literal, a shape or one of syntax.Starts may begin like b.
+func (f *ruleset) admits(b []byte) bool {
+	if len(b) < 4 {
+		return len(b) < 3 || f.admitsThree(b)
+	}
+	h := hash4(b, 14)
+	return f.quads[h>>6]&(1<<(h&63)) != 0
+}
+
+// admitsThree is like admits, for the first three bytes only.
+func (f *ruleset) admitsThree(b []byte) bool {
+	h := hash3(b[0], b[1], b[2])
+	return f.three[h>>6]&(1<<(h&63)) != 0
 }
 
 func hash3(a, b, c byte) uint32 {
-	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 14
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 17
 }
 
-// next returns the first position from i on where something may begin; with
-// fewer than three bytes left it decides by those.
+// next returns the first position from i on at which something may begin. If fewer than three bytes are left, it
+// uses only those.
 func (f *ruleset) next(b []byte, i int) int {
-	from := i // where something may begin at the earliest
-	for ; i+10 <= len(b); i += 8 {
-		for i+18 <= len(b) && !f.hasPairs((*[16]byte)(b[i:])) {
+	// The first position at which something may begin.
+	from := i
+	for pairs := leastPairs; ; pairs = mostPairs {
+		to := i + pairs
+		if f.anyByte || to+2*textrun.Window > len(b) {
+			to = len(b)
+		}
+		var begins bool
+		if i, begins = f.nextPair(b, i, from, to); begins {
+			return i
+		}
+		if to == len(b) {
+			return f.nextOfLast(b, max(from, i-1))
+		}
+		if i, begins = f.nextRun(b, i, from); begins {
+			return i
+		}
+		from = i
+	}
+}
+
+// nextPair is next for text. It returns a position at which something may begin. Otherwise it returns a position
+// at or after to, or one of the last ten bytes; then nothing begins before it, except perhaps at the byte
+// directly before it.
+func (f *ruleset) nextPair(b []byte, i, from, to int) (at int, begins bool) {
+	for ; i+10 <= len(b) && i < to; i += 8 {
+		for i+18 <= len(b) && i < to && !f.hasPairs((*[16]byte)(b[i:])) {
 			i += 16
 		}
-		if i+10 > len(b) {
+		if i+10 > len(b) || i >= to {
 			break
 		}
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}
 		if at := f.firstOf(b, i, from); at >= 0 {
-			return at
+			return at, true
 		}
 	}
-	i = max(from, i-1)
+	return i, false
+}
+
+// nextOfLast is like next, for the last bytes of b, where fewer than four remain.
+func (f *ruleset) nextOfLast(b []byte, i int) int {
 	for ; i+2 < len(b); i++ {
-		if f.sign[b[i]] || f.admits(b[i], b[i+1], b[i+2]) {
+		if f.sign[b[i]] || f.admits(b[i:]) {
 			return i
 		}
 	}
@@ -205,8 +289,8 @@ func (f *ruleset) next(b []byte, i int) int {
 	return i
 }
 
-// firstOf returns the first position from on at which something may begin, of those that the
-// four pairs from i on belong to; -1 if there is none.
+// firstOf returns the first position, not before from, at which a literal or shape may begin that
+// contains one of the four byte pairs from position i on; -1 if there is none.
 func (f *ruleset) firstOf(b []byte, i, from int) int {
 	for pair := i; pair < i+8; pair += 2 {
 		begins := f.pairs[pairOf(b[pair], b[pair+1])]
@@ -227,10 +311,11 @@ func (f *ruleset) beginsAt(b []byte, i int) bool {
 	if f.sign[b[i]] && f.pairs[pairOf(b[i], b[i+1])]&beginsHere != 0 && (i == 0 || f.pairs[pairOf(b[i-1], b[i])]&beginsAfter != 0) {
 		return true
 	}
-	return f.admits(b[i], b[i+1], b[i+2])
+	return f.admits(b[i:])
 }
 
-// at compares the literal with the bytes at position i.
+// at compares the literal with rest, the bytes from position i on. It reports a match, no match, or
+// that more bytes are needed.
 func (l literal) at(rest []byte, i int, final, flush bool) (match.Match, match.State) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -17,7 +16,7 @@ func TestNextMissesNothing(t *testing.T) {
 		p, _ := secretBody(t)
 		i := rapid.IntRange(0, len(p)).Draw(t, "from")
 		admitted := i
-		for admitted+2 < len(p) && !f.admits(p[admitted], p[admitted+1], p[admitted+2]) && !isAlone(p[admitted]) {
+		for admitted+2 < len(p) && !f.admits(p[admitted:]) && !isAlone(p[admitted]) {
 			admitted++
 		}
 		got := f.next(p, i)
@@ -34,21 +33,25 @@ func TestNextMissesNothing(t *testing.T) {
 
 func isAlone(c byte) bool { return strings.IndexByte(`"&?=:>`, c) >= 0 }
 
-// begins says whether p, of which three bytes count, begins as something that
+// begins says whether p, of which four bytes count, begins as something that
 // is looked for, or as much of it as there is.
 func (f *ruleset) begins(p []byte) bool {
-	p = p[:min(3, len(p))]
-	if strings.IndexByte(`"&?`, p[0]) >= 0 && (len(p) < 2 || p[1] == 'a') || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
+	p = p[:min(4, len(p))]
+	if strings.IndexByte(`"&?`, p[0]) >= 0 && (len(p) < 2 || p[1] == 'a') || strings.HasPrefix("://"[:min(3, len(p))], string(p[:min(3, len(p))])) || strings.HasPrefix("----", string(p)) {
 		return true
 	}
-	for k := range f.literals {
-		if bytes.HasPrefix(k[:], p) {
-			return true
+	for _, list := range f.literals {
+		for _, l := range list {
+			if strings.HasPrefix(l.spelt, string(p)) {
+				return true
+			}
 		}
 	}
-	for k := range f.shapes {
-		if bytes.HasPrefix(k[:], p) {
-			return true
+	for _, list := range f.shapes {
+		for _, s := range list {
+			if strings.HasPrefix(s.Prefix, string(p)) || len(p) == 4 && s.Prefix == string(p[:3]) && s.Follows(p[3]) {
+				return true
+			}
 		}
 	}
 	return false

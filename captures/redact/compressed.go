@@ -9,33 +9,45 @@ import (
 )
 
 const (
-	maxSection  = 4 << 20   // compressed bytes that are held to be rewritten
-	maxInflated = 256 << 20 // inflated bytes that are searched
-	sectionLag  = 256 << 10 // what an inflater may have taken in and not given out
+	// Bytes of compressed data that are held to be rewritten.
+	maxSection = 4 << 20
+	// Bytes of decompressed data that are searched.
+	maxInflated = 256 << 20
+	// Bytes that a decoder may have read without returning their content yet.
+	sectionLag = 256 << 10
 )
 
-// A section is a run of compressed bytes that passes: a body or a message.
+// A section is compressed data that is being received: a body or a message.
 type section struct {
 	b *BodyFilter
 
-	// start and at are positions in the direction: of the run and of what comes next.
+	// start is the position of the section in the body, and at the position of the next bytes.
 	start, at int64
 
-	written  int64 // up to here it has been let go
-	raw      []byte
-	lost     bool // raw is no longer whole: it cannot be rewritten
-	released bool // it was let go before it could be searched
-	detect   bool // nothing says that it is compressed
-	guessed  bool // nothing but its first bytes does
-	found    bool // a secret is in it
+	// written is the position up to which the section's bytes were released.
+	written int64
+	raw     []byte
+	// raw is incomplete, so the section cannot be rewritten.
+	lost bool
+	// released means that the section was released before it was searched completely.
+	released bool
+	// detect means that no header declares compression, so that it must be detected by the first bytes.
+	detect bool
+	// guessed means that compression was detected only by the first bytes.
+	guessed bool
+	// found means that the section contains a secret.
+	found    bool
 	inflater *inflater
 	inflated int64
 
-	scan    *scanner         // searches what is inflated, unless
-	inner   *BodyFilter      // does, because it has an encoding of its own, and
-	headers captures.Headers // describe it
+	// scan searches the decompressed data; it is not used if inner is set.
+	scan *scanner
+	// inner searches decompressed data that has a further encoding; nil if it has none.
+	inner *BodyFilter
+	// headers are the headers that describe the decompressed data.
+	headers captures.Headers
 
-	// plain searches the compressed bytes, once they cannot be inflated any more.
+	// plain searches the compressed bytes themselves, if they cannot be decompressed.
 	plain *scanner
 }
 
@@ -50,10 +62,10 @@ func newSection(b *BodyFilter, start int64) *section {
 	return s
 }
 
-// nest has what is inflated searched as a body with headers h.
+// nest makes the section search its decompressed data like a body with the headers h.
 func (s *section) nest(h captures.Headers) { s.inner, s.headers = NewBodyFilter(s.b.r, h), h }
 
-// search takes bytes that were inflated.
+// search searches the next decompressed bytes.
 func (s *section) search(p []byte) {
 	if s.inner == nil {
 		s.scan.feed(p)
@@ -64,7 +76,7 @@ func (s *section) search(p []byte) {
 	s.found = s.found || s.inner.edited
 }
 
-// endSearch ends what is inflated, and returns why not all of it was searched.
+// endSearch ends the decompressed data, and returns the reason why not all of it was searched, or "".
 func (s *section) endSearch() (reason string) {
 	if s.inner == nil {
 		s.scan.finish()
@@ -80,10 +92,10 @@ func (s *section) endSearch() (reason string) {
 	return ""
 }
 
-// decided is the position up to which nothing will change.
+// decided returns the position up to which nothing will change.
 func (s *section) decided() int64 { return s.written }
 
-// feed takes compressed bytes that stand at position at.
+// feed decompresses and searches the compressed bytes at position at.
 func (s *section) feed(p []byte, at int64) {
 	s.at = at + int64(len(p))
 	s.inflater.feed(p)
@@ -94,6 +106,8 @@ func (s *section) feed(p []byte, at int64) {
 	if !s.lost {
 		return
 	}
+
+	// The decoder may not have returned the content of the last bytes yet.
 	upTo := s.at - sectionLag
 	if s.inflater.failed() != nil {
 		if len(s.raw) > 0 {
@@ -105,7 +119,7 @@ func (s *section) feed(p []byte, at int64) {
 	s.giveUpRewriting(upTo)
 }
 
-// release lets everything go, though more may come.
+// release releases all held bytes of the compressed section, although the section may continue.
 func (s *section) release() {
 	if s.inner != nil {
 		s.inner.FlushHeld()
@@ -117,10 +131,12 @@ func (s *section) release() {
 	s.giveUpRewriting(s.at)
 }
 
-// giveUpRewriting gives up rewriting: what is clean is decided up to a position; if a
-// secret was found, all that has not been written is overwritten.
+// giveUpRewriting ends the attempt to rewrite the section. If no secret was found, the bytes up to upTo are
+// decided; else all that was not released is overwritten.
 func (s *section) giveUpRewriting(upTo int64) {
 	s.raw = nil
+
+	// The position of the secret in the compressed bytes is unknown, so overwrite all of them.
 	if s.found {
 		s.b.edit(s.written, s.at, bytes.Repeat([]byte("x"), int(s.at-s.written)))
 		upTo = s.at
@@ -128,8 +144,7 @@ func (s *section) giveUpRewriting(upTo int64) {
 	s.written = max(s.written, upTo)
 }
 
-// finish decides the section. If it was rewritten, ok is true and data is
-// what takes its place.
+// finish decides the section. If it was rewritten, ok is true, and data replaces it.
 func (s *section) finish() (data []byte, ok bool) {
 	err := s.inflater.close()
 	reason := s.endSearch()
@@ -143,6 +158,8 @@ func (s *section) finish() (data []byte, ok bool) {
 	case s.released && s.found:
 		s.unsearched("a secret began in what was written before it was found")
 	}
+
+	// Without the content, at least search the compressed bytes.
 	if err != nil && !s.found && !s.lost {
 		s.searchPlain(s.raw, s.start)
 	}
@@ -167,12 +184,12 @@ func (s *section) finish() (data []byte, ok bool) {
 	return data, true
 }
 
-// unsearched notes the section.
+// unsearched notes that the section could not be searched.
 func (s *section) unsearched(reason string) {
 	s.b.note(Unsearched{Start: s.start, End: s.at, Reason: reason, message: s.b.framed != unframed})
 }
 
-// searchPlain looks at bytes, at a position, that do not inflate.
+// searchPlain searches bytes at position at that cannot be decompressed.
 func (s *section) searchPlain(p []byte, at int64) {
 	if s.plain == nil {
 		s.plain = newScanner(s.b.r, false)
@@ -182,14 +199,15 @@ func (s *section) searchPlain(p []byte, at int64) {
 	s.plain.feed(p)
 }
 
-// rewrite inflates the section, takes the secrets out and compresses it by
-// the same codec.
+// rewrite decompresses the section, replaces its secrets, and compresses it again with the same codec.
 func (s *section) rewrite() ([]byte, error) {
 	var out bytes.Buffer
 	w, err := newCompressor(s.inflater.encoding, &out)
 	if err != nil {
 		return nil, err
 	}
+
+	// Search again: the first search only determined whether there is a secret.
 	b := NewBodyFilter(s.b.r, s.headers)
 	pass := func() {
 		for _, c := range b.Ready() {

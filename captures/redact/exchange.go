@@ -2,30 +2,33 @@ package redact
 
 import "unwire/captures"
 
-// maxAhead is how many bytes of one direction may wait for what a secret may
-// begin in of the other.
+// maxAhead limits the bytes of one direction that wait for an undecided chunk of the other direction.
 const maxAhead = 16 << 20
 
-// opcodeKind are the bits of an opcode without flags: none is set where a message goes on.
+// opcodeKind is the part of an opcode without flags; it is 0 in a continuation.
 const opcodeKind captures.Opcode = 0x0f
 
-// An ExchangeFilter takes the secrets out of the chunks of an exchange that was
-// recorded before, and returns them in their order.
+// An ExchangeFilter replaces the secrets in the chunks of a recorded exchange, and returns them in their order.
 type ExchangeFilter struct {
-	bodies [2]*BodyFilter // nil: nothing is taken out
+	// bodies are the filters of the two directions; nil means that secrets are kept.
+	bodies [2]*BodyFilter
 	edits  [2][]Edit
-	at     [2]int64 // position in each direction of the next chunk that goes in
-	seq    int64    // of the next chunk that goes in
-	next   int64    // of the next that comes out
-	ahead  map[int64]*captures.Chunk
-	bytes  int64 // of ahead
+	// The position of the next chunk, in each direction.
+	at [2]int64
+	// seq is the sequence number of the next chunk that is added.
+	seq int64
+	// next is the sequence number of the next chunk that is returned.
+	next  int64
+	ahead map[int64]*captures.Chunk
+	// bytes is the number of bytes in ahead.
+	bytes int64
 
-	// messages says that the chunks are messages, which may be empty.
+	// messages means that chunks are WebSocket messages, which may be empty.
 	messages bool
 }
 
-// NewExchangeFilter returns the filter for an exchange, which makes the edits in its
-// directions first; with a nil Redactor it changes nothing else.
+// NewExchangeFilter returns the filter for an exchange. It first makes the edits in each direction; if r is nil,
+// it changes nothing else.
 func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
 	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk), messages: ex.Transport == captures.WebSocket}
 	switch {
@@ -42,8 +45,8 @@ func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *Exc
 	return p
 }
 
-// Write takes the next chunk, which may be the last of its direction, and returns
-// what is decided by then. Chunks of more than maxChunk bytes are cut.
+// Write passes the next chunk to the filter, and returns the chunks that are decided. last says that it is the
+// last one of its direction. Chunks of more than maxChunk bytes are divided.
 func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*captures.Chunk {
 	b := p.bodies[c.Dir]
 	data := editChunk(p.edits[c.Dir], p.at[c.Dir], c.Data)
@@ -68,12 +71,16 @@ func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*cap
 		b.Close(false)
 		p.addAhead(b.Ready()...)
 	}
+
+	// One direction holds up too much of the other one: decide it now.
 	if p.bytes > maxAhead {
 		for _, b := range p.bodies {
 			b.FlushHeld()
 			p.addAhead(b.Ready()...)
 		}
 	}
+
+	// Return the chunks in their original order, up to the first undecided one.
 	var out []*captures.Chunk
 	for k := p.ahead[p.next]; k != nil; k = p.ahead[p.next] {
 		out = append(out, k)
@@ -84,6 +91,7 @@ func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*cap
 	return out
 }
 
+// addAhead stores finished chunks until all earlier ones were returned.
 func (p *ExchangeFilter) addAhead(chunks ...*captures.Chunk) {
 	for _, c := range chunks {
 		p.ahead[c.Seq] = c
@@ -91,8 +99,7 @@ func (p *ExchangeFilter) addAhead(chunks ...*captures.Chunk) {
 	}
 }
 
-// editChunk returns the data of the chunk that begins at start with its part of
-// the edits made.
+// editChunk returns the data of the chunk that begins at position start, with the edits in it applied.
 func editChunk(edits []Edit, start int64, data []byte) []byte {
 	p := pendingChunk{chunk: &captures.Chunk{Data: data}, start: start, end: start + int64(len(data))}
 	for _, e := range edits {

@@ -6,11 +6,10 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// Find returns the secrets that Bytes replaces, in order, and learns them.
-// Form says that p is a form, in which a parameter may begin at the first byte.
+// Find returns, in order, the secrets in p that Bytes would replace, and learns them. form means that p
+// is a URL-encoded form, so that a parameter may begin at the first byte.
 //
-// Limits: placeholders are no secrets, those that were cut to the length of a
-// short one included.
+// Limits: placeholders are not reported, even if they were truncated to the length of a short secret.
 func (r *Redactor) Find(p []byte, form bool) []Hit {
 	var hits []Hit
 	sc := newScanner(r, form)
@@ -45,8 +44,7 @@ func (r *Redactor) FindHeaders(h captures.Headers) []Hit {
 	return hits
 }
 
-// Fill returns a placeholder of the length of secret, or the secret where it is
-// a placeholder already.
+// Fill returns a placeholder with the length of secret; secret itself if it is a placeholder.
 func (r *Redactor) Fill(secret []byte) []byte {
 	if isPlaceholder(string(secret)) {
 		return secret
@@ -54,11 +52,11 @@ func (r *Redactor) Fill(secret []byte) []byte {
 	return []byte(fill(r, string(secret), len(secret)))
 }
 
-// IsPlaceholder reports whether s stands for a secret that was replaced.
+// IsPlaceholder reports whether s is a placeholder for a secret.
 func IsPlaceholder(s string) bool { return isPlaceholder(s) }
 
-// IsSecretName reports whether a name, in any spelling, is that of a secret;
-// perhaps, that it is if its value looks like one (see LooksRandom).
+// IsSecretName reports whether a name, in any spelling, denotes a secret: surely, or perhaps, which means only
+// if its value looks random (see LooksRandom).
 func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
 	switch r.names.Kind([]byte(name)) {
 	case names.Secret:
@@ -69,6 +67,5 @@ func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
 	return false, false
 }
 
-// LooksRandom reports whether a value is a token rather than words: one word of
-// 16 bytes or more, with a digit.
+// LooksRandom reports whether a value looks like a token: one word of at least 16 bytes with a digit.
 func LooksRandom(v []byte) bool { return charset.LooksRandom(v) }

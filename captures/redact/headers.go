@@ -11,11 +11,11 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// Headers returns h with the secrets in it replaced, and learns them. The
-// scheme of an authorization and the names and attributes of cookies stay.
+// Headers returns h with its secrets replaced, and learns these secrets. It keeps the scheme of an
+// Authorization field, and the names and attributes of cookies.
 func (r *Redactor) Headers(h captures.Headers) captures.Headers { return r.section(h, nil) }
 
-// section is Headers, and reports what it replaces with the field's index.
+// section is Headers, and reports each secret with the index of its field.
 func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) captures.Headers {
 	if h == nil {
 		return nil
@@ -26,7 +26,7 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 		}
 		return func(hit Hit) { report(field, hit) }
 	}
-	// Learn from all of them first: a cookie may repeat the token.
+	// Learn from the secret fields first: others may repeat their values.
 	var few [32]fieldName
 	names := r.appendNames(few[:0], h)
 	out := make(captures.Headers, len(h))
@@ -40,7 +40,7 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 	return out
 }
 
-// field returns a field's value with the secrets in it replaced. Name is in lower case.
+// field returns a field's value with its secrets replaced. name is in lower case.
 func (r *Redactor) field(name, value string, report reporter) string {
 	if report == nil {
 		return r.clean(name, value, func() string { return r.searchField(name, value, nil) })
@@ -48,6 +48,7 @@ func (r *Redactor) field(name, value string, report reporter) string {
 	return r.searchField(name, value, report)
 }
 
+// searchField searches the value of a header field for secrets; the field's name selects the rule.
 func (r *Redactor) searchField(name, value string, report reporter) string {
 	switch name {
 	case "authorization", "proxy-authorization":
@@ -75,8 +76,7 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 	return r.prose(value, bracketed, report)
 }
 
-// secret learns v, which stands at offset at of its header, and returns its
-// placeholder.
+// secret learns v, which is at offset at of its header value, and returns its placeholder.
 func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
@@ -86,12 +86,14 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 	return r.placeholder(v, bracketed)
 }
 
-// authorization keeps the scheme in front of the credentials.
+// authorization replaces the credentials and keeps the scheme before them.
 func (r *Redactor) authorization(v string, report reporter) string {
 	scheme, credentials, found := strings.Cut(v, " ")
 	if !found {
 		return r.secret(v, 0, report)
 	}
+
+	// The password may also occur alone.
 	if strings.EqualFold(scheme, "basic") {
 		if pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
 			if _, password, ok := strings.Cut(string(pair), ":"); ok {
@@ -102,7 +104,7 @@ func (r *Redactor) authorization(v string, report reporter) string {
 	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
 }
 
-// binary replaces the secrets in a value of binary metadata of gRPC, which is base64.
+// binary replaces the secrets in gRPC's binary metadata, which is base64.
 func (r *Redactor) binary(v string, report reporter) string {
 	data, alphabet := decodeBase64(v, packing{base64: true})
 	if alphabet == nil {
@@ -115,8 +117,8 @@ func (r *Redactor) binary(v string, report reporter) string {
 	return alphabet.EncodeToString(clean)
 }
 
-// protocols replaces the tokens that clients hand over as names of protocols of a WebSocket:
-// browsers let them set no other field.
+// protocols replaces the tokens that clients pass as names of WebSocket subprotocols, because browsers cannot
+// set other fields.
 func (r *Redactor) protocols(v string, report reporter) string {
 	items := strings.Split(v, ",")
 	at, named := 0, false
@@ -138,13 +140,14 @@ func (r *Redactor) protocols(v string, report reporter) string {
 	return strings.Join(items, ",")
 }
 
-// isTokenMarker reports whether the next protocol, or what follows in this one, is a token.
+// isTokenMarker reports whether a protocol's name announces a token: the next name, or the rest of this one.
 func isTokenMarker(s string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc([]string{"bearer", "auth", "token", "api-key", "apikey", "jwt", "session"}, func(w string) bool { return strings.Contains(s, w) })
 }
 
-// protocolToken returns the end of the name of a protocol that is a token, or "".
+// protocolToken returns the end of a protocol's name that is a token, or "". named says that the previous name
+// announced it.
 func protocolToken(s string, named bool) string {
 	if isPlaceholder(s) {
 		return ""
@@ -165,7 +168,7 @@ func protocolToken(s string, named bool) string {
 	return ""
 }
 
-// cookies keeps the names.
+// cookies replaces the values of cookies, and keeps their names.
 func (r *Redactor) cookies(v string, report reporter) string {
 	parts := strings.Split(v, ";")
 	at := 0
@@ -180,8 +183,8 @@ func (r *Redactor) cookies(v string, report reporter) string {
 	return strings.Join(parts, ";")
 }
 
-// Exchange returns ex with the secrets in it replaced, and learns them. The
-// headers come first: they tell what to look for in the rest.
+// Exchange returns ex with its secrets replaced, and learns these secrets. It processes the headers
+// first, because secrets learnt from them are then searched for in all other texts.
 func (r *Redactor) Exchange(ex captures.Exchange) captures.Exchange {
 	for _, h := range []*captures.Headers{&ex.RequestHeaders, &ex.ResponseHeaders, &ex.RequestTrailers, &ex.ResponseTrailers} {
 		*h = r.Headers(*h)

@@ -2,24 +2,27 @@ package redact
 
 import "unwire/captures/redact/internal/match"
 
-// A Hit is a secret that the rules find, without its value.
+// A Hit is the place of a secret that a rule found, without the secret itself.
 type Hit struct {
+	// Rule is the rule that found the secret.
 	Rule Rule
 
-	// Name is that of the parameter or member; of a shape, what it begins with; else "".
+	// Name is the name of the parameter or member, or the prefix of a key's shape; else "".
 	Name string
 
-	// Header is that of the field, of a hit in the value of a header field; else "".
+	// Header is the name of the header field with the secret; "" if the secret is not in a header.
 	Header string
 
-	Off int // in what was searched
-	Len int // bytes
+	// Off is the offset of the secret in the searched bytes.
+	Off int
+	// Len is the length of the secret in bytes.
+	Len int
 }
 
-// A reporter is called with each secret that is found; it may be nil.
+// A reporter is called with each secret that is found. It may be nil.
 type reporter func(Hit)
 
-// value reports v, unless it is a placeholder.
+// value reports the whole value v as a secret, unless it is already a placeholder.
 func (r reporter) value(h Hit, v string) {
 	if r != nil && v != "" && !isPlaceholder(v) {
 		h.Len = len(v)
@@ -27,7 +30,7 @@ func (r reporter) value(h Hit, v string) {
 	}
 }
 
-// match returns what a scanner is to tell r of matches in a text at offset at.
+// match returns the function by which a scanner reports to r its matches in a text at offset at.
 func (r reporter) match(at int) func(m match.Match, base int64) {
 	if r == nil {
 		return nil
@@ -39,8 +42,8 @@ func (r reporter) match(at int) func(m match.Match, base int64) {
 	}
 }
 
-// mapped returns a reporter for a text that was decoded: place returns where
-// the bytes of a hit stand in what r knows.
+// mapped returns a reporter for a decoded text. place translates the range of a hit into that of the encoded
+// text, which r reports.
 func (r reporter) mapped(place func(from, to int) (int, int)) reporter {
 	if r == nil {
 		return nil

@@ -11,37 +11,35 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Why something is not searched, or not as a whole.
+// Reasons why something is not searched completely.
 var (
 	errInflatedTooLong = errors.New("inflates to more than is searched")
 	errTrailing        = errors.New("bytes follow the compressed data")
 )
 
-// base64Text is what the text form of gRPC-Web counts as: it is decoded, searched
-// and encoded anew as a compressed body is.
+// base64Text is treated as the content encoding of gRPC-Web's text form: it is decoded, searched and encoded
+// again like a compressed body.
 const base64Text = "base64"
 
-// An inflater inflates bytes as they are pushed into it, while the decoders want to
-// pull.
+// An inflater decompresses bytes that are passed to it in pieces, although the decoders read from an io.Reader.
 type inflater struct {
 	codecs *codecs
 
-	// encoding is found out from the first bytes if it was not given.
+	// encoding is the content encoding; if it is not given, it is detected by the first bytes.
 	encoding string
 
 	out  func(p []byte) (more bool)
 	push *envelope.Push
 }
 
-// newInflater returns an inflater that hands what it inflates to out, until
-// that returns false.
+// newInflater returns an inflater that passes the decompressed data to out until out returns false.
 func newInflater(c *codecs, encoding string, out func(p []byte) bool) *inflater {
 	f := &inflater{codecs: c, encoding: strings.ToLower(encoding), out: out}
 	f.push = envelope.NewPush(f.inflate)
 	return f
 }
 
-// feed inflates what p completes.
+// feed adds compressed bytes, and decompresses as much as possible.
 func (f *inflater) feed(p []byte) { f.push.Feed(p) }
 
 // failed returns the error that stopped the decoder before the input ended, or nil.
@@ -50,10 +48,10 @@ func (f *inflater) failed() error {
 	return err
 }
 
-// close ends the input and returns the error of the decoder, nil if the data
-// was whole.
+// close ends the input and returns the error of the decoder; nil if the data was complete.
 func (f *inflater) close() error { return f.push.Close() }
 
+// inflate decompresses src. It runs in a goroutine of its own, controlled by push.
 func (f *inflater) inflate(src io.Reader) error {
 	if f.codecs.buf == nil {
 		f.codecs.buf = make([]byte, 16<<10)
@@ -81,6 +79,7 @@ func (f *inflater) inflate(src io.Reader) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			// Bytes after the end are not searched.
 			if _, err := in.Peek(1); err == nil {
 				return errTrailing
 			}
@@ -91,17 +90,17 @@ func (f *inflater) inflate(src io.Reader) error {
 	}
 }
 
-// codecs keeps the decoders of a body for its next message: making one costs
-// more than a small message does.
+// codecs keeps the decoder of a body for the next message, because creating one costs more than decompressing a
+// small message.
 type codecs struct {
 	decoder envelope.Decompressor
 	buf     []byte
 
-	// in is a byte reader, so that no decoder reads past its data.
+	// in implements io.ByteReader, so that no decoder reads beyond the end of its data.
 	in *bufio.Reader
 }
 
-// reader returns a decoder of src. The one before is not used any more.
+// reader returns a decoder of src. The previous one must not be used any more.
 func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	switch {
 	case encoding == base64Text:
@@ -112,7 +111,7 @@ func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	return c.decoder.Open(encoding, src)
 }
 
-// newCompressor returns a writer that undoes what reader does.
+// newCompressor returns a writer for the encoding that reader decodes.
 func newCompressor(encoding string, w io.Writer) (io.WriteCloser, error) {
 	if encoding == base64Text {
 		return base64.NewEncoder(base64.StdEncoding, w), nil
@@ -120,8 +119,7 @@ func newCompressor(encoding string, w io.Writer) (io.WriteCloser, error) {
 	return envelope.NewWriter(encoding, w)
 }
 
-// A base64Reader decodes base64 that may be several padded runs, one after the
-// other. The last one may lack its padding.
+// A base64Reader decodes base64 that consists of one or more padded parts. The last one may lack its padding.
 type base64Reader struct {
 	in  *bufio.Reader
 	err error
@@ -144,7 +142,7 @@ func (r *base64Reader) Read(p []byte) (n int, err error) {
 	return 0, r.err
 }
 
-// group returns the next four characters.
+// group returns the next four characters, without line ends.
 func (r *base64Reader) group() ([]byte, error) {
 	group := make([]byte, 0, 4)
 	for len(group) < 4 {

@@ -7,33 +7,32 @@ import (
 	"unwire/captures"
 )
 
-// What is remembered of values that were searched: clients send the same ones with every
-// request.
+// Limits of the cache of searched values: clients send the same ones with every request.
 const (
 	maxKnown      = 4096
 	maxKnownValue = 1 << 10 // bytes
 )
 
-// A known remembers what became of values, as long as the rules stay as they are: a
-// secret that is learned may stand in any of them.
+// A known caches the results of searching values. It is valid only for the rules at that time, because a secret
+// that is learned later may be in any value.
 type known struct {
 	mu     sync.Mutex
 	rules  *ruleset
 	values map[captures.Header]string
 
-	// names are those of fields, which do not depend on the rules.
+	// names caches the names of fields, which do not depend on the rules.
 	names map[string]fieldName
 }
 
-// A fieldName is the name of a header field.
+// A fieldName is the name of a header field in a captured text.
 type fieldName struct {
 	lower string
 
-	// secret says that what the field has is a secret, whatever it looks like.
+	// secret means that the field's value is always a secret.
 	secret bool
 }
 
-// appendNames appends the names of the fields of a section.
+// appendNames appends the names of the fields in h to names.
 func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldName {
 	k := &r.known
 	k.mu.Lock()
@@ -55,8 +54,8 @@ func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldNam
 	return names
 }
 
-// clean returns what fn makes of a field's value, or of a text under a name that no field
-// has. The same rules make the same of it.
+// clean returns the cached result of fn for a field's value, or calls fn. For a text that is in no field, name
+// is one that no field can have.
 func (r *Redactor) clean(name, value string, fn func() string) string {
 	if value == "" {
 		return ""
@@ -75,7 +74,8 @@ func (r *Redactor) clean(name, value string, fn func() string) string {
 	}
 	k.mu.Unlock()
 	out := fn()
-	if r.rules.Load() != rules { // it was learned from
+	// It contained a secret that was learned.
+	if r.rules.Load() != rules {
 		return out
 	}
 	k.mu.Lock()
@@ -87,7 +87,7 @@ func (r *Redactor) clean(name, value string, fn func() string) string {
 	return out
 }
 
-// Names of texts that are no fields.
+// Names for texts that are in no header field.
 const (
 	nameOfText = "\x00text"
 	nameOfURL  = "\x00url"

@@ -14,35 +14,34 @@ import (
 )
 
 const (
-	// maxNested is how many URLs within parameters of URLs are searched.
+	// maxNested limits how deeply URLs within parameters of URLs are searched.
 	maxNested = 3
 
-	// maxParameter is how many bytes the value of a parameter may inflate to.
+	// maxParameter limits the decompressed value of a parameter, in bytes.
 	maxParameter = 8 << 20
 
-	// leastBase64 is the length of the shortest base64 that is decoded though
-	// nothing announces it.
+	// leastBase64 is the least length of base64 that is decoded although no parameter announces it.
 	leastBase64 = 16
 
-	// separators are the bytes in front of the parameters of a URL.
+	// separators are the bytes that precede a parameter in a URL.
 	separators = "&;#?"
 
 	// urlEnd are the bytes that end a URL in a text.
 	urlEnd = " \t\r\n\"'<>`\\"
 )
 
-// A packing is how the value of a parameter is encoded below its
-// percent-encoding. With the zero value, base64 and compression are detected.
+// A packing describes how a parameter's value is encoded inside its percent-encoding. With the zero
+// value, base64 and compression are detected.
 type packing struct {
-	// message is true for the message of a Connect GET, whose query describes
-	// its encoding.
+	// message means that the parameter is the message of a Connect GET request, whose encoding other
+	// parameters describe.
 	message     bool
 	base64      bool
 	compression string
 }
 
-// messagePacking returns the packing of the parameter "message" of a query: in
-// a Connect GET it is the body of the request.
+// messagePacking returns the packing of the parameter "message" of a query: in a Connect GET request, it is the
+// request's body.
 //
 // Source: RESEARCH.md#transports
 func messagePacking(query string) packing {
@@ -71,7 +70,7 @@ func messagePacking(query string) packing {
 	return p
 }
 
-// firstParameter returns the beginning of a query up to the next separator.
+// firstParameter returns the query up to the next separator.
 func firstParameter(query string) string {
 	if i := strings.IndexAny(query, separators); i >= 0 {
 		return query[:i]
@@ -79,9 +78,9 @@ func firstParameter(query string) string {
 	return query
 }
 
-// parameters replaces the secrets in query, which begins with a separator and
-// stands at offset at. If inText is true, the caller searches the text around
-// the query as well, and only secrets that this search cannot see are replaced.
+// parameters replaces the secrets in query, which begins with a separator and is at offset at. inText says that
+// the caller also searches the text around the query, so that only secrets are replaced that this search does
+// not find.
 func (r *Redactor) parameters(query string, at, depth int, inText bool, report reporter) string {
 	message := messagePacking(query)
 	var out strings.Builder
@@ -98,7 +97,7 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		at += 1 + len(param)
 		out.WriteString(param[:len(param)-len(value)])
 
-		// The search of the text around it sees a parameter with these separators.
+		// The search of the text finds parameters after these separators.
 		seen := inText && (separator == '?' || separator == '&')
 
 		if n, ok := r.isSecretParameter(name, value); ok && !seen && (!inText || charset.LooksRandom([]byte(value))) {
@@ -119,8 +118,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 	return out.String()
 }
 
-// isSecretParameter reports whether the name of a parameter says that its value is
-// a secret, and returns the name without percent-encoding.
+// isSecretParameter reports whether a query parameter's name denotes a secret, and returns the name
+// without percent-encoding.
 func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	n, err := url.QueryUnescape(name)
 	if err != nil || n == "" {
@@ -136,9 +135,8 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	return n, true
 }
 
-// parameterValue replaces the secrets in v, the value of a parameter at offset
-// at, that percent-encoding, base64 or compression hides. It encodes the result
-// as v was, so that the URL stays valid and the value decodable.
+// parameterValue replaces the secrets in v, a parameter's value at offset at, that are hidden by
+// percent-encoding, base64 or compression. It encodes the result in the same way as v.
 func (r *Redactor) parameterValue(v string, at, depth int, p packing, report reporter) (string, moves) {
 	meant, offsets := unescape(v)
 	if meant == "" || isPlaceholder(meant) {
@@ -186,12 +184,12 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 	return clean, moves{{start: 0, end: len(v), now: len(clean)}}
 }
 
-// errNotBase64 says why the message of a Connect GET cannot be read.
+// errNotBase64 is the reason why the message of a Connect GET request cannot be searched.
 var errNotBase64 = errors.New("not base64")
 
-// payload returns data, which p describes, with placeholders of the secrets'
-// lengths for its secrets. If it cannot be decompressed, the compressed bytes
-// are searched, and the error says why.
+// payload returns data with its secrets replaced by placeholders of the same length. p describes how
+// data is encoded. If it cannot be decompressed, the compressed bytes are searched, and the error is
+// the reason.
 func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) ([]byte, error) {
 	compression := p.compression
 	if compression == "" {
@@ -209,6 +207,8 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	if err := f.close(); err != nil {
 		return r.nested(data, depth, report), err
 	}
+
+	// A position in the decompressed data has no counterpart in the compressed data.
 	whole := report.mapped(func(int, int) (int, int) { return 0, len(data) })
 	clean := r.nested(inflated, depth, whole)
 	if bytes.Equal(clean, inflated) {
@@ -217,21 +217,22 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	return envelope.Compress(compression, clean)
 }
 
-// nested is mask for bytes that may hold URLs with secrets in their parameters.
+// nested is mask for bytes that may contain URLs with secrets in their parameters.
 func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
 	text, moved := r.embedded(string(p), 0, depth+1, report)
 	return r.mask([]byte(text), moved.reporter(0, report))
 }
 
-// embedded replaces the secrets in the parameters of URLs that stand in a text
-// at offset at, as far as an encoding hides them from the search of the text.
+// embedded replaces the secrets in parameters of URLs within a text at offset at, if an encoding hides them from
+// the search of the text.
 func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, moves) {
 	if depth > maxNested || !strings.ContainsAny(s, "?#") {
 		return s, nil
 	}
 	var out strings.Builder
 	var moved moves
-	rest := 0 // of s, which is not in out yet
+	// The offset in s of the bytes that are not in out yet.
+	rest := 0
 	for {
 		i := strings.IndexAny(s[rest:], "?#")
 		if i < 0 {
@@ -254,15 +255,14 @@ func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, m
 	return out.String(), moved
 }
 
-// A move says that the bytes from start to end of a text were replaced by now
-// bytes.
+// A move records that the bytes from start to end of a text were replaced by a text of now bytes.
 type move struct{ start, end, now int }
 
-// moves are the moves of a text, in order.
+// moves lists the replacements in a text, in order.
 type moves []move
 
-// back returns the offset in the text before the moves of an offset after them:
-// in what was replaced, the beginning of it, or its end if end is true.
+// back translates an offset after the moves into the offset before them. Within a replacement, that is its
+// beginning, or its end if end is true.
 func (m moves) back(off int, end bool) int {
 	shift := 0
 	for _, v := range m {
@@ -280,14 +280,13 @@ func (m moves) back(off int, end bool) int {
 	return off - shift
 }
 
-// reporter returns a reporter of hits in the text after the moves, which stood
-// at offset at before them.
+// reporter returns a reporter for hits in the text after the moves. The text before them was at offset at.
 func (m moves) reporter(at int, r reporter) reporter {
 	return r.mapped(func(from, to int) (int, int) { return at + m.back(from, false), at + m.back(to, true) })
 }
 
-// unescape undoes percent-encoding, and leaves invalid escapes as they are.
-// offsets has the offset in v of each byte of the result, and of its end.
+// unescape decodes percent-encoding, and keeps invalid escapes. offsets has the offset in v of each byte of the
+// result, and of its end.
 func unescape(v string) (meant string, offsets []int) {
 	b := make([]byte, 0, len(v))
 	offsets = make([]int, 0, len(v)+1)
@@ -306,13 +305,13 @@ func unescape(v string) (meant string, offsets []int) {
 	return string(b), append(offsets, len(v))
 }
 
-// decodeBase64 decodes s in the alphabet and with the padding that it has. The
-// encoding is nil if s is not base64.
+// decodeBase64 decodes s, whatever alphabet and padding it has. The encoding is nil if s is not base64.
 func decodeBase64(s string, p packing) ([]byte, *base64.Encoding) {
 	if !p.base64 && (p.message || len(s) < leastBase64) {
 		return nil, nil
 	}
-	s = strings.ReplaceAll(s, " ", "+") // a plus sign that was not escaped
+	// A plus sign that was not escaped.
+	s = strings.ReplaceAll(s, " ", "+")
 	padded := strings.HasSuffix(s, "=")
 	for _, e := range []struct{ raw, padded *base64.Encoding }{
 		{base64.RawURLEncoding, base64.URLEncoding},

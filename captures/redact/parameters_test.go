@@ -44,7 +44,10 @@ func (c connectGet) encode(t fataler, message string) string {
 	return q + "&message=" + url.QueryEscape(enc.EncodeToString(b)) + "&base64=1"
 }
 
-type fataler interface{ Fatal(...any) }
+type fataler interface {
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
 
 // decode is what a server reads.
 func (c connectGet) decode(t fataler, u string) string {

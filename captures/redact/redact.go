@@ -1,21 +1,24 @@
-// Package redact takes secrets out of exchanges while they are recorded.
+// Package redact replaces secrets in exchanges, while they are recorded or afterwards.
 //
-// A Redactor has the rules. A BodyFilter applies them to the bytes of one direction
-// as they pass, looking into envelopes and compression; an ExchangeFilter does so
-// for an exchange that was recorded before.
+//	r := redact.New(redact.Options{})
+//	clean := r.Exchange(exchange)                           // headers, URL and texts
+//	b := redact.NewBodyFilter(r, exchange.ResponseHeaders) // one direction of the body
+//	b.Write(chunk)
+//	ready := b.Ready()                                      // the chunks that can be stored
 //
-// Rules find secrets in headers, URLs, parameters of queries and forms, members of
-// JSON, by names of secrets, and by the shapes of keys that issuers hand out. A
-// scanner applies them to bytes that come in pieces; a match is replaced by a
-// placeholder of its length in bodies, and of a fixed spelling in texts. Compressed
-// bytes are inflated, searched, and rewritten if they hold a secret. A secret that a name
-// gave away is learned: a byte ruleset, of shapes, private keys, passwords in URLs and
-// the spellings of learned secrets, finds it wherever it stands after. Find… reports
-// each secret as a Hit and replaces nothing. What could not be searched is reported
-// as Unsearched.
+// A Redactor has the rules. A BodyFilter applies them to the bytes of one direction as they arrive, also within
+// envelopes and compression; an ExchangeFilter does so for a recorded exchange. The methods that begin with Find
+// only report each secret as a Hit. What could not be searched is reported as Unsearched.
 //
-// The package finds secrets in bytes and framing; it decodes no messages. Package
-// store calls it while it records, decode/secret afterwards.
+// Rules recognize secrets by names (of header fields, of parameters in queries and forms, of members in JSON)
+// and by the shapes of API keys. A secret recognized by its name is learned: from then on it is also recognized
+// elsewhere, by its value and the usual encodings of it. All rules that apply at any byte are compiled into a
+// ruleset, which a scanner applies to bytes that arrive in pieces. A placeholder has the length of the secret in
+// bodies, and a fixed spelling in texts. Compressed bytes are decompressed and searched, and compressed again if
+// they contained a secret.
+//
+// The package handles bytes and framing; it decodes no messages. Package store uses it during recording,
+// decode/secret afterwards.
 package redact
 
 import (
@@ -35,54 +38,60 @@ import (
 	"unwire/captures/redact/internal/syntax"
 )
 
-// KeySize is the size of the key of placeholders, in bytes.
+// KeySize is the size of the key for placeholders, in bytes.
 const KeySize = 32
 
-// Bounds of what is learned.
+// Limits of the learned secrets.
 const (
-	minLearned = 12       // bytes: shorter values occur by chance
-	maxLearned = 64 << 10 // bytes
-	maxPiece   = 4 << 10  // bytes of a secret that are looked for at once
-	maxSecrets = 512      // the ones not met for longest are forgotten
-	forgotten  = 64       // secrets at once
+	// Bytes; shorter values also occur by chance.
+	minLearned = 12
+	// Bytes.
+	maxLearned = 64 << 10
+	// Bytes of a longer secret that are searched for as one piece.
+	maxPiece = 4 << 10
+	// The secrets that were not met for the longest time are forgotten.
+	maxSecrets = 512
+	// forgotten is the number of oldest secrets that are forgotten at once when the table is full.
+	forgotten = 64
 )
 
-// Options adds to the default rules. The zero value adds nothing.
+// Options are additions to the default rules. The zero value adds nothing.
 type Options struct {
-	// Profile has secrets of a service; nil has none.
+	// Profile supplies additional rules for the secrets of a service; nil for none.
 	Profile *profile.Profile
 
-	Headers []string // further header fields whose value is a secret
+	// Headers are the names of additional header fields whose values are secrets.
+	Headers []string
 
-	// Names are further query parameters and JSON members, as they are spelt.
+	// Names are further names of query parameters and JSON members whose values are secrets.
 	Names []string
 
-	Secrets []string // values that are known, of 12 bytes or more
+	// Secrets are known secret values of at least 12 bytes; shorter ones are ignored.
+	Secrets []string
 }
 
-// A Redactor replaces secrets by placeholders, at the time of recording, and
-// remembers the ones it met so that they are found elsewhere too.
+// A Redactor replaces secrets by placeholders. It remembers the secrets, and recognises them in other
+// places too. Its methods may be called concurrently.
 //
-// What is a secret: the values of header fields, query parameters and JSON
-// members with telling names; JWTs, private keys and API keys of known shapes
-// anywhere; passwords in URLs; and wherever it stands, also in base64, hex and
-// percent-encoding, any value of 12 bytes or more that a header, a parameter or
-// a JSON member gave away before.
+// Secrets are: the values of header fields, query parameters and JSON members whose names denote
+// secrets; JSON Web Tokens, private keys and API keys of known shapes anywhere; passwords in URLs; and
+// any value of at least 12 bytes that was recognised by its name before, in any place, also encoded in
+// base64, hex or percent-encoding.
 //
-// A placeholder is "[redacted:3f2a9c1b]" in headers, "redacted-3f2a9c1b" in
-// URLs, and in bodies the latter cut or padded with dots to the length of the
-// secret, so that lengths around it stay true. The digits are a keyed hash:
-// equal secrets have equal placeholders within a capture. The key is stored in
-// the capture, so whoever has it can test a guess against a placeholder; for
-// secrets shorter than 16 bytes, which could be guessed, the key is random per
-// session and stored nowhere.
+// A placeholder is "[redacted:3f2a9c1b]" in headers and "redacted-3f2a9c1b" in URLs. In bodies the
+// placeholder is truncated, or padded with dots, to the length of the secret, so that length prefixes
+// stay correct. The digits are a keyed hash (see tag): within a capture, equal secrets have equal
+// placeholders. The key is stored in the capture, so whoever has the capture can check whether a
+// guessed value is the secret. Secrets shorter than 16 bytes could be found by guessing, so their key
+// is random for each session and is never stored.
 //
-// Limits: 512 learned secrets, or pieces of 4 KiB of them; a secret of up to 64 KiB. A learned
-// secret is found in two places, such as two messages of a stream, if seven bytes of it are in
-// the first, at most 1 KiB is between them, and no compression. Not found: unknown ones within
-// base64 or hex, those that stand in more than two places, and values that only a protobuf
-// field number tells. Secrets that a stream drips out with pauses of a quarter of a second
-// within them are covered from their eighth byte on. See BodyFilter for compressed content.
+// Limits: 512 learned secrets, or pieces of 4 KiB of them; a secret of at most 64 KiB. A learned secret
+// that is divided between two places, such as two messages of a stream, is found if the first place has
+// at least seven bytes of it, at most 1 KiB is between them, and neither is compressed. Not found are:
+// unknown secrets in base64 or hex, secrets that are divided between more than two places, and values
+// that only the number of a protobuf field identifies. If a stream sends a secret with pauses of a
+// quarter of a second within it, it is replaced from its eighth byte on. For compressed data see
+// BodyFilter.
 //
 // Source: captures/README.md#redaction
 type Redactor struct {
@@ -90,12 +99,13 @@ type Redactor struct {
 	syntax        *syntax.Finder
 	key, shortKey []byte
 
-	// OmitUnsearched leaves out what the search for secrets cannot look into, for
-	// what leaves the machine; a recorder keeps it.
+	// OmitUnsearched removes what cannot be searched for secrets. It is set for data that leaves the machine,
+	// not during recording.
 	OmitUnsearched bool
 
 	learnFound atomic.Bool // see LearnFound
 
+	// mu guards learned. base are the rules without learned secrets, rules the current ones.
 	mu      sync.Mutex
 	learned []string
 	base    *ruleset
@@ -103,10 +113,10 @@ type Redactor struct {
 	known   known
 }
 
-// New returns a Redactor with the default rules and those of o.
+// New returns a Redactor with the default rules and the additional ones in o.
 func New(o Options) *Redactor {
 	r := &Redactor{key: newKey(), shortKey: newKey()}
-	var keys []profile.Key
+	var keys []profile.KeyShape
 	if o.Profile != nil {
 		o.Headers = slices.Concat(o.Profile.Secrets.Headers, o.Headers)
 		o.Names = slices.Concat(o.Profile.Secrets.Names, o.Names)
@@ -128,7 +138,7 @@ func newKey() []byte {
 	return key
 }
 
-// WithKey returns a Redactor like r that makes placeholders with key.
+// WithKey returns a copy of r that computes placeholders with the given key.
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,24 +149,26 @@ func (r *Redactor) WithKey(key []byte) *Redactor {
 	return c
 }
 
-// Omitting returns a Redactor like r for what leaves the machine: what the search
-// for secrets cannot look into is left out. A recorder keeps it.
+// Omitting returns a copy of r that removes what cannot be searched for secrets, for data that leaves the
+// machine.
 func (r *Redactor) Omitting() *Redactor {
 	c := r.WithKey(r.key)
 	c.OmitUnsearched = true
 	return c
 }
 
-// LearnFound has each secret that is found anywhere looked for everywhere, not
-// only those that a name gave away, as long as fewer than 512 are known.
+// LearnFound makes the Redactor learn every secret that it finds, not only those recognised by a name,
+// until 512 are known.
 func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 
-// learnMatch remembers the secret of a match.
+// learnMatch learns the secret of a match, if the rules permit that.
 func (r *Redactor) learnMatch(m match.Match) {
 	if !m.Learn {
 		if !r.learnFound.Load() || m.Rule == match.Seen || m.Mask != nil {
 			return
 		}
+
+		// Do not displace secrets that were recognized by their names.
 		r.mu.Lock()
 		full := len(r.learned) >= maxSecrets
 		r.mu.Unlock()
@@ -167,9 +179,9 @@ func (r *Redactor) learnMatch(m match.Match) {
 	r.Learn(m.Secret)
 }
 
-// Learn has secret looked for everywhere from now on, also in base64, hex and
-// percent-encoding, if it has 12 bytes to 64 KiB and is no placeholder. Of a long one, each
-// piece is.
+// Learn makes the Redactor recognize secret everywhere from now on, also in base64, hex and percent-encoding. It
+// must have from 12 bytes to 64 KiB and be no placeholder. A secret of more than 5 KiB is learned in pieces of 4
+// KiB.
 func (r *Redactor) Learn(secret string) {
 	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
 		return
@@ -183,14 +195,17 @@ func (r *Redactor) Learn(secret string) {
 	r.learnPiece(secret)
 }
 
-// learnPiece is Learn for what is short enough to be spelt in all ways.
+// learnPiece learns a secret that is not longer than one piece.
 func (r *Redactor) learnPiece(secret string) {
+	// Move it to the end, so that it is forgotten last.
 	if i := slices.Index(r.learned, secret); i >= 0 {
 		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
 		return
 	}
 	rules, more := r.rules.Load(), []string{secret}
 	r.learned = append(r.learned, secret)
+
+	// Build the rules again, because spellings cannot be removed from them.
 	if len(r.learned) > maxSecrets {
 		r.learned = slices.Delete(r.learned, 0, forgotten)
 		rules, more = r.base, r.learned
@@ -198,13 +213,14 @@ func (r *Redactor) learnPiece(secret string) {
 	r.rules.Store(rules.with(more...))
 }
 
-// A placeholder form is how a placeholder is spelt.
+// A form spells a placeholder with the given tag for a secret of the given length.
 type form func(tag string, secretLen int) string
 
 func bracketed(tag string, _ int) string { return "[redacted:" + tag + "]" }
 func plain(tag string, _ int) string     { return "redacted-" + tag }
 
-// sameLength pads with dots, which no shape of a secret takes for its own.
+// sameLength pads the placeholder with dots to the length of the secret; no shape of a secret contains dots
+// there.
 func sameLength(tag string, n int) string {
 	p := plain(tag, n)
 	if n <= len(p) {
@@ -213,9 +229,10 @@ func sameLength(tag string, n int) string {
 	return p + strings.Repeat(".", n-len(p))
 }
 
-// tag returns the eight digits of a secret's placeholder.
+// tag returns the eight hexadecimal digits of a secret's placeholder: 32 bits of an HMAC-SHA256.
 func (r *Redactor) tag(secret string) string {
 	key := r.key
+	// A short secret could be found by trying all values if the key was stored.
 	if len(secret) < match.ShortSecret {
 		key = r.shortKey
 	}
@@ -224,8 +241,7 @@ func (r *Redactor) tag(secret string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:4])
 }
 
-// isPlaceholder reports whether s is one already, as in a request that is
-// replayed from a capture.
+// isPlaceholder reports whether s is a placeholder, as in a request that was replayed from a capture.
 func isPlaceholder(s string) bool {
 	if tag, ok := strings.CutPrefix(s, "[redacted:"); ok {
 		tag, ok = strings.CutSuffix(tag, "]")
@@ -243,7 +259,8 @@ func isTag(s string) bool {
 	return len(s) == 8 && charset.IsHex(s)
 }
 
-// placeholder returns what stands for secret.
+// placeholder returns the placeholder for a secret in the given form; a text that is already a
+// placeholder is returned unchanged.
 func (r *Redactor) placeholder(secret string, f form) string {
 	if isPlaceholder(secret) {
 		return secret
@@ -251,7 +268,7 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
-// fill returns n bytes in place of a secret, or of the rest of one.
+// fill returns n bytes of placeholder that replace a secret, or the remaining part of one.
 func fill(r *Redactor, secret string, n int) string {
 	switch {
 	case secret == "":

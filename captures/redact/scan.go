@@ -5,37 +5,49 @@ import (
 	"unwire/captures/redact/internal/syntax"
 )
 
-// A scanner finds secrets in bytes that come in pieces. Whatever the pieces,
-// it finds the same; only flush gives up some of that for time. It looks for the
-// members of JSON itself: a body has no bound, and may be cut off or be no JSON.
+// A scanner finds secrets in bytes that arrive in pieces. It finds the same ones however the bytes are divided;
+// only flush gives up a part of that for speed. It has its own search for members of JSON instead of a parser,
+// because a body may be of any length, truncated, or not JSON.
 type scanner struct {
-	r   *Redactor
-	hit func(start, end int64, secret string) // "": the rest of the one before
+	r *Redactor
+	// hit is called with the position of each secret. An empty secret means that the bytes continue the previous
+	// one.
+	hit func(start, end int64, secret string)
 
-	// see, if set, is called with each match before hit; its positions are from base.
+	// see, if set, is called with each match before hit. Positions in the match are relative to base.
 	see func(m match.Match, base int64)
 
-	// split, if set, is called with the parts of a known secret that stands in two places,
-	// as hit is. Bytes that were decided before may be among them: see firstSplit.
+	// split, if set, is called like hit with the two parts of a learned secret that is divided. The bytes may
+	// have been decided before: see firstSplit.
 	split  func(start, end int64, secret string)
 	splits []split
 
-	form  bool   // a parameter may begin at the first byte
-	buf   []byte // a little that was decided, for context, then the rest
-	pos   int    // first undecided byte of buf
-	base  int64  // position of buf[0] in all bytes
+	// form means that the data is a URL-encoded form, so that a parameter may begin at the first byte.
+	form bool
+	// buf has up to scanContext decided bytes as context, then the undecided ones.
+	buf []byte
+	// pos is the index in buf of the first byte that has not been searched completely.
+	pos int
+	// base is the position of buf[0] in the whole body.
+	base int64
+	// cover is set while the bytes that follow belong to a truncated secret.
 	cover *match.Mask
+
+	// passed is the number of JSON strings that were scanned; see passString.
+	passed int
+	// strings caches harmless JSON strings; nil until the scanner has seen many strings.
+	strings *stringsOfOne
 }
 
-// scanContext is how far rules look back.
+// scanContext is how many bytes before a position the rules examine.
 const scanContext = syntax.Context
 
 func newScanner(r *Redactor, form bool) *scanner { return &scanner{r: r, form: form} }
 
-// decided returns the number of bytes that are decided.
+// decided returns the number of bytes that were searched completely.
 func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 
-// feed takes the next bytes.
+// feed searches the next bytes of the body.
 func (s *scanner) feed(p []byte) {
 	s.drop()
 	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 {
@@ -49,8 +61,8 @@ func (s *scanner) feed(p []byte) {
 	s.search()
 }
 
-// feedInPlace is feed for bytes at the first of which, up to from, nothing begins. It
-// copies only what may be needed with the bytes that follow.
+// feedInPlace is feed for bytes in which nothing can begin before from. It avoids a copy of p, and copies only
+// the end that may be needed together with later bytes.
 func (s *scanner) feedInPlace(p []byte, from int) {
 	own := s.buf
 	s.base += int64(len(own))
@@ -62,32 +74,33 @@ func (s *scanner) feedInPlace(p []byte, from int) {
 	s.pos -= n
 }
 
-// search looks at what is undecided.
+// search searches the bytes in the buffer as far as possible without the following ones.
 func (s *scanner) search() {
 	s.run(false, false)
 	if len(s.splits) > 0 {
-		s.findRests()
+		s.findRests(false)
 	}
 }
 
-// finish decides everything: no bytes follow, or none that belong to these.
+// finish searches the rest of the buffer, because no related bytes follow.
 func (s *scanner) finish() {
 	s.run(true, false)
 	if len(s.splits) > 0 {
-		s.findRests()
+		s.findRests(true)
 	}
 	s.cover = nil
-	s.base += int64(s.pos) // what follows has no context
+	// The bytes that follow have no context.
+	s.base += int64(s.pos)
 	s.buf, s.pos = s.buf[:0], 0
 }
 
-// flush decides everything now, though bytes may follow.
+// flush decides everything now, although further bytes may follow.
 func (s *scanner) flush() {
 	s.run(true, true)
 	s.endSplits()
 }
 
-// drop forgets what is decided, except some context.
+// drop removes decided bytes that are not needed as context.
 func (s *scanner) drop() {
 	if n := s.notNeeded(); n > 0 {
 		s.buf = append(s.buf[:0], s.buf[n:]...)
@@ -96,7 +109,7 @@ func (s *scanner) drop() {
 	}
 }
 
-// notNeeded returns how many bytes of what is decided are of no more use.
+// notNeeded returns the number of decided bytes at the start of buf that are no longer needed.
 func (s *scanner) notNeeded() int {
 	n := s.pos - scanContext
 	if len(s.splits) > 0 {
@@ -105,6 +118,7 @@ func (s *scanner) notNeeded() int {
 	return max(0, n)
 }
 
+// run searches from pos on, until a match needs more bytes or all are decided. final and flush are as for at.
 func (s *scanner) run(final, flush bool) {
 	f := s.r.rules.Load()
 	for s.pos < len(s.buf) {
@@ -117,14 +131,16 @@ func (s *scanner) run(final, flush bool) {
 		if s.form && s.decided() == 0 {
 			m, v = s.r.syntax.Parameter(s.buf, 0, final, flush)
 		}
+		// Skip bytes with which no rule can match; strings that cannot contain a secret are skipped
+		// as a whole.
 		if v == match.Nothing {
 			s.pos = f.next(s.buf, s.pos)
 			for s.pos < len(s.buf) {
-				n := s.passQuote(f)
+				n := s.passString(f)
 				if n == 0 {
 					break
 				}
-				s.pos = f.next(s.buf, s.pos+n)
+				s.pos = f.nextAfterString(s.buf, s.pos+n)
 			}
 			if s.pos == len(s.buf) {
 				return
@@ -138,6 +154,7 @@ func (s *scanner) run(final, flush bool) {
 			s.addSplit(f)
 			s.pos++
 		case match.Found:
+			// A learnt secret is found everywhere from now on, also in other encodings.
 			s.r.learnMatch(m)
 			f = s.r.rules.Load()
 			if s.see != nil {
@@ -149,7 +166,7 @@ func (s *scanner) run(final, flush bool) {
 	}
 }
 
-// uncover passes the bytes that the mask covers.
+// uncover reports the bytes of a long secret that the mask has replaced so far.
 func (s *scanner) uncover() {
 	from := s.pos
 	for s.pos < len(s.buf) && s.cover.Covers(s.buf[s.pos]) {
@@ -163,10 +180,11 @@ func (s *scanner) uncover() {
 	}
 }
 
-// at looks at position i of b. Final says that no bytes follow; flush, that
-// none can be waited for: what has been seen of a secret is taken for it.
+// at examines position i of b. final says that no bytes follow; flush that it must not wait for more, so that
+// the visible part of a secret counts as the secret.
 func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.Match, v match.State) {
 	consider := func(m2 match.Match, v2 match.State) {
+		// Prefer the longest match, and wait if a longer one is possible.
 		if v2 == match.Undecided || v2 == match.Found && v != match.Undecided && m2.End > m.End {
 			m, v = m2, v2
 		}
@@ -177,9 +195,10 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.M
 		if final {
 			return m, v
 		}
-		return m, match.Undecided // or the filter had not let it through
+		// Otherwise the filter would not have accepted this position.
+		return m, match.Undecided
 	}
-	if !f.admits(rest[0], rest[1], rest[2]) {
+	if !f.admits(rest) {
 		return m, v
 	}
 	k := [3]byte{rest[0], rest[1], rest[2]}
@@ -191,27 +210,13 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.M
 			consider(l.at(rest, i, final, flush))
 		}
 	}
-	if !f.base.admits(k[0], k[1], k[2]) {
+
+	// All shapes are in base, whose filter accepts less.
+	if !f.base.admits(rest) {
 		return m, v
 	}
 	for s := range f.shapes[k] {
 		consider(f.shapes[k][s].At(b, i, final, flush))
 	}
 	return m, v
-}
-
-// passQuote returns how many of the bytes from a quote on are passed, 0 if something may begin
-// at the next byte.
-func (s *scanner) passQuote(f *ruleset) int {
-	b, i := s.buf, s.pos
-	if b[i] != '"' || len(b)-i < 3 || f.admits(b[i], b[i+1], b[i+2]) {
-		return 0
-	}
-	n := s.r.syntax.Quoted(b, i)
-	for at := i + 1; at+2 < i+n; at++ {
-		if f.pairs[pairOf(b[at], b[at+1])] != 0 && f.admits(b[at], b[at+1], b[at+2]) {
-			return at - i
-		}
-	}
-	return n
 }

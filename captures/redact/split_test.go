@@ -42,6 +42,45 @@ func TestSplitSecret(t *testing.T) {
 	}
 }
 
+// A known secret is replaced where it stands in three and more messages or events.
+func TestSecretInSeveralPieces(t *testing.T) {
+	const secret = "kx9-made-up-Q7f3bMadeUp9d41xKw2-and-more-of-it-8Zt5Vq"
+	connect := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}}
+	events := captures.Headers{{Name: "content-type", Value: "text/event-stream"}}
+	for _, ends := range [][]int{{10, 20}, {7, 14}, {12}, {12, 30, 50}, {9, 18, 27, 36}, {20, 27}, {7, 50}} {
+		var pieces []string
+		at := 0
+		for _, end := range append(ends, len(secret)) {
+			pieces = append(pieces, secret[at:end])
+			at = end
+		}
+		var envelopes, deltas, decoys []byte
+		for i, p := range pieces {
+			envelopes = append(envelopes, enveloped(0, append([]byte{0x0a, byte(len(p))}, p...))...)
+			deltas = fmt.Appendf(deltas, "data: {\"delta\":\"%s\"}\n\n", p)
+			decoys = fmt.Appendf(decoys, "%s\n", p)
+			if i == 0 && len(ends) == 1 {
+				// Something else that continues in the same way.
+				decoys = fmt.Appendf(decoys, "%s?\n", secret[len(p):len(p)+8])
+			}
+		}
+		for name, c := range map[string]struct {
+			h    captures.Headers
+			body []byte
+		}{"envelopes": {connect, envelopes}, "events": {events, deltas}, "decoy": {nil, decoys}} {
+			for _, cuts := range [][]int{nil, {len(c.body) / 3, len(c.body) / 2}, bytewise(c.body[:len(c.body)-1])} {
+				r := New(Options{Secrets: []string{secret}})
+				got := string(join(redactBody(r, c.h, c.body, cuts...)))
+				for i, p := range pieces {
+					if len(got) != len(c.body) || strings.Contains(got, p) {
+						t.Errorf("%s, %d cuts, pieces end at %v: piece %d is left in %q", name, len(cuts), ends, i, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // The beginning of a secret that many others have too is left where no rest follows.
 func TestSplitWithoutRest(t *testing.T) {
 	r := New(Options{Secrets: []string{"kx9-made-up-Q7f3bMadeUp9d41xKw2"}})

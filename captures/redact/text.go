@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// String returns s without secrets, for a terminal or a log.
-// In the URLs in it, the values of parameters are decoded as URL does it.
+// String returns s with its secrets replaced, for a terminal or a log. Parameters of URLs in it are decoded for
+// the search, as by url.
 func (r *Redactor) String(s string) string {
 	return r.clean(nameOfText, s, func() string { return r.prose(s, bracketed, nil) })
 }
 
-// prose is String with placeholders of form f, and reports what it replaces.
+// prose is like String, with placeholders of form f, and calls report for each secret.
 func (r *Redactor) prose(s string, f form, report reporter) string {
 	text, moved := r.embedded(s, 0, 0, report)
 	return r.text(text, 0, f, moved.reporter(0, report))
 }
 
-// text replaces what the scanner finds in s, which stands at offset at of what
-// is searched, and reports it.
+// text replaces and reports the secrets that the scanner finds in s, which is at offset at of the searched text.
 func (r *Redactor) text(s string, at int, f form, report reporter) string {
 	var out bytes.Buffer
 	copied := 0
@@ -43,11 +42,10 @@ func (r *Redactor) text(s string, at int, f form, report reporter) string {
 	return out.String()
 }
 
-// Bytes returns a copy of p in which placeholders of the secrets' lengths stand
-// for the secrets.
+// Bytes returns a copy of p in which secrets are replaced by placeholders of the same length.
 func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
 
-// mask is Bytes, and reports what it replaces.
+// mask is like Bytes, and calls report for each secret.
 func (r *Redactor) mask(p []byte, report reporter) []byte {
 	out := slices.Clone(p)
 	sc := newScanner(r, false)

@@ -9,33 +9,36 @@ import (
 	"unwire/captures"
 )
 
-// Unsearched is a run of the bytes of a body that the search for secrets could
-// not look into: the payload of another protocol, what is compressed in an unknown way
-// or does not inflate, or what is no run of envelopes though the headers say so.
-// The bytes as they are were searched, so a secret that is in them in the clear
-// was replaced.
+// Unsearched is a range of a body that could not be searched for secrets: the payload of another protocol, data
+// with an unknown compression or that cannot be decompressed, or data that should be envelopes but is not. Its
+// raw bytes were searched, so a secret in plain text was replaced.
 type Unsearched struct {
-	Dir        captures.Direction
-	Start, End int64  // in the direction's bytes
-	Reason     string // why, in words
+	// Dir is the direction of the bytes that were not searched.
+	Dir captures.Direction
+	// Start and End are the positions of the first byte and after the last one, in the body.
+	Start, End int64
+	// Reason explains to the user why the bytes were not searched.
+	Reason string
 
-	message bool // the payload of an envelope, whose header is in front of Start
-	cut     bool // it may only be cut off: reported if the exchange is complete
+	// The range is the payload of an envelope, whose prefix is before Start.
+	message bool
+	// The body may only be truncated: reported if the exchange is complete.
+	cut bool
 }
 
 const (
-	// maxUnsearched is how many runs are noted of a body, before all that
-	// follows counts as one.
+	// maxUnsearched is the largest number of ranges for a body; after that, the rest of the body counts
+	// as one range.
 	maxUnsearched = 10_000
 
 	endsInEnvelope = "ends inside an envelope"
 )
 
-// Bytes returns the length of the run.
+// Bytes returns the length of the range in bytes.
 func (u *Unsearched) Bytes() int64 { return u.End - u.Start }
 
-// Omission returns the edit that removes the run. If the run is the payload of an
-// envelope, an empty envelope remains.
+// Omission returns the edit that removes the range. If it is the payload of an envelope, an empty envelope
+// remains.
 func (u *Unsearched) Omission() Edit {
 	if u.message {
 		return Edit{Start: u.Start - 4, End: u.End, Data: make([]byte, 4)}
@@ -43,7 +46,7 @@ func (u *Unsearched) Omission() Edit {
 	return Edit{Start: u.Start, End: u.End}
 }
 
-// note adds a run to those that were not searched.
+// note adds a range, unless it is within an earlier reason to search nothing more.
 func (b *BodyFilter) note(u Unsearched) {
 	switch {
 	case b.opaque != "" && u.Start >= b.opaqueFrom && u.Reason != b.opaque:
@@ -54,20 +57,18 @@ func (b *BodyFilter) note(u Unsearched) {
 	}
 }
 
-// giveUp notes that nothing from a position on can be looked into. The bytes as
-// they are are searched nevertheless.
+// giveUp notes that nothing after a position can be searched. The raw bytes are searched nevertheless.
 func (b *BodyFilter) giveUp(from int64, reason string) {
 	if b.opaque == "" {
 		b.opaque, b.opaqueFrom = reason, from
 	}
 }
 
-// Unsearched returns what was not searched in direction dir of the exchange, once
-// the body is closed.
+// Unsearched returns the ranges of direction dir that were not searched. It is called after Close.
 func (b *BodyFilter) Unsearched(ex *captures.Exchange, dir captures.Direction) []Unsearched {
 	all := slices.Clone(b.unsearched)
 	all = slices.DeleteFunc(all, func(u Unsearched) bool {
-		return u.Bytes() == 0 || u.cut && (ex.Outcome != captures.Complete || ex.Shortened())
+		return u.Bytes() == 0 || u.cut && (ex.Outcome != captures.Complete || ex.Truncated())
 	})
 	slices.SortStableFunc(all, func(a, b Unsearched) int { return cmp.Compare(a.Start, b.Start) })
 	var out []Unsearched
@@ -83,23 +84,22 @@ func (b *BodyFilter) Unsearched(ex *captures.Exchange, dir captures.Direction) [
 	return out
 }
 
-// ChangeProtocol notes that the search cannot look into what follows, as the
-// connection changed to another protocol, and returns the empty run that
-// begins there.
+// ChangeProtocol records that the connection has switched to another protocol, whose data cannot be
+// searched. It returns the range, empty so far, that begins at this position.
 func (b *BodyFilter) ChangeProtocol(dir captures.Direction, to string) Unsearched {
 	reason := fmt.Sprintf("payload of %s", to)
 	b.giveUp(b.in, reason)
 	return Unsearched{Dir: dir, Start: b.in, End: b.in, Reason: reason}
 }
 
-// FindUnsearched returns what of an exchange's bodies the search for secrets
-// cannot look into, by direction and in order. It is the same search that a
-// recorder does.
+// FindUnsearched returns the ranges of an exchange's bodies that cannot be searched for secrets, by direction
+// and in order. The search is the same as during recording.
 //
-// Limits: 10,000 runs of each direction; the rest is one run then.
-// Errors: of src.
+// Limits: 10,000 ranges for each direction; then the rest is one range. Errors: of src.
 func (r *Redactor) FindUnsearched(ctx context.Context, src captures.ChunkSource, ex *captures.Exchange) ([]Unsearched, error) {
 	p := NewExchangeFilter(r, ex, [2][]Edit{})
+
+	// Do not read bodies that can be searched completely.
 	if !p.bodies[captures.Up].mayMiss() && !p.bodies[captures.Down].mayMiss() {
 		return nil, nil
 	}
@@ -123,8 +123,7 @@ func (r *Redactor) FindUnsearched(ctx context.Context, src captures.ChunkSource,
 	return all, err
 }
 
-// mayMiss reports whether there can be something in the body that the search
-// cannot look into.
+// mayMiss reports whether a part of the body may be impossible to search.
 func (b *BodyFilter) mayMiss() bool {
 	return b.framed != unframed || b.section != nil || b.opaque != ""
 }

@@ -7,16 +7,15 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// redactURL returns u with the secrets in it replaced, and learns them: the password
-// before the host, the values of telling parameters in query and fragment, what
-// percent-encoding, base64 and compression hide in the values of others, such as
-// the message of a Connect GET, and what is known anywhere. It need not be a
-// valid URL.
+// redactURL returns u with its secrets replaced, and learns these secrets: the password before the
+// host; the values of parameters whose names denote secrets, in query and fragment; secrets that
+// percent-encoding, base64 or compression hides in other values, such as the message of a Connect GET
+// request; and learned secrets anywhere. u need not be a valid URL.
 func (r *Redactor) redactURL(u string) string {
 	return r.clean(nameOfURL, u, func() string { return r.url(u, nil) })
 }
 
-// url is URL, and reports what it replaces.
+// url is like redactURL without the cache, and calls report for each secret.
 func (r *Redactor) url(u string, report reporter) string {
 	authority, rest := r.userinfo(u, report)
 	at := len(u) - len(rest)
@@ -27,8 +26,8 @@ func (r *Redactor) url(u string, report reporter) string {
 	return authority + r.text(rest[:end], at, plain, report) + r.parameters(rest[end:], at+end, 0, false, report)
 }
 
-// userinfo replaces what stands between the scheme and the host. It returns
-// everything up to the @, replaced, and the rest as it is.
+// userinfo replaces the password or token between the scheme and the host. It returns everything before the @
+// with the replacement, and the rest unchanged.
 func (r *Redactor) userinfo(u string, report reporter) (replaced, rest string) {
 	scheme, rest, found := strings.Cut(u, "://")
 	if !found {
@@ -54,7 +53,7 @@ func (r *Redactor) userinfo(u string, report reporter) (replaced, rest string) {
 	return scheme + "://" + user, rest[at:]
 }
 
-// value learns a part of a URL, as it is written and as it is meant.
+// value learns a part of a URL, in its decoded forms, and returns its placeholder.
 func (r *Redactor) value(v string) string {
 	if v == "" {
 		return v
@@ -65,7 +64,8 @@ func (r *Redactor) value(v string) string {
 	}
 	r.Learn(meant)
 	if plus, err := url.PathUnescape(v); err == nil {
-		r.Learn(plus) // a plus sign may be meant as it is
+		// The plus sign may not stand for a space.
+		r.Learn(plus)
 	}
 	return r.placeholder(meant, plain)
 }

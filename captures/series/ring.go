@@ -12,12 +12,12 @@ import (
 	"unwire/captures/store"
 )
 
-// MinTotal is the least that Options.MaxTotal may be, in bytes.
+// MinTotal is the smallest allowed Options.MaxTotal, in bytes.
 const MinTotal = 16 << 20
 
-// beginRing sets what a ring needs: files that are small, no exchange that is larger than
-// one of them, and no more that waits to be written.
-func (o *Options) beginRing() error {
+// applyRingLimits derives the limits of a ring from MaxTotal: on the size of a file, of a body, and of the
+// queue, so that no single one of them can exceed a small part of the total.
+func (o *Options) applyRingLimits() error {
 	switch {
 	case o.MaxTotal == 0:
 		return nil
@@ -33,62 +33,76 @@ func (o *Options) beginRing() error {
 	return nil
 }
 
-// betweenLooks is how often Begin looks at the size of a ring at most.
-const betweenLooks = 10 * time.Millisecond
+// sizeCheckInterval is the shortest time between two size checks in Begin.
+const sizeCheckInterval = 10 * time.Millisecond
 
-// makeRoom removes the oldest files of a ring before more is written, where whoever does
-// so otherwise comes too late.
+// makeRoom removes the oldest files of a ring before an exchange is recorded. Under heavy traffic the periodic
+// check (ring.Maintain) would be too late.
 func (s *Series) makeRoom() {
 	if s.o.MaxTotal == 0 {
 		return
 	}
-	last, now := s.looked.Load(), time.Now().UnixNano()
-	if now-last < int64(betweenLooks) || !s.looked.CompareAndSwap(last, now) {
+
+	// Many goroutines call Begin; the compare-and-swap lets one of them check.
+	last, now := s.lastSizeCheck.Load(), time.Now().UnixNano()
+	if now-last < int64(sizeCheckInterval) || !s.lastSizeCheck.CompareAndSwap(last, now) {
 		return
 	}
 	room := s.o.MaxTotal - 4*s.o.MaxTotal/ring.Parts
 	ring.Trim(ringFiles{s}, room, room)
 }
 
-// ringFiles are the files of a Series that is a ring.
+// ringFiles implements the interface of package ring for a Series.
 type ringFiles struct{ *Series }
 
-// Size is what all files take, with their logs.
+// Size returns the total size of all files, with SQLite's write-ahead logs and shared-memory files, in bytes.
 func (s ringFiles) Size() (n int64) {
-	for _, path := range s.Files() {
+	s.mu.Lock()
+	files := slices.Concat(s.earlier, s.files)
+	s.mu.Unlock()
+	for _, path := range files {
 		n += fileSize(path) + fileSize(path+"-wal") + fileSize(path+"-shm")
 	}
 	return n
 }
 
-// DropClosed removes the oldest file that is closed.
-func (s ringFiles) DropClosed() bool {
+// RemoveOldestClosed removes the oldest file that is closed. It returns false if there is none.
+func (s ringFiles) RemoveOldestClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.earlier) > 0 {
+		if err := os.Remove(s.earlier[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		s.earlier = s.earlier[1:]
+		return true
+	}
 	i := slices.IndexFunc(s.files, func(path string) bool { return s.closed[path] })
 	if i < 0 {
 		return false
 	}
 	path := s.files[i]
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false // somebody has it open, on Windows: next time
+		// On Windows, a file that is open elsewhere cannot be removed: the next check tries again.
+		return false
 	}
 	s.files = slices.Delete(s.files, i, i+1)
 	delete(s.closed, path)
 	return true
 }
 
-// EndOldest closes the oldest file, so that what runs in it ends as incomplete.
-func (s ringFiles) EndOldest() bool {
+// CloseOldest closes the oldest file that is open for recording. Its running exchanges end as incomplete.
+func (s ringFiles) CloseOldest() bool {
 	s.mu.Lock()
-	if len(s.old) == 0 && !s.since.IsZero() && s.failed == nil {
-		if s.failed = s.rotate(); s.failed != nil {
-			s.errs = append(s.errs, s.failed)
+	// If the current file is the only open one, begin a new one first.
+	if len(s.draining) == 0 && !s.firstExchange.IsZero() && s.rotateErr == nil {
+		if s.rotateErr = s.rotate(); s.rotateErr != nil {
+			s.errs = append(s.errs, s.rotateErr)
 		}
 	}
 	var oldest *store.Store
 	for _, path := range s.files {
-		for st := range s.old {
+		for st := range s.draining {
 			if oldest == nil && st.Path == path {
 				oldest = st
 			}
@@ -98,6 +112,6 @@ func (s ringFiles) EndOldest() bool {
 	if oldest == nil {
 		return false
 	}
-	s.closeOld(oldest)
+	s.closeDrained(oldest)
 	return true
 }

@@ -1,5 +1,11 @@
-// Package series is a capture that goes on in further files when one is large or old, or
-// that keeps the newest traffic only. The command that records uses it.
+// Package series records one capture into several files: the next file begins when the current one is too large
+// or too old. As a ring, it removes the oldest files and keeps only the newest traffic. `unwire capture` uses
+// it.
+//
+//	s, err := series.Create("a.uwc", series.Options{MaxBytes: 1 << 30})
+//	rec, err := s.Begin(captures.Exchange{…}) // a Series is a captures.Recorder
+//	…
+//	err = s.Close()
 package series
 
 import (
@@ -7,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,60 +24,79 @@ import (
 	"unwire/captures/store"
 )
 
-// Options says when a Series goes on in another file. The zero value is never.
+// Options are the options of Create. With the zero value, a Series never begins a second file.
 type Options struct {
 	store.Options
 
-	// MaxBytes is the size of the file, with its log, at which the next is begun; 0: none.
+	// MaxBytes is the size, in bytes and including SQLite's log, at which the next file begins; 0: no limit.
 	MaxBytes int64
 
-	MaxAge time.Duration // after its first exchange; 0: none
+	// MaxAge is the time after a file's first exchange at which the next file begins; 0: no limit.
+	MaxAge time.Duration
 
-	// MaxTotal makes the series a ring of the newest traffic: all files together take no
-	// more than this, in bytes, and the oldest are removed. It limits MaxBytes and MaxBody
-	// to a sixteenth of it. 0: nothing is removed. It is MinTotal or more.
+	// MaxTotal makes the series a ring: all files together have at most this size, in bytes, because the oldest
+	// are removed. It also limits MaxBytes and MaxBody to a sixteenth of it. It is at least MinTotal; 0 means
+	// that nothing is removed.
 	MaxTotal int64
 
-	Rotated func(path string) // nil, or told of each further file
+	// Rotated, if set, is called with the path of each further file.
+	Rotated func(path string)
+
+	// Closed, if set, is called with the path of each file that is complete, one at a time. It may call Forget.
+	Closed func(path string)
+	// Earlier are complete files of earlier recordings, oldest first, which belong to the ring.
+	Earlier []string
 }
 
-// A Series is a capture that goes on in further files when one is large or old
-// enough: NAME.uwc, NAME-2.uwc, NAME-3.uwc. An exchange is in one file whole:
-// those that are running when the next file is begun end in the old one, which
-// is closed after the last of them. A secret's placeholder differs from file to
-// file.
+// A Series records into NAME.uwc, NAME-2.uwc, NAME-3.uwc and so on. An exchange is never split: when the next
+// file begins, running exchanges continue in the old one, which is closed when the last of them ends. All files
+// share one redactor, so that a secret in an earlier file is recognized in a later one. Its placeholders differ.
 //
-// Limits: a file grows past MaxBytes by what its running exchanges add, and the
-// number of those bounds the files that are open. Names that are taken are skipped.
+// Limits: a file exceeds MaxBytes by what its running exchanges add, and their number bounds the number of open
+// files. Paths that exist already are skipped.
 type Series struct {
 	o Options
 
-	mu      sync.Mutex
-	base    string // the path without its extension
-	ext     string
-	n       int // of the current file
+	mu sync.Mutex
+	// base is the path of the first file of the series without its extension.
+	base string
+	ext  string
+	// n is the number of the current file in the series, from 1.
+	n       int
 	current *store.Store
-	since   time.Time             // of the first exchange in it; zero before
-	old     map[*store.Store]bool // not closed yet
+	// firstExchange is the start time of the first exchange in the current file; zero if there is none
+	// yet.
+	firstExchange time.Time
+	// draining are earlier files in which exchanges still run.
+	draining map[*store.Store]bool
+	// closing counts the goroutines that wait for the files in draining.
 	closing sync.WaitGroup
 	errs    []error
+
+	// files are the paths of all existing files, oldest first, and closed is the set of those that are complete.
+	// earlier are the files of Options.Earlier that exist.
 	files   []string
-	closed  map[string]bool // of files
-	failed  error           // why there is no next file
+	closed  map[string]bool
+	earlier []string
+	// reporting is locked while Options.Closed runs.
+	reporting sync.Mutex
+	// rotateErr is the reason why the next file could not be created; recording then stops.
+	rotateErr error
 
-	// looked is when Begin looked at the size of the ring, in nanoseconds since 1970.
-	looked atomic.Int64
+	// lastSizeCheck is the time of the last size check in Begin, in nanoseconds since 1970.
+	lastSizeCheck atomic.Int64
 
-	// stopRing ends the removal of old files, which ringEnded waits for.
-	stop      sync.Once
-	rotated   chan struct{} // there is a new file
+	// stopOnce closes stopRing, which ends the goroutine that removes old files; ringEnded waits for it.
+	stopOnce sync.Once
+	// rotated signals that a file was added. Its capacity is one signal.
+	rotated   chan struct{}
 	stopRing  chan struct{}
 	ringEnded sync.WaitGroup
 }
 
-// Create begins a series at path, as store.Create does.
+// Create creates the first file and returns the series. Errors: those of store.Create.
 func Create(path string, o Options) (*Series, error) {
-	if err := o.beginRing(); err != nil {
+	if err := o.applyRingLimits(); err != nil {
 		return nil, err
 	}
 	current, err := store.Create(path, o.Options)
@@ -80,88 +106,93 @@ func Create(path string, o Options) (*Series, error) {
 	ext := filepath.Ext(path)
 	s := &Series{
 		o: o, base: strings.TrimSuffix(path, ext), ext: ext, n: 1,
-		current: current, old: make(map[*store.Store]bool), files: []string{path},
-		closed: make(map[string]bool), stopRing: make(chan struct{}), rotated: make(chan struct{}, 1),
+		current: current, draining: make(map[*store.Store]bool), files: []string{path},
+		closed: make(map[string]bool), earlier: slices.Clone(o.Earlier), stopRing: make(chan struct{}), rotated: make(chan struct{}, 1),
 	}
 	if o.MaxTotal > 0 {
-		s.ringEnded.Go(func() { ring.Keep(ringFiles{s}, o.MaxTotal, s.rotated, s.stopRing) })
+		s.ringEnded.Go(func() { ring.Maintain(ringFiles{s}, o.MaxTotal, s.rotated, s.stopRing) })
 	}
 	return s, nil
 }
 
-// Begin is store.Store.Begin in the current file, or in the next where it is time
-// for that.
+// Begin starts the recording of an exchange, in the next file if the current one is due for rotation.
 func (s *Series) Begin(ex captures.Exchange) (captures.Recording, error) {
 	s.makeRoom()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed != nil {
-		return nil, s.failed
+	if s.rotateErr != nil {
+		return nil, s.rotateErr
 	}
-	if s.due() {
-		if s.failed = s.rotate(); s.failed != nil {
-			s.errs = append(s.errs, s.failed)
+	if s.rotationDue() {
+		if s.rotateErr = s.rotate(); s.rotateErr != nil {
+			s.errs = append(s.errs, s.rotateErr)
 			if s.o.Failed != nil {
-				s.o.Failed(s.failed)
+				s.o.Failed(s.rotateErr)
 			}
-			return nil, s.failed
+			return nil, s.rotateErr
 		}
 	}
-	if s.since.IsZero() {
-		s.since = time.Now()
+	if s.firstExchange.IsZero() {
+		s.firstExchange = time.Now()
 	}
 	return s.current.Begin(ex)
 }
 
-// Current is the file that exchanges go to now.
+// Current returns the file in which new exchanges are recorded.
 func (s *Series) Current() *store.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Files are the paths of all files so far, without those that a ring has removed.
+// Files returns the paths of all files, oldest first, without those that the ring has removed.
 func (s *Series) Files() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.files...)
 }
 
-// due reports whether the current file has had enough. One without an exchange
-// never has.
-func (s *Series) due() bool {
-	if s.since.IsZero() || s.current.Err() != nil {
+// rotationDue reports whether the current file has reached MaxBytes or MaxAge. A file without exchanges never
+// has.
+func (s *Series) rotationDue() bool {
+	if s.firstExchange.IsZero() || s.current.Err() != nil {
 		return false
 	}
-	if s.o.MaxAge > 0 && time.Since(s.since) >= s.o.MaxAge {
+	if s.o.MaxAge > 0 && time.Since(s.firstExchange) >= s.o.MaxAge {
 		return true
 	}
 	return s.o.MaxBytes > 0 && fileSize(s.current.Path)+fileSize(s.current.Path+"-wal") >= s.o.MaxBytes
 }
 
-// rotate begins the next file. It is called with mu held.
+// rotate starts the next file of the series. The caller must hold mu.
 func (s *Series) rotate() error {
-	path := s.next()
+	path := s.nextPath()
 	o := s.o.Options
 	if r := s.current.Redactor; r != nil {
-		o.Redactor = r // with the secrets that it has met
+		// Share the redactor, so that it recognizes the secrets of earlier files.
+		o.Redactor = r
 	}
 	next, err := store.Create(path, o)
 	if err != nil {
 		return fmt.Errorf("the next file: %w", err)
 	}
+
+	// Exchanges in flight stay in the last file, which is closed when they have ended.
 	last := s.current
-	s.current, s.since = next, time.Time{}
+	s.current, s.firstExchange = next, time.Time{}
 	s.files = append(s.files, path)
-	s.old[last] = true
+	s.draining[last] = true
 	s.closing.Add(1)
 	last.WhenDrained(func() {
 		defer s.closing.Done()
-		s.closeOld(last)
+		s.closeDrained(last)
 	})
+
+	// Let the ring check its size now: a file that is complete may be removable.
 	select {
 	case s.rotated <- struct{}{}:
-	default: // a signal waits already, or this is no ring
+	// A signal is pending already, or the series is not a ring.
+	default:
 	}
 	if s.o.Rotated != nil {
 		s.o.Rotated(path)
@@ -169,8 +200,8 @@ func (s *Series) rotate() error {
 	return nil
 }
 
-// next is the first free name.
-func (s *Series) next() string {
+// nextPath returns the first path of the sequence that does not exist.
+func (s *Series) nextPath() string {
 	for {
 		s.n++
 		path := fmt.Sprintf("%s-%d%s", s.base, s.n, s.ext)
@@ -180,38 +211,63 @@ func (s *Series) next() string {
 	}
 }
 
-func (s *Series) closeOld(st *store.Store) {
+// closeDrained closes a file in draining. Only the first call for a file has an effect.
+func (s *Series) closeDrained(st *store.Store) {
 	s.mu.Lock()
-	open := s.old[st]
-	delete(s.old, st)
+	open := s.draining[st]
+	delete(s.draining, st)
 	s.mu.Unlock()
 	if !open {
 		return
 	}
 	err := st.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.errs = append(s.errs, err)
 	s.closed[st.Path] = true
+	s.mu.Unlock()
+	s.reportClosed(st.Path, err)
 }
 
-// Close ends what is running, as store.Store.Close does, and closes all files.
+// reportClosed calls Options.Closed for a file that is complete.
+func (s *Series) reportClosed(path string, err error) {
+	if s.o.Closed != nil && err == nil {
+		s.reporting.Lock()
+		defer s.reporting.Unlock()
+		s.o.Closed(path)
+	}
+}
+
+// Forget removes a file that was moved away from the list of files.
+func (s *Series) Forget(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := func(p string) bool { return p == path }
+	s.files, s.earlier = slices.DeleteFunc(s.files, is), slices.DeleteFunc(s.earlier, is)
+	delete(s.closed, path)
+}
+
+// Close ends the exchanges that are still running as incomplete, and closes all files.
 //
-// Errors: those that stopped the recording of any of them.
+// Errors: all errors that stopped the recording of a file.
 func (s *Series) Close() error {
-	s.stop.Do(func() { close(s.stopRing) })
+	s.stopOnce.Do(func() { close(s.stopRing) })
 	s.ringEnded.Wait()
+
+	// Close the files that wait for their last exchange.
 	s.mu.Lock()
 	var open []*store.Store
-	for st := range s.old {
+	for st := range s.draining {
 		open = append(open, st)
 	}
 	s.mu.Unlock()
 	for _, st := range open {
-		s.closeOld(st)
+		s.closeDrained(st)
 	}
+
+	// closing also waits for files that another goroutine is closing just now.
 	err := s.current.Close()
 	s.closing.Wait()
+	s.reportClosed(s.current.Path, err)
 	if s.o.MaxTotal > 0 {
 		ring.Trim(ringFiles{s}, s.o.MaxTotal, s.o.MaxTotal)
 	}
@@ -220,7 +276,7 @@ func (s *Series) Close() error {
 	return errors.Join(append(s.errs, err)...)
 }
 
-// fileSize is 0 for a file that is not there.
+// fileSize returns the size of a file in bytes, or 0 if it does not exist.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,34 +9,37 @@ import (
 )
 
 const (
-	// Buffers have from 256 bytes to 64 KiB, in powers of two.
-	leastBufferBits, mostBufferBits = 8, 16
+	// Buffers have sizes from 256 bytes to 64 KiB, in powers of two.
+	minBufferBits, maxBufferBits = 8, 16
 
-	// maxFree is how many bytes of buffers of one size are kept, and maxFreeChunks how many
-	// chunks.
-	maxFree       = 2 << 20
+	// maxFreeBytes limits the unused buffers of each size, in bytes, and maxFreeChunks the unused Chunk values.
+	maxFreeBytes  = 2 << 20
 	maxFreeChunks = 8192
 )
 
-// buffers are chunks and their data, which are used again once they are written: to
-// allocate the data of a large body takes longer than all else that is done with it before
-// that. The zero value has none.
+// buffers is a free list of chunks and their data. Allocating the data of a large body would take longer than
+// all other work on it before it is queued. The zero value is empty. sync.Pool would lose its contents at every
+// garbage collection.
 type buffers struct {
-	mu     sync.Mutex
-	free   [mostBufferBits + 1 - leastBufferBits][][]byte
+	mu sync.Mutex
+
+	// free contains unused buffers, grouped by size class.
+	free   [maxBufferBits + 1 - minBufferBits][][]byte
 	chunks []*captures.Chunk
 }
 
-// bufferClass is where the buffers of n bytes are, which have 1 << bits bytes; -1 for none.
+// bufferClass returns the size class for n bytes: class k has buffers of 1 << (minBufferBits+k) bytes. It
+// returns -1 if n is 0 or too large.
 func bufferClass(n int) int {
-	if n == 0 || n > 1<<mostBufferBits {
+	if n == 0 || n > 1<<maxBufferBits {
 		return -1
 	}
-	return max(bits.Len(uint(n-1)), leastBufferBits) - leastBufferBits
+	return max(bits.Len(uint(n-1)), minBufferBits) - minBufferBits
 }
 
-// chunk returns a chunk with a copy of p.
+// chunk returns a chunk with a copy of p. Its other fields are zero.
 func (b *buffers) chunk(p []byte) *captures.Chunk {
+	// Take a Chunk and a buffer under the lock; copy after it.
 	b.mu.Lock()
 	var c *captures.Chunk
 	if n := len(b.chunks); n > 0 {
@@ -57,19 +60,21 @@ func (b *buffers) chunk(p []byte) *captures.Chunk {
 	case class < 0:
 		c.Data = bytes.Clone(p)
 	case data == nil:
-		c.Data = append(make([]byte, 0, 1<<(class+leastBufferBits)), p...)
+		c.Data = append(make([]byte, 0, 1<<(class+minBufferBits)), p...)
 	default:
 		c.Data = append(data, p...)
 	}
 	return c
 }
 
-// recycle takes a chunk that nobody uses any more, nor its data.
+// recycle returns a chunk and its data to the free list. Nobody may use them afterwards.
 func (b *buffers) recycle(c *captures.Chunk) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
+	// Buffers that another package has resized do not belong to any class.
 	size := cap(c.Data)
-	if class := bufferClass(size); class >= 0 && size == 1<<(class+leastBufferBits) && (len(b.free[class])+1)*size <= maxFree {
+	if class := bufferClass(size); class >= 0 && size == 1<<(class+minBufferBits) && (len(b.free[class])+1)*size <= maxFreeBytes {
 		b.free[class] = append(b.free[class], c.Data[:0])
 	}
 	*c = captures.Chunk{}

@@ -16,23 +16,31 @@ import (
 )
 
 const (
-	// firstRows is how many rows a query for chunks reads first: most exchanges have no
-	// more.
+	// firstRows is the size of the first page of a query for chunks: most exchanges need no more.
 	firstRows = 64
 
-	// Preparing a query takes as long as a hundred small chunks.
+	// chunkRows and segmentRows are the sizes of further pages. They are large because preparing a query takes
+	// as long as reading a hundred small chunks.
 	chunkRows   = 1024
 	segmentRows = 128
 )
 
-// Chunks yields the chunks of an exchange from sequence number fromSeq on, in
-// order. It ends after the first error; an exchange that does not exist has none.
+// Chunks yields the chunks of an exchange in order, from sequence number fromSeq on. It ends after the first
+// error. For an exchange that does not exist, it yields nothing.
 //
-// Limits: a payload inflates to at most 64 MiB; all of them together are bounded
-// by the Limits of the store.
-// Errors: ErrDamaged, a LimitError, the context's.
+// Limits: a payload has at most 64 MiB when decompressed; the total is bounded by Limits. Errors: ErrDamaged, a
+// LimitError, and that of ctx.
 func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
-	return counted(ctx, s.Path, func(yield func(captures.Chunk, error) bool) {
+	if s.showsForwarded() {
+		return s.forwardedChunks(ctx, id, fromSeq, s.forwarded)
+	}
+	return s.receivedChunks(ctx, id, fromSeq)
+}
+
+// receivedChunks yields the chunks of an exchange as they were received.
+func (s *Store) receivedChunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+	return countReads(ctx, s.Path, func(yield func(captures.Chunk, error) bool) {
+		// Files that an older unwire began may have both forms of chunks.
 		r := &chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
 		switch {
 		case s.format < schema.WithSegments:
@@ -45,11 +53,11 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[capture
 	})
 }
 
-// hasOldChunks reports whether the file has chunks of an older format, beside its segments.
+// hasOldChunks reports whether the file has chunks in the table of formats 1 and 2, in addition to its segments.
 func (s *Store) hasOldChunks(ctx context.Context) bool {
 	s.oldChunks.Do(func() {
 		found := false
-		err := s.page(ctx, func(*rowValues) bool {
+		err := s.query(ctx, func(*rowValues) bool {
 			found = true
 			return false
 		}, `SELECT n FROM chunks LIMIT 1`)
@@ -58,31 +66,33 @@ func (s *Store) hasOldChunks(ctx context.Context) bool {
 	return !s.noOldChunks
 }
 
-// A chunkQuery reads the next chunks of an exchange, of up to so many rows or a few
-// megabytes: how many rows they were, and whether more may follow.
+// A chunkQuery reads a page of the chunks of an exchange: at most limit rows, and a few megabytes. full reports
+// whether more may follow.
 type chunkQuery func(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, full bool, err error)
 
-// A chunkReader hands out the chunks of an exchange as far as they are in order
-// and within the limits.
+// A chunkReader yields the chunks of an exchange, after checking their order and the limits.
 type chunkReader struct {
-	s       *Store
-	ctx     context.Context
-	id      int64
-	next    int64 // the least sequence number that may come
-	last    bool  // none can come any more
+	s   *Store
+	ctx context.Context
+	id  int64
+	// next is the smallest sequence number that the next chunk may have.
+	next int64
+	// reachedEnd means that the chunk with the largest possible sequence number was read.
+	reachedEnd bool
+	// used is the amount of data read so far, for comparison with the limits.
 	used    usage
 	yield   func(captures.Chunk, error) bool
 	stopped bool
 }
 
-// readAll hands out what a query returns, page by page.
+// readAll yields the results of a query, page by page. The first page has the size first.
 func (r *chunkReader) readAll(query chunkQuery, first, limit int) {
 	for rows := first; !r.stopped; rows = limit {
 		began := time.Now()
 		page, full, err := query(r.ctx, r.id, r.next, rows)
 		r.used.time += time.Since(began)
 		for _, k := range page {
-			if !r.give(k) {
+			if !r.yieldChunk(k) {
 				return
 			}
 		}
@@ -91,15 +101,15 @@ func (r *chunkReader) readAll(query chunkQuery, first, limit int) {
 			r.yield(captures.Chunk{}, err)
 			return
 		}
-		if !full || r.last {
+		if !full || r.reachedEnd {
 			return
 		}
 	}
 }
 
-// readBoth hands out the chunks of the older format and those in segments by their
-// sequence numbers.
+// readBoth merges the chunks in the table of older formats with those in segments, by sequence number.
 func (r *chunkReader) readBoth(from int64) {
+	// Pull the old chunks one by one, and push them before each newer chunk of a segment.
 	old := func(yield func(captures.Chunk, error) bool) {
 		(&chunkReader{s: r.s, ctx: r.ctx, id: r.id, next: from, yield: yield}).readAll(r.s.queryChunks, firstRows, chunkRows)
 	}
@@ -108,7 +118,7 @@ func (r *chunkReader) readBoth(from int64) {
 	k, err, more := next()
 	giveOld := func(before int64, all bool) bool {
 		for more && err == nil && (all || k.Seq < before) {
-			if !r.give(k) {
+			if !r.yieldChunk(k) {
 				return false
 			}
 			k, err, more = next()
@@ -119,6 +129,8 @@ func (r *chunkReader) readBoth(from int64) {
 		}
 		return !r.stopped
 	}
+
+	// An error of a segment comes after the old chunks that precede it.
 	segments := chunkReader{s: r.s, ctx: r.ctx, id: r.id, next: from, yield: func(c captures.Chunk, err error) bool {
 		if err != nil {
 			if giveOld(0, true) {
@@ -127,7 +139,7 @@ func (r *chunkReader) readBoth(from int64) {
 			}
 			return false
 		}
-		return giveOld(c.Seq, false) && r.give(c)
+		return giveOld(c.Seq, false) && r.yieldChunk(c)
 	}}
 	segments.readAll(r.s.querySegments, firstRows, segmentRows)
 	if !segments.stopped && !r.stopped {
@@ -135,34 +147,35 @@ func (r *chunkReader) readBoth(from int64) {
 	}
 }
 
-// give yields a chunk, and returns whether to go on.
-func (r *chunkReader) give(k captures.Chunk) bool {
+// yieldChunk checks and yields a chunk. It returns whether to continue.
+func (r *chunkReader) yieldChunk(k captures.Chunk) bool {
 	err := r.ctx.Err()
-	if err == nil && (k.Seq < r.next || r.last) {
-		// Forged pages may have them in any order; without this the same page
-		// would be read for ever.
+	if err == nil && (k.Seq < r.next || r.reachedEnd) {
+		// A forged file may contain them in any order; without this check, the same page would be read for ever.
 		err = captures.Damaged("exchange %d: chunk %d stands where %d or a later one belongs", r.id, k.Seq, r.next)
 	}
 	if err == nil {
 		r.used.bodies += int64(len(k.Data))
 		err = r.s.meter.charge(r.id, r.used)
 	}
+
+	// Errors end the iteration.
 	if err != nil {
 		r.stopped = true
 		r.yield(captures.Chunk{}, pathError(r.s.Path, err))
 		return false
 	}
-	if r.last = k.Seq == math.MaxInt64; !r.last {
+	if r.reachedEnd = k.Seq == math.MaxInt64; !r.reachedEnd {
 		r.next = k.Seq + 1
 	}
 	r.stopped = !r.yield(k, nil)
 	return !r.stopped
 }
 
-// payloadColumns are what rowValues.payload reads, from blobs as b.
+// payloadColumns are the columns that rowValues.payload reads, from the table blobs as b.
 const payloadColumns = `b.codec, b.size, b.data, b.sha256`
 
-// payload reads the values of payloadColumns.
+// payload reads the values of payloadColumns: a payload that is stored once, under its hash.
 func (c *rowValues) payload(u *payload.Unpacker) (data []byte) {
 	codec, declared := c.nextValue(), c.nextValue()
 	data, sum := c.bytes(), c.bytes()
@@ -175,26 +188,30 @@ func (c *rowValues) payload(u *payload.Unpacker) (data []byte) {
 		c.err = captures.Damaged("its payload is missing")
 		return nil
 	}
-	if data, c.err = u.Unpack(ci, di, data); c.err == nil && u.Verify && !hasSum(data, sum) {
+
+	// Hashes are checked only if the file is damaged (see Unpacker.Verify).
+	if data, c.err = u.Unpack(ci, di, data); c.err == nil && u.Verify && !hasHash(data, sum) {
 		c.err = captures.Damaged("its payload is not what was stored")
 	}
 	return data
 }
 
-func hasSum(data, sum []byte) bool {
+// hasHash reports whether sum is the SHA-256 hash of data.
+func hasHash(data, sum []byte) bool {
 	hash := sha256.Sum256(data)
 	return bytes.Equal(hash[:], sum)
 }
 
-// chunkColumns are what rowValues.chunk reads, from chunks as c and blobs as b.
+// chunkColumns are the columns that rowValues.chunk reads, from the tables chunks as c and blobs as b.
 const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, ` + payloadColumns
 
-// chunk reads the values of chunkColumns.
+// chunk reads the values of chunkColumns from the row.
 func (c *rowValues) chunk(u *payload.Unpacker) captures.Chunk {
-	k := captures.Chunk{Exchange: c.int(), Seq: c.size(), Dir: captures.Direction(c.small(1)), T: time.Duration(c.size())}
-	size := c.size()
+	k := captures.Chunk{Exchange: c.int(), Seq: c.nonNegative(), Dir: captures.Direction(c.intUpTo(1)), T: time.Duration(c.nonNegative())}
+	size := c.nonNegative()
 	k.Data = c.bytes()
-	if c.nextValue() != nil && c.err == nil { // stored by its hash
+	// Chunks with equal data share one row of blobs.
+	if c.nextValue() != nil && c.err == nil {
 		if k.Data = c.payload(u); c.err != nil {
 			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, c.err)
 		}
@@ -205,11 +222,11 @@ func (c *rowValues) chunk(u *payload.Unpacker) captures.Chunk {
 	return k
 }
 
-// queryChunks is a chunkQuery for the chunks of older formats.
+// queryChunks is the chunkQuery for the table chunks of formats 1 and 2.
 func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, full bool, err error) {
 	size := 0
-	err = s.pageOf(ctx, maxValue, func(c *rowValues) bool {
-		k := c.chunk(s.unpack)
+	err = s.queryLimited(ctx, maxValue, func(c *rowValues) bool {
+		k := c.chunk(s.unpacker)
 		if c.err != nil {
 			return false
 		}
@@ -222,22 +239,25 @@ func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (pag
 	return page, full, err
 }
 
-// segmentColumns are what rowValues.segment reads, from segments as g, blobs as b and
+// segmentColumns are the columns that rowValues.segment reads, from the tables segments as g, blobs as b and
 // exchanges as e.
 const segmentColumns = segmentHead + `, g.codec, g.data, g.blob, ` + payloadColumns
 
+// segmentHead are the columns that rowValues.segmentHead reads: a segment without its data.
 const segmentHead = `g.n, g.last, g.exchange, g.seq, g.chunks, g.t_ns, g.size_up, g.size_down, g.entries, e.protocol`
 
-// segmentTables are the tables of segmentColumns.
+// segmentTables is the FROM clause for segmentColumns.
 const segmentTables = ` FROM segments g LEFT JOIN exchanges e ON e.id = g.exchange LEFT JOIN blobs b ON b.id = g.blob `
 
-// segmentHead reads the values of segmentHead.
+// segmentHead reads the values of the columns segmentHead from the row.
 func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	r = segment.Row{
-		First: c.size(), Last: c.size(), Exchange: c.int(), Seq: c.size(), Chunks: c.size(),
-		T: time.Duration(c.size()), SizeUp: c.size(), SizeDown: c.size(), Entries: c.bytes(),
+		First: c.nonNegative(), Last: c.nonNegative(), Exchange: c.int(), Seq: c.nonNegative(), Chunks: c.nonNegative(),
+		T: time.Duration(c.nonNegative()), SizeUp: c.nonNegative(), SizeDown: c.nonNegative(), Entries: c.bytes(),
 	}
 	protocol := c.text()
+
+	// Check what a forged file could declare before anything is allocated for it.
 	switch {
 	case c.err != nil:
 		c.err = fmt.Errorf("exchange %d: the segment of chunk %d: %w", r.Exchange, r.Seq, c.err)
@@ -247,13 +267,14 @@ func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	return r, protocol == string(captures.WebSocket)
 }
 
-// segment reads the values of segmentColumns and yields the chunks with their numbers.
+// segment reads the values of segmentColumns and yields the chunks of the segment with their numbers in the
+// capture.
 func (c *rowValues) segment(u *payload.Unpacker, yield func(n int64, k captures.Chunk) bool) {
 	r, webSocket := c.segmentHead()
 	if c.err != nil {
 		return
 	}
-	codec, data := c.size(), c.bytes()
+	codec, data := c.nonNegative(), c.bytes()
 	blob := c.nextValue()
 	switch {
 	case c.err != nil:
@@ -271,11 +292,11 @@ func (c *rowValues) segment(u *payload.Unpacker, yield func(n int64, k captures.
 	c.err = r.Each(data, webSocket, yield)
 }
 
-// querySegments is a chunkQuery for chunks in segments.
+// querySegments is the chunkQuery for chunks in segments. The first segment of a page may begin before from.
 func (s *Store) querySegments(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, full bool, err error) {
 	size, rows := 0, 0
-	err = s.pageOf(ctx, maxValue, func(c *rowValues) bool {
-		c.segment(s.unpack, func(_ int64, k captures.Chunk) bool {
+	err = s.queryLimited(ctx, maxValue, func(c *rowValues) bool {
+		c.segment(s.unpacker, func(_ int64, k captures.Chunk) bool {
 			size += len(k.Data)
 			if k.Seq >= from {
 				page = append(page, k)
@@ -294,26 +315,37 @@ func (s *Store) querySegments(ctx context.Context, id, from int64, limit int) (p
 	return page, full, err
 }
 
-// chunkEnds returns the sequence number of the last chunk of each direction, -1 for none,
-// and the greatest time of a chunk.
+// chunkEnds returns the sequence number of the last chunk of each direction (-1 if there is none) and the time
+// of the latest chunk. It reads no payloads of received bytes.
 func (s *Store) chunkEnds(ctx context.Context, id int64) (last [2]int64, t time.Duration, err error) {
 	last = [2]int64{-1, -1}
+	if s.showsForwarded() {
+		for c, err := range s.Chunks(ctx, id, 0) {
+			if err != nil {
+				return last, t, err
+			}
+			last[c.Dir], t = c.Seq, max(t, c.T)
+		}
+		return last, t, nil
+	}
 	note := func(dir captures.Direction, seq int64, at time.Duration) {
 		last[dir], t = max(last[dir], seq), max(t, at)
 	}
 	if s.format < schema.WithSegments || s.hasOldChunks(ctx) {
-		err = s.page(ctx, func(c *rowValues) bool {
-			dir, seq, at := c.small(1), c.size(), c.size()
+		err = s.query(ctx, func(c *rowValues) bool {
+			dir, seq, at := c.intUpTo(1), c.nonNegative(), c.nonNegative()
 			if c.err == nil {
 				note(captures.Direction(dir), seq, time.Duration(at))
 			}
 			return true
 		}, `SELECT dir, max(seq), max(t_ns) FROM chunks WHERE exchange = ? GROUP BY dir`, id)
 	}
+
+	// In segments, the ends are read from each segment's head.
 	if err != nil || s.format < schema.WithSegments {
 		return last, t, err
 	}
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		r, webSocket := c.segmentHead()
 		if c.err != nil {
 			return false
@@ -325,4 +357,89 @@ func (s *Store) chunkEnds(ctx context.Context, id int64) (last [2]int64, t time.
 		return c.err == nil
 	}, `SELECT `+segmentHead+` FROM segments g LEFT JOIN exchanges e ON e.id = g.exchange WHERE g.exchange = ? ORDER BY g.seq`, id)
 	return last, t, err
+}
+
+// forwardedChunks yields the chunks of an exchange as they were forwarded in the given directions.
+func (s *Store) forwardedChunks(ctx context.Context, id, fromSeq int64, show [2]bool) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		edits, err := s.Edits(ctx, id)
+		if err != nil {
+			yield(captures.Chunk{}, err)
+			return
+		}
+		var dirs [2]editedDirection
+		for _, e := range edits {
+			if show[e.Dir] {
+				dirs[e.Dir].edits = append(dirs[e.Dir].edits, e)
+			}
+		}
+		last := int64(-1)
+		for c, err := range s.receivedChunks(ctx, id, 0) {
+			if err != nil {
+				yield(c, err)
+				return
+			}
+			last = c.Seq
+			received := len(c.Data)
+			if d := &dirs[c.Dir]; len(d.edits) > 0 || d.skip > 0 {
+				c.Data = d.apply(c.Data)
+			} else {
+				d.at += int64(len(c.Data))
+			}
+			if dropped := received > 0 && len(c.Data) == 0; dropped || c.Seq < fromSeq {
+				continue
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+
+		// What was added behind the last received byte.
+		for dir := range dirs {
+			for _, e := range dirs[dir].edits {
+				if last++; last < fromSeq {
+					continue
+				}
+				if !yield(captures.Chunk{Exchange: id, Dir: captures.Direction(dir), Seq: last, T: e.T, Data: e.Data}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// An editedDirection applies edits to the chunks of one direction.
+type editedDirection struct {
+	// edits are those that were not applied yet. at is the offset of the next received byte, and skip how many
+	// received bytes are still replaced.
+	edits []captures.Edit
+	at    int64
+	skip  int64
+}
+
+// apply returns the bytes that were forwarded for the next received bytes.
+func (d *editedDirection) apply(p []byte) []byte {
+	var out []byte
+	for end := d.at + int64(len(p)); d.at < end; {
+		n := end - d.at
+		switch {
+		case d.skip > 0:
+			n = min(n, d.skip)
+			d.skip -= n
+		case len(d.edits) > 0 && d.edits[0].Start <= d.at:
+			e := d.edits[0]
+			d.edits = d.edits[1:]
+			out = append(out, e.Data...)
+			d.skip = e.End - d.at
+			continue
+		default:
+			if len(d.edits) > 0 {
+				n = min(n, d.edits[0].Start-d.at)
+			}
+			out = append(out, p[:n]...)
+		}
+		p = p[n:]
+		d.at += n
+	}
+	return out
 }

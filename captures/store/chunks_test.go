@@ -79,7 +79,7 @@ func asOlderChunks(t testing.TB, path string) {
 	}
 	var rows []row
 	blobs := make(map[int64]*int64)
-	require.NoError(t, s.page(t.Context(), func(c *rowValues) bool {
+	require.NoError(t, s.query(t.Context(), func(c *rowValues) bool {
 		n, id := c.int(), c.int()
 		blobs[n] = &id
 		return true
@@ -112,7 +112,7 @@ func (s *Store) all(ctx context.Context) iter.Seq2[captures.Event, error] {
 		for last, more := int64(0), true; more; {
 			var page []captures.Event
 			var err error
-			page, last, more, err = s.since(ctx, last)
+			page, last, more, err = s.eventsAfter(ctx, last)
 			for _, e := range page {
 				if !yield(e, nil) {
 					return
@@ -167,7 +167,7 @@ func TestChunksComeBack(t *testing.T) {
 	w = require.Value(Create(path, Options{KeepSecrets: true}))(t)
 	for id, want := range followed {
 		for _, k := range want[500:] {
-			require.NoError(t, w.writer.put(op{chunk: &k}))
+			require.NoError(t, w.writer.enqueue(op{chunk: &k}))
 		}
 		followed[id] = want
 	}
@@ -185,7 +185,7 @@ func TestSegmentsAreExtended(t *testing.T) {
 	for i := range 300 {
 		r.Chunk(captures.Direction(i%2), []byte{byte(i)})
 		require.NoError(t, w.Flush(t.Context()))
-		page, next, _, err := w.since(t.Context(), last)
+		page, next, _, err := w.eventsAfter(t.Context(), last)
 		require.NoError(t, err)
 		for _, e := range page {
 			if e.Kind == captures.Received {
@@ -197,7 +197,7 @@ func TestSegmentsAreExtended(t *testing.T) {
 		last = next
 	}
 	var rows int
-	require.NoError(t, w.read.QueryRow("SELECT count(*) FROM segments").Scan(&rows))
+	require.NoError(t, w.readDB.QueryRow("SELECT count(*) FROM segments").Scan(&rows))
 	if seen != 300 || rows > 2 {
 		t.Errorf("%d chunks seen, in %d rows", seen, rows)
 	}

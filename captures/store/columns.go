@@ -2,30 +2,31 @@ package store
 
 import "unwire/captures/store/internal/schema"
 
-// columnsOf are the texts of queries that differ between formats.
+// columnsOf contains the parts of SQL queries that differ between formats.
 type columnsOf struct {
-	// exchange are the columns that rowValues.exchange reads, and their tables, with the
-	// exchange as e. The byte counts of an exchange that has not ended are taken from its
-	// chunks: they are written only at the end.
+	// exchange are the columns of rowValues.exchange and their tables, with the exchange as e. The byte counts
+	// of an exchange in flight are computed from its chunks, because they are stored only at its end.
 	exchange string
 
-	// listed are those of rowValues.listed up to truth, and truth what a Summary depends
-	// on besides them; listedFrom are their tables.
-	listed, truth, listedFrom string
+	// listed are the columns of rowValues.listed. hashed are further columns that a Summary depends on; both
+	// together make the ExchangeHash. listedFrom are their tables.
+	listed, hashed, listedFrom string
 
-	// lastNumber is the largest number in the capture.
+	// lastNumber is a query for the largest row number in the capture.
 	lastNumber string
 }
 
-// columnsFor returns the texts for a format.
+// columnsFor returns the names of columns in a version of the file format.
 func columnsFor(format int) *columnsOf {
 	if format >= schema.WithSegments {
-		return &columnsNow
+		return &currentColumns
 	}
-	return &columnsBefore
+	return &oldColumns
 }
 
 const (
+
+	// In formats 1 and 2, all chunks are in the table chunks.
 	bytesUp   = `CASE e.outcome WHEN '' THEN ` + chunksUp + ` ELSE e.bytes_up END`
 	bytesDown = `CASE e.outcome WHEN '' THEN ` + chunksDown + ` ELSE e.bytes_down END`
 
@@ -34,14 +35,16 @@ const (
 	chunksUp     = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0)`
 	chunksDown   = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0)`
 
+	// In format 3, they are in segments, apart from those that were recorded in an older format.
 	bytesUpNow   = `CASE e.outcome WHEN '' THEN ` + segmentsUp + ` + ` + chunksUp + ` ELSE e.bytes_up END`
 	bytesDownNow = `CASE e.outcome WHEN '' THEN ` + segmentsDown + ` + ` + chunksDown + ` ELSE e.bytes_down END`
 
-	notices = `(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
+	// The two facts of TLS that a listing shows, as bits.
+	tlsFlags = `(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
 )
 
-// columnsNow are those of format 3.
-var columnsNow = columnsOf{
+// currentColumns are the columns of format 3.
+var currentColumns = columnsOf{
 	exchange: `e.id, e.protocol, e.method, e.url, e.http, e.status,
 		` + section("request_headers", "q") + `, ` + section("request_trailers", "qt") + `,
 		` + section("response_headers", "a") + `, ` + section("response_trailers", "at") + `,
@@ -51,8 +54,8 @@ var columnsNow = columnsOf{
 		sectionTables("request_headers", "q") + sectionTables("request_trailers", "qt") +
 		sectionTables("response_headers", "a") + sectionTables("response_trailers", "at"),
 	listed: `e.id, e.protocol, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
-		e.process, p.pid, p.name, p.client, p.client_version, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, ` + notices,
-	truth: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
+		e.process, p.pid, p.name, p.client, p.client_version, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, ` + tlsFlags,
+	hashed: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
 		coalesce((SELECT seq + chunks FROM segments WHERE exchange = e.id ORDER BY seq DESC LIMIT 1), 0) +
 			coalesce((SELECT max(seq) + 1 FROM chunks WHERE exchange = e.id), 0)`,
 	listedFrom: `exchanges e LEFT JOIN processes p ON p.id = e.process`,
@@ -64,30 +67,31 @@ var columnsNow = columnsOf{
 		coalesce((SELECT max(n) FROM readings), 0), coalesce((SELECT max(n) FROM definitions), 0))`,
 }
 
-// section are the columns that rowValues.headers reads, of sectionTables with the same name:
-// the section's text, NULL if its row is missing, and the payload that this may refer to.
+// section returns the columns that rowValues.headers reads of one header section: its text (NULL if the row is
+// missing) and the payload to which the text may refer. name is the alias given to sectionTables.
 func section(column, name string) string {
 	return `CASE e.` + column + ` WHEN 0 THEN '[]' ELSE ` + name + `.fields END, ` +
 		name + `_b.codec, ` + name + `_b.size, ` + name + `_b.data, ` + name + `_b.sha256`
 }
 
-// sectionTables joins the row of a header section, under a name, and its payload.
+// sectionTables joins the row of a header section, under an alias, and its payload.
 func sectionTables(column, name string) string {
 	return ` LEFT JOIN headers ` + name + ` ON ` + name + `.id = e.` + column + `
 		LEFT JOIN blobs ` + name + `_b ON ` + name + `_b.id = CASE WHEN substr(` + name + `.fields, 1, 1) <> '[' THEN CAST(` + name + `.fields AS INTEGER) END`
 }
 
-// noPayload are the columns of a section's payload in formats that have none.
+// noPayload is a placeholder for the payload columns of a header section, in formats without these
+// columns.
 const noPayload = `, NULL, NULL, NULL, NULL`
 
-// columnsBefore are those of formats 1 and 2.
-var columnsBefore = columnsOf{
+// oldColumns are the columns of formats 1 and 2.
+var oldColumns = columnsOf{
 	exchange: `e.id, 'http', e.method, e.url, e.http, e.status, e.request_headers` + noPayload + `, e.request_trailers` + noPayload + `,
 		e.response_headers` + noPayload + `, e.response_trailers` + noPayload + `, e.started_ns, e.duration_ns, e.client, e.server, 0, NULL, NULL, NULL, NULL,
 		e.tls, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, e.source FROM exchanges e`,
 	listed: `e.id, 'http', e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
-		0, NULL, NULL, NULL, NULL, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, ` + notices,
-	truth: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
+		0, NULL, NULL, NULL, NULL, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, ` + tlsFlags,
+	hashed: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
 		(SELECT max(seq) FROM chunks WHERE exchange = e.id)`,
 	listedFrom: `exchanges e`,
 	lastNumber: `SELECT max(coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(n) FROM chunks), 0))`,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -11,19 +12,18 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// CopyExchange copies ex, an exchange of another capture, to this one, through this
-// one's redaction, with its number, times, outcome, trailers and the boundaries
-// of its chunks. Edits, by direction, are made before: of bytes that lie in
-// several chunks each gets as many as it had, and the last one the rest. What is
-// derived is not copied. A relation to another exchange of the same capture is, if that
-// exchange has been copied before under its number.
+// CopyExchange copies an exchange of another capture to this one, and redacts it with this store's
+// rules. The ID, times, outcome, trailers and chunk boundaries stay.
 //
-// Limits: exchanges have to be copied in the order of their numbers. A chunk
-// that the edits leave empty is left out. An exchange that is still going on
-// becomes Incomplete. Edits must not overlap.
+// edits, indexed by direction, are applied to the bodies first. If an edited range spans several
+// chunks, each chunk keeps its size, and the last one gets the rest of the replacement. Chunks that
+// become empty are omitted. Derived data is not copied. A relation is copied if its target is in the
+// same capture and was copied before under the same ID.
 //
-// Errors: ErrReadOnly, ErrClosed, ErrDamaged, or what stopped
-// the recording.
+// Limits: exchanges must be copied in the order of their IDs. Edits must not overlap. An exchange in
+// flight becomes Incomplete.
+//
+// Errors: ErrReadOnly, ErrClosed, ErrDamaged, or the error that stopped the recording.
 func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exchange, edits [2][]redact.Edit) error {
 	if s.writer == nil {
 		return pathError(s.Path, captures.ErrReadOnly)
@@ -33,8 +33,8 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		return pathError(s.Path, err)
 	}
 	if s.maxBody > 0 {
-		// All that was stored is stored again.
-		r.left = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown}
+		// The source applied its limit already: whatever it stored is stored again.
+		r.bodyLeft = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown}
 	}
 	for c, err := range from.Cleaned(ctx, ex, s.Redactor, edits) {
 		if err != nil {
@@ -43,7 +43,11 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		}
 		r.emit(false, &c)
 	}
-	if err := s.copyRelations(ctx, from, r); err != nil {
+	if err := s.copyForwarded(ctx, from, r); err != nil {
+		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
+		return err
+	}
+	if err := errors.Join(s.copyRelations(ctx, from, r), s.copyAuthority(ctx, from, ex.TLS.CA)); err != nil {
 		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
 		return err
 	}
@@ -51,8 +55,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 	return s.Err()
 }
 
-// copyRelations records what the exchange of r was to others in the capture that it is
-// copied from.
+// copyRelations copies the relations of the exchange of r from the other capture.
 func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) error {
 	list, err := from.Relations(ctx, r.ID())
 	if err != nil {
@@ -62,6 +65,8 @@ func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) er
 		if rel.Exchange != r.ID() || rel.Kind == "" {
 			continue
 		}
+
+		// s.copied is sorted, because exchanges are copied in order.
 		if _, copied := slices.BinarySearch(s.copied, rel.Target); copied && rel.Capture == "" {
 			r.Relate(rel.Kind, rel.Target)
 		}
@@ -70,12 +75,13 @@ func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) er
 	return nil
 }
 
-// Cleaned yields the chunks of an exchange as CopyExchange stores them: with
-// edits made, and without the secrets that r finds; a nil Redactor finds none.
+// Cleaned yields the chunks of an exchange as CopyExchange stores them: with edits applied, and with the secrets
+// that r finds redacted. If r is nil, nothing is redacted.
 //
 // Errors: ErrDamaged.
 func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Redactor, edits [2][]redact.Edit) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
+		// The filter must know which chunk is the last of its direction, to release what it holds back.
 		last, _, err := s.chunkEnds(ctx, ex.ID)
 		if err != nil {
 			yield(captures.Chunk{}, err)
@@ -94,4 +100,18 @@ func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Re
 			}
 		}
 	}
+}
+
+// copyAuthority tells this capture the certificate of an exchange's CA, so that it is stored too.
+func (s *Store) copyAuthority(ctx context.Context, from *Store, a captures.Authority) error {
+	if a.SHA256 == "" {
+		return nil
+	}
+	der, err := from.Authority(ctx, a.SHA256)
+	if err != nil || len(der) == 0 {
+		return err
+	}
+	a.Certificate = string(der)
+	s.keepAuthority(a)
+	return nil
 }

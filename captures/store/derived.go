@@ -2,58 +2,66 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 )
 
 const (
-	maxDerived     = 64      // values
-	maxDerivedLen  = 1 << 20 // bytes of a value
-	derivedPrefix  = "derived\x1f"
-	derivedEnd     = "derived\x20" // above each name with the prefix
+	// maxDerived limits the number of derived values.
+	maxDerived = 64
+	// maxDerivedLen limits the size of a derived value, in bytes.
+	maxDerivedLen = 1 << 20
+	derivedPrefix = "derived\x1f"
+	// Derived values are rows of the table meta whose names begin with derivedPrefix; derivedEnd is above all
+	// such names.
+	derivedEnd = "derived\x20"
+	// maxDerivedName limits the length of a name, in bytes.
 	maxDerivedName = 256
 )
 
-// LastNumber returns the largest number in the capture: what was derived from the
-// capture holds as long as this number stays.
+// LastNumber returns the largest row number in the capture. Data derived from the capture is valid as long as
+// this number does not change.
 //
 // Errors: ErrDamaged.
 func (s *Store) LastNumber(ctx context.Context) (last int64, err error) {
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		last = c.int()
 		return true
 	}, columnsFor(s.format).lastNumber)
 	return last, err
 }
 
-// Derived returns what was stored under a name, or nil. It is as little to be trusted as
-// the rest of the file.
+// Derived returns the value that PutDerived stored under a name, or nil. It must be validated like everything
+// else in the file, which may be forged.
 //
 // Errors: ErrDamaged.
 func (s *Store) Derived(ctx context.Context, name string) (value []byte, err error) {
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		value = c.bytes()
 		return true
 	}, `SELECT value FROM meta WHERE name = ?`, derivedPrefix+name)
 	return value, err
 }
 
-// PutDerived stores a value that was derived from the capture, so that it need not be
-// derived again. It is no part of what was recorded.
+// PutDerived stores a value that was derived from the capture, as a cache.
 //
-// In a capture that is open for reading, it writes past that, as PutSummaries does.
+// If the capture is open for reading, it opens the file for writing for a moment, as PutSummaries does.
 //
-// Limits: names of 256 bytes, values of 1 MiB; of 64 values all others are forgotten.
-// Errors: ErrInUse, or what the system says.
+// Limits: names of 256 bytes, values of 1 MiB, 64 values. When the 65th is stored, the others are deleted.
+// Errors: ErrInUse, and errors of the system.
 func (s *Store) PutDerived(ctx context.Context, name string, value []byte) error {
 	if len(name) > maxDerivedName || len(value) > maxDerivedLen {
-		return fmt.Errorf("a derived value of %d bytes under %.40q: at most %d bytes under a name of %d are kept", len(value), name, maxDerivedLen, maxDerivedName)
+		return fmt.Errorf("the derived value %.40q has %d bytes: a value may have %d bytes and its name %d", name, len(value), maxDerivedLen, maxDerivedName)
 	}
 	put := func(tx *sql.Tx) error {
 		var n int
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM meta WHERE name >= ? AND name < ?`, derivedPrefix, derivedEnd).Scan(&n); err != nil {
 			return err
 		}
+
+		// A cache need not be clever: start over when it is full.
 		if n >= maxDerived {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM meta WHERE name >= ? AND name < ?`, derivedPrefix, derivedEnd); err != nil {
 				return err
@@ -64,7 +72,22 @@ func (s *Store) PutDerived(ctx context.Context, name string, value []byte) error
 		return err
 	}
 	if s.writer != nil {
-		return pathError(s.Path, s.writer.do(ctx, put))
+		return pathError(s.Path, s.writer.runInTransaction(ctx, put))
 	}
-	return pathError(s.Path, s.writeBeside(ctx, put))
+	return pathError(s.Path, s.writeAsReader(ctx, put))
+}
+
+// Authority returns the DER-encoded certificate of the CA with a SHA-256 in hex, or nil if the capture does not
+// contain it: it contains those that the recording machine did not trust by itself.
+//
+// Errors: ErrDamaged.
+func (s *Store) Authority(ctx context.Context, sum string) (der []byte, err error) {
+	err = s.query(ctx, func(c *rowValues) bool {
+		der = c.bytes()
+		return true
+	}, `SELECT value FROM meta WHERE name = ?`, authorityPrefix+sum)
+	if hash := sha256.Sum256(der); err != nil || hex.EncodeToString(hash[:]) != sum {
+		return nil, err
+	}
+	return der, nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// pathError wraps err with the file it is about.
+// pathError adds the path of the file to err. It returns nil for nil.
 func pathError(path string, err error) error {
 	if err == nil {
 		return nil

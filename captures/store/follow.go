@@ -14,19 +14,17 @@ import (
 	"unwire/captures/store/internal/segment"
 )
 
-// Follow yields everything in the capture and then, looking again as often as
-// every (0: 100 ms), what is recorded meanwhile, until ctx is done, the loop
-// is left, or an error is yielded.
+// Follow yields everything that is in the capture, and then what is recorded from now on. It looks for news at
+// intervals of every (0: 100 ms). It ends when ctx is done, the caller stops the loop, or an error was yielded.
 //
-// Events come in the order in which they were recorded: each exchange's Began,
-// Responded and Ended once, Changed when something else became known that no event right
-// behind it tells, each chunk once, all of an exchange's between its Began and its Ended. A
-// note, a reading or a definition is Added whenever it is set, in its newest state only.
-// Chunks of one direction come in order; one that was held back because a secret might
-// have been passing can come after a later one of the other direction.
+// Events come in the order of recording. Each exchange has one Began, Responded and Ended event. Changed follows
+// if something else became known that no event directly after it implies. Each chunk is one event, between the
+// Began and the Ended of its exchange. A note, a reading or a definition is an Added event each time it is set;
+// only its newest state is reported. Chunks of one direction are in order; a chunk that was held back because it
+// might contain a secret can come after later ones of the other direction.
 //
-// Limits: the bodies together are bounded by the Limits of the store.
-// Errors: ErrDamaged, a LimitError; the context's error is not yielded.
+// Limits: the total of all bodies is bounded by Limits. Errors: ErrDamaged, a LimitError. The error of ctx is
+// not yielded.
 func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captures.Event, error] {
 	if every <= 0 {
 		every = 100 * time.Millisecond
@@ -36,12 +34,17 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captu
 		defer ticker.Stop()
 		var used usage
 		for last := int64(0); ; {
-			events, next, more, err := s.since(ctx, last)
+
+			// Yield everything that is there before waiting for the ticker.
+			events, next, more, err := s.eventsAfter(ctx, last)
 			if ctx.Err() != nil {
 				return
 			}
+
+			// Charge each event against the limits, because a forged file could contain endless
+			// events.
 			for _, e := range events {
-				if err := s.meter.follow(&used, &e); err != nil {
+				if err := s.meter.chargeEvent(&used, &e); err != nil {
 					yield(captures.Event{}, pathError(s.Path, err))
 					return
 				}
@@ -54,6 +57,8 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captu
 				return
 			}
 			last = next
+
+			// A full page means that more events are there already, so do not wait.
 			if more {
 				continue
 			}
@@ -66,18 +71,18 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captu
 	}
 }
 
-// since returns the events numbered above last, in order, and the number to
-// ask for next; more says that there are more already.
+// eventsAfter returns the next events with numbers above last, in order, and the number to continue with. more
+// reports that further events are there already.
 //
-// Chunks and events are read in one transaction, so that the pages of both,
-// cut off at the end of the shorter one, are a whole stretch of the numbers.
-func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, next int64, more bool, err error) {
-	ctx, cancel := s.meter.bounded(ctx)
+// Events, chunks and additions are in separate tables. They are read in one transaction, so that their pages,
+// cut off at the end of the shortest one, together contain every number of a range.
+func (s *Store) eventsAfter(ctx context.Context, last int64) (page []captures.Event, next int64, more bool, err error) {
+	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()
 	fail := func(err error) ([]captures.Event, int64, bool, error) {
 		return nil, last, false, pathError(s.Path, database.ExplainTime(ctx, err))
 	}
-	conn, err := s.reader(ctx, maxValue)
+	conn, err := database.Conn(ctx, s.readDB, maxValue)
 	if err != nil {
 		return fail(database.Explain(err))
 	}
@@ -86,12 +91,15 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	if err != nil {
 		return fail(database.Explain(err))
 	}
-	defer func() { _ = tx.Rollback() }() // nothing to commit
+	// A rollback: nothing was written.
+	defer func() { _ = tx.Rollback() }()
+
+	// Chunks may be large; the values of all other tables are limited more tightly.
 	pages := []*eventPage{{}}
-	err = s.chunksSince(ctx, tx, last, pages[0])
+	err = s.chunksAfter(ctx, tx, last, pages[0])
 	if err == nil && s.format >= schema.WithSegments {
 		pages = append(pages, &eventPage{})
-		err = s.segmentsSince(ctx, tx, last, pages[1])
+		err = s.segmentsAfter(ctx, tx, last, pages[1])
 	}
 	if err != nil {
 		return fail(err)
@@ -99,13 +107,15 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	if err := database.LimitValues(conn, maxHeadValue); err != nil {
 		return fail(err)
 	}
+
+	// These values are heads and texts.
 	events := &eventPage{}
-	if err := s.eventsSince(ctx, tx, last, events); err != nil {
+	if err := s.exchangeEventsAfter(ctx, tx, last, events); err != nil {
 		return fail(err)
 	}
 	pages = append(pages, events)
 	if s.format >= schema.WithSegments {
-		added, err := additionsSince(ctx, tx, last)
+		added, err := additionsAfter(ctx, tx, last)
 		if err != nil {
 			return fail(err)
 		}
@@ -115,18 +125,18 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	return page, next, more, nil
 }
 
-// An eventPage is a page of what one table has behind a number, in order.
+// An eventPage is a limited number of consecutive events from one table.
 type eventPage struct {
 	events []captures.Event
 
-	// full says that there may be more; CompleteTo is then the number up to which none is
-	// missing.
+	// full means that the table may have more events. The page is then complete only up to the number
+	// completeTo.
 	full       bool
 	completeTo int64
 }
 
-// mergePages puts the pages in order, up to the number to which all of them are
-// complete, and returns that number.
+// mergePages merges the pages of several tables into one ordered sequence, up to the number to which
+// all pages are complete, and returns that number as next.
 func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int64, more bool) {
 	next = last
 	for _, p := range pages {
@@ -134,6 +144,8 @@ func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int6
 			next = max(next, p.events[n-1].N)
 		}
 	}
+
+	// Beyond the end of a full page, events of its table are missing.
 	for _, p := range pages {
 		if p.full {
 			next, more = min(next, p.completeTo), true
@@ -145,13 +157,13 @@ func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int6
 	return all, next, more
 }
 
-// chunksSince reads a page of chunks of older formats.
-func (s *Store) chunksSince(ctx context.Context, db readable, last int64, p *eventPage) error {
+// chunksAfter reads a page of chunks of the table chunks (formats 1 and 2).
+func (s *Store) chunksAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	bytes := 0
 	return scan(ctx, db, func(c *rowValues) bool {
-		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpack)}
+		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpacker)}
 		if c.err == nil && e.N <= last {
-			c.err = captures.Damaged("chunk number %d stands behind %d", e.N, last)
+			c.err = captures.Damaged("chunk number %d follows %d", e.N, last)
 		}
 		if c.err != nil {
 			return false
@@ -165,16 +177,17 @@ func (s *Store) chunksSince(ctx context.Context, db readable, last int64, p *eve
 		WHERE c.n > ? ORDER BY c.n LIMIT ?`, last, pageRows)
 }
 
-// segmentsSince reads a page of segments. Those that began earlier may go on behind last.
-func (s *Store) segmentsSince(ctx context.Context, db readable, last int64, p *eventPage) error {
+// segmentsAfter reads a page of chunks in segments. A segment can begin at or before last and still contain
+// later chunks, so earlier ones are read too.
+func (s *Store) segmentsAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	bytes, rows := 0, 0
 	previous := int64(math.MinInt64)
 	err := scan(ctx, db, func(c *rowValues) bool {
 		n, ok := c.values[0].(int64)
 		if ok && n <= previous {
-			c.err = captures.Damaged("segment %d stands behind %d", n, previous)
+			c.err = captures.Damaged("segment %d follows %d", n, previous)
 		}
-		c.segment(s.unpack, func(number int64, k captures.Chunk) bool {
+		c.segment(s.unpacker, func(number int64, k captures.Chunk) bool {
 			bytes += len(k.Data)
 			if number > last {
 				p.events = append(p.events, captures.Event{Kind: captures.Received, N: number, Chunk: k})
@@ -186,9 +199,13 @@ func (s *Store) segmentsSince(ctx context.Context, db readable, last int64, p *e
 		}
 		previous = n
 		rows++
+
+		// Segments are in the order of their first chunk. All chunks up to that number have been read.
 		p.full, p.completeTo = n > last && (rows >= followSegments || bytes >= pageBytes), n
 		return !p.full
 	}, `SELECT `+segmentColumns+segmentTables+`WHERE g.n > ? AND g.last > ? ORDER BY g.n`, last-segment.MaxSpan, last)
+
+	// The chunks of overlapping segments interleave.
 	slices.SortFunc(p.events, func(a, b captures.Event) int { return cmp.Compare(a.N, b.N) })
 	for i := 1; err == nil && i < len(p.events); i++ {
 		if p.events[i].N == p.events[i-1].N {
@@ -198,29 +215,31 @@ func (s *Store) segmentsSince(ctx context.Context, db readable, last int64, p *e
 	return err
 }
 
-// eventsSince reads a page of what happened to exchanges.
-func (s *Store) eventsSince(ctx context.Context, db readable, last int64, p *eventPage) error {
+// exchangeEventsAfter reads a page of the events of exchanges.
+func (s *Store) exchangeEventsAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	size := int64(0)
 	return scan(ctx, db, func(c *rowValues) bool {
-		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange(s.unpack)}
+		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.intUpTo(int64(captures.Ended))), Exchange: c.exchange(s.unpacker)}
+
+		// A chunk has no row in the table events: this is a forged file.
 		if c.err == nil && e.Kind == captures.Received {
 			c.err = captures.Damaged("event %d has kind %d", e.N, e.Kind)
 		}
 		if c.err == nil && e.N <= last {
-			c.err = captures.Damaged("event number %d stands behind %d", e.N, last)
+			c.err = captures.Damaged("event number %d follows %d", e.N, last)
 		}
 		if c.err != nil {
 			return false
 		}
 		last = e.N
 		p.events = append(p.events, e)
-		size += c.bytesOf()
+		size += c.byteSize()
 		p.full, p.completeTo = len(p.events) == pageRows || size >= pageBytes, e.N
 		return !p.full
 	}, `SELECT v.n, v.kind, `+columnsFor(s.format).exchange+` JOIN events v ON v.exchange = e.id
 		WHERE v.n > ? ORDER BY v.n LIMIT ?`, last, pageRows)
 }
 
-// followSegments is how many segments are read at once: those of many streams overlap, so
-// that of a small page little would be complete.
+// followSegments is the number of segments in a page. The segments of many concurrent streams overlap, so in a
+// smaller page only few events would be complete.
 const followSegments = 512

@@ -99,7 +99,7 @@ func TestLongHeaders(t *testing.T) {
 	// The vector of FORMAT.md.
 	var sum, data []byte
 	var sectionSum []byte
-	require.NoError(t, s.read.QueryRow(`SELECT h.sha256, b.sha256, b.data FROM headers h JOIN blobs b ON b.id = CAST(h.fields AS INTEGER)
+	require.NoError(t, s.readDB.QueryRow(`SELECT h.sha256, b.sha256, b.data FROM headers h JOIN blobs b ON b.id = CAST(h.fields AS INTEGER)
 		WHERE b.size = 5010 AND b.codec = 1 AND h.fields = CAST(b.id AS TEXT)`).Scan(&sectionSum, &sum, &data))
 	format := string(require.Value(os.ReadFile("FORMAT.md"))(t))
 	if want := fmt.Sprintf("sha256  %x\nzstd    % x\n", sum, data); !strings.Contains(format, want) || !bytes.Equal(sum, sectionSum) {

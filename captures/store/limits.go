@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -9,56 +10,67 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/budget"
+	"unwire/captures/store/internal/payload"
 )
 
-// Limits bounds what is read of one capture, so that a small forged file cannot
-// keep a reader busy or fill its memory. The zero value has the defaults.
+// Limits bounds how much data is read from one capture, so that a small forged file cannot occupy a
+// reader for long or fill its memory. The zero value means the defaults.
 //
-// Payloads are stored once and compressed, so an honest capture expands, too: a
-// body of zeros, or the same body again and again, to about 400 times the rows of
-// its chunks, and what clients send in practice to less than 20 times the file.
+// Honest captures expand too, because payloads are compressed and equal ones are stored once: to less than 20
+// times the size of the file in practice, and to about 400 times if bodies are zeros or repeat each other. A client
+// that asks a thousand times for 100 kB makes a file of 400 kB, which minBodyLimit allows.
 type Limits struct {
-	// Bytes bounds the bodies of all exchanges together, decompressed; those of one
-	// exchange may have half of it. The default is 1 GiB, or 256 times the size of
-	// the file with its log if that is more.
+	// Bytes limits the decompressed bodies of all exchanges together, in bytes. One exchange may have half of
+	// it. 0 means 128 MiB, or 64 times the size of the file with its log if that is more, and for one exchange
+	// 72 MiB or half of the total for the size of the file.
 	Bytes int64
 }
 
 const (
-	leastExpansion = 1 << 30 // bytes of bodies that any file may have
-	maxExpansion   = 256     // bytes of bodies for each byte of the file
+	// minBodyLimit is the default limit for bodies of small files, in bytes.
+	minBodyLimit = 128 << 20
+	// minExchangeLimit is the default limit for the bodies of one exchange, which commands have in memory. It allows one
+	// message of the maximum size.
+	minExchangeLimit = payload.MaxSize + 8<<20
+	// bodiesPerFileByte is the default limit for large files, per byte of the file.
+	bodiesPerFileByte = 64
 
-	// Heads are URLs, headers and errors. Sections of headers are stored once, so those of
-	// many equal requests have more bytes than the file.
-	leastHeads = 256 << 20
-	maxHeads   = 256 // bytes for each byte of the file
+	// Heads are URLs, headers and errors. Equal header sections are stored once, so the heads of many equal
+	// requests are larger than the file. minHeadLimit is in bytes.
+	minHeadLimit = 256 << 20
+	// headsPerFileByte is added for each byte of the file.
+	headsPerFileByte = 256
 
-	pageTime = 30 * time.Second // for one query, which reads a few megabytes
+	// pageTime limits one query, which reads a few megabytes.
+	pageTime = 30 * time.Second
 
-	// leastReadTime is spent in queries, not in what is done with the results.
-	leastReadTime = 5 * time.Minute
+	// minTimeLimit limits the time spent in queries, without what the caller does with the results.
+	minTimeLimit = 5 * time.Minute
 
-	// leastSpeed is the bytes of the file for each further second: some hundred small
+	// minReadSpeed is how many bytes of the file allow one more second. They contain some hundred small
 	// exchanges.
-	leastSpeed = 128 << 10
+	minReadSpeed = 128 << 10
 
-	// What an exchange has below these is not counted: its row takes a twentieth of
-	// that in the file at least, and a capture can have millions of exchanges.
-	leastCounted     = 1 << 10 // bytes
-	leastCountedTime = 10 * time.Millisecond
+	// Exchanges below freeBytes and freeTime are not counted, because a capture can have millions of them. Their
+	// rows are at least a twentieth as large in the file.
+	freeBytes = 1 << 10
+	freeTime  = 10 * time.Millisecond
 
-	openTime = 10 * time.Second // for the header and the schema
+	// openTime limits the check of the header and the schema.
+	openTime = 10 * time.Second
 
-	// appendTime is for what a recorder does with an existing file first.
+	// appendTime limits what Create does to an existing file before recording.
 	appendTime = 5 * time.Minute
 )
 
-// A LimitError says that a capture holds more than its Limits allow. What was
-// handed out before it is as it was recorded. It is an ErrDamaged, too: both are
-// treated alike by who uses what can be read.
+// A LimitError reports that a capture exceeds its Limits. Everything yielded before it is valid. Its Is method
+// matches ErrDamaged, because callers treat both alike: they use what could be read.
 type LimitError struct {
-	Exchange int64  // 0: the capture as a whole
-	What     string // what there is too much of, with the limit, in words
+	// Exchange is the exchange that exceeds the limit; 0 is the capture as a whole.
+	Exchange int64
+	// What describes the exceeded limit as a predicate, such as "expands to more than …".
+	What string
 }
 
 func (e *LimitError) Error() string {
@@ -68,102 +80,147 @@ func (e *LimitError) Error() string {
 	return "the capture " + e.What
 }
 
-// Is makes a LimitError an ErrDamaged.
+// Is makes errors.Is(err, captures.ErrDamaged) report true for this error.
 func (e *LimitError) Is(target error) bool { return target == captures.ErrDamaged }
 
-// A usage is what was read of an exchange, or of all.
+// A usage is the amount of data read from one exchange, or from a whole capture.
 type usage struct {
 	heads, bodies int64 // bytes
 	time          time.Duration
 }
 
+// plus returns the sum of two usages.
 func (u usage) plus(v usage) usage {
 	return usage{u.heads + v.heads, u.bodies + v.bodies, u.time + v.time}
 }
 
-// A meter adds up what the exchanges of a capture hold, as far as they were read.
+// A meter enforces Limits: it adds up what was read of the exchanges of a capture.
 //
-// An exchange counts once, with the most that one loop over it has returned, so
-// commands may read a capture as often as they have to.
+// Each exchange counts only once, with the maximum over all reads, so commands may read a capture repeatedly.
 type meter struct {
-	path     string
-	limits   Limits
+	path   string
+	limits Limits
+	// pageTime is the time limit of one query; see the constant pageTime.
 	pageTime time.Duration
 
-	mu       sync.Mutex
+	mu sync.Mutex
+
+	// fileSize is the size of the capture file when it was last checked, in bytes.
 	fileSize int64
 	seen     map[int64]usage
 	total    usage
+
+	// shared is the budget of the command, nil for none, which knows a file of sharedSize bytes.
+	shared     *budget.Budget
+	sharedSize int64
 }
 
-// allExchanges is the key of the time that loops over the exchanges take; no
-// exchange has it as its number.
+// allExchanges is the key for the time of loops over all exchanges. No exchange has this ID.
 const allExchanges = math.MinInt64
 
+// newMeter returns a meter that limits reading of the file at path.
 func newMeter(path string, l Limits) *meter {
 	return &meter{path: path, limits: l, pageTime: pageTime, seen: make(map[int64]usage)}
 }
 
-// allowed are the limits of the capture as a whole. It is called with mu held.
-func (m *meter) allowed() usage {
+// share has the capture count in the budget of a command.
+func (m *meter) share(b *budget.Budget) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shared = b
+	b.Allow(budget.Decompressed, m.limits.Bytes)
+	m.updateFileSize()
+}
+
+// updateFileSize measures the file with its log. The caller has locked mu.
+func (m *meter) updateFileSize() {
+	m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
+	if m.fileSize > m.sharedSize {
+		m.shared.Input(m.fileSize - m.sharedSize)
+		m.sharedSize = m.fileSize
+	}
+}
+
+// totalLimit returns the limits for the capture as a whole. The caller has locked mu.
+func (m *meter) totalLimit() usage {
 	extra := m.fileSize
-	bodies := max(leastExpansion, times(m.fileSize, maxExpansion))
+	bodies := max(minBodyLimit, mulSaturated(m.fileSize, bodiesPerFileByte))
 	if m.limits.Bytes > 0 {
 		bodies = m.limits.Bytes
 		extra += bodies
 	}
 	return usage{
-		heads:  leastHeads + times(m.fileSize, maxHeads),
+		heads:  minHeadLimit + mulSaturated(m.fileSize, headsPerFileByte),
 		bodies: bodies,
-		time:   leastReadTime + time.Duration(min(extra/leastSpeed, math.MaxInt32))*time.Second,
+		time:   minTimeLimit + time.Duration(min(extra/minReadSpeed, math.MaxInt32))*time.Second,
 	}
 }
 
-// times multiplies without overflow.
-func times(n, by int64) int64 {
+// exchangeLimit returns the limit for the bodies of one exchange. The caller has locked mu.
+func (m *meter) exchangeLimit() int64 {
+	if m.limits.Bytes > 0 {
+		return m.limits.Bytes / 2
+	}
+	return max(minExchangeLimit, mulSaturated(m.fileSize, bodiesPerFileByte)/2)
+}
+
+// mulSaturated multiplies, and returns a very large number instead of overflowing.
+func mulSaturated(n, by int64) int64 {
 	if n > math.MaxInt64/4/by {
 		return math.MaxInt64 / 4
 	}
 	return n * by
 }
 
-// charge notes that one loop was given u of an exchange, or reports that this is
-// more than there may be. What is refused does not count, so that exchanges which
-// were read once can be read again.
+// charge records that one loop has read u of an exchange, or returns a LimitError. A refused read does not
+// count, so that exchanges which were read before can be read again.
 func (m *meter) charge(id int64, u usage) error {
-	if u.heads+u.bodies < leastCounted && u.time < leastCountedTime {
+	if u.heads+u.bodies < freeBytes && u.time < freeTime {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
+	// Only an increase over earlier reads of the exchange counts.
 	before := m.seen[id]
 	now := usage{max(before.heads, u.heads), max(before.bodies, u.bodies), max(before.time, u.time)}
 	if now == before {
 		return nil
 	}
-	total := m.total.plus(usage{now.heads - before.heads, now.bodies - before.bodies, now.time - before.time})
-	err := m.checkNow(id, now, total)
-	if err == nil {
-		m.seen[id], m.total = now, total
+	more := usage{now.heads - before.heads, now.bodies - before.bodies, now.time - before.time}
+	total := m.total.plus(more)
+	if err := m.checkFileGrowth(id, now, total); err != nil {
+		return err
 	}
-	return err
+	m.seen[id], m.total = now, total
+	return m.spend(more)
 }
 
-// checkNow is check. Before it fails, it looks how far the file has grown. mu is held.
-func (m *meter) checkNow(id int64, one, total usage) error {
+// spend counts in the budget of the command.
+func (m *meter) spend(u usage) error {
+	err := errors.Join(m.shared.Spend(budget.Decompressed, u.heads+u.bodies), m.shared.Spend(budget.Time, int64(u.time)))
+	if err == nil {
+		return nil
+	}
+	return &LimitError{What: "is one of several: " + err.Error()}
+}
+
+// checkFileGrowth is check, but before it fails, it updates the size of the file, which may have grown
+// meanwhile. The caller has locked mu.
+func (m *meter) checkFileGrowth(id int64, one, total usage) error {
 	if m.check(id, one, total) == nil {
 		return nil
 	}
-	m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
+	m.updateFileSize()
 	return m.check(id, one, total)
 }
 
-// check compares what an exchange and all together have with the limits. It is
-// called with mu held.
+// check returns an error if the usage of one exchange, or of the whole capture, exceeds the limits. The
+// caller must hold mu.
 func (m *meter) check(id int64, one, total usage) error {
-	limit := m.allowed()
+	limit := m.totalLimit()
 	if id != allExchanges {
-		if what := exceeds(one, usage{limit.heads, limit.bodies / 2, limit.time / 2}); what != "" {
+		if what := exceeds(one, usage{limit.heads, m.exchangeLimit(), limit.time / 2}); what != "" {
 			return &LimitError{Exchange: id, What: what}
 		}
 	}
@@ -173,15 +230,15 @@ func (m *meter) check(id int64, one, total usage) error {
 	return nil
 }
 
-// eventsOfExchange is how many events an exchange has at most as it is recorded,
-// each of which comes with its head.
-const eventsOfExchange = 8
+// maxEventsPerExchange is the usual maximum number of events of an exchange. Each event includes the exchange's
+// head, so each counts only a part of it.
+const maxEventsPerExchange = 8
 
-// follow adds an event to what one loop was given.
-func (m *meter) follow(used *usage, e *captures.Event) error {
+// chargeEvent adds an event to the usage of a Follow loop.
+func (m *meter) chargeEvent(used *usage, e *captures.Event) error {
 	switch {
 	case e.Exchange != nil:
-		used.heads += int64(headSize(e.Exchange)) / eventsOfExchange
+		used.heads += int64(headSize(e.Exchange)) / maxEventsPerExchange
 	case e.Addition.Note != nil:
 		used.heads += int64(len(e.Addition.Note.Value))
 	default:
@@ -189,10 +246,10 @@ func (m *meter) follow(used *usage, e *captures.Event) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.checkNow(allExchanges, usage{}, *used)
+	return m.checkFileGrowth(allExchanges, usage{}, *used)
 }
 
-// exceeds says which limit is exceeded; "" for none.
+// exceeds describes which limit is exceeded; "" if none is.
 func exceeds(have, limit usage) string {
 	switch {
 	case have.bodies > limit.bodies:
@@ -205,7 +262,7 @@ func exceeds(have, limit usage) string {
 	return ""
 }
 
-// byteCount is a size for people.
+// byteCount formats a number of bytes for an error message.
 func byteCount(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -216,17 +273,17 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// bounded returns a context for one query. Its error is what explainTime makes of
-// the query's.
-func (m *meter) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return timeLimited(ctx, m.pageTime)
+// withTimeLimit returns a context for one query. database.ExplainTime turns its error into a LimitError.
+func (m *meter) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return withTimeLimit(ctx, m.pageTime)
 }
 
-func timeLimited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// withTimeLimit returns a context that is cancelled after d, with a LimitError as its cause.
+func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, &LimitError{What: fmt.Sprintf("has a part that takes more than %v to read", d)})
 }
 
-// fileSize is 0 for a file that is not there.
+// fileSize returns the size of a file in bytes, or 0 if it does not exist.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -235,7 +292,7 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// headSize is about how many bytes the exchange takes in memory without its bodies.
+// headSize estimates the memory for an exchange without its bodies, in bytes.
 func headSize(e *captures.Exchange) int {
 	size := len(e.URL) + len(e.Error)
 	for _, hs := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
@@ -244,7 +301,7 @@ func headSize(e *captures.Exchange) int {
 	return size
 }
 
-// sectionSize is headSize for a section of headers.
+// sectionSize estimates the memory that a header section takes, in bytes.
 func sectionSize(s captures.Headers) (size int) {
 	for _, h := range s {
 		size += len(h.Name) + len(h.Value) + 32

@@ -74,7 +74,7 @@ func TestOlderFormats(t *testing.T) {
 			t.Errorf("%s: the new exchange: %v", name, got)
 		}
 		var sections int
-		require.NoError(t, s.read.QueryRow("SELECT count(*) FROM headers").Scan(&sections))
+		require.NoError(t, s.readDB.QueryRow("SELECT count(*) FROM headers").Scan(&sections))
 		if sections != 3 {
 			t.Errorf("%s: %d sections of headers", name, sections)
 		}

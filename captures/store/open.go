@@ -3,39 +3,32 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/binary"
 
-	"unwire/captures/store/internal/database"
 	"unwire/captures/store/internal/payload"
 	"unwire/captures/store/internal/schema"
 )
 
-// Bounds of one value of a foreign file: a few forged bytes can make SQLite read
-// the same page a million times.
+// Limits on one value of an untrusted file: a few forged bytes can make SQLite read the same page a million
+// times.
 const (
-	// maxValue is for a chunk, with what SQLite needs around it.
-	maxValue      = payload.MaxSize + 1<<20
-	maxHeadValue  = 16 << 20 // any other value: headers, for one
-	maxSchemaText = 64 << 10 // the definition of a table
+	// maxValue is for a chunk, with SQLite's overhead.
+	maxValue = payload.MaxSize + 1<<20
+	// maxHeadValue is for all other values, such as a header section.
+	maxHeadValue = 16 << 20
 )
 
-// reader returns a connection on which no value of more than limit bytes can be
-// read.
-func (s *Store) reader(ctx context.Context, limit int) (*sql.Conn, error) {
-	return database.Conn(ctx, s.read, limit)
-}
-
-// HasMagic reports whether a file's bytes begin as those of a capture do.
+// HasMagic reports whether a file that begins with b is a capture.
 func HasMagic(b []byte) bool {
-	const at = 68 // of the application's id in the header of SQLite
+	// at is the offset of the application id in the header of an SQLite file.
+	const at = 68
 	return len(b) >= at+4 && bytes.HasPrefix(b, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(b[at:]) == schema.ApplicationID
 }
 
-// ID returns the identifier that the capture was made with; nil if it has none, as older
-// ones that were not recorded to since.
+// ID returns the random id of the capture, of 16 bytes. It is nil for captures of older versions that were not
+// recorded to since.
 func (s *Store) ID(ctx context.Context) (id []byte, err error) {
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		id = c.bytes()
 		return true
 	}, `SELECT value FROM meta WHERE name = 'capture id'`)

@@ -47,7 +47,7 @@ func readAll(path string) error {
 			}
 		}
 	}
-	_, _, _, err = s.since(ctx, 0)
+	_, _, _, err = s.eventsAfter(ctx, 0)
 	return err
 }
 
@@ -216,11 +216,11 @@ func TestMigration(t *testing.T) {
 		t.Errorf("an older file: %v", err)
 	}
 	broken := append(schema.Steps(), schema.Migration{Statements: `CREATE TABLE extra (x INTEGER) STRICT; SELECT nonsense`})
-	if _, err := create(path, Options{}, tuning{migrations: broken}); err == nil {
+	if _, err := create(path, Options{}, testOptions{migrations: broken}); err == nil {
 		t.Error("a migration that fails was taken")
 	}
 	require.NoError(t, readAll(path)) // and undone
-	s := require.Value(create(path, Options{}, tuning{migrations: steps}))(t)
+	s := require.Value(create(path, Options{}, testOptions{migrations: steps}))(t)
 	r := require.Value(s.Begin(captures.Exchange{}))(t)
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Close())
@@ -236,7 +236,7 @@ func TestMigration(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var note string
-	require.NoError(t, s.read.QueryRow("SELECT note FROM exchanges WHERE id = 1").Scan(&note))
+	require.NoError(t, s.readDB.QueryRow("SELECT note FROM exchanges WHERE id = 1").Scan(&note))
 	if note != "none" {
 		t.Errorf("note %q", note)
 	}

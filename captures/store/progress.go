@@ -7,18 +7,19 @@ import (
 	"unwire/captures"
 )
 
-// readsKey is the key of a context that counts reads.
+// readsKey is the context key for the function of CountReads.
 type readsKey struct{}
 
-// CountReads returns a context with which Chunks calls count for the body bytes that it reads
-// of a capture, so that a command can show how far it is. Count may be called from several
+// CountReads returns a context with which Chunks calls count for each chunk that it reads, with the path of the
+// capture and the number of body bytes. Commands use it to show progress. count may be called from several
 // goroutines.
 func CountReads(ctx context.Context, count func(path string, bytes int)) context.Context {
 	return context.WithValue(ctx, readsKey{}, count)
 }
 
-// counted yields chunks of a file, and counts them if the context says so.
-func counted(ctx context.Context, path string, chunks iter.Seq2[captures.Chunk, error]) iter.Seq2[captures.Chunk, error] {
+// countReads wraps an iterator over chunks so that it calls the function set by CountReads, if the
+// context has one.
+func countReads(ctx context.Context, path string, chunks iter.Seq2[captures.Chunk, error]) iter.Seq2[captures.Chunk, error] {
 	count, ok := ctx.Value(readsKey{}).(func(string, int))
 	if !ok {
 		return chunks

@@ -7,57 +7,73 @@ import (
 	"unwire/captures"
 )
 
-// An op is one thing to be written, in the order of the queue.
+// An op is one operation for the writer. Exactly one of chunk, state, rel, edit, head and run is set, or only done,
+// which then reports that everything before it is written.
 type op struct {
-	chunk *captures.Chunk        // a chunk, which has an Opcode
-	isMsg bool                   // if it is of a WebSocket, and is
-	owned bool                   // the writer's to recycle; or
-	state *state                 // an exchange, to which
-	kind  captures.EventKind     // this happened, as the
-	nth   int                    // event of the state; or
-	rel   *captures.Relation     // a relation, or
-	run   func(tx *sql.Tx) error // anything else, whose
-	done  chan<- error           // result somebody waits for
-	cost  int64
-	at    time.Time
+	// chunk is a chunk to write. isMsg means that it is a WebSocket message and has an Opcode. owned means that
+	// the writer recycles it.
+	chunk *captures.Chunk
+	isMsg bool
+	owned bool
+	// state is the state of an exchange after the event of this kind, which is the nth event of the state.
+	state *state
+	kind  captures.EventKind
+	nth   int
+	// rel is a relation to be written; nil if the operation is another one.
+	rel *captures.Relation
+	// edit and head describe forwarded data that differs from the received data; nil if the operation
+	// is another one.
+	edit *captures.Edit
+	head *captures.ForwardedHead
+	// run is any other change, which gets a transaction of its own. Its error is sent to done.
+	run  func(tx *sql.Tx) error
+	done chan<- error
+	// cost is the memory of the queued operation in bytes; at is when it was queued.
+	cost int64
+	at   time.Time
 }
 
-// A state is that of an exchange, after all that happened to it in one transaction: nobody
-// sees a transaction by halves, so the states before it need not be written.
+// A state is the state of an exchange at the end of one transaction. Earlier states within the
+// transaction need not be written, because readers never see a part of a transaction.
 type state struct {
-	ex      captures.Exchange
-	events  int // that are queued
+	ex captures.Exchange
+	// events is the number of queued events of the exchange in this batch.
+	events int
+	// written means that the exchange's row was written in this transaction.
 	written bool
 }
 
-// A stateRef is where an exchange finds its state that is queued last, in a batch.
+// A stateRef refers to the state of an exchange that is in the current batch. It is out of date if batch is not
+// the current one.
 type stateRef struct {
 	state *state
 	batch int64
 }
 
-// put queues o; it blocks while the queue is full, by bytes or by age, but not
-// while it is empty, so that an operation of any size gets through.
-func (w *writer) put(o op) error {
+// enqueue adds o to the queue. It blocks while the queue is full, by bytes or by age (back-pressure). An empty
+// queue accepts an operation of any size.
+func (w *writer) enqueue(o op) error {
 	o.cost += opOverhead
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.await(o.cost); err != nil {
+	if err := w.waitForSpace(o.cost); err != nil {
 		return err
 	}
-	w.add(o)
+	w.appendOp(o)
 	return nil
 }
 
-// putState queues what happened to an exchange, with its state, by reference from ref. Cost
-// is what the state has of memory that it did not have before.
-func (w *writer) putState(ref *stateRef, ex *captures.Exchange, kind captures.EventKind, cost int64) error {
+// enqueueState adds an event of an exchange with its current state. ref is the exchange's reference to its
+// queued state. cost is the memory that was added to the exchange, in bytes.
+func (w *writer) enqueueState(ref *stateRef, ex *captures.Exchange, kind captures.EventKind, cost int64) error {
 	cost += opOverhead
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.await(cost); err != nil {
+	if err := w.waitForSpace(cost); err != nil {
 		return err
 	}
+
+	// A state of an earlier batch may be being written. Begin a new one.
 	if ref.state == nil || ref.batch != w.batch {
 		ref.batch = w.batch
 		if n := len(w.states); n > 0 {
@@ -66,17 +82,18 @@ func (w *writer) putState(ref *stateRef, ex *captures.Exchange, kind captures.Ev
 			ref.state = new(state)
 		}
 	}
-	ref.state.ex = *ex // its header slices are replaced, never changed in place
+	// The exchange's header slices are replaced, never changed in place.
+	ref.state.ex = *ex
 	ref.state.events++
-	w.add(op{state: ref.state, kind: kind, nth: ref.state.events, cost: cost})
+	w.appendOp(op{state: ref.state, kind: kind, nth: ref.state.events, cost: cost})
 	return nil
 }
 
-// await waits until there is room in the queue; mu is held.
-func (w *writer) await(cost int64) error {
+// waitForSpace waits until the queue has room. The caller has locked mu.
+func (w *writer) waitForSpace(cost int64) error {
 	for w.err == nil && !w.closing && w.full(cost) {
-		w.poke()
-		w.space.Wait()
+		w.wakeUp()
+		w.spaceFreed.Wait()
 	}
 	switch {
 	case w.err != nil:
@@ -87,8 +104,9 @@ func (w *writer) await(cost int64) error {
 	return nil
 }
 
-// add queues o; mu is held.
-func (w *writer) add(o op) {
+// appendOp appends o to the queue and begins a new batch if the current one is large enough. The caller has
+// locked mu.
+func (w *writer) appendOp(o op) {
 	o.at = time.Now()
 	if w.oldest.IsZero() {
 		w.oldest = o.at
@@ -101,26 +119,27 @@ func (w *writer) add(o op) {
 		w.batchCost = 0
 	}
 	if len(w.ops) == 1 || w.urgent() {
-		w.poke()
+		w.wakeUp()
 	}
 }
 
-// full reports whether an operation must wait. It is called with mu held.
+// full reports whether an operation must wait. The caller has locked mu.
 func (w *writer) full(cost int64) bool {
-	return w.queued > 0 && (w.queued+cost > w.limit || time.Since(w.oldest) > maxLag)
+	return w.queued > 0 && (w.queued+cost > w.limit || time.Since(w.oldest) > maxQueueAge)
 }
 
-// urgent reports whether the queue should be written without lingering.
-// It is called with mu held.
+// urgent reports whether the queue should be written without the usual delay. The caller has locked mu.
 func (w *writer) urgent() bool {
-	return w.waiting || w.closing || w.queued >= min(w.limit/2, 1<<20)
+	return w.flushRequested || w.closing || w.queued >= min(w.limit/2, 1<<20)
 }
 
-// nextBatch removes the next transaction's operations from the queue. Their bytes
-// stay counted until they are written.
+// nextBatch removes the operations of the next transaction from the queue. Their bytes stay counted until
+// finishBatch.
 func (w *writer) nextBatch() (batch []op, cost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
+	// cuts mark where full batches end.
 	if len(w.cuts) > 0 {
 		n := w.cuts[0]
 		batch, w.ops = w.ops[:n:n], w.ops[n:]
@@ -134,7 +153,7 @@ func (w *writer) nextBatch() (batch []op, cost int64) {
 		w.batchCost = 0
 	}
 	if len(w.ops) == 0 {
-		w.waiting = false
+		w.flushRequested = false
 	}
 	for i := range batch {
 		cost += batch[i].cost
@@ -142,9 +161,8 @@ func (w *writer) nextBatch() (batch []op, cost int64) {
 	return batch, cost
 }
 
-// finishBatch accounts for a batch that was written, or gives up recording: a
-// capture with a hole in its middle would be worse than one that ends. It
-// reports whether it gave up just now.
+// finishBatch accounts for a batch that was written. If writing failed, it ends the recording: a capture with a
+// gap in the middle would be worse than one that ends early. gaveUp reports that this was the first failure.
 func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,6 +171,8 @@ func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	if len(w.ops) > 0 {
 		w.oldest = w.ops[0].at
 	}
+
+	// Whoever waits for an operation gets the error.
 	if err != nil {
 		gaveUp = w.err == nil
 		w.err = err
@@ -166,14 +186,14 @@ func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	} else {
 		w.recycle(batch)
 	}
-	w.space.Broadcast()
+	w.spaceFreed.Broadcast()
 	return gaveUp
 }
 
-// maxSpare is how many operations and states are kept to be used again.
+// maxSpare limits the operations and states that are kept for reuse.
 const maxSpare = 8192
 
-// recycle keeps the memory of a batch that was written; mu is held.
+// recycle keeps the memory of a batch that was written, for reuse. The caller has locked mu.
 func (w *writer) recycle(batch []op) {
 	for i := range batch {
 		if batch[i].owned {
@@ -188,6 +208,8 @@ func (w *writer) recycle(batch []op) {
 			w.states = append(w.states, s)
 		}
 	}
+
+	// Drop references before the slice is reused.
 	clear(batch)
 	if w.spare == nil && cap(batch) <= maxSpare {
 		w.spare = batch[:0]

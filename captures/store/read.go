@@ -8,26 +8,31 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"unwire/captures"
 	"unwire/captures/store/internal/database"
+	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/schema"
 )
 
-// Readers fetch pages and hold no transaction while their caller runs: a slow
-// consumer must not keep the recorder's log from being folded.
+// The sizes of a page. Reads fetch page by page and hold no transaction while the caller runs: an open
+// transaction would prevent SQLite from checkpointing the recorder's log.
 const (
 	pageRows  = 64
 	pageBytes = 4 << 20
 )
 
-// readable is what a read runs on: a connection or a transaction.
-type readable interface {
+// A querier runs queries: a connection or a transaction.
+type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// scan runs a query and calls each with every row until it returns false.
-func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query string, args ...any) error {
+// scan runs a query and calls each for every row until each returns false or sets the row's error.
+func scan(ctx context.Context, db querier, each func(c *rowValues) bool, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return database.Explain(err)
@@ -37,6 +42,8 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 	if err != nil {
 		return database.Explain(err)
 	}
+
+	// Read values of any type: rowValues checks them.
 	values := make([]any, len(columns))
 	targets := make([]any, len(columns))
 	for i := range values {
@@ -58,49 +65,63 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 	return database.Explain(rows.Err())
 }
 
-// page runs one query on a connection of its own.
-func (s *Store) page(ctx context.Context, each func(c *rowValues) bool, query string, args ...any) error {
-	return s.pageOf(ctx, maxHeadValue, each, query, args...)
+// query runs a query on a separate connection, with the limits for rows of exchanges, and calls each
+// for every row.
+func (s *Store) query(ctx context.Context, each func(c *rowValues) bool, query string, args ...any) error {
+	return s.queryLimited(ctx, maxHeadValue, each, query, args...)
 }
 
-// pageOf is page for values of up to limit bytes.
-func (s *Store) pageOf(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
-	ctx, cancel := s.meter.bounded(ctx)
+// queryLimited is query for values of up to limit bytes.
+func (s *Store) queryLimited(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
+	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()
-	conn, err := s.reader(ctx, limit)
+	r, err := s.readers.Get(ctx, limit)
 	if err != nil {
 		return pathError(s.Path, database.ExplainTime(ctx, database.Explain(err)))
 	}
-	defer func() { _ = conn.Close() }()
-	return pathError(s.Path, database.ExplainTime(ctx, scan(ctx, conn, each, query, args...)))
+	defer s.readers.Put(r)
+	return pathError(s.Path, database.ExplainTime(ctx, scan(ctx, r, each, query, args...)))
 }
 
-// Exchanges yields all exchanges in the order in which they began. It ends
-// after the first error.
+// Exchanges yields all exchanges, ordered by ID. It ends after the first error. In a damaged file, it yields
+// what is readable before that.
 //
-// Errors: ErrDamaged.
+// Errors: ErrDamaged, a LimitError.
 func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return s.ExchangesAfter(ctx, math.MinInt64)
 }
 
-// ExchangesAfter is Exchanges for those with greater numbers than one.
+// ExchangesAfter is Exchanges for exchanges with larger IDs than number.
 func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error] {
 	read := func(c *rowValues) (*captures.Exchange, int64) {
-		e := c.exchange(s.unpack)
+		e := c.exchange(s.unpacker)
 		return e, e.ID
 	}
 	query := `SELECT ` + columnsFor(s.format).exchange + ` WHERE e.id > ? ORDER BY e.id LIMIT ?`
-	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
+	received := rowsAfter(ctx, s, number, pageRows, query, read, s.firstExchangeFrom)
+	if !s.showsForwarded() {
+		return received
+	}
+	return func(yield func(*captures.Exchange, error) bool) {
+		for e, err := range received {
+			if err == nil {
+				err = s.applyHeads(ctx, e, s.forwarded)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
-// A Request is the method and the URL of an exchange.
+// A Request is the Method and the URL of an exchange.
 type Request struct{ Method, URL string }
 
-// requestRows is how many requests are read at a time.
+// requestRows is the number of requests in a page.
 const requestRows = 4096
 
-// Requests yields the method and the URL of each exchange, in order. It reads nothing else of
-// them. It ends after the first error.
+// Requests yields the method and the URL of each exchange, ordered by ID. It reads nothing else and is therefore
+// fast. It ends after the first error.
 //
 // Errors: ErrDamaged.
 func (s *Store) Requests(ctx context.Context) iter.Seq2[Request, error] {
@@ -109,7 +130,7 @@ func (s *Store) Requests(ctx context.Context) iter.Seq2[Request, error] {
 		return Request{Method: c.text(), URL: c.text()}, id
 	}
 	first := func(ctx context.Context, from int64) (r Request, id int64, err error) {
-		err = s.page(ctx, func(c *rowValues) bool {
+		err = s.query(ctx, func(c *rowValues) bool {
 			r, id = read(c)
 			return false
 		}, `SELECT id, method, url FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
@@ -118,12 +139,12 @@ func (s *Store) Requests(ctx context.Context) iter.Seq2[Request, error] {
 	return rowsAfter(ctx, s, math.MinInt64, requestRows, `SELECT id, method, url FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`, read, first)
 }
 
-// rowsAfter yields what read makes of the rows that a query returns for a number
-// and a count: all whose numbers are greater than that one, in order. From returns
-// the first row from a number on; it is asked for what lies behind damaged pages.
+// rowsAfter yields all rows with a number above number, in order. query has two parameters, a number and a
+// count, and read converts its rows. from returns the first row at or after a number; it is used to read past
+// damaged pages.
 //
-// Limits: rows whose numbers do not ascend are damage, so their count is bounded by
-// what the file can hold, and their bytes by the Limits.
+// Limits: numbers that do not increase are damage. This bounds the number of rows by what the file can contain;
+// their bytes are bounded by Limits.
 func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, query string,
 	read func(c *rowValues) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
 ) iter.Seq2[T, error] {
@@ -138,6 +159,8 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 			r.after = id
 			return yield(value, nil)
 		}
+
+		// Read page after page until one is not full.
 		for {
 			rows, full, err := r.page()
 			for _, row := range rows {
@@ -148,9 +171,11 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 			if err == nil && full {
 				continue
 			}
+
+			// Yield what is still readable behind the damage, and then the error.
 			if err != nil {
 				more := true
-				more, err = walk(r.after, err, func(start int64) (int64, func() bool, error) {
+				more, err = readPastDamage(r.after, err, func(start int64) (int64, func() bool, error) {
 					began := time.Now()
 					value, id, err := from(ctx, start)
 					if r.used.time += time.Since(began); err == nil || isDamage(err) {
@@ -172,38 +197,41 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 
 // A rowReader reads the rows of a table, page by page.
 type rowReader[T any] struct {
-	s     *Store
-	ctx   context.Context
-	after int64 // the number of the last row
-	count int   // rows of a page
+	s   *Store
+	ctx context.Context
+	// after is the number of the last row that was yielded.
+	after int64
+	// count is the number of rows in the current page.
+	count int
 	query string
 	read  func(c *rowValues) (T, int64)
-	used  usage // of all pages
+	// used is the amount of data read in all pages.
+	used usage
 }
 
-// A numbered is a row with its number.
-type numbered[T any] struct {
+// A numberedRow is the value of a row with the row's number.
+type numberedRow[T any] struct {
 	id    int64
 	value T
 }
 
-// page returns the next rows, and whether there may be more behind them.
-func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
+// page returns the next rows. full reports whether more may follow.
+func (r *rowReader[T]) page() (page []numberedRow[T], full bool, err error) {
 	began, last, size := time.Now(), r.after, int64(0)
-	err = r.s.page(r.ctx, func(c *rowValues) bool {
+	err = r.s.query(r.ctx, func(c *rowValues) bool {
 		value, id := r.read(c)
 		if c.err == nil && id <= last {
-			c.err = captures.Damaged("exchange %d stands behind %d", id, last)
+			c.err = captures.Damaged("exchange %d follows %d", id, last)
 		}
 		if c.err == nil {
-			c.err = r.s.meter.charge(id, usage{heads: c.bytesOf()})
+			c.err = r.s.meter.charge(id, usage{heads: c.byteSize()})
 		}
 		if c.err != nil {
 			return false
 		}
 		last = id
-		page = append(page, numbered[T]{id, value})
-		size += c.bytesOf()
+		page = append(page, numberedRow[T]{id, value})
+		size += c.byteSize()
 		full = len(page) == r.count || size >= pageBytes
 		return !full
 	}, r.query, r.after, r.count)
@@ -213,42 +241,45 @@ func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 	return page, full, err
 }
 
-// oneFrom returns the first exchange from a number on, with its number; 0 for none.
-func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
-	err = s.page(ctx, func(c *rowValues) bool {
-		if found := c.exchange(s.unpack); c.err == nil {
+// firstExchangeFrom returns the first exchange whose ID is at least from, and its ID; 0 if there is
+// none.
+func (s *Store) firstExchangeFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
+	err = s.query(ctx, func(c *rowValues) bool {
+		if found := c.exchange(s.unpacker); c.err == nil {
 			e, id = found, found.ID
-			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
+			c.err = s.meter.charge(id, usage{heads: c.byteSize()})
 		}
 		return false
 	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id >= ? ORDER BY e.id LIMIT 1`, from)
 	return e, id, err
 }
 
-// maxLost is how often it is looked in vain behind what is damaged.
-const maxLost = 1000
+// maxDamagedReads limits the failing reads of readPastDamage.
+const maxDamagedReads = 1000
 
-// isDamage reports whether err is about damaged bytes, behind which there may be
-// others, as opposed to a limit or the end of the context.
+// isDamage reports whether err is due to damaged data, behind which more may be readable, and not to a limit or
+// a cancelled context.
 func isDamage(err error) bool {
 	_, limited := errors.AsType[*LimitError](err)
 	return errors.Is(err, captures.ErrDamaged) && !limited
 }
 
-// walk looks for what can be read behind the row after which err came. Read
-// returns the first row from a number on: its own number, 0 where there is none,
-// and how to give it away, which says whether more is wanted.
+// readPastDamage continues after an error with the rows behind the damage. read returns the first row at or
+// after a number: the row's number (0 if there is none) and a function that yields it and reports whether the
+// caller wants more.
 //
-// A page that is lost takes the rows of a stretch of numbers with it, so the end
-// of each is looked for by halves.
+// A damaged page hides a range of row numbers. The end of the range is found by galloping and then binary
+// search.
 //
-// Errors: err, or what ended the search for good.
-func walk(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool, why error) {
+// Errors: err, or the error that ended the search.
+func readPastDamage(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool, why error) {
 	if !isDamage(err) {
 		return true, err
 	}
 	lost := 0
-	for from := max(after, 0); lost < maxLost && from < math.MaxInt64/2; {
+	for from := max(after, 0); lost < maxDamagedReads && from < math.MaxInt64/2; {
+
+		// Find the next readable row: double the step until one is found.
 		from++
 		id, give, rerr := read(from)
 		for step := int64(1); isDamage(rerr) && step < math.MaxInt64/4; step *= 2 {
@@ -258,6 +289,8 @@ func walk(after int64, err error, read func(from int64) (id int64, give func() b
 			if id, give, rerr = read(good); rerr != nil {
 				continue
 			}
+
+			// The first readable row is between bad and good.
 			for good-bad > 1 {
 				lost++
 				middle := bad + (good-bad)/2
@@ -272,10 +305,12 @@ func walk(after int64, err error, read func(from int64) (id int64, give func() b
 				}
 			}
 		}
+
+		// Yield the row, and try the one behind it.
 		switch {
 		case rerr != nil && !isDamage(rerr):
 			return true, rerr
-		case rerr != nil || id < from: // no further row, or one that is out of order
+		case rerr != nil || id < from: // no more rows, or out of order
 			return true, err
 		case !give():
 			return false, nil
@@ -285,7 +320,7 @@ func walk(after int64, err error, read func(from int64) (id int64, give func() b
 	return true, err
 }
 
-// damageOr is what is wrong with the file as a whole, or else err.
+// damageOr returns the error about damage to the whole file, if there is any, and otherwise err.
 func (s *Store) damageOr(err error) error {
 	if s.damage != nil && (err == nil || isDamage(err)) {
 		return pathError(s.Path, s.damage)
@@ -293,13 +328,22 @@ func (s *Store) damageOr(err error) error {
 	return err
 }
 
-// Exchange returns one exchange.
+// Exchange returns the exchange with an ID.
 //
 // Errors: ErrNoExchange, ErrDamaged.
 func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+	e, err := s.receivedExchange(ctx, id)
+	if err == nil && s.showsForwarded() {
+		err = s.applyHeads(ctx, e, s.forwarded)
+	}
+	return e, err
+}
+
+// receivedExchange returns an exchange with the heads that were received.
+func (s *Store) receivedExchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	var e *captures.Exchange
-	err := s.page(ctx, func(c *rowValues) bool {
-		e = c.exchange(s.unpack)
+	err := s.query(ctx, func(c *rowValues) bool {
+		e = c.exchange(s.unpacker)
 		return false
 	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id = ?`, id)
 	switch {
@@ -311,13 +355,136 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	return e, nil
 }
 
-// BodyBytes returns how many bytes the bodies of all exchanges have together.
+// BodyBytes returns the total size of all bodies, in bytes. Exchanges in flight count as 0.
 //
 // Errors: ErrDamaged.
 func (s *Store) BodyBytes(ctx context.Context) (n int64, err error) {
-	err = s.page(ctx, func(c *rowValues) bool {
-		n = c.size()
+	err = s.query(ctx, func(c *rowValues) bool {
+		n = c.nonNegative()
 		return false
 	}, `SELECT coalesce(sum(bytes_up + bytes_down), 0) FROM exchanges`)
 	return n, err
+}
+
+const (
+	// maxEdits limits the edits that are read for one exchange, maxEditBytes their data together, in bytes.
+	maxEdits     = 1_000_000
+	maxEditBytes = 256 << 20
+)
+
+// showsForwarded reports whether a direction is shown as it was forwarded.
+func (s *Store) showsForwarded() bool { return s.forwarded[captures.Up] || s.forwarded[captures.Down] }
+
+// applyHeads changes an exchange to what was forwarded in the given directions: heads, sizes and declared lengths.
+func (s *Store) applyHeads(ctx context.Context, ex *captures.Exchange, dirs [2]bool) error {
+	heads, err := s.ForwardedHeads(ctx, ex.ID)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		switch {
+		case !dirs[h.Dir]:
+		case h.Dir == captures.Up:
+			ex.Method, ex.URL, ex.RequestHeaders, ex.RequestTrailers = h.Method, h.URL, h.Headers, h.Trailers
+		default:
+			ex.Status, ex.ResponseHeaders, ex.ResponseTrailers = h.Status, h.Headers, h.Trailers
+		}
+	}
+	edits, err := s.Edits(ctx, ex.ID)
+	var longer [2]int64
+	for _, e := range edits {
+		longer[e.Dir] += int64(len(e.Data)) - (e.End - e.Start)
+	}
+	if dirs[captures.Up] {
+		resize(&ex.BytesUp, longer[captures.Up], &ex.RequestHeaders)
+	}
+	if dirs[captures.Down] {
+		resize(&ex.BytesDown, longer[captures.Down], &ex.ResponseHeaders)
+	}
+	return err
+}
+
+// resize changes the size of a body, and the length that its head declares if that was the size before.
+func resize(size *int64, longer int64, h *captures.Headers) {
+	before := strconv.FormatInt(*size, 10)
+	*size += longer
+	for i, f := range *h {
+		if longer != 0 && f.Value == before && strings.EqualFold(f.Name, "content-length") {
+			*h = slices.Clone(*h)
+			(*h)[i].Value = strconv.FormatInt(*size, 10)
+		}
+	}
+}
+
+// Edits returns the differences between received and forwarded bytes of an exchange, by direction and offset.
+//
+// Limits: 1,000,000 edits with 256 MiB. Errors: ErrDamaged; a LimitError.
+func (s *Store) Edits(ctx context.Context, id int64) ([]captures.Edit, error) {
+	if s.format < schema.WithSegments {
+		return nil, nil
+	}
+	u, err := payload.NewUnpacker()
+	if err != nil {
+		return nil, err
+	}
+	var list []captures.Edit
+	size := int64(0)
+	ends := [2]int64{}
+	err = s.queryLimited(ctx, payload.MaxSize, func(c *rowValues) bool {
+		e := captures.Edit{
+			Exchange: id, Dir: captures.Direction(c.intUpTo(1)), Start: c.nonNegative(), End: c.nonNegative(),
+			T: time.Duration(c.nonNegative()), Rule: c.text(),
+		}
+		n := c.intUpTo(payload.MaxSize)
+		if size += n; size > maxEditBytes || len(list) == maxEdits {
+			c.err = &LimitError{Exchange: id, What: "has more than 256 MiB, or 1,000,000, of edits"}
+			return false
+		}
+		if inBlob := c.values[c.next] != nil; inBlob {
+			c.next++
+			e.Data = c.payload(u)
+		} else {
+			c.next += 5
+			e.Data = c.bytes()
+		}
+		switch {
+		case c.err != nil:
+			return false
+		case int64(len(e.Data)) != n:
+			c.err = captures.Damaged("an edit of exchange %d has %d bytes, not %d", id, len(e.Data), n)
+		case e.End < e.Start || e.Start < ends[e.Dir]:
+			c.err = captures.Damaged("edits of exchange %d overlap", id)
+		}
+		ends[e.Dir] = e.End
+		list = append(list, e)
+		return c.err == nil
+	}, `SELECT dir, start_off, end_off, t_ns, rule, e.size, e.blob, b.codec, b.size, b.data, b.sha256, e.data
+		FROM edits e LEFT JOIN blobs b ON b.id = e.blob
+		WHERE exchange = ? ORDER BY dir, start_off, n LIMIT ?`, id, maxEdits+1)
+	return list, err
+}
+
+// ForwardedHeads returns the heads of an exchange that were changed, by direction.
+//
+// Errors: ErrDamaged.
+func (s *Store) ForwardedHeads(ctx context.Context, id int64) ([]captures.ForwardedHead, error) {
+	if s.format < schema.WithSegments {
+		return nil, nil
+	}
+	u, err := payload.NewUnpacker()
+	if err != nil {
+		return nil, err
+	}
+	var list []captures.ForwardedHead
+	err = s.query(ctx, func(c *rowValues) bool {
+		h := captures.ForwardedHead{
+			Exchange: id, Dir: captures.Direction(c.intUpTo(1)), Rule: c.text(), Method: c.text(), URL: c.text(),
+			Status: int(c.intUpTo(math.MaxInt32)), Headers: c.headers(u), Trailers: c.headers(u),
+		}
+		list = append(list, h)
+		return c.err == nil
+	}, `SELECT e.dir, e.rule, e.method, e.url, e.status, `+section("headers", "h")+`, `+section("trailers", "t")+`
+		FROM forwarded_heads e`+sectionTables("headers", "h")+sectionTables("trailers", "t")+`
+		WHERE e.exchange = ? ORDER BY e.dir`, id)
+	return list, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"database/sql"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,53 +14,54 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// How long bytes are held back at most because a secret may be passing: after
-// maxHold of quiet, or maxHoldTotal of anything, they are written.
+// How long bytes that may be a part of a secret are held back: until maxHold after the last byte, and at most
+// maxHoldTotal after the first.
 const (
 	maxHold      = 250 * time.Millisecond
 	maxHoldTotal = 3 * maxHold
 )
 
-// A recording is an exchange that is being recorded. Its methods may be
-// called from several goroutines, typically one per direction; they block
-// while the store's queue is full, and do nothing once End was called or
-// recording has failed (see Store.Err).
+// A recording is an exchange that is being recorded; it implements captures.Recording. Its methods block while
+// the store's queue is full. They do nothing after End, or once recording has failed (see Store.Err).
 type recording struct {
 	store *Store
-	start time.Time     // with the monotonic clock
-	lead  time.Duration // from Exchange.Started to start
+	// start is when the recording of the exchange began, including a monotonic clock reading.
+	start time.Time
+	// startOffset is the time from Exchange.Started to start.
+	startOffset time.Duration
 
-	mu    sync.Mutex
-	ex    captures.Exchange // as it is stored: without secrets
-	seq   int64             // of the next chunk
+	mu sync.Mutex
+	// ex is the exchange as it is stored, after redaction.
+	ex captures.Exchange
+	// seq is the sequence number of the exchange's next chunk.
+	seq   int64
 	ended bool
 
-	// bodies take the secrets out; nil if secrets are kept.
+	// bodies redact the bodies of each direction; nil if secrets are kept.
 	bodies [2]*redact.BodyFilter
 
-	// changed are reported when something follows the change of protocol that they stand
-	// for: that of a WebSocket is in an exchange of its own, which is searched.
-	changed []redact.Unsearched
+	// pendingUnsearched are reported when bytes follow a protocol switch. The messages of a WebSocket do not
+	// count: they are recorded, and searched, in an exchange of their own.
+	pendingUnsearched []redact.Unsearched
 
-	// left is how many bytes of each direction may still be stored, if Options.MaxBody is
-	// set.
-	left [2]int64
+	// bodyLeft is the number of bytes of each direction that may still be stored, if Options.MaxBody is set.
+	bodyLeft [2]int64
 
-	// headersCut is how many fields of headers were left out.
-	headersCut int
+	// headersOmitted counts header fields that were not stored because a section was too large.
+	headersOmitted int
 
-	// queued is the state that the writer has of it.
+	// queued refers to the version of the exchange that the last queued write operation will store.
 	queued stateRef
 
+	// heldSince is when the oldest held byte of each direction arrived; zero if none is held.
 	heldSince [2]time.Time
-	timer     *time.Timer // ends the holding back of chunks
+	// timer calls flushHeld, which releases chunks that were held back for redaction.
+	timer *time.Timer
 }
 
-// Begin starts recording an exchange. Its ID is set at once and whatever ex
-// holds beyond the request is kept, so an exchange that is known as a whole
-// may be begun with all of it.
+// Begin starts the recording of an exchange; see captures.Recorder. The exchange's ID is assigned at once.
 //
-// Errors: ErrReadOnly, ErrClosed, or what stopped the recording.
+// Errors: ErrReadOnly, ErrClosed, or the error that stopped the recording.
 func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
 	if s.writer == nil {
 		return nil, pathError(s.Path, captures.ErrReadOnly)
@@ -71,23 +73,24 @@ func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
 	return r, nil
 }
 
-// newRecording returns a recording of ex that has no ID yet.
+// newRecording returns a recording of ex without an ID.
 func newRecording(s *Store, ex captures.Exchange) *recording {
 	r := &recording{store: s, start: time.Now(), ex: ex}
 	r.ex.ID = 0
 	if ex.Started.IsZero() {
 		r.ex.Started = r.start
 	}
-	r.lead = max(0, r.start.Sub(r.ex.Started))
+	r.startOffset = max(0, r.start.Sub(r.ex.Started))
 	return r
 }
 
-// begin enters r, whose exchange is ex, into its store. An ID that is set stays. The event
-// is Began, or Changed if the capture has the exchange already.
+// begin registers r with its store and stores the exchange. event is Began, or Changed if the capture contains
+// the exchange already. An ID that is set is kept if it is not too small.
 func (r *recording) begin(ex captures.Exchange, event captures.EventKind) error {
 	s := r.store
-	r.left = [2]int64{s.maxBody, s.maxBody}
-	r.mu.Lock() // before Close can find it and end it
+	r.bodyLeft = [2]int64{s.maxBody, s.maxBody}
+	// Lock before Close can find the recording and end it.
+	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.mu.Lock()
 	if s.closed {
@@ -100,27 +103,30 @@ func (r *recording) begin(ex captures.Exchange, event captures.EventKind) error 
 	}
 	s.open[r.ex.ID] = r
 	s.mu.Unlock()
+
+	// ex still has the secrets; r.ex gets redacted copies.
 	r.ex.Outcome = captures.InFlight
 	r.redact(&ex)
-	if err := r.write(event); err != nil {
-		s.forget(r.ex.ID)
+	if err := r.enqueueState(event); err != nil {
+		s.removeOpen(r.ex.ID)
 		return err
 	}
 	return nil
 }
 
-func (s *Store) forget(id int64) {
+// removeOpen unregisters an exchange that has ended.
+func (s *Store) removeOpen(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, id)
-	if len(s.open) == 0 && s.drained != nil {
-		go s.drained()
-		s.drained = nil
+	if len(s.open) == 0 && s.onDrained != nil {
+		go s.onDrained()
+		s.onDrained = nil
 	}
 }
 
-// WhenDrained has f called, on a goroutine of its own, as soon as no exchange
-// is open. None may begin after this.
+// WhenDrained calls f on a new goroutine as soon as no exchange is running. No exchange may be begun
+// after this call.
 func (s *Store) WhenDrained(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,10 +134,10 @@ func (s *Store) WhenDrained(f func()) {
 		go f()
 		return
 	}
-	s.drained = f
+	s.onDrained = f
 }
 
-// ID returns the exchange's number in the capture.
+// ID returns the number of the recorded exchange in the capture.
 func (r *recording) ID() int64 { return r.ex.ID }
 
 // Response records the response's status and headers.
@@ -141,18 +147,17 @@ func (r *recording) Response(status int, h captures.Headers) {
 	if r.ended {
 		return
 	}
-	r.ex.Status, r.ex.ResponseHeaders = status, r.section(h)
+	r.ex.Status, r.ex.ResponseHeaders = status, r.storedSection(h)
 	if r.store.Redactor != nil && r.bodies[captures.Down] == nil {
 		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h)
 	}
 	r.changeProtocol()
 
-	// Store.Err keeps the error.
-	_ = r.write(captures.Responded, r.ex.ResponseHeaders)
+	// An error stops the recording; Store.Err returns it.
+	_ = r.enqueueState(captures.Responded, r.ex.ResponseHeaders)
 }
 
-// changeProtocol notes that the search for secrets cannot look into what
-// follows, if the response says that it is no HTTP.
+// changeProtocol notes that the bytes after a protocol switch cannot be searched for secrets.
 func (r *recording) changeProtocol() {
 	to := r.ex.ChangedProtocol()
 	if to == "" || r.bodies[captures.Up] == nil || r.bodies[captures.Down] == nil {
@@ -162,61 +167,65 @@ func (r *recording) changeProtocol() {
 	for dir, b := range r.bodies {
 		runs = append(runs, b.ChangeProtocol(captures.Direction(dir), to))
 	}
-	r.changed = runs
+	r.pendingUnsearched = runs
 }
 
+// reportUnsearched calls Options.Unsearched with the ranges that could not be searched for secrets.
 func (r *recording) reportUnsearched(runs []redact.Unsearched) {
 	if r.store.unsearched != nil && len(runs) > 0 {
 		r.store.unsearched(r.ex, runs)
 	}
 }
 
-// Chunk records a run of body bytes that passed just now. It copies p, and
-// blocks while the queue is full. A chunk in which a compressed message begins
-// that does not end in it is stored as two, so that what precedes the message
-// need not wait for it; all others keep their boundaries.
+// Chunk records body bytes that arrived just now. It copies p, and blocks while the queue is full.
+//
+// A chunk in which a compressed message begins but does not end is stored as two chunks, so that the bytes
+// before the message need not wait for the rest of it. All other chunk boundaries are kept.
 func (r *recording) Chunk(dir captures.Direction, p []byte) {
-	r.ChunkAt(dir, r.lead+time.Since(r.start), p)
+	r.ChunkAt(dir, r.startOffset+time.Since(r.start), p)
 }
 
-// ChunkAt is Chunk for bytes that passed at time t from Exchange.Started, as
-// in a capture of another tool.
+// ChunkAt is Chunk for bytes that arrived at time t after Exchange.Started.
 func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 	if len(p) > 0 {
 		r.chunkAt(dir, t, 0, p)
 	}
 }
 
-// Message records a message of a WebSocket that passed just now, or a part of one.
+// Message records a WebSocket message, or a part of one, that arrived just now.
 func (r *recording) Message(dir captures.Direction, op captures.Opcode, p []byte) {
-	r.MessageAt(dir, r.lead+time.Since(r.start), op, p)
+	r.MessageAt(dir, r.startOffset+time.Since(r.start), op, p)
 }
 
-// MessageAt is Message for one that passed at time t from Exchange.Started. A message
-// may be empty.
+// MessageAt is Message for one that arrived at time t after Exchange.Started. A message may be empty.
 func (r *recording) MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.chunkAt(dir, t, op, p)
 }
 
+// chunkAt records a chunk of bytes, or a WebSocket message, at time t.
 func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	if len(r.changed) > 0 && len(p) > 0 {
-		r.reportUnsearched(r.changed)
-		r.changed = nil
+	if len(r.pendingUnsearched) > 0 && len(p) > 0 {
+		r.reportUnsearched(r.pendingUnsearched)
+		r.pendingUnsearched = nil
 	}
+
+	// Count all bytes, also those that are not stored.
 	if dir == captures.Up {
 		r.ex.BytesUp += int64(len(p))
 	} else {
 		r.ex.BytesDown += int64(len(p))
 	}
 	if r.store.maxBody > 0 {
-		p = p[:min(int64(len(p)), r.left[dir])]
-		r.left[dir] -= int64(len(p))
+		p = p[:min(int64(len(p)), r.bodyLeft[dir])]
+		r.bodyLeft[dir] -= int64(len(p))
 	}
+
+	// Split what is larger than a chunk may be. An empty message is stored too.
 	for more := len(p) > 0 || r.ex.Transport == captures.WebSocket; more; {
 		n := min(len(p), payload.MaxSize)
 		c := r.store.writer.buffers.chunk(p[:n])
@@ -225,34 +234,38 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 		p = p[n:]
 		if more = len(p) > 0; more {
 			c.Opcode &^= captures.OpFinal
-			op &^= 0x0f // the rest continues the message
+			// The rest continues the message.
+			op &^= 0x0f
 		}
 		r.redactChunk(dir, c)
 	}
 	r.setHoldTimer()
 }
 
-// redactChunk sends a chunk on its way, through the redaction if there is one.
+// redactChunk queues a chunk. If there is a redactor, the chunk goes through it, which may hold it back.
 func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	if r.store.Redactor == nil {
 		r.emit(true, c)
 		return
 	}
 	b := r.bodies[dir]
-	if b == nil { // before the response's headers
+	// The response headers have not arrived: nothing is known about the body.
+	if b == nil {
 		b = redact.NewBodyFilter(r.store.Redactor, nil)
 		r.bodies[dir] = b
 	}
 	b.Write(c)
 	if second := b.Split(); second != nil {
-		second.Data = bytes.Clone(second.Data) // each recycles its own
+		// Both chunks are recycled later, so they must not share memory.
+		second.Data = bytes.Clone(second.Data)
 		second.Seq = r.seq
 		r.seq++
 	}
 	r.emit(true, b.Ready()...)
 }
 
-// setHoldTimer sets the timer for what is held back after a chunk has passed.
+// setHoldTimer makes flushHeld run when the held bytes have waited long enough. The direction
+// that is due first determines the time.
 func (r *recording) setHoldTimer() {
 	wait := maxHoldTotal
 	held := false
@@ -276,7 +289,7 @@ func (r *recording) setHoldTimer() {
 	}
 }
 
-// flushHeld releases the chunks held back for redaction.
+// flushHeld releases the chunks that are held back for redaction.
 func (r *recording) flushHeld() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +305,7 @@ func (r *recording) flushHeld() {
 	}
 }
 
-// heldBefore reports whether chunks are held back since t or before.
+// heldBefore reports whether chunks are held back that arrived at or before t.
 func (r *recording) heldBefore(t time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -304,25 +317,25 @@ func (r *recording) heldBefore(t time.Time) bool {
 	return false
 }
 
-// emit queues chunks, which are owned if nobody else has them or their data.
+// emit queues chunks. owned means that nobody else refers to the chunks or their data.
 func (r *recording) emit(owned bool, chunks ...*captures.Chunk) {
 	for _, c := range chunks {
-		// Store.Err keeps the error.
-		_ = r.store.writer.put(op{chunk: c, owned: owned, isMsg: r.ex.Transport == captures.WebSocket, cost: int64(len(c.Data))})
+		// An error stops the recording; Store.Err returns it.
+		_ = r.store.writer.enqueue(op{chunk: c, owned: owned, isMsg: r.ex.Transport == captures.WebSocket, cost: int64(len(c.Data))})
 	}
 }
 
-// Relate records how the exchange is related to another one.
+// Relate links the recorded exchange to another exchange of the capture.
 func (r *recording) Relate(kind captures.RelationKind, target int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	_ = r.store.writer.put(op{rel: &captures.Relation{Exchange: r.ex.ID, Kind: kind, Target: target}})
+	_ = r.store.writer.enqueue(op{rel: &captures.Relation{Exchange: r.ex.ID, Kind: kind, Target: target}})
 }
 
-// Trailers records the trailers of one direction.
+// Trailers records the HTTP trailers of one direction.
 func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -330,25 +343,26 @@ func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 		return
 	}
 	if dir == captures.Up {
-		r.ex.RequestTrailers = r.section(h)
+		r.ex.RequestTrailers = r.storedSection(h)
 	} else {
-		r.ex.ResponseTrailers = r.section(h)
+		r.ex.ResponseTrailers = r.storedSection(h)
 	}
-	_ = r.write(captures.Changed, h)
+	_ = r.enqueueState(captures.Changed, h)
 }
 
-// Connection records what is known of the connection to the server.
+// Connection records the TLS details and the address of the server.
 func (r *recording) Connection(t captures.TLS, server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	r.ex.TLS, r.ex.Server = t, r.store.clean(server)
-	_ = r.write(captures.Changed)
+	r.store.keepAuthority(t.CA)
+	r.ex.TLS, r.ex.Server = t, r.store.redactText(server)
+	_ = r.enqueueState(captures.Changed)
 }
 
-// Process records the program that made the connection.
+// Process records which client program made the connection.
 func (r *recording) Process(p captures.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -356,27 +370,28 @@ func (r *recording) Process(p captures.Process) {
 		return
 	}
 	s := r.store
-	r.ex.Process = captures.Process{PID: p.PID, Name: s.clean(p.Name), Client: s.clean(p.Client), Version: s.clean(p.Version)}
-	_ = r.write(captures.Changed)
+	r.ex.Process = captures.Process{PID: p.PID, Name: s.redactText(p.Name), Client: s.redactText(p.Client), Version: s.redactText(p.Version)}
+	_ = r.enqueueState(captures.Changed)
 }
 
-// End records how the exchange ended, and why if it failed. Only the first
-// call counts.
+// End records the outcome, and an error text if the exchange failed. Only the first call has an effect.
 func (r *recording) End(o captures.Outcome, errText string) {
-	r.EndAt(r.lead+time.Since(r.start), o, errText)
+	r.EndAt(r.startOffset+time.Since(r.start), o, errText)
 }
 
-// EndAt is End for an exchange that took as long as d.
+// EndAt is like End, for an exchange whose duration d is known.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
+
+	// Release what is held back.
 	for dir, b := range r.bodies {
 		if b != nil {
-			// What the limit cut off may have begun as a secret.
-			b.Close(r.notStored(captures.Direction(dir)) > 0)
+			// The bytes that a limit cut off may have been the end of a secret.
+			b.Close(r.truncatedBytes(captures.Direction(dir)) > 0)
 			r.emit(true, b.Ready()...)
 		}
 	}
@@ -384,11 +399,15 @@ func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
+
+	// A caller cannot leave the exchange in flight.
 	if o == captures.InFlight {
 		o = captures.Incomplete
 	}
-	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.clean(errText), max(0, d)
-	r.mentionCut()
+	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.redactText(errText), max(0, d)
+	r.noteTruncation()
+
+	// Report what could not be searched for secrets.
 	var runs []redact.Unsearched
 	for dir, b := range r.bodies {
 		if b != nil {
@@ -396,12 +415,12 @@ func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 		}
 	}
 	r.reportUnsearched(runs)
-	_ = r.write(captures.Ended)
-	r.store.forget(r.ex.ID)
+	_ = r.enqueueState(captures.Ended)
+	r.store.removeOpen(r.ex.ID)
 }
 
-// notStored is how much of a direction Options.MaxBody has left out.
-func (r *recording) notStored(dir captures.Direction) int64 {
+// truncatedBytes returns how many bytes of a direction were not stored because of Options.MaxBody.
+func (r *recording) truncatedBytes(dir captures.Direction) int64 {
 	passed := r.ex.BytesUp
 	if dir == captures.Down {
 		passed = r.ex.BytesDown
@@ -409,29 +428,30 @@ func (r *recording) notStored(dir captures.Direction) int64 {
 	if r.store.maxBody == 0 {
 		return 0
 	}
-	return passed - (r.store.maxBody - r.left[dir])
+	return passed - (r.store.maxBody - r.bodyLeft[dir])
 }
 
-// mentionCut says in the exchange what was left out.
-func (r *recording) mentionCut() {
+// noteTruncation adds to the exchange's Error a description of the data that was not stored.
+func (r *recording) noteTruncation() {
 	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
-		if n := r.notStored(dir); n > 0 {
-			r.ex.AddShortened(dir, n, r.store.maxBody)
+		if n := r.truncatedBytes(dir); n > 0 {
+			r.ex.AddTruncation(dir, n, r.store.maxBody)
 		}
 	}
-	if r.headersCut > 0 {
+	if r.headersOmitted > 0 {
 		if r.ex.Error != "" {
 			r.ex.Error += "; "
 		}
-		r.ex.Error += fmt.Sprintf("%d header fields were not stored: a section has at most %d bytes", r.headersCut, maxSection)
+		r.ex.Error += fmt.Sprintf("%d header fields were not stored: a section has at most %d bytes", r.headersOmitted, maxSection)
 	}
 }
 
-// redact takes the secrets out of what is known when an exchange begins.
+// redact redacts the URL and headers when the exchange begins, and creates the filters for its bodies.
+// ex still has the original headers.
 func (r *recording) redact(ex *captures.Exchange) {
 	s := r.store
 	for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
-		if *h = r.bounded(*h); s.Redactor == nil {
+		if *h = r.limitSection(*h); s.Redactor == nil {
 			*h = slices.Clone(*h)
 		}
 	}
@@ -439,10 +459,14 @@ func (r *recording) redact(ex *captures.Exchange) {
 		return
 	}
 	r.ex = s.Redactor.Exchange(r.ex)
+
+	// A WebSocket has messages in both directions.
 	if ex.Transport == captures.WebSocket {
 		r.bodies = [2]*redact.BodyFilter{redact.NewMessageFilter(s.Redactor), redact.NewMessageFilter(s.Redactor)}
 		return
 	}
+
+	// The filter needs the original headers, for instance the boundary of a multipart body.
 	r.bodies[captures.Up] = redact.NewBodyFilter(s.Redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
 		r.bodies[captures.Down] = redact.NewBodyFilter(s.Redactor, ex.ResponseHeaders)
@@ -450,41 +474,41 @@ func (r *recording) redact(ex *captures.Exchange) {
 	}
 }
 
-// maxSection is how many bytes a section of headers has in the file: with HPACK, a few
-// bytes on the wire can stand for many.
+// maxSection is the largest header section that is stored, in bytes. With HPACK, a few bytes on the wire can
+// expand to many.
 const maxSection = 1 << 20
 
-// bounded returns what of a section is stored, and counts what is not.
-func (r *recording) bounded(h captures.Headers) captures.Headers {
+// limitSection returns the part of a section that is stored, and counts what is omitted.
+func (r *recording) limitSection(h captures.Headers) captures.Headers {
 	size := 0
 	for i := range h {
 		if size += fields.Size(h[i]); size > maxSection || i >= fields.Max {
-			r.headersCut += len(h) - i
+			r.headersOmitted += len(h) - i
 			return h[:i]
 		}
 	}
 	return h
 }
 
-// section returns a copy of a section of headers as it may be stored.
-func (r *recording) section(h captures.Headers) captures.Headers {
-	h = r.bounded(h)
+// storedSection returns a copy of a header section as it is stored: limited and redacted.
+func (r *recording) storedSection(h captures.Headers) captures.Headers {
+	h = r.limitSection(h)
 	if r.store.Redactor == nil {
 		return slices.Clone(h)
 	}
 	return r.store.Redactor.Headers(h)
 }
 
-// clean returns text as it may be stored.
-func (s *Store) clean(text string) string {
+// redactText redacts a text, unless secrets are kept.
+func (s *Store) redactText(text string) string {
 	if s.Redactor == nil {
 		return text
 	}
 	return s.Redactor.String(text)
 }
 
-// write queues the exchange's state, with sections of headers that are new.
-func (r *recording) write(kind captures.EventKind, added ...captures.Headers) error {
+// enqueueState queues an event with the exchange's current state. added are the header sections that are new.
+func (r *recording) enqueueState(kind captures.EventKind, added ...captures.Headers) error {
 	cost := 0
 	if kind == captures.Began {
 		cost = headSize(&r.ex)
@@ -492,5 +516,42 @@ func (r *recording) write(kind captures.EventKind, added ...captures.Headers) er
 	for _, h := range added {
 		cost += sectionSize(h)
 	}
-	return r.store.writer.putState(&r.queued, &r.ex, kind, int64(cost))
+	return r.store.writer.enqueueState(&r.queued, &r.ex, kind, int64(cost))
+}
+
+const (
+	// authorityPrefix begins the names of certificates in the table meta; authorityEnd is above all such names.
+	authorityPrefix = "ca\x1f"
+	authorityEnd    = "ca\x20"
+	// maxAuthorities limits the number of certificates.
+	maxAuthorities = 64
+	// maxAuthorityLen limits the size of a certificate, in bytes.
+	maxAuthorityLen = 64 << 10
+)
+
+// keepAuthority stores the certificate of a CA once, if it has one.
+func (s *Store) keepAuthority(a captures.Authority) {
+	if a.Certificate == "" || len(a.Certificate) > maxAuthorityLen {
+		return
+	}
+	s.mu.Lock()
+	kept := s.authorities[a.SHA256]
+	if s.authorities == nil {
+		s.authorities = map[string]bool{}
+	}
+	if !kept && len(s.authorities) < maxAuthorities {
+		s.authorities[a.SHA256] = true
+	} else {
+		kept = true
+	}
+	s.mu.Unlock()
+	if kept {
+		return
+	}
+	// Nobody waits: an exchange without the certificate is still an exchange.
+	_ = s.writer.enqueue(op{done: make(chan error, 1), run: func(tx *sql.Tx) error {
+		_, err := tx.Exec(`INSERT INTO meta (name, value) SELECT ?1, ?2 WHERE (SELECT count(*) FROM meta WHERE name >= ?3 AND name < ?4) < ?5 `+
+			`ON CONFLICT (name) DO NOTHING`, authorityPrefix+a.SHA256, []byte(a.Certificate), authorityPrefix, authorityEnd, maxAuthorities)
+		return err
+	}})
 }

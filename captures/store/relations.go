@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// maxRelations is how many relations are read of one exchange.
+	// maxRelations limits the relations that are read for one exchange.
 	maxRelations = 10_000
 
-	// maxAllRelations is how many are read of all exchanges together.
+	// maxAllRelations limits the relations that are read for all exchanges together.
 	maxAllRelations = 1_000_000
 )
 
-// Relations returns how an exchange is related to others: what it is to them, and what
-// they are to it. With an id of 0 it returns the relations of all exchanges.
+// Relations returns the relations of exchange id in both directions, or those of all exchanges if id is 0.
 //
-// Limits: 10,000 relations, 1,000,000 of all exchanges. Errors: ErrDamaged.
+// Limits: 10,000 relations of one exchange, 1,000,000 of all. Errors: ErrDamaged.
 func (s *Store) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
 	if s.format < schema.WithSegments {
 		return nil, nil
@@ -28,7 +27,7 @@ func (s *Store) Relations(ctx context.Context, id int64) ([]captures.Relation, e
 		where, limit = `exchange = ?1 OR target = ?1 AND length(capture) = 0`, maxRelations
 	}
 	var list []captures.Relation
-	err := s.page(ctx, func(c *rowValues) bool {
+	err := s.query(ctx, func(c *rowValues) bool {
 		list = append(list, captures.Relation{Exchange: c.int(), Kind: captures.RelationKind(c.text()), Capture: string(c.bytes()), Target: c.int()})
 		return c.err == nil
 	}, `SELECT exchange, kind, capture, target FROM relations
@@ -39,8 +38,9 @@ func (s *Store) Relations(ctx context.Context, id int64) ([]captures.Relation, e
 	return list, nil
 }
 
-// Relate records how an exchange of the store is related to another one. Both must have
-// begun.
+// Relate links two exchanges of this store. Both must have begun. In r, Capture is the id of another capture if
+// the target is not in this store.
 func (s *Store) Relate(r captures.Relation) {
-	_ = s.writer.put(op{rel: &r}) // Store.Err keeps the error
+	// An error stops the recording; Store.Err returns it.
+	_ = s.writer.enqueue(op{rel: &r})
 }

@@ -9,40 +9,43 @@ import (
 	"unwire/captures"
 )
 
-// A Resumption records traffic again, from its beginning, of which an earlier recorder that
-// was killed has stored a part. An exchange that ended then stays as it is. One that was cut
-// off is recorded anew under its number, so that notes about it keep their place. What the
-// capture does not have is added.
+// A Resumption is a Recorder that completes the work of an earlier recorder that was killed. It is given the
+// same traffic from the beginning again. Exchanges that had ended are left unchanged. Exchanges that were cut
+// off are recorded again under the same ID, so that notes on them keep their place. Missing exchanges are added.
 //
-// An exchange is found again by its client's address, the time of its beginning, its
-// transport and its method. So only a recorder that takes these from elsewhere, such as from
-// packets, can resume.
+// Exchanges are identified by the client's address, the start time, the transport and the method. Therefore only
+// a recorder that takes these from its input, such as one that reads packets, can resume.
 type Resumption struct {
 	*Store
 
-	mu               sync.Mutex
-	known            map[resumeKey][]resumable // in the order in which they began
+	mu sync.Mutex
+	// known are the exchanges already in the capture, in order of their start.
+	known map[resumeKey][]earlierExchange
+	// added and completed are the counts that Counts returns.
 	added, completed int
 }
 
-// A resumeKey is what an exchange is found again by.
+// A resumeKey identifies an exchange across recordings.
 type resumeKey struct {
 	transport      captures.Transport
 	method, client string
-	started        int64 // nanoseconds since 1970
+	// started is the start time in nanoseconds since 1970.
+	started int64
 }
 
-// A resumable is an exchange of the earlier recorder.
-type resumable struct {
+// An earlierExchange is an exchange of the earlier recorder.
+type earlierExchange struct {
+	// id is the number of an earlier exchange. cutOff means that it was incomplete when the recorder
+	// was killed.
 	id     int64
 	cutOff bool
 
-	// events are those of an exchange that was cut off, but for its beginning.
+	// events are the row numbers of the exchange's events after Began; they are deleted when the
+	// exchange is recorded again.
 	events []int64
 }
 
-// Resume returns what records into the capture the traffic that a source recorded since a
-// time.
+// Resume returns a Resumption for the traffic that a source (see Exchange.Source) recorded since a time.
 //
 // Errors: ErrReadOnly, ErrDamaged, a LimitError.
 func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Resumption, error) {
@@ -50,8 +53,10 @@ func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Re
 		return nil, pathError(s.Path, captures.ErrReadOnly)
 	}
 	const ofSource = `source = ?1 AND started_ns >= ?2`
+
+	// Read the events of the exchanges that were cut off.
 	events := map[int64][]int64{}
-	err := s.page(ctx, func(c *rowValues) bool {
+	err := s.query(ctx, func(c *rowValues) bool {
 		n, exchange := c.int(), c.int()
 		events[exchange] = append(events[exchange], n)
 		return c.err == nil
@@ -60,9 +65,11 @@ func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Re
 	if err != nil {
 		return nil, err
 	}
-	r := &Resumption{Store: s, known: map[resumeKey][]resumable{}}
-	err = s.page(ctx, func(c *rowValues) bool {
-		x := resumable{id: c.int()}
+
+	// Read all exchanges, for their keys.
+	r := &Resumption{Store: s, known: map[resumeKey][]earlierExchange{}}
+	err = s.query(ctx, func(c *rowValues) bool {
+		x := earlierExchange{id: c.int()}
 		k := resumeKey{transport: c.transport(), method: c.text(), client: c.text(), started: c.int()}
 		x.cutOff = captures.Outcome(c.text()) == captures.Incomplete
 		x.events = events[x.id]
@@ -75,10 +82,13 @@ func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Re
 	return r, nil
 }
 
-// Begin is captures.Recorder's.
+// Begin starts the recording of an exchange, as captures.Recorder does. If the capture contains the complete
+// exchange, the Recording discards everything.
 func (r *Resumption) Begin(ex captures.Exchange) (captures.Recording, error) {
 	k := resumeKey{ex.Transport, ex.Method, ex.Client, ex.Started.UnixNano()}
 	r.mu.Lock()
+
+	// Equal keys are assigned in order.
 	list := r.known[k]
 	if len(list) > 0 {
 		r.known[k] = list[1:]
@@ -96,26 +106,28 @@ func (r *Resumption) Begin(ex captures.Exchange) (captures.Recording, error) {
 	case list[0].cutOff:
 		return r.restart(list[0], ex)
 	}
-	return recorded{r.Store, list[0].id}, nil
+	return completeRecording{r.Store, list[0].id}, nil
 }
 
-// Counts returns how many exchanges were added, and how many that were cut off were recorded
-// anew.
+// Counts returns how many exchanges were added, and how many that were cut off were recorded again.
 func (r *Resumption) Counts() (added, completed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.added, r.completed
 }
 
-// restart records an exchange that was cut off from its beginning. What only the earlier
-// recorder could know of it stays.
-func (s *Store) restart(x resumable, ex captures.Exchange) (captures.Recording, error) {
-	ctx := context.Background() // each query has a limit of its own
+// restart records an exchange that was cut off from its beginning. It keeps the client program, which only the
+// earlier recorder could determine.
+func (s *Store) restart(x earlierExchange, ex captures.Exchange) (captures.Recording, error) {
+	// Each query has a time limit of its own.
+	ctx := context.Background()
 	before, err := s.Exchange(ctx, x.id)
 	if err != nil {
 		return nil, err
 	}
-	err = s.writer.do(ctx, func(tx *sql.Tx) error {
+
+	// Delete the parts of the first attempt.
+	err = s.writer.runInTransaction(ctx, func(tx *sql.Tx) error {
 		for _, n := range x.events {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM events WHERE n = ?`, n); err != nil {
 				return err
@@ -136,25 +148,27 @@ func (s *Store) restart(x resumable, ex captures.Exchange) (captures.Recording, 
 	return r, nil
 }
 
-// recorded is a recording of an exchange that the capture has whole.
-type recorded struct {
+// A completeRecording discards everything: the capture contains the complete exchange.
+type completeRecording struct {
 	store *Store
 	id    int64
 }
 
-func (r recorded) ID() int64                                                          { return r.id }
-func (recorded) Response(int, captures.Headers)                                       {}
-func (recorded) Chunk(captures.Direction, []byte)                                     {}
-func (recorded) ChunkAt(captures.Direction, time.Duration, []byte)                    {}
-func (recorded) Message(captures.Direction, captures.Opcode, []byte)                  {}
-func (recorded) MessageAt(captures.Direction, time.Duration, captures.Opcode, []byte) {}
-func (recorded) Trailers(captures.Direction, captures.Headers)                        {}
-func (recorded) Connection(captures.TLS, string)                                      {}
-func (recorded) Process(captures.Process)                                             {}
-func (recorded) End(captures.Outcome, string)                                         {}
-func (recorded) EndAt(time.Duration, captures.Outcome, string)                        {}
+func (r completeRecording) ID() int64                                                          { return r.id }
+func (completeRecording) Response(int, captures.Headers)                                       {}
+func (completeRecording) Chunk(captures.Direction, []byte)                                     {}
+func (completeRecording) ChunkAt(captures.Direction, time.Duration, []byte)                    {}
+func (completeRecording) Message(captures.Direction, captures.Opcode, []byte)                  {}
+func (completeRecording) MessageAt(captures.Direction, time.Duration, captures.Opcode, []byte) {}
+func (completeRecording) Trailers(captures.Direction, captures.Headers)                        {}
+func (completeRecording) Edit(captures.Direction, int64, int64, string, []byte)                {}
+func (completeRecording) ForwardHead(captures.Direction, string, captures.ForwardedHead)       {}
+func (completeRecording) Connection(captures.TLS, string)                                      {}
+func (completeRecording) Process(captures.Process)                                             {}
+func (completeRecording) End(captures.Outcome, string)                                         {}
+func (completeRecording) EndAt(time.Duration, captures.Outcome, string)                        {}
 
-// Relate is captures.Recording's: a relation that is known is not added again.
-func (r recorded) Relate(kind captures.RelationKind, target int64) {
+// Relate stores the relation. The table keeps each relation only once.
+func (r completeRecording) Relate(kind captures.RelationKind, target int64) {
 	r.store.Relate(captures.Relation{Exchange: r.id, Kind: kind, Target: target})
 }

@@ -12,7 +12,7 @@ import (
 	"unwire/captures/store/internal/rows"
 )
 
-// transport reads a protocol.
+// transport reads a transport's name from the row.
 func (c *rowValues) transport() captures.Transport {
 	t := c.text()
 	if t == rows.HTTP {
@@ -21,35 +21,36 @@ func (c *rowValues) transport() captures.Transport {
 	return captures.Transport(t)
 }
 
-// process reads a process's number and the columns of its row, which are NULL if there is
-// none.
+// process reads the id of a client program and the columns of its row, which are NULL if there is none.
 func (c *rowValues) process() (p captures.Process) {
-	if c.size() == 0 {
+	if c.nonNegative() == 0 {
 		c.next += 4
 		return p
 	}
-	return captures.Process{PID: int(c.small(math.MaxInt32)), Name: c.text(), Client: c.text(), Version: c.text()}
+	return captures.Process{PID: int(c.intUpTo(math.MaxInt32)), Name: c.text(), Client: c.text(), Version: c.text()}
 }
 
-// A rowValues reads one row's values in order and keeps the first error. The
-// values come from a file that is not trusted: any may have any type.
+// rowValues reads the values of one row in order, and keeps the first error. The values come from an untrusted
+// file, so each may have any type.
 type rowValues struct {
+	// next is the index of the next value in values.
 	values []any
 	next   int
 	err    error
 
-	// inflated is how many bytes its sections of headers have that are stored as payloads.
+	// inflated is the total size of the row's header sections that are stored as payloads, decompressed.
 	inflated int64
 }
 
+// nextValue returns the next value of the row without checking its type.
 func (c *rowValues) nextValue() any {
 	v := c.values[c.next]
 	c.next++
 	return v
 }
 
-// bytesOf is how many bytes the row's texts and blobs have, with what was inflated of them.
-func (c *rowValues) bytesOf() (n int64) {
+// byteSize returns the size of the row's texts and blobs, decompressed, in bytes.
+func (c *rowValues) byteSize() (n int64) {
 	n = c.inflated
 	for _, v := range c.values {
 		switch v := v.(type) {
@@ -62,23 +63,25 @@ func (c *rowValues) bytesOf() (n int64) {
 	return n
 }
 
-func (c *rowValues) fail(want string, v any) {
+// typeError records that a value has the wrong type.
+func (c *rowValues) typeError(want string, v any) {
 	if c.err == nil {
 		c.err = captures.Damaged("column %d holds %T where %s belongs", c.next, v, want)
 	}
 }
 
+// int reads an integer from the row.
 func (c *rowValues) int() int64 {
 	v := c.nextValue()
 	i, ok := v.(int64)
 	if !ok {
-		c.fail("an integer", v)
+		c.typeError("an integer", v)
 	}
 	return i
 }
 
-// size reads an integer that cannot be negative.
-func (c *rowValues) size() int64 {
+// nonNegative reads an integer of at least 0 from the row.
+func (c *rowValues) nonNegative() int64 {
 	i := c.int()
 	if i < 0 && c.err == nil {
 		c.err = captures.Damaged("column %d holds %d", c.next, i)
@@ -86,40 +89,44 @@ func (c *rowValues) size() int64 {
 	return i
 }
 
-// small reads an integer from 0 to limit.
-func (c *rowValues) small(limit int64) int64 {
-	i := c.size()
+// intUpTo reads an integer from 0 to limit from the row.
+func (c *rowValues) intUpTo(limit int64) int64 {
+	i := c.nonNegative()
 	if i > limit && c.err == nil {
 		c.err = captures.Damaged("column %d holds %d", c.next, i)
 	}
 	return i
 }
 
+// text reads a string from the row.
 func (c *rowValues) text() string {
 	v := c.nextValue()
 	s, ok := v.(string)
 	if !ok {
-		c.fail("text", v)
+		c.typeError("text", v)
 	}
 	return s
 }
 
-// bytes reads a blob; SQLite hands out an empty one as nil.
+// bytes reads a blob. SQLite returns an empty one as nil.
 func (c *rowValues) bytes() []byte {
 	v := c.nextValue()
 	b, ok := v.([]byte)
 	if !ok && v != nil {
-		c.fail("bytes", v)
+		c.typeError("bytes", v)
 	}
 	return b
 }
 
-// headers reads the columns of section.
+// headers reads the columns of function section. The text is either the section itself, as JSON, or the number
+// of a payload that contains it.
 func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
 	text := c.text()
 	if text == "" || text[0] == '[' || c.err != nil {
 		c.next += 4
 	} else {
+
+		// Check the declared size before decompressing.
 		if size, ok := c.values[c.next+1].(int64); ok && size > maxHeadValue {
 			c.err = captures.Damaged("column %d: a section of headers declares %d bytes", c.next, size)
 			return nil
@@ -138,23 +145,23 @@ func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
 	return h
 }
 
-// exchange reads the values of Store.exchangeColumns.
+// exchange reads the columns columnsOf.exchange from the row.
 func (c *rowValues) exchange(u *payload.Unpacker) *captures.Exchange {
 	e := &captures.Exchange{
-		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
+		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.intUpTo(math.MaxInt32)),
 		RequestHeaders: c.headers(u), RequestTrailers: c.headers(u),
 		ResponseHeaders: c.headers(u), ResponseTrailers: c.headers(u),
 	}
 	if ns := c.int(); ns != 0 {
 		e.Started = time.Unix(0, ns).UTC()
 	}
-	e.Duration = time.Duration(c.size())
+	e.Duration = time.Duration(c.nonNegative())
 	e.Client, e.Server, e.Process = c.text(), c.text(), c.process()
 	if err := json.Unmarshal([]byte(c.text()), &e.TLS); err != nil && c.err == nil {
 		c.err = captures.Damaged("column %d: %v", c.next, err)
 	}
 	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
-	e.BytesUp, e.BytesDown, e.Source = c.size(), c.size(), c.text()
+	e.BytesUp, e.BytesDown, e.Source = c.nonNegative(), c.nonNegative(), c.text()
 	if c.err != nil {
 		c.err = fmt.Errorf("exchange %d: %w", e.ID, c.err)
 	}

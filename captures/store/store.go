@@ -1,23 +1,28 @@
-// Package store keeps captures in files (.uwc), which are SQLite databases: it
-// records exchanges, reads them while they are recorded and afterwards, follows a
-// recording, and copies exchanges from file to file. FORMAT.md describes the file.
+// Package store keeps captures in files (.uwc), which are SQLite databases. It records exchanges, reads them
+// during and after the recording, follows a recording, and copies exchanges between files. FORMAT.md specifies
+// the file.
 //
-// Create locks a file, migrates its format, and starts a writer, which commits in
-// transactions; a recording hands it an exchange's chunks and passes them through the
-// redaction of package redact. Package rows makes rows of them: small chunks share one
-// (package segment), sections of headers and payloads that repeat are stored once. Package
-// engine writes the rows, schema has the tables, database opens files.
+//	s, err := store.Create("a.uwc", store.Options{})
+//	rec, err := s.Begin(captures.Exchange{Method: "GET", URL: "https://example.com/"})
+//	rec.Response(200, nil)
+//	rec.Chunk(captures.Down, []byte("hello"))
+//	rec.End(captures.Complete, "")
+//	err = s.Close()
 //
-// Open checks a file before anything is read, since it may be forged: limits bound
-// what reading it may cost, and errors name the damage. Follow yields what is recorded as
-// it comes.
+// Writing: Create locks a file, migrates its format and starts a writer. A recording redacts an exchange's
+// chunks with package redact and queues them; the writer commits the queue in transactions. Package rows turns
+// operations into rows: small chunks share one row (package segment), and repeated header sections and payloads
+// are stored once. Package engine executes the statements, schema has the tables, and database opens files.
 //
-// Derived values are stored with the capture: summaries of exchanges for a listing,
-// and values of any kind under a name. So are notes, the readings of fields that a user
-// chose, and definitions, also while another process records it (packages additions and
-// control).
-// Nothing here decodes messages; those who derive a value hand it over. The commands
-// that record or import write with this package, and package query reads.
+// Reading: Open checks a file before anything is read, because it may be forged. Limits bound the cost of
+// reading, and errors name the damage. Follow yields events while they are recorded.
+//
+// The file also stores what is not traffic: summaries for listings, other derived values by name, notes, the
+// field types that a user chose, and definitions. These can be added even while another process records to the
+// file (packages additions and control). This package never decodes messages: derived values come from its
+// callers.
+//
+// The commands that record or import use it through package captures; cmd/internal/query reads.
 package store
 
 import (
@@ -35,6 +40,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/budget"
 	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/captures/store/internal/control"
@@ -44,131 +50,155 @@ import (
 	"unwire/captures/store/internal/schema"
 )
 
-// Options says how a capture is written. The zero value is what a recorder wants.
+// Options are the options of Create. The zero value suits a recorder.
 type Options struct {
-	// Redactor has the rules for secrets; nil has the default ones, and those of Profile.
+	// Redactor replaces secrets in recorded data; nil means the default rules plus those of Profile.
 	Redactor *redact.Redactor
 
-	Profile     *profile.Profile // the recorded service's; may be nil
-	KeepSecrets bool             // record everything as it passed, secrets too
+	// Profile describes the recorded service; nil means that there is none.
+	Profile *profile.Profile
+	// KeepSecrets turns redaction off. Default: secrets are replaced.
+	KeepSecrets bool
 
-	// QueueBytes may wait for the disk before streams are slowed down; 0: 64 MiB. Half a
-	// second of waiting slows them too.
+	// QueueBytes is the size of the queue, in bytes, above which recordings block; 0: 64 MiB. They also block if
+	// the oldest queued operation is older than half a second.
 	QueueBytes int64
 
-	// MaxBody is how many bytes of a body are stored for each direction; 0: all. The rest
-	// is counted, and Exchange.Error says so.
+	// MaxBody is how many bytes of a body are stored for each direction; 0: all. The rest is counted, and
+	// Exchange.Error mentions it.
 	MaxBody int64
 
-	// NoAdditions leaves out the socket by which others can add notes, readings and
-	// definitions while the file is written.
+	// NoAdditions leaves out the socket on which other processes can send notes, readings and definitions.
 	NoAdditions bool
 
-	// Failed, if set, is called once when recording has to stop: the disk is
-	// full, or the file is gone. It must not call the store.
+	// Failed, if set, is called once when recording must stop, because the disk is full or the file was deleted.
+	// It must not call the store.
 	Failed func(error)
 
-	// Unsearched, if set, is called with what the search for secrets could not
-	// look into: when an exchange changes its protocol (to a WebSocket, say),
-	// with runs that are still empty, and when an exchange ends, with all of it.
-	// It must not call the store.
+	// Unsearched, if set, is called with the parts of an exchange that could not be searched for secrets: when
+	// the exchange switches its protocol, with runs that are still empty, and when it ends, with all of them. It
+	// must not call the store.
 	Unsearched func(captures.Exchange, []redact.Unsearched)
 
-	// Ended, if set, is called with the numbers of exchanges whose end was committed just now.
-	// It must return at once, and must not call the store.
+	// Ended, if set, is called with the IDs of exchanges whose end was just committed. It must return at once,
+	// and must not call the store.
 	Ended func(s *Store, ids []int64)
 
-	// Closing, if set, is called by Close when all has ended and is committed,
-	// unless recording had to stop: to derive what a reader will want.
+	// Closing, if set, is called by Close after everything is committed, unless recording has failed. Callers
+	// store derived values in it.
 	Closing func(*Store)
 }
 
-// ReadOptions says how a capture is read.
+// ReadOptions are the options for opening a capture.
 type ReadOptions struct {
-	// Limits bound what is read.
+	// Limits bounds how much data is read; the zero value means the defaults.
 	Limits Limits
 
-	// Profile is what is known of the service whose traffic the capture holds; nil
-	// is nothing.
+	// Profile describes the recorded service; nil if nothing is known about it.
 	Profile *profile.Profile
+
+	// Forwarded are the directions that are shown as they were forwarded, where rules changed them. The default is to
+	// show what was received.
+	Forwarded [2]bool
+
+	// Budget limits what is read of all inputs of a command; nil if there is no such limit.
+	Budget *budget.Budget
 }
 
-// tuning is what only tests set.
-type tuning struct {
-	migrations   []schema.Migration
-	maxPages     int           // PRAGMA max_page_count, for a disk that is full
-	beforeCommit func()        // a slow disk
-	holdFor      time.Duration // how long a possible secret is held back at most
+// testOptions are options that only tests set.
+type testOptions struct {
+	migrations []schema.Migration
+	// maxPages simulates a full disk: PRAGMA max_page_count.
+	maxPages int
+	// beforeCommit is called before each commit, to simulate a slow disk.
+	beforeCommit func()
+	// holdFor replaces the constant maxHold.
+	holdFor time.Duration
 }
 
-// A Store is a capture file, open for recording or for reading.
+// A Store is a capture file, open for recording or for reading. It implements captures.Target and
+// captures.Capture.
 //
-// All methods may be called from any goroutine. Reads see what has been
-// committed: a recorder that wants to read its own writes calls Flush first.
+// All methods may be called from any goroutine. Reads see only what is committed: to read its own writes, a
+// recorder calls Flush first.
 //
-// Limits: a chunk of more than 64 MiB is stored as several.
+// Limits: chunks of more than 64 MiB are split.
 type Store struct {
-	// Path is the file's, as it was given.
+	// Path is the path of the capture file as passed to Create or Open.
 	Path string
 
-	// Redactor has the rules of this store with the secrets it has learned; nil if it
-	// keeps secrets or is open for reading only.
+	// Redactor replaces secrets and remembers those seen so far; nil if secrets are kept, or if the
+	// capture is open for reading.
 	Redactor *redact.Redactor
 
+	// format is the version of the file's format, and profile describes the recorded service.
 	profile *profile.Profile
 	format  int
-	read    *sql.DB
-	unpack  *payload.Unpacker
+	// forwarded is ReadOptions.Forwarded.
+	forwarded [2]bool
+	readDB    *sql.DB
+	readers   *database.Readers
+	unpacker  *payload.Unpacker
 
-	// oldChunks guards noOldChunks: all chunks are in segments.
+	// noOldChunks, which oldChunks guards, means that all chunks are in segments.
 	oldChunks   sync.Once
 	noOldChunks bool
 
-	meter   *meter
-	damage  error   // what is wrong with a file of which only a part is there
-	writer  *writer // nil when opened for reading
-	lock    *filelock.Lock
-	control *control.Server // of what others add meanwhile; nil for none
+	// meter enforces Limits for reading.
+	meter *meter
+	// damage describes the damage of a file of which only a part could be opened; nil for an intact
+	// file.
+	damage error
+	// writer commits recorded data; nil if the capture is open for reading.
+	writer *writer
+	lock   *filelock.Lock
+	// control receives the additions of other processes; nil if there is no socket.
+	control *control.Server
 	holdFor time.Duration
-	maxBody int64 // 0: no limit
+	// maxBody is the limit Options.MaxBody.
+	maxBody int64
 	closing func(*Store)
 
-	// unsearched, if set, is called from recordings.
+	// unsearched is the callback Options.Unsearched.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
-	// copied are the exchanges that CopyExchange has copied, in ascending order.
+	// authorities are the hashes of the CAs that keepAuthority has stored. mu guards it.
+	authorities map[string]bool
+
+	// copied are the IDs of exchanges that CopyExchange has copied, in ascending order.
 	copied []int64
 
 	mu     sync.Mutex
 	nextID int64
+
+	// open maps the IDs of running exchanges to their recordings.
 	open   map[int64]*recording
 	closed bool
 
-	// drained is set when nothing more begins here: it is called once nothing is open.
-	drained func()
+	// onDrained, if set, is called once no exchange is in flight. No exchange may begin anymore.
+	onDrained func()
 }
 
-// Create makes a new capture at path, readable by its owner only, or opens an
-// existing one to append to it. Exchanges that were still going on when an
-// earlier recorder died are marked Incomplete; an older format is migrated.
+// Create creates a capture that only its owner can read, or opens an existing one to append to it. Exchanges
+// that were in flight when an earlier recorder was killed are marked Incomplete. An older format is migrated.
 //
-// While it records, SQLite's write-ahead log (path-wal, path-shm) and a lock
-// file (path-lock) stand beside the capture, and a file that says where others may send
-// notes, readings and definitions (path-control). Close folds them into one file,
-// unless another process is reading it at that moment.
+// During recording, there are further files next to the capture: SQLite's write-ahead log (path-wal, path-shm),
+// a lock file (path-lock), and the address of the socket for additions (path-control). Close merges the log into
+// the capture, unless another process is reading it.
 //
-// Errors: ErrInUse if another recorder has it; ErrNotCapture, ErrNewerFormat
-// or ErrDamaged if what is there cannot be appended to.
+// Errors: ErrInUse if another recorder has the file; ErrNotCapture, ErrNewerFormat or ErrDamaged if an existing
+// file cannot be appended to.
 func Create(path string, o Options) (*Store, error) {
-	s, err := create(path, o, tuning{})
+	s, err := create(path, o, testOptions{})
 	if err == nil && !o.NoAdditions {
-		// Where there is no socket to be had, others can add notes afterwards only.
-		s.control, _ = control.Listen(path, controlled{s})
+		// If there can be no socket, additions are possible only after the recording.
+		s.control, _ = control.Listen(path, additionTarget{s})
 	}
 	return s, err
 }
 
-func create(path string, o Options, t tuning) (*Store, error) {
+// create is like Create, without the socket for additions.
+func create(path string, o Options, t testOptions) (*Store, error) {
 	if t.migrations == nil {
 		t.migrations = schema.Steps()
 	}
@@ -178,10 +208,12 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = 64 << 20
 	}
+
+	// Do not create a lock file next to a file that is not a capture.
 	if fresh, err := database.CheckPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
 		return nil, pathError(path, err)
 	}
-	lock, err := filelock.Take(path + "-lock")
+	lock, err := filelock.Acquire(path + "-lock")
 	if err != nil {
 		return nil, pathError(path, lockError(path, err))
 	}
@@ -195,8 +227,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	return s, nil
 }
 
-// lockError is why path cannot be locked, without the name of the lock's file:
-// nobody asked for that.
+// lockError describes why path cannot be locked, without naming the lock file, which users do not know.
 func lockError(path string, err error) error {
 	pe, ok := errors.AsType[*os.PathError](err)
 	if !ok {
@@ -208,11 +239,12 @@ func lockError(path string, err error) error {
 	return pe.Err
 }
 
-// openForWriting fills s from the file, which is locked by now.
-func (s *Store) openForWriting(o Options, t tuning) error {
-	ctx, cancel := timeLimited(context.Background(), appendTime)
+// openForWriting opens the file, which is locked, and starts the writer.
+func (s *Store) openForWriting(o Options, t testOptions) error {
+	// Checking a large existing file takes time.
+	ctx, cancel := withTimeLimit(context.Background(), appendTime)
 	defer cancel()
-	// SQLite would make the file readable for everybody the umask allows.
+	// SQLite would create the file with the permissions of the umask.
 	f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case err == nil:
@@ -222,6 +254,8 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	case !errors.Is(err, os.ErrExist):
 		return err
 	}
+
+	// An existing file may be forged: check it before SQLite writes to it.
 	fresh, err := database.CheckPath(s.Path)
 	have := 0
 	if !fresh {
@@ -236,6 +270,8 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 			return err
 		}
 	}
+
+	// Additions use this connection; recorded traffic has another one, see writer.open.
 	db, err := database.Open(s.Path, "rw")
 	if err != nil {
 		return err
@@ -245,16 +281,19 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 		return errors.Join(err, db.Close())
 	}
 	if !o.KeepSecrets {
-		if s.Redactor, err = storedRedactor(ctx, db, o); err != nil {
+		if s.Redactor, err = redactorWithStoredKey(ctx, db, o); err != nil {
 			return errors.Join(err, db.Close())
 		}
 	}
-	if s.unpack, err = payload.NewUnpacker(); err != nil {
+	if s.unpacker, err = payload.NewUnpacker(); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if s.read, err = database.Open(s.Path, "ro"); err != nil {
+	if s.readDB, err = database.Open(s.Path, "ro"); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	s.readers = database.NewReaders(s.readDB)
+
+	// Reading works from here on; the writer must find no exchange in flight.
 	if err := s.endOrphans(ctx, db); err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -262,28 +301,29 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 		return errors.Join(err, db.Close())
 	}
 	if o.Ended != nil {
-		s.writer.ended = func(ids []int64) { o.Ended(s, ids) }
+		s.writer.onEnded = func(ids []int64) { o.Ended(s, ids) }
 	}
 	go s.writer.loop()
 	s.nextID = s.writer.lastID + 1
 	return nil
 }
 
-// prepareForWriting migrates the file, ends what a dead recorder left open and
-// turns the write-ahead log on.
-func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) error {
+// prepareForWriting migrates the file, switches to a write-ahead log, and sets the capture's id.
+func prepareForWriting(ctx context.Context, db *sql.DB, have int, t testOptions) error {
 	if t.maxPages > 0 {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", t.maxPages)); err != nil {
 			return err
 		}
 	}
 	if have == 0 {
-		// Twice the default: 64 KiB of a download are then stored in a third
-		// less time, and a commit of one frame still writes little.
+		// Twice the default: this makes storing 64 KiB of a download a third faster, and a commit of one frame
+		// is still small.
 		if _, err := db.ExecContext(ctx, "PRAGMA page_size=8192"); err != nil {
 			return err
 		}
 	}
+
+	// Migrate before the log is switched on, in one transaction.
 	if err := schema.Migrate(ctx, db, have, t.migrations); err != nil {
 		return err
 	}
@@ -299,23 +339,27 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) erro
 		return err
 	}
 	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails: it would end the program
+	// rand.Read never fails: it would end the program.
+	_, _ = rand.Read(id)
 	_, err = db.ExecContext(ctx, "INSERT OR IGNORE INTO meta (name, value) VALUES ('capture id', ?)", id)
 	return err
 }
 
-// endOrphans ends the exchanges whose recorder died. A file that is larger than what can
-// be read of it in that time is not appended to.
+// endOrphans marks the exchanges in flight, whose recorder was killed, as Incomplete. It fails if reading them
+// takes longer than ctx allows.
 func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	// After a commit, this does nothing.
+	defer func() { _ = tx.Rollback() }()
 	var last int64
 	if err := tx.QueryRowContext(ctx, columnsFor(s.format).lastNumber).Scan(&last); err != nil {
 		return err
 	}
+
+	// Page through them one by one, in case there are many.
 	for id := int64(math.MinInt64); ; {
 		var orphan int64
 		found := false
@@ -333,6 +377,8 @@ func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 		if err != nil {
 			return err
 		}
+
+		// An Ended event and the final byte counts make the exchange complete.
 		last++
 		if _, err := tx.ExecContext(ctx, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`, last, id, int64(captures.Ended)); err != nil {
 			return err
@@ -345,9 +391,9 @@ func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// storedRedactor gives r the key of this file, so that a secret has one
-// placeholder in all of it, whichever session recorded it.
-func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redactor, error) {
+// redactorWithStoredKey returns the redactor with the key of this file. All sessions that record to the file use
+// the same key, so a secret has the same placeholder everywhere in it.
+func redactorWithStoredKey(ctx context.Context, db *sql.DB, o Options) (*redact.Redactor, error) {
 	r := o.Redactor
 	if r == nil {
 		r = redact.New(redact.Options{Profile: o.Profile})
@@ -356,7 +402,8 @@ func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redacto
 	err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'redaction key'").Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {
 		key = make([]byte, redact.KeySize)
-		_, _ = rand.Read(key) // never fails: it would end the program
+		// rand.Read never fails: it would end the program.
+		_, _ = rand.Read(key)
 		_, err = db.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('redaction key', ?)", key)
 	}
 	if err != nil {
@@ -365,20 +412,17 @@ func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redacto
 	return r.WithKey(key), nil
 }
 
-// Open opens a capture for reading, also while another process records to it
-// and when its recorder was killed. The file is not trusted: nothing but
-// PutSummaries writes to it, its header and its schema are checked before anything is read,
-// and no code in it (triggers, views, functions) runs.
+// Open opens a capture for reading. This also works while another process records to it, and after a recorder
+// was killed. The file is not trusted: the header and the schema are checked before anything is read, and no
+// code in the file (triggers, views, functions) runs. Only PutNote, PutSummaries and similar methods write to
+// it.
 //
-// Limits: in a folder that cannot be written to, a capture that was not closed
-// needs both its -wal and its -shm beside it; without a -wal it is opened as
-// immutable, so what a later recorder adds is not seen.
+// Limits: in a folder without write permission, a capture that was not closed needs both its -wal and its -shm
+// file. Without a -wal file, it is opened as immutable, so additions by a later recorder are not seen. Opening
+// takes at most 10 seconds and a query 30 seconds, or they fail with a LimitError.
 //
-// Of a file that is cut short, what is there can be read: Exchanges and Listing
-// end with ErrDamaged, whatever they found.
-//
-// What is read of it is bounded by Limits. Opening ends after 10
-// seconds, and so does a query after 30, with a LimitError.
+// If the file is truncated, the rest is readable: Exchanges and Listing end with ErrDamaged after what they
+// found.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
 func Open(path string, o ReadOptions) (*Store, error) {
@@ -386,24 +430,27 @@ func Open(path string, o ReadOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.meter.limits, s.profile = o.Limits, o.Profile
+	s.meter.limits, s.profile, s.forwarded = o.Limits, o.Profile, o.Forwarded
+	s.meter.share(o.Budget)
 	return s, nil
 }
 
-// oldestReadable is the oldest format that is read as it is.
+// oldestReadable is the oldest format that can be read without migration.
 const oldestReadable = 1
 
-// open opens a file of any format from oldest on.
+// open opens a capture file with any format version from oldest on.
 func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	if _, err := database.CheckPath(path); err != nil {
 		return nil, pathError(path, err)
 	}
-	ctx, cancel := timeLimited(context.Background(), openTime)
+	ctx, cancel := withTimeLimit(context.Background(), openTime)
 	defer cancel()
 	db, version, err := database.OpenChecked(ctx, path, steps)
+
+	// Of a damaged file, open what is left, and keep the damage for later errors.
 	var damage error
 	if errors.Is(err, captures.ErrDamaged) {
-		if part, v, perr := database.OpenPart(ctx, path, steps); perr == nil {
+		if part, v, perr := database.OpenDamaged(ctx, path, steps); perr == nil {
 			db, version, damage, err = part, v, err, nil
 		}
 	}
@@ -418,25 +465,26 @@ func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+
+	// In a damaged file, pages may be mixed up: check payloads against their hashes.
 	u.Verify = damage != nil
-	return &Store{Path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
+	return &Store{Path: path, format: version, readDB: db, readers: database.NewReaders(db), unpacker: u, meter: newMeter(path, Limits{}), damage: damage}, nil
 }
 
-// Profile is what is known of the service whose traffic the capture holds.
+// Profile returns the profile of the recorded service; nil if there is none.
 func (s *Store) Profile() *profile.Profile { return s.profile }
 
-// Err returns the error that stopped the recording (a full disk, for one), or
-// nil. What was committed before it stays readable.
+// Err returns the error that stopped the recording, such as a full disk, or nil. What was committed before it is
+// readable.
 func (s *Store) Err() error {
 	if s.writer == nil {
 		return nil
 	}
-	return pathError(s.Path, s.writer.failure())
+	return pathError(s.Path, s.writer.lastError())
 }
 
-// Flush returns when everything recorded so far is committed. It waits for
-// bytes that are held back because a secret may be passing, for less than a
-// second; of a compressed message or body that has not ended, it does not wait.
+// Flush waits until everything that was recorded so far is committed. It waits less than a second for bytes that
+// are held back as possible secrets. It does not wait for compressed messages or bodies that have not ended.
 func (s *Store) Flush(ctx context.Context) error {
 	if s.writer == nil {
 		return nil
@@ -457,9 +505,8 @@ func (s *Store) Flush(ctx context.Context) error {
 	return pathError(s.Path, s.writer.flush(ctx))
 }
 
-// Close ends the exchanges that are still open as Incomplete, commits what is
-// queued, folds the write-ahead log into the file and closes it. It returns
-// the error that stopped the recording, if one did. A second call does nothing.
+// Close ends the exchanges in flight as Incomplete, commits the queue, merges the write-ahead log into the file,
+// and closes it. It returns the error that stopped the recording, if any. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -478,15 +525,15 @@ func (s *Store) Close() error {
 	return pathError(s.Path, s.release())
 }
 
-// release closes whatever of the store is open, the lock last.
+// release closes everything that is open, the lock file last.
 func (s *Store) release() error {
 	var errs []error
 	if s.control != nil {
-		// What was asked for can still be written.
+		// The writer must still be open: additions that were sent can be written.
 		errs = append(errs, s.control.Close())
 	}
-	if s.read != nil {
-		errs = append(errs, s.read.Close())
+	if s.readDB != nil {
+		errs = append(errs, s.readers.Close(), s.readDB.Close())
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())

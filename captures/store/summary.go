@@ -13,69 +13,73 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store/internal/schema"
+	"unwire/captures/store/internal/segment"
 )
 
 const (
-	// listedRows is how many rows of a listing are read at once: they are
-	// small, as their headers are not kept.
+	// listedRows is the number of rows in a page of a listing. The rows are small because they have no headers.
 	listedRows = 512
 
-	// maxSummaryText bounds a text of a Summary, in bytes: a request id, a
-	// method's name or a media type is shorter by far.
+	// maxSummaryText limits a text of a Summary, in bytes. Method names and media types are much shorter.
 	maxSummaryText = 4 << 10
 
-	// maxSummaryFrames bounds a count.
+	// maxSummaryFrames limits the frame counts of a Summary.
 	maxSummaryFrames = math.MaxInt32
 
+	// The columns of a Summary, and the values in their place in a format or query without summaries.
 	summaryColumns = `s.version, s.truth, s.protocol, s.codec, s.service, s.rpc, s.code, s.frames_up, s.frames_down, s.thread`
 	noSummary      = `NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL`
 
-	noTruth = `NULL, NULL, NULL, NULL, NULL`
+	// noHashed is a placeholder for the columns columnsOf.hashed, for queries in damaged files.
+	noHashed = `NULL, NULL, NULL, NULL, NULL`
 
-	// summarisedTo is the name in meta of the exchange up to which each has a
-	// Summary, with the version of these.
+	// summarisedTo is the name of the row in meta with the ID up to which every exchange has a Summary, and the
+	// version of these.
 	summarisedTo = "summarised to"
 )
 
-// listed reads the values of columnsOf.listed, columnsOf.truth and summaryColumns.
+// listed reads the values of columnsOf.listed, columnsOf.hashed and summaryColumns. It leaves out a Summary that
+// is not valid.
 func (c *rowValues) listed(version int) captures.Listed {
-	e := &captures.Exchange{ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32))}
+	e := &captures.Exchange{ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.intUpTo(math.MaxInt32))}
 	started := c.int()
 	if started != 0 {
 		e.Started = time.Unix(0, started).UTC()
 	}
-	e.Duration, e.Process = time.Duration(c.size()), c.process()
+	e.Duration, e.Process = time.Duration(c.nonNegative()), c.process()
 	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
-	e.BytesUp, e.BytesDown = c.size(), c.size()
-	tls := c.small(3)
+	e.BytesUp, e.BytesDown = c.nonNegative(), c.nonNegative()
+	tls := c.intUpTo(3)
 	e.TLS.Unverified = tls&1 != 0
 	if tls&2 != 0 {
 		e.TLS.ClientCertificate = captures.CertificateRequested
 	}
+
+	// The hash covers all columns up to here.
 	truthEnd := c.next + 5
 	if c.err != nil {
 		c.err = fmt.Errorf("exchange %d: %w", e.ID, c.err)
 		return captures.Listed{}
 	}
-	l := captures.Listed{Exchange: e, Truth: hashOf(c.values[:truthEnd])}
+	l := captures.Listed{Exchange: e, ExchangeHash: hashValues(c.values[:truthEnd])}
 	c.next = truthEnd
-	if s := c.summary(e.ID); s != nil && e.Ended() && s.Version == version && s.Truth == l.Truth {
+	if s := c.summary(e.ID); s != nil && e.Ended() && s.Version == version && s.ExchangeHash == l.ExchangeHash {
 		l.Summary = s
 	}
 	return l
 }
 
-// summary reads the values of summaryColumns; nil where they are none that can
-// be: what is derived is made again, and no reason to refuse a file.
+// summary reads the values of summaryColumns. Invalid values give nil: a summary can be derived again, so it is
+// no reason to refuse a file.
 func (c *rowValues) summary(id int64) *captures.Summary {
 	if c.values[c.next] == nil {
 		return nil
 	}
 	d := &rowValues{values: c.values, next: c.next}
 	s := &captures.Summary{
-		Exchange: id, Version: int(d.small(math.MaxInt32)), Truth: d.int(),
+		Exchange: id, Version: int(d.intUpTo(math.MaxInt32)), ExchangeHash: d.int(),
 		Protocol: d.text(), Codec: d.text(), Service: d.text(), RPC: d.text(), Code: d.text(),
-		FramesUp: int(d.small(maxSummaryFrames)), FramesDown: int(d.small(maxSummaryFrames)), Thread: d.text(),
+		FramesUp: int(d.intUpTo(maxSummaryFrames)), FramesDown: int(d.intUpTo(maxSummaryFrames)), Thread: d.text(),
 	}
 	if d.err != nil || !summaryIsBounded(s) {
 		return nil
@@ -83,6 +87,7 @@ func (c *rowValues) summary(id int64) *captures.Summary {
 	return s
 }
 
+// summaryIsBounded reports whether no text of a Summary is too long.
 func summaryIsBounded(s *captures.Summary) bool {
 	for _, t := range []string{s.Protocol, s.Codec, s.Service, s.RPC, s.Code, s.Thread} {
 		if len(t) > maxSummaryText {
@@ -92,9 +97,9 @@ func summaryIsBounded(s *captures.Summary) bool {
 	return true
 }
 
-// hashOf tells rows of a database apart. It is no defence: who can write a
-// false Summary can write a false exchange.
-func hashOf(values []any) int64 {
+// hashValues returns an FNV-1a hash of a row. It detects changes, not forgeries: whoever can forge a Summary can
+// forge an exchange too.
+func hashValues(values []any) int64 {
 	h := fnv.New64a()
 	for _, v := range values {
 		switch v := v.(type) {
@@ -109,25 +114,45 @@ func hashOf(values []any) int64 {
 	return int64(h.Sum64())
 }
 
-// summarises reports whether the file's format has a place for summaries.
-func (s *Store) summarises() bool { return s.format >= schema.WithSummaries }
+// hasSummaries reports whether the file's format has a table for summaries.
+func (s *Store) hasSummaries() bool { return s.format >= schema.WithSummaries }
 
-// listingQuery selects what rowValues.listed reads.
+// listingQuery returns the query whose rows rowValues.listed reads. rest is its WHERE clause and what follows.
 func (s *Store) listingQuery(rest string) string {
 	c := columnsFor(s.format)
-	if !s.summarises() {
-		return `SELECT ` + c.listed + `, ` + c.truth + `, ` + noSummary + ` FROM ` + c.listedFrom + ` ` + rest
+	if !s.hasSummaries() {
+		return `SELECT ` + c.listed + `, ` + c.hashed + `, ` + noSummary + ` FROM ` + c.listedFrom + ` ` + rest
 	}
-	return `SELECT ` + c.listed + `, ` + c.truth + `, ` + summaryColumns + `
+	return `SELECT ` + c.listed + `, ` + c.hashed + `, ` + summaryColumns + `
 		FROM ` + c.listedFrom + ` LEFT JOIN summaries s ON s.exchange = e.id ` + rest
 }
 
-// Listing yields all exchanges in the order in which they began, without their headers.
-// Of TLS there are Unverified and CertificateRequested. Exchanges that have a Summary of
-// the version come with it. It ends after the first error.
+// Listing yields all exchanges, ordered by ID, without headers. Of TLS, only Unverified and CertificateRequested
+// are set. Exchanges that have a valid Summary of the version include it. It ends after the first error.
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Listed, error] {
+	return s.listing(ctx, version, "")
+}
+
+// ListingSince is Listing for the exchanges of which events or chunks have row numbers above a number, such as an
+// earlier LastNumber.
+func (s *Store) ListingSince(ctx context.Context, version int, number int64) iter.Seq2[captures.Listed, error] {
+	if number <= 0 {
+		return s.Listing(ctx, version)
+	}
+	after := strconv.FormatInt(number, 10)
+	ids := `SELECT exchange FROM events WHERE n > ` + after + ` UNION SELECT exchange FROM chunks WHERE n > ` + after
+	if s.format >= schema.WithSegments {
+		// A segment that begins at or before the number can have later chunks.
+		first := strconv.FormatInt(number-segment.MaxSpan, 10)
+		ids += ` UNION SELECT exchange FROM segments WHERE n > ` + first + ` AND last > ` + after
+	}
+	return s.listing(ctx, version, `e.id IN (`+ids+`) AND `)
+}
+
+// listing yields the exchanges that meet a condition, which is "" or ends with AND.
+func (s *Store) listing(ctx context.Context, version int, condition string) iter.Seq2[captures.Listed, error] {
 	read := func(c *rowValues) (captures.Listed, int64) {
 		l := c.listed(version)
 		if c.err != nil {
@@ -138,21 +163,21 @@ func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Lis
 	from := func(ctx context.Context, id int64) (captures.Listed, int64, error) {
 		return s.listedFrom(ctx, id, version)
 	}
-	return rowsAfter(ctx, s, math.MinInt64, listedRows, s.listingQuery(`WHERE e.id > ? ORDER BY e.id LIMIT ?`), read, from)
+	return rowsAfter(ctx, s, math.MinInt64, listedRows, s.listingQuery(`WHERE `+condition+`e.id > ? ORDER BY e.id LIMIT ?`), read, from)
 }
 
-// listedFrom returns the first exchange from a number on, with its number; 0 for
-// none. If only its summary cannot be read, the exchange comes without one.
+// listedFrom returns the first exchange at or after an ID, and its ID; 0 if there is none. If only the summary
+// is damaged, the exchange comes without one.
 func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l captures.Listed, id int64, err error) {
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{
 		s.listingQuery(rest),
-		`SELECT ` + columnsFor(s.format).listed + `, ` + noTruth + `, ` + noSummary + ` FROM ` + columnsFor(s.format).listedFrom + ` ` + rest,
+		`SELECT ` + columnsFor(s.format).listed + `, ` + noHashed + `, ` + noSummary + ` FROM ` + columnsFor(s.format).listedFrom + ` ` + rest,
 	} {
-		err = s.page(ctx, func(c *rowValues) bool {
+		err = s.query(ctx, func(c *rowValues) bool {
 			if found := c.listed(version); c.err == nil {
 				l, id = found, found.Exchange.ID
-				c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
+				c.err = s.meter.charge(id, usage{heads: c.byteSize()})
 			}
 			return false
 		}, query, from)
@@ -163,32 +188,33 @@ func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l capt
 	return l, id, err
 }
 
-// Thread returns the summaries of a version that have a thread, in the order of
-// their exchanges, and the exchange up to which none is missing: whatever
-// belongs to the thread beyond it may be found only by looking.
+// Thread returns the summaries of a conversation's exchanges, ordered by ID, and the ID up to which every
+// exchange has a summary. Parts of the conversation beyond that ID can be found only by decoding.
 //
 // Errors: ErrDamaged.
 func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces []captures.Summary, upTo int64, err error) {
 	upTo = math.MinInt64
-	if !s.summarises() || thread == "" {
+	if !s.hasSummaries() || thread == "" {
 		return nil, upTo, nil
 	}
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		upTo = parseSummarisedTo(string(c.bytes()), version)
 		return false
 	}, `SELECT value FROM meta WHERE name = ?`, summarisedTo)
 	if err != nil {
 		return nil, upTo, err
 	}
+
+	// The join reads the exchanges too, to check that the summaries are valid.
 	last := int64(math.MinInt64)
-	err = s.page(ctx, func(c *rowValues) bool {
+	err = s.query(ctx, func(c *rowValues) bool {
 		l := c.listed(version)
 		if c.err == nil && l.Exchange.ID <= last {
-			c.err = captures.Damaged("exchange %d stands behind %d", l.Exchange.ID, last)
+			c.err = captures.Damaged("exchange %d follows %d", l.Exchange.ID, last)
 		}
 		if c.err == nil {
 			last = l.Exchange.ID
-			c.err = s.meter.charge(last, usage{heads: c.bytesOf()})
+			c.err = s.meter.charge(last, usage{heads: c.byteSize()})
 		}
 		if c.err != nil {
 			return false
@@ -196,19 +222,22 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 		switch {
 		case l.Summary != nil:
 			pieces = append(pieces, *l.Summary)
-		default: // not what it was derived from: look at all
+		// The summary is outdated: the caller must look at all exchanges.
+		default:
 			upTo = math.MinInt64
 		}
 		return true
-	}, `SELECT `+columnsFor(s.format).listed+`, `+columnsFor(s.format).truth+`, `+summaryColumns+`
+	}, `SELECT `+columnsFor(s.format).listed+`, `+columnsFor(s.format).hashed+`, `+summaryColumns+`
 		FROM summaries s INDEXED BY summaries_thread CROSS JOIN `+columnsFor(s.format).listedFrom+`
 		WHERE e.id = s.exchange AND s.thread = ? AND s.thread <> '' ORDER BY s.exchange`, thread)
 	return pieces, upTo, err
 }
 
+// formatSummarisedTo returns the value of the row summarisedTo.
 func formatSummarisedTo(version int, id int64) string { return fmt.Sprintf("%d %d", version, id) }
 
-// parseSummarisedTo returns the exchange, or the least there can be.
+// parseSummarisedTo returns the ID in a value of formatSummarisedTo, or the smallest int64 if it is invalid or
+// of another version.
 func parseSummarisedTo(s string, version int) int64 {
 	v, id, _ := strings.Cut(s, " ")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && v == strconv.Itoa(version) {
@@ -217,22 +246,22 @@ func parseSummarisedTo(s string, version int) int64 {
 	return math.MinInt64
 }
 
-// PutSummaries stores summaries of one version in the place of older ones.
-// UpTo is the exchange up to which each has one by then; the least int64 where
-// that is not known.
+// PutSummaries stores summaries of exchanges, all of the same version. They replace older ones. Every
+// exchange up to the ID upTo must then have one; upTo is the smallest int64 if that is unknown.
 //
-// In a capture that is open for reading, it writes past that: while nobody
-// records to the file, and where it may be written to.
+// If the capture is open for reading, it opens the file for writing for a moment. This needs write
+// permission, and that nobody is recording to the file.
 //
-// Errors: ErrInUse, ErrOlderFormat, or what the system says.
+// Errors: ErrInUse, ErrOlderFormat, and errors of the system.
 func (s *Store) PutSummaries(ctx context.Context, summaries []captures.Summary, upTo int64) error {
 	put := func(tx *sql.Tx) error { return putSummaries(ctx, tx, summaries, upTo) }
 	if s.writer != nil {
-		return pathError(s.Path, s.writer.do(ctx, put))
+		return pathError(s.Path, s.writer.runInTransaction(ctx, put))
 	}
-	return pathError(s.Path, s.putBeside(ctx, put))
+	return pathError(s.Path, s.putSummariesAsReader(ctx, put))
 }
 
+// putSummaries writes summaries in a transaction. It keeps summaries of newer code (see captures.ProfileBits).
 func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary, upTo int64) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO summaries
 		(exchange, version, truth, protocol, codec, service, rpc, code, frames_up, frames_down, thread)
@@ -248,11 +277,13 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary,
 	for i := range summaries {
 		m := &summaries[i]
 		version = m.Version
+
+		// An exchange without a stored summary ends the complete range.
 		if !summaryIsBounded(m) {
 			upTo = min(upTo, m.Exchange-1)
 			continue
 		}
-		if _, err := add.ExecContext(ctx, m.Exchange, m.Version, m.Truth, m.Protocol, m.Codec, m.Service, m.RPC, m.Code, m.FramesUp, m.FramesDown, m.Thread, captures.ProfileBits); err != nil {
+		if _, err := add.ExecContext(ctx, m.Exchange, m.Version, m.ExchangeHash, m.Protocol, m.Codec, m.Service, m.RPC, m.Code, m.FramesUp, m.FramesDown, m.Thread, captures.ProfileBits); err != nil {
 			return fmt.Errorf("exchange %d: %w", m.Exchange, err)
 		}
 	}
@@ -264,10 +295,29 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary,
 	return err
 }
 
-// putBeside is writeBeside for a format that has summaries.
-func (s *Store) putBeside(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	if !s.summarises() {
+// putSummariesAsReader is writeAsReader, if the format has summaries.
+func (s *Store) putSummariesAsReader(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	if !s.hasSummaries() {
 		return captures.ErrOlderFormat
 	}
-	return s.writeBeside(ctx, fn)
+	return s.writeAsReader(ctx, fn)
+}
+
+// HasChangedSince reports whether something was recorded of an exchange after a row number, or something that the
+// decoding of any exchange depends on was added: a relation, a reading, a definition, or an edit.
+//
+// Errors: ErrDamaged.
+func (s *Store) HasChangedSince(ctx context.Context, id, number int64) (changed bool, err error) {
+	query := `SELECT EXISTS (SELECT 1 FROM events WHERE n > ?1 AND exchange = ?2) OR EXISTS (SELECT 1 FROM chunks WHERE n > ?1 AND exchange = ?2)`
+	if s.format >= schema.WithSegments {
+		query += ` OR EXISTS (SELECT 1 FROM segments WHERE n > ?3 AND last > ?1 AND exchange = ?2)`
+		for _, table := range []string{"relations", "readings", "definitions", "edits", "forwarded_heads"} {
+			query += ` OR EXISTS (SELECT 1 FROM ` + table + ` WHERE n > ?1)`
+		}
+	}
+	err = s.query(ctx, func(c *rowValues) bool {
+		changed = c.int() != 0
+		return false
+	}, query, number, id, number-segment.MaxSpan)
+	return changed, err
 }

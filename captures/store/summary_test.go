@@ -19,7 +19,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	if len(l) != 2 || l[0].Exchange.BytesDown != 5003 || l[0].Summary != nil {
 		t.Errorf("%+v", l)
 	}
-	put := []captures.Summary{{Exchange: 1, Version: 1, Truth: l[0].Truth, Thread: "r"}}
+	put := []captures.Summary{{Exchange: 1, Version: 1, ExchangeHash: l[0].ExchangeHash, Thread: "r"}}
 	if err := s.PutSummaries(t.Context(), put, 1); !errors.Is(err, captures.ErrOlderFormat) {
 		t.Errorf("put: %v", err)
 	}
@@ -31,7 +31,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	require.NoError(t, require.Value(Create(path, Options{}))(t).Close())
 	s = require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
-	put[0].Truth = require.All(t, s.Listing(t.Context(), 1))[0].Truth
+	put[0].ExchangeHash = require.All(t, s.Listing(t.Context(), 1))[0].ExchangeHash
 	require.NoError(t, s.PutSummaries(t.Context(), put, 1))
 	if l := require.All(t, s.Listing(t.Context(), 1)); l[0].Summary == nil || *l[0].Summary != put[0] {
 		t.Errorf("%+v", l[0].Summary)
@@ -45,7 +45,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 		}
 	}
 	w := require.Value(Create(path, Options{}))(t)
-	require.NoError(t, w.writer.do(t.Context(), func(tx *sql.Tx) error {
+	require.NoError(t, w.writer.runInTransaction(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `DELETE FROM summaries; DELETE FROM meta WHERE name = '`+summarisedTo+`'`)
 		return err
 	}))

@@ -17,81 +17,100 @@ import (
 )
 
 const (
-	// linger is how long the writer lets a commit fill up: a commit for
-	// every frame of a lock-step stream would cost more than the frame.
-	linger = 10 * time.Millisecond
+	// commitDelay is how long the writer waits for more before it commits. A commit for each frame of a
+	// lock-step stream would cost more than the frame.
+	commitDelay = 10 * time.Millisecond
 
-	// maxLag is how old the oldest thing in the queue may become before
-	// streams are slowed down, however little is queued: a recorder that is
-	// killed must not take more than a second with it.
-	maxLag = 500 * time.Millisecond
+	// maxQueueAge is the age of the oldest queued operation above which recordings block. It bounds what is lost
+	// if the recorder is killed to less than a second.
+	maxQueueAge = 500 * time.Millisecond
 
+	// maxBatchBytes is the size of a transaction.
 	maxBatchBytes = 4 << 20
-	opOverhead    = 200 // bytes that an operation itself takes in the queue
+	// opOverhead is the memory that an operation itself takes in the queue, in bytes.
+	opOverhead = 200
 )
 
-// The writer commits what is queued, in order, on a goroutine of its own.
-// Whatever has gathered while it wrote makes the next transaction.
+// A writer commits queued operations in order, on a separate goroutine. All operations that arrive
+// during a commit form the next transaction (group commit).
 type writer struct {
-	path         string
-	file         os.FileInfo // of path when it was opened
-	failed       func(error)
-	ended        func(ids []int64) // nil, or Options.Ended
-	db           *sql.DB           // for what others add
-	limit        int64             // bytes
+	path string
+	// file identifies the file that was opened, to detect that it was replaced.
+	file os.FileInfo
+	// onFailure is the callback Options.Failed.
+	onFailure func(error)
+	// onEnded is the callback Options.Ended; nil if there is none.
+	onEnded func(ids []int64)
+	// db runs operations that consist of a function, such as additions.
+	db *sql.DB
+	// limit is the maximum memory of the queue in bytes.
+	limit        int64
 	beforeCommit func()
-	n            int64         // last number drawn, see formatOne
-	lastID       int64         // last exchange when the file was opened
-	wake         chan struct{} // capacity 1: something changed for the goroutine
-	stopped      chan struct{}
-	buffers      buffers
+	// lastNumber is the number of the last row that was written.
+	lastNumber int64
+	// lastID is the ID of the last exchange when the file was opened.
+	lastID int64
+	// wake, of capacity 1, signals a change to the writer's goroutine.
+	wake chan struct{}
+	// stopped is closed when the writer's goroutine has ended.
+	stopped chan struct{}
+	buffers buffers
 
-	// What is recorded is written on a connection of its own.
+	// conn is the connection on which recorded traffic is written, without database/sql.
 	conn          *engine.Conn
 	begin, commit *engine.Stmt
 	rows          *rows.Writer
 
-	mu     sync.Mutex
-	space  *sync.Cond // signalled when queued shrinks or all ends
-	ops    []op
-	queued int64     // bytes queued or being written
-	oldest time.Time // of these; zero if there are none
+	mu sync.Mutex
+	// spaceFreed is signalled when queued decreases or the writer ends.
+	spaceFreed *sync.Cond
+	ops        []op
+	// queued is the cost of the operations that are queued or being written, in bytes.
+	queued int64
+	// oldest is when the oldest queued operation was added; zero if the queue is empty.
+	oldest time.Time
 
-	// ops are batches, all but the last of which end at cuts. Batch is the number of the last
-	// one, and batchCost its bytes.
+	// cuts are the indices in ops at which full batches end. batch is the number of the last batch, and
+	// batchCost its size in bytes.
 	cuts      []int
 	batch     int64
 	batchCost int64
 
-	// spare and states are memory that is used again.
+	// spare and states are reused memory.
 	spare  []op
 	states []*state
 
-	waiting bool // somebody waits for the queue: do not linger
-	closing bool
-	err     error
+	// flushRequested means that somebody waits for the queue: write without delay.
+	flushRequested bool
+	closing        bool
+	// err is the first error, after which nothing more is recorded.
+	err error
 }
 
-// newWriter opens a writer, whose loop the caller starts.
-func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
+// newWriter opens a writer. The caller starts its loop.
+func newWriter(path string, db *sql.DB, o Options, t testOptions) (*writer, error) {
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{
-		path: path, file: file, failed: o.Failed,
+		path: path, file: file, onFailure: o.Failed,
 		db: db, limit: o.QueueBytes, beforeCommit: t.beforeCommit,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
-	w.space = sync.NewCond(&w.mu)
+	w.spaceFreed = sync.NewCond(&w.mu)
+
+	// Numbers continue after those in the file.
 	const lastID = `SELECT coalesce((SELECT max(id) FROM exchanges), 0)`
 	if err := db.QueryRow(lastID).Scan(&w.lastID); err != nil {
 		return nil, err
 	}
-	if err := db.QueryRow(columnsNow.lastNumber).Scan(&w.n); err != nil {
+	if err := db.QueryRow(currentColumns.lastNumber).Scan(&w.lastNumber); err != nil {
 		return nil, err
 	}
-	if last := max(w.n, w.lastID); last > math.MaxInt64/2 {
+
+	// A forged file could leave no numbers.
+	if last := max(w.lastNumber, w.lastID); last > math.MaxInt64/2 {
 		return nil, captures.Damaged("the number %d leaves none for what is added", last)
 	}
 	if err := w.open(t); err != nil {
@@ -100,8 +119,8 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	return w, nil
 }
 
-// open opens the connection for what is recorded.
-func (w *writer) open(t tuning) (err error) {
+// open opens the connection on which recorded traffic is written.
+func (w *writer) open(t testOptions) (err error) {
 	if w.conn, err = engine.Open(w.path); err != nil {
 		return err
 	}
@@ -124,21 +143,22 @@ func (w *writer) open(t tuning) (err error) {
 	return nil
 }
 
-func (w *writer) poke() {
+// wakeUp signals the writer's goroutine. It never blocks.
+func (w *writer) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// do runs fn, if it is not nil, in a transaction of its own once everything that was queued
-// before is committed, and returns its error, which undoes what fn did.
-func (w *writer) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
+// runInTransaction runs fn, which may be nil, in a transaction of its own after everything that was
+// queued before is committed. If fn fails, its transaction is rolled back and its error returned.
+func (w *writer) runInTransaction(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	done := make(chan error, 1)
 	w.mu.Lock()
-	w.waiting = true
+	w.flushRequested = true
 	w.mu.Unlock()
-	if err := w.put(op{run: fn, done: done}); err != nil {
+	if err := w.enqueue(op{run: fn, done: done}); err != nil {
 		return err
 	}
 	select {
@@ -149,43 +169,47 @@ func (w *writer) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 }
 
+// flush waits until all queued operations are committed.
 func (w *writer) flush(ctx context.Context) error {
-	return w.do(ctx, nil)
+	return w.runInTransaction(ctx, nil)
 }
 
-func (w *writer) failure() error {
+// lastError returns the error that ended the recording, or nil.
+func (w *writer) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// close writes what is queued, folds the log into the file and closes it.
+// close commits the queue, merges the write-ahead log into the file, and closes the file.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closing = true
-	w.space.Broadcast()
+	w.spaceFreed.Broadcast()
 	w.mu.Unlock()
-	w.poke()
+	w.wakeUp()
 	<-w.stopped
 	err := w.conn.Close()
 	if w.err == nil {
-		// Another process that is reading keeps the log alive; the file
-		// is complete with it, so that is no failure.
+		// If another process is reading, the log stays. The file is complete together with it, so this is no
+		// failure.
 		_, _ = w.db.Exec("PRAGMA busy_timeout=200; PRAGMA wal_checkpoint(TRUNCATE)")
 		_, _ = w.db.Exec("PRAGMA journal_mode=DELETE")
 	}
 	return errors.Join(w.err, err, w.db.Close())
 }
 
-// loop is the writer's goroutine.
+// loop runs on the writer's goroutine and commits queued operations.
 func (w *writer) loop() {
 	defer close(w.stopped)
-	timer := time.NewTimer(linger)
+	timer := time.NewTimer(commitDelay)
 	defer timer.Stop()
 	for {
+
+		// Wait for work, and then for commitDelay unless it is urgent.
 		<-w.wake
-		timer.Reset(linger)
-		for !w.ready() {
+		timer.Reset(commitDelay)
+		for !w.shouldWrite() {
 			select {
 			case <-w.wake:
 				continue
@@ -193,6 +217,8 @@ func (w *writer) loop() {
 			}
 			break
 		}
+
+		// Write all batches that are queued.
 		for {
 			batch, cost := w.nextBatch()
 			if len(batch) == 0 {
@@ -201,22 +227,22 @@ func (w *writer) loop() {
 			err := w.write(batch)
 			ended := w.endedIn(batch)
 			first := w.finishBatch(cost, batch, err)
-			if first && w.failed != nil {
-				w.failed(pathError(w.path, err))
+			if first && w.onFailure != nil {
+				w.onFailure(pathError(w.path, err))
 			}
 			if err == nil && len(ended) > 0 {
-				w.ended(ended)
+				w.onEnded(ended)
 			}
 		}
-		if w.over() {
+		if w.isDone() {
 			return
 		}
 	}
 }
 
-// endedIn returns the exchanges that end in a batch, if somebody is to be told.
+// endedIn returns the IDs of exchanges that end in a batch, if Options.Ended is set.
 func (w *writer) endedIn(batch []op) (ids []int64) {
-	if w.ended == nil {
+	if w.onEnded == nil {
 		return nil
 	}
 	for i := range batch {
@@ -227,21 +253,22 @@ func (w *writer) endedIn(batch []op) (ids []int64) {
 	return ids
 }
 
-func (w *writer) ready() bool {
+// shouldWrite reports whether the queue should be written without delay.
+func (w *writer) shouldWrite() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.urgent()
 }
 
-func (w *writer) over() bool {
+// isDone reports whether the writer is closing and has written everything.
+func (w *writer) isDone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.closing && len(w.ops) == 0
 }
 
-// present says what is wrong if the file is not the one that was opened: what
-// is written to a file without a name is lost.
-func (w *writer) present() error {
+// checkFile returns an error if path is not the file that was opened. What is written to a deleted file is lost.
+func (w *writer) checkFile() error {
 	now, err := os.Stat(w.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -252,14 +279,16 @@ func (w *writer) present() error {
 	return nil
 }
 
-// write commits one batch, in one transaction unless there is something to run.
+// write commits one batch. It is one transaction, unless it contains operations with a function.
 func (w *writer) write(batch []op) error {
 	if w.beforeCommit != nil {
 		w.beforeCommit()
 	}
-	if err := w.present(); err != nil {
+	if err := w.checkFile(); err != nil {
 		return err
 	}
+
+	// Errors of functions concern only those who wait for them.
 	failed := make(map[chan<- error]error)
 	for rest := batch; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(o op) bool { return o.run != nil })
@@ -272,11 +301,13 @@ func (w *writer) write(batch []op) error {
 		if rest = rest[n:]; len(rest) == 0 {
 			break
 		}
-		if err := w.attempt(rest[0], failed); err != nil {
+		if err := w.runOp(rest[0], failed); err != nil {
 			return err
 		}
 		rest = rest[1:]
 	}
+
+	// Report to the waiting callers only after everything is committed.
 	for _, o := range batch {
 		if o.done != nil {
 			o.done <- failed[o.done]
@@ -285,7 +316,7 @@ func (w *writer) write(batch []op) error {
 	return nil
 }
 
-// writeRows writes operations that are rows, in one transaction.
+// writeRows writes operations without functions in one transaction.
 func (w *writer) writeRows(ops []op) error {
 	if len(ops) == 0 {
 		return nil
@@ -295,7 +326,8 @@ func (w *writer) writeRows(ops []op) error {
 	}
 	for i := range ops {
 		if err := w.writeRow(&ops[i]); err != nil {
-			return err // nothing more is written: Close rolls back
+			// Nothing more will be written: closing the connection rolls back.
+			return err
 		}
 	}
 	if err := w.rows.Flush(); err != nil {
@@ -304,22 +336,30 @@ func (w *writer) writeRows(ops []op) error {
 	return w.commit.Run()
 }
 
+// writeRow writes one queued operation to its table.
 func (w *writer) writeRow(o *op) error {
 	switch {
 	case o.state != nil:
 		return w.writeExchange(o)
 	case o.rel != nil:
-		w.n++
-		return w.rows.Relation(w.n, o.rel)
+		w.lastNumber++
+		return w.rows.Relation(w.lastNumber, o.rel)
+	case o.edit != nil:
+		w.lastNumber++
+		return w.rows.Edit(w.lastNumber, o.edit)
+	case o.head != nil:
+		w.lastNumber++
+		return w.rows.ForwardedHead(w.lastNumber, o.head)
 	case o.chunk != nil:
-		w.n++
-		return w.rows.Chunk(w.n, o.chunk, o.isMsg)
+		w.lastNumber++
+		return w.rows.Chunk(w.lastNumber, o.chunk, o.isMsg)
 	}
-	return nil // somebody waits for what was queued before
+	// Only done is set: it is answered after the commit.
+	return nil
 }
 
-// attempt runs an operation whose failure concerns only who asked for it.
-func (w *writer) attempt(o op, failed map[chan<- error]error) error {
+// runOp runs one operation whose error concerns only the waiting caller, and not the recording.
+func (w *writer) runOp(o op, failed map[chan<- error]error) error {
 	tx, err := w.db.Begin()
 	if err != nil {
 		return err
@@ -331,20 +371,19 @@ func (w *writer) attempt(o op, failed map[chan<- error]error) error {
 	return tx.Commit()
 }
 
-// writeExchange notes what happened to an exchange under the next number, and
-// writes its state, the first time in a batch that it comes up. What is followed by
-// something else in the batch need not be told.
+// writeExchange writes an event, and the exchange's state if it is the first event in the batch. A Changed event
+// that is followed by another event of the exchange in the same batch is omitted.
 func (w *writer) writeExchange(o *op) error {
 	s := o.state
 	if o.kind == captures.Changed && o.nth < s.events {
 		return nil
 	}
-	w.n++
+	w.lastNumber++
 	if !s.written {
 		s.written = true
 		if err := w.rows.Exchange(&s.ex, o.kind == captures.Began); err != nil {
 			return err
 		}
 	}
-	return w.rows.Event(w.n, s.ex.ID, o.kind)
+	return w.rows.Event(w.lastNumber, s.ex.ID, o.kind)
 }

@@ -23,7 +23,7 @@ func testBackpressure(t *testing.T) {
 	const chunk, total = 10 << 10, 200
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	gate := make(chan struct{})
-	s := require.Value(create(path, Options{QueueBytes: 100 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 100 << 10}, testOptions{beforeCommit: func() { <-gate }}))(t)
 	r := require.Value(s.Begin(captures.Exchange{}))(t)
 	var passed atomic.Int64
 	done := make(chan struct{})
@@ -54,9 +54,9 @@ func TestSlowDisk(t *testing.T) { synctest.Test(t, testSlowDisk) }
 
 func testSlowDisk(t *testing.T) {
 	gate := make(chan struct{})
-	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{beforeCommit: func() { <-gate }}))(t)
+	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, testOptions{beforeCommit: func() { <-gate }}))(t)
 	r := require.Value(s.Begin(captures.Exchange{}))(t)
-	time.Sleep(maxLag + 50*time.Millisecond)
+	time.Sleep(maxQueueAge + 50*time.Millisecond)
 	passed := make(chan struct{})
 	go func() {
 		defer close(passed)
@@ -76,7 +76,7 @@ func testSlowDisk(t *testing.T) {
 // A failure of the disk ends the recording: no call blocks, Close tells.
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := require.Value(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 60}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 1 << 20}, testOptions{maxPages: 60}))(t)
 	var open []captures.Recording
 	for range 4 {
 		open = append(open, require.Value(s.Begin(captures.Exchange{}))(t))
@@ -109,7 +109,7 @@ func TestWriteFailure(t *testing.T) {
 func TestCloseWhileBlocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	gate := make(chan struct{})
-	s := require.Value(create(path, Options{QueueBytes: 10 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 10 << 10}, testOptions{beforeCommit: func() { <-gate }}))(t)
 	r := require.Value(s.Begin(captures.Exchange{}))(t)
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
@@ -130,7 +130,7 @@ func TestHeldBack(t *testing.T) { synctest.Test(t, testHeldBack) }
 
 func testHeldBack(t *testing.T) {
 	ctx := context.Background()
-	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{holdFor: 100 * time.Millisecond}))(t)
+	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, testOptions{holdFor: 100 * time.Millisecond}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	r := require.Value(s.Begin(captures.Exchange{RequestHeaders: captures.Headers{{Name: "authorization", Value: "Bearer made-up-secret-token"}}}))(t)
 	r.Chunk(captures.Up, []byte("text made-up-"))
@@ -210,7 +210,7 @@ func TestFailed(t *testing.T) {
 				if told = append(told, err); len(told) == 1 {
 					close(first)
 				}
-			}}, tuning{maxPages: c.limit}))(t)
+			}}, testOptions{maxPages: c.limit}))(t)
 			r := require.Value(s.Begin(captures.Exchange{}))(t)
 			require.NoError(t, s.Flush(t.Context()))
 			require.NoError(t, c.harm(path))

@@ -7,50 +7,49 @@ import (
 	"io"
 )
 
-// ErrTooLarge is wrapped where one record is larger than a reader's limit.
+// ErrTooLarge is wrapped by the error for a record that exceeds a reader's limit.
 var ErrTooLarge = errors.New("larger than the limit")
 
-// Values reads JSON values one after the other, none larger than a limit.
+// JSONValues reads a stream of JSON values, each limited in size.
 //
-// Limits: a value is held whole while it is decoded, and nesting ends where
-// encoding/json ends it, at 10,000.
-type Values struct {
+// Limits: each value is in memory while it is decoded; nesting is limited by encoding/json to 10,000 levels.
+type JSONValues struct {
 	*json.Decoder
-	in *meter
+	in *limitedReader
 }
 
-// A meter ends the input where more was read than is allowed for now.
-type meter struct {
-	r         io.Reader
-	read, end int64
+// A limitedReader returns ErrTooLarge once limit bytes in total were read. The limit is raised for each value.
+type limitedReader struct {
+	r           io.Reader
+	read, limit int64
 }
 
-func (m *meter) Read(p []byte) (int, error) {
-	if m.read >= m.end {
+func (m *limitedReader) Read(p []byte) (int, error) {
+	if m.read >= m.limit {
 		return 0, ErrTooLarge
 	}
-	n, err := m.r.Read(p[:min(int64(len(p)), m.end-m.read)])
+	n, err := m.r.Read(p[:min(int64(len(p)), m.limit-m.read)])
 	m.read += int64(n)
 	return n, err
 }
 
-// NewValues returns Values of r.
-func NewValues(r io.Reader) *Values {
-	m := &meter{r: r}
-	return &Values{json.NewDecoder(m), m}
+// NewJSONValues returns a JSONValues that reads from r.
+func NewJSONValues(r io.Reader) *JSONValues {
+	m := &limitedReader{r: r}
+	return &JSONValues{json.NewDecoder(m), m}
 }
 
-// Allow lets the next values have up to limit bytes together.
-func (v *Values) Allow(limit int64) { v.in.end = v.InputOffset() + limit }
+// Allow limits the values that are read from now on to limit bytes in total.
+func (v *JSONValues) Allow(limit int64) { v.in.limit = v.InputOffset() + limit }
 
-// Next decodes the next value, of up to limit bytes.
-func (v *Values) Next(limit int64, into any) error {
+// Next decodes the next value, of at most limit bytes.
+func (v *JSONValues) Next(limit int64, into any) error {
 	v.Allow(limit)
 	return v.Decode(into)
 }
 
-// Delim reads a token that must be d.
-func (v *Values) Delim(d json.Delim) error {
+// ExpectDelim reads a JSON token, and returns an error unless it is d.
+func (v *JSONValues) ExpectDelim(d json.Delim) error {
 	t, err := v.Token()
 	if err != nil {
 		return err
@@ -61,8 +60,8 @@ func (v *Values) Delim(d json.Delim) error {
 	return nil
 }
 
-// Name reads the name of an object's next member.
-func (v *Values) Name() (string, error) {
+// MemberName reads the name of an object's next member.
+func (v *JSONValues) MemberName() (string, error) {
 	t, err := v.Token()
 	if err != nil {
 		return "", err
@@ -74,7 +73,7 @@ func (v *Values) Name() (string, error) {
 	return name, nil
 }
 
-// tokenWord says what a token is, without its value.
+// tokenWord describes a token for an error message, without its value, which may be secret.
 func tokenWord(t json.Token) string {
 	switch t := t.(type) {
 	case json.Delim:
@@ -89,12 +88,14 @@ func tokenWord(t json.Token) string {
 	return "null"
 }
 
-// AtByte says where in its input an error of JSON is, as far as v knows.
-func (v *Values) AtByte(err error) error {
+// AddOffset adds to an error of JSON the byte offset at which it occurred.
+func (v *JSONValues) AddOffset(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
 	}
+
+	// The input ended inside a value.
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}

@@ -14,34 +14,34 @@ import (
 	"unwire/captures/profile"
 )
 
-// maskKeySize is the size of the key of placeholders, in bytes.
+// maskKeySize is the size of the HMAC key for placeholders, in bytes.
 const maskKeySize = 32
 
-// A maskedSource is a capture as it may leave the machine: every header field whose
-// name is not known to be harmless has a placeholder for its value.
+// A maskedSource is a view of a capture that is safe to share: the value of each header field that is not known
+// to be harmless is replaced by a placeholder.
 //
-// Shape: a placeholder is "[redacted:3f2a9c1b]", as in a capture; its digits
-// are a hash with a key that is made for this view and stored nowhere, so equal
-// values have equal placeholders in one export, and no two exports can be
-// matched.
+// Shape: a placeholder looks like "[redacted:3f2a9c1b]", as in a capture. Its digits are an HMAC of the value
+// with a random key of this view. Within one export, equal values therefore have equal placeholders; across
+// exports, they cannot be correlated.
 type maskedSource struct {
 	src Source
 	key []byte
 }
 
-// Mask returns a view of src that may leave the machine.
+// Mask returns a view of src whose header values are masked, for exports.
 //
-// It masks no secrets: package decode/secret has removed those.
+// It does not search for secrets: package decode/secret must have removed those.
 func Mask(src Source) Source {
 	key := make([]byte, maskKeySize)
-	_, _ = rand.Read(key) // never fails: it would end the program
+	// rand.Read never fails: it would end the program.
+	_, _ = rand.Read(key)
 	return &maskedSource{src, key}
 }
 
-// Profile is that of the capture.
+// Profile returns the profile of the capture.
 func (m *maskedSource) Profile() *profile.Profile { return m.src.Profile() }
 
-// Exchange returns one exchange, masked.
+// Exchange returns an exchange whose secret headers are replaced by placeholders.
 func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := m.src.Exchange(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchan
 	return m.maskHeaders(ex), nil
 }
 
-// Exchanges yields all exchanges, masked.
+// Exchanges yields all exchanges with masked headers.
 func (m *maskedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range m.src.Exchanges(ctx) {
@@ -64,21 +64,27 @@ func (m *maskedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchan
 	}
 }
 
-// Chunks yields the chunks of an exchange as they are.
+// Chunks yields the chunks of an exchange unchanged.
 func (m *maskedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return m.src.Chunks(ctx, id, fromSeq)
 }
 
-// Relations are those of the capture.
+// Relations returns the relations of an exchange from the capture.
 func (m *maskedSource) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
 	return m.src.Relations(ctx, id)
 }
 
-// Notes are those of the capture.
+// Notes returns the notes about an exchange from the capture.
 func (m *maskedSource) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
 	return m.src.Notes(ctx, id)
 }
 
+// Rewritten returns that of the capture.
+func (m *maskedSource) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error) {
+	return m.src.Rewritten(ctx, id)
+}
+
+// maskHeaders returns a copy of an exchange with masked headers and trailers.
 func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
@@ -90,26 +96,27 @@ func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	return &out
 }
 
-// maskHeader is the value of a field as it may leave.
+// maskHeader returns the value of a header field, or a placeholder if the value is secret.
 func (m *maskedSource) maskHeader(h captures.Header) string {
 	if h.Value == "" || isHarmless(h.Name) || isPlaceholder(h.Value) {
 		return h.Value
 	}
+
+	// A keyed hash cannot be reversed by trying likely values.
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte(h.Value))
 	return "[redacted:" + hex.EncodeToString(mac.Sum(nil)[:4]) + "]"
 }
 
-// isPlaceholder reports whether a recorder has replaced the whole value.
+// isPlaceholder reports whether v is a placeholder that the recorder has written.
 func isPlaceholder(v string) bool {
 	const open, digits = "[redacted:", 8
 	return len(v) == len(open)+digits+1 && strings.HasPrefix(v, open) && v[len(v)-1] == ']' &&
 		strings.Trim(v[len(open):len(v)-1], "0123456789abcdef") == ""
 }
 
-// isHarmless reports whether a header field's value says what kind of traffic it
-// is and not whose: such values leave as they are. Fields in which a recorder
-// replaces the secret part count as harmless too, as that is done by then.
+// isHarmless reports whether values of a header field describe only the kind of traffic, and not its user.
+// Fields whose secret part was redacted while recording count as harmless too.
 func isHarmless(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -120,11 +127,13 @@ func isHarmless(name string) bool {
 		"sec-websocket-accept", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
 		return true
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":
-		// The redactor keeps schemes and names only.
+		// The redactor keeps only the schemes and names of these.
 		return true
 	case ":method", ":scheme", ":authority", ":path", ":status", ":protocol":
 		return true
 	}
+
+	// Families of standard headers.
 	for _, prefix := range []string{"accept", "connect-", "grpc-", "sec-fetch-", "sec-ch-ua", "access-control-"} {
 		if strings.HasPrefix(name, prefix) {
 			return true

@@ -8,12 +8,10 @@ import (
 	"unwire/captures"
 )
 
-// Notes are the notes of a capture, by exchange.
+// Notes maps the IDs of exchanges to their notes.
 type Notes map[int64][]captures.Note
 
-// LoadNotes reads the notes of a capture.
-//
-// Limits: those of the capture.
+// LoadNotes reads all notes of a capture into memory.
 func LoadNotes(ctx context.Context, src Source) (Notes, error) {
 	list, err := src.Notes(ctx, 0)
 	if err != nil {
@@ -26,20 +24,22 @@ func LoadNotes(ctx context.Context, src Source) (Notes, error) {
 	return all, nil
 }
 
-// A Note is the JSON form of a note about an exchange, a frame of it, or a field of that
-// frame.
+// A Note is the JSON form of a note: about an exchange, one of its frames, or a field of that frame.
 type Note struct {
+	// Kind distinguishes a note from a mark.
 	Kind captures.NoteKind `json:"kind"`
 
-	// Dir and Frame are nil for the exchange as a whole.
+	// Dir and Frame identify the frame; nil if the note is about the whole exchange.
 	Dir   *string `json:"dir,omitempty"`
 	Frame *int    `json:"frame,omitempty"`
 
-	Path  string `json:"path,omitempty"`
+	// Path is the path of the field that the note is about; "" for the whole frame.
+	Path string `json:"path,omitempty"`
+	// Value is the text of the note.
 	Value string `json:"value"`
 }
 
-// JSON returns the notes of an exchange as files have them.
+// JSON returns the notes about an exchange in their JSON form.
 func (all Notes) JSON(id int64) []Note {
 	var list []Note
 	for _, n := range all[id] {
@@ -53,7 +53,7 @@ func (all Notes) JSON(id int64) []Note {
 	return list
 }
 
-// Place returns where a note of exchange id belongs.
+// Place returns the place in exchange id that the note is about.
 func (n *Note) Place(id int64) (captures.Place, error) {
 	p := captures.Place{Exchange: id, Frame: captures.NoFrame, Path: n.Path}
 	switch {
@@ -74,10 +74,10 @@ func (n *Note) Place(id int64) (captures.Place, error) {
 	return p, nil
 }
 
-// PutNotes adds the notes of a file to exchange id of a capture. One that cannot be added is
-// a problem of the report.
+// PutNotes adds notes that were read from a file to exchange id of a capture. Notes that cannot be added are
+// reported as problems in rep.
 //
-// Errors: of ctx.
+// Errors: only that of ctx.
 func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string, id int64, notes []Note) error {
 	for i := range notes {
 		p, err := notes[i].Place(id)
@@ -87,6 +87,8 @@ func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string
 		if err == nil {
 			err = to.PutNote(ctx, captures.Note{Place: p, Kind: notes[i].Kind, Value: notes[i].Value})
 		}
+
+		// A cancelled import must not report every note as a problem.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

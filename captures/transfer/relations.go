@@ -12,20 +12,18 @@ import (
 )
 
 const (
-	// maxRelationKind and captureIDSize bound the members of a relation, in bytes.
+	// maxRelationKind is the longest kind of a relation, captureIDSize the length of a capture's id, in bytes.
 	maxRelationKind = 64
 	captureIDSize   = 16
 
-	// maxWaiting limits the relations to exchanges that come later.
+	// maxWaiting limits the number of relations that wait for an exchange later in the file.
 	maxWaiting = 1 << 18
 )
 
-// Relations are how the exchanges of a capture are related, by exchange.
+// Relations maps the IDs of exchanges to their relations.
 type Relations map[int64][]captures.Relation
 
-// LoadRelations reads the relations of a capture.
-//
-// Limits: those of the capture.
+// LoadRelations reads all relations of a capture into memory.
 func LoadRelations(ctx context.Context, src Source) (Relations, error) {
 	list, err := src.Relations(ctx, 0)
 	if err != nil {
@@ -38,7 +36,7 @@ func LoadRelations(ctx context.Context, src Source) (Relations, error) {
 	return all, nil
 }
 
-// Handshake returns the exchange that opened a WebSocket, or 0 if that is not known.
+// Handshake returns the ID of the exchange that opened a WebSocket, or 0 if it is unknown.
 func (all Relations) Handshake(id int64) int64 {
 	for _, r := range all[id] {
 		if r.Kind == captures.HandshakeOf && r.Capture == "" {
@@ -48,17 +46,17 @@ func (all Relations) Handshake(id int64) int64 {
 	return 0
 }
 
-// A Relation is the JSON form of a relation: its kind, and the exchange of the file that it
-// leads to.
+// A Relation is the JSON form of a relation: its kind, and the number that the target has in the same file.
 type Relation struct {
+	// Kind is the kind of relation, and Exchange the number of the related exchange.
 	Kind     captures.RelationKind `json:"kind"`
 	Exchange int64                 `json:"exchange"`
 
-	// Capture is the id of the exchange's capture in hex; "" is the file's own.
+	// Capture is the id, in hex, of the capture that contains the target; "" if that is the file itself.
 	Capture string `json:"capture,omitempty"`
 }
 
-// JSON returns the relations of an exchange as files have them.
+// JSON returns the relations of an exchange in their JSON form.
 func (all Relations) JSON(id int64) []Relation {
 	var list []Relation
 	for _, r := range all[id] {
@@ -67,7 +65,7 @@ func (all Relations) JSON(id int64) []Relation {
 	return list
 }
 
-// Check reports what a relation may not say.
+// Check returns an error if a member of the relation is invalid.
 func (r Relation) Check() error {
 	switch id, err := hex.DecodeString(r.Capture); {
 	case r.Kind == "" || len(r.Kind) > maxRelationKind:
@@ -80,34 +78,36 @@ func (r Relation) Check() error {
 	return nil
 }
 
-// A Relater relates exchanges that are imported as they were in their file, where they had
-// other numbers.
+// A Relater records the relations of imported exchanges. It translates the numbers of the file to the IDs that
+// the capture assigned.
 //
-// Shape: files may be joined, so a number that comes again begins another file.
+// Shape: files may be concatenated, so a number that occurs again begins another file.
 type Relater struct {
-	to      captures.Target
-	numbers map[int64]int64 // in the capture, by those in the file
+	to captures.Target
+	// numbers maps an exchange's number in the file to its ID in the capture.
+	numbers map[int64]int64
 
-	// waiting are relations to exchanges that have not come yet, left how many more there
-	// may be.
-	waiting map[int64][]waitingRelation
-	left    int
+	// waiting are relations whose target comes later in the file, indexed by the target's number.
+	// freeSlots is the number of further relations that may wait.
+	waiting   map[int64][]waitingRelation
+	freeSlots int
 }
 
-// A waitingRelation is one whose target is not known.
+// A waitingRelation is a relation whose target was not imported yet.
 type waitingRelation struct {
 	exchange int64
 	kind     captures.RelationKind
 	place    string
 }
 
-// NewRelater returns a Relater that records to a capture.
+// NewRelater returns a Relater that records relations in a capture.
 func NewRelater(to captures.Target) *Relater {
 	return &Relater{to, make(map[int64]int64), make(map[int64][]waitingRelation), maxWaiting}
 }
 
-// Add notes that exchange number of the file was recorded under an id, and records its
-// relations, which must have passed Check.
+// Add registers that exchange number of the file was recorded as id, and records its relations. Each of them
+// must be valid (see Check).
+// A repeated number belongs to the next of several concatenated files.
 func (r *Relater) Add(rep *Report, place string, number, id int64, relations []Relation) {
 	if _, again := r.numbers[number]; again {
 		r.Finish(rep)
@@ -116,12 +116,15 @@ func (r *Relater) Add(rep *Report, place string, number, id int64, relations []R
 	if number != 0 {
 		r.numbers[number] = id
 	}
+
+	// Earlier exchanges may have been waiting for this one.
 	for _, w := range r.waiting[number] {
 		r.to.Relate(captures.Relation{Exchange: w.exchange, Kind: w.kind, Target: id})
 	}
-	r.left += len(r.waiting[number])
+	r.freeSlots += len(r.waiting[number])
 	delete(r.waiting, number)
 
+	// A target may be in another capture, earlier or later in this file.
 	for _, rel := range relations {
 		capture, _ := hex.DecodeString(rel.Capture)
 		target, known := r.numbers[rel.Exchange]
@@ -130,16 +133,16 @@ func (r *Relater) Add(rep *Report, place string, number, id int64, relations []R
 			r.to.Relate(captures.Relation{Exchange: id, Kind: rel.Kind, Capture: string(capture), Target: rel.Exchange})
 		case known:
 			r.to.Relate(captures.Relation{Exchange: id, Kind: rel.Kind, Target: target})
-		case r.left == 0:
+		case r.freeSlots == 0:
 			rep.Problem(place, "relations: left out: more than %d are to exchanges that come later", maxWaiting)
 		default:
-			r.left--
+			r.freeSlots--
 			r.waiting[rel.Exchange] = append(r.waiting[rel.Exchange], waitingRelation{id, rel.Kind, place})
 		}
 	}
 }
 
-// Finish reports the relations to exchanges that never came.
+// Finish reports the relations whose target does not occur in the file.
 func (r *Relater) Finish(rep *Report) {
 	for _, number := range slices.SortedFunc(maps.Keys(r.waiting), cmp.Compare) {
 		for _, w := range r.waiting[number] {
@@ -147,5 +150,5 @@ func (r *Relater) Finish(rep *Report) {
 		}
 	}
 	clear(r.waiting)
-	r.left = maxWaiting
+	r.freeSlots = maxWaiting
 }

@@ -1,10 +1,11 @@
-// Package transfer is what the foreign formats have in common, for packages such as
-// har and jsonl: what may leave a capture, and what became of what came in.
+// Package transfer contains what the import and export packages (har, jsonl, flow and others) share.
 //
-// Mask returns a view of a capture in which header values that may be secrets are
-// masked. One is the view of a single exchange. A Report counts what an import made
-// of its input, and lists problems. Values reads JSON values from a stream, each
-// within a limit.
+// A Source is a capture with everything that can be exported. Mask returns a view of it in which header values
+// that may be secrets are masked; OnlyExchange is a view of one exchange. A Report counts what an import read,
+// and lists its problems. JSONValues reads JSON values from a stream, each limited in size.
+//
+//	src := transfer.Mask(capture)
+//	n, err := jsonl.Export(ctx, os.Stdout, src)
 package transfer
 
 import (
@@ -16,21 +17,24 @@ import (
 	"unwire/captures"
 )
 
-// A Source is a capture with all that leaves it.
+// A Source is a capture with everything that can be exported.
 type Source interface {
 	captures.Capture
 
-	// Relations returns how exchange id is related to others, or with an id of 0 the
-	// relations of all exchanges.
+	// Relations returns the relations of exchange id, or those of all exchanges if id is 0.
 	Relations(ctx context.Context, id int64) ([]captures.Relation, error)
 
-	// Notes returns the notes of exchange id, or with an id of 0 those of all exchanges.
+	// Notes returns the notes of exchange id, or those of all exchanges if id is 0.
 	Notes(ctx context.Context, id int64) ([]captures.Note, error)
+
+	// Rewritten returns which rules changed exchange id, and which bytes of it this source has; nil if none did.
+	Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error)
 }
 
-// One is the part of a capture that is a single exchange.
-func One(src Source, id int64) Source { return singleExchange{src, id} }
+// OnlyExchange returns a view of src that contains a single exchange.
+func OnlyExchange(src Source, id int64) Source { return singleExchange{src, id} }
 
+// A singleExchange is a Source that contains only one exchange of another Source.
 type singleExchange struct {
 	Source
 	id int64
@@ -40,28 +44,32 @@ func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Excha
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
 }
 
-// Relations returns none: the other exchanges are no part of it.
+// Relations returns none: the related exchanges are not in the view.
 func (o singleExchange) Relations(context.Context, int64) ([]captures.Relation, error) {
 	return nil, nil
 }
 
-// Notes returns those of the exchange.
+// Notes returns the notes about the exchange.
 func (o singleExchange) Notes(ctx context.Context, _ int64) ([]captures.Note, error) {
 	return o.Source.Notes(ctx, o.id)
 }
 
-// maxProblems bounds what a Report says in words.
+// maxProblems limits the problems that a Report describes in words.
 const maxProblems = 100
 
-// A Report is what an import made of its input.
+// A Report describes what an import has read.
 type Report struct {
-	Exchanges int      // recorded
-	Skipped   int      // records that were no exchange, or could not be read
-	Problems  []string // what was left out or doubtful, each with its place
-	More      int      // problems that are not in Problems: there are at most 100
+	// Exchanges is the number of imported exchanges.
+	Exchanges int
+	// Skipped counts records that were not exchanges, or could not be read.
+	Skipped int
+	// Problems describes data that was left out or is doubtful, each with its place in the input.
+	Problems []string
+	// More counts the problems that are not in Problems, which has at most 100.
+	More int
 }
 
-// Problem adds what was found at a place.
+// Problem adds a problem to the report; place is its position in the input.
 func (r *Report) Problem(place, format string, args ...any) {
 	if len(r.Problems) == maxProblems {
 		r.More++
@@ -70,7 +78,7 @@ func (r *Report) Problem(place, format string, args ...any) {
 	r.Problems = append(r.Problems, place+": "+fmt.Sprintf(format, args...))
 }
 
-// Clip shortens foreign text for a message.
+// Clip truncates text from the input to 200 bytes, for use in a message.
 func Clip(s string) string {
 	const most = 200
 	if len(s) > most {

@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 
 // TestValuesLimit: a value that is too large is not read into memory.
 func TestValuesLimit(t *testing.T) {
-	v := transfer.NewValues(strings.NewReader(`[1, 2] "` + strings.Repeat("x", 1<<20) + `"`))
+	v := transfer.NewJSONValues(strings.NewReader(`[1, 2] "` + strings.Repeat("x", 1<<20) + `"`))
 	var list []int
 	if err := v.Next(64, &list); err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)

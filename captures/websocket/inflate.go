@@ -13,68 +13,73 @@ const (
 	// windowSize is the largest window of DEFLATE, in bytes.
 	windowSize = 32 << 10
 
-	// maxInflated bounds an inflated message, in bytes. If all of a direction have more
-	// than minRatioSize, they may have maxRatio times the size that they have on the wire.
+	// maxInflated limits a decompressed message, in bytes. If all messages of a direction together exceed
+	// minRatioSize, they may have at most maxRatio times their size on the wire.
 	maxInflated  = 64 << 20
 	minRatioSize = 64 << 20
 	maxRatio     = 256
 )
 
-// messageTail is what a sender leaves out at the end of a message.
+// messageTail are the bytes that a sender removes from the end of each message.
 //
 // Source: RFC 7692, section 7.2.1
 var messageTail = []byte{0, 0, 0xff, 0xff}
 
+// errStopped ends the coroutine; errReset makes it start with an empty window.
 var (
 	errStopped = errors.New("stopped")
 	errReset   = errors.New("reset")
 )
 
-// An inflater inflates the messages of one direction, as far as their bytes have come. The
-// decompressor runs as a coroutine, which gives the control back when it needs bytes.
+// An inflater decompresses the messages of one direction as far as their bytes have arrived. The decompressor
+// reads from an io.Reader, so it runs as a coroutine that yields when it needs more bytes.
 type inflater struct {
+	// emit receives decompressed bytes, which are valid only during the call.
 	emit func([]byte) error
 
-	// input is what the decompressor has not read yet.
+	// input are the compressed bytes that the decompressor has not read yet.
 	input []byte
 
-	// fresh says that the next message begins with an empty window.
-	fresh bool
+	// resetWindow means that the next message is decompressed with an empty sliding window.
+	resetWindow bool
 
-	// wake runs the decompressor until it has read all of the input; stop ends it.
-	wake func() (struct{}, bool)
-	stop func()
-	err  error
+	// resume runs the decompressor until it has read all of the input. stop ends it.
+	resume func() (struct{}, bool)
+	stop   func()
+	err    error
 }
 
-// newInflater returns an inflater that hands what it inflates to emit.
+// newInflater returns an inflater that passes decompressed bytes to emit.
 func newInflater(emit func([]byte) error) *inflater {
 	i := &inflater{emit: emit}
-	i.wake, i.stop = iter.Pull(i.run)
-	_, _ = i.wake() // to the first read
+	i.resume, i.stop = iter.Pull(i.run)
+	// Run up to the first read.
+	_, _ = i.resume()
 	return i
 }
 
-// feed inflates more bytes.
+// feed decompresses the next bytes of a message.
 func (i *inflater) feed(p []byte) error {
 	if len(p) == 0 || i.err != nil {
 		return i.err
 	}
 	i.input = p
-	if _, ok := i.wake(); !ok && i.err == nil {
+	if _, ok := i.resume(); !ok && i.err == nil {
 		i.err = errStopped
 	}
 	return i.err
 }
 
-// reset has the next message begin with an empty window.
-func (i *inflater) reset() { i.fresh = true }
+// reset makes the next message start with an empty sliding window (no context takeover).
+func (i *inflater) reset() { i.resetWindow = true }
 
-// run is the coroutine.
+// run is the coroutine. It decompresses messages until stop is called or an error occurs.
 func (i *inflater) run(yield func(struct{}) bool) {
 	src := bufio.NewReaderSize(nil, 4<<10)
 	from := &inputReader{i, yield}
 	src.Reset(from)
+
+	// The window is kept here, because flate needs it as a dictionary after a final block.
 	window := make([]byte, 0, 2*windowSize)
 	d := flate.NewReader(src)
 	buf := make([]byte, windowSize)
@@ -83,7 +88,8 @@ func (i *inflater) run(yield func(struct{}) bool) {
 		if err == errReset {
 			src.Reset(from)
 			window = window[:0]
-			_ = d.(flate.Resetter).Reset(src, nil) // never fails
+			// Reset never fails.
+			_ = d.(flate.Resetter).Reset(src, nil)
 			continue
 		}
 		if n > 0 {
@@ -95,7 +101,7 @@ func (i *inflater) run(yield func(struct{}) bool) {
 		switch err {
 		case nil:
 		case io.EOF:
-			// A last block; what follows may refer to what it held.
+			// This was a final block. Later blocks may refer to the data before it.
 			//
 			// Source: RFC 7692, section 7.2.3.4
 			_ = d.(flate.Resetter).Reset(src, window[max(0, len(window)-windowSize):])
@@ -106,7 +112,7 @@ func (i *inflater) run(yield func(struct{}) bool) {
 	}
 }
 
-// appendWindow appends to what has been inflated, of which the end is kept.
+// appendWindow appends decompressed bytes to the window, of which only the end is kept.
 func appendWindow(window, p []byte) []byte {
 	if len(window)+len(p) > cap(window) {
 		keep := window[max(0, len(window)-windowSize):]
@@ -115,7 +121,7 @@ func appendWindow(window, p []byte) []byte {
 	return append(window, p...)
 }
 
-// An inputReader reads what is fed to an inflater.
+// An inputReader is the reader of the decompressor. Read yields while there is no input.
 type inputReader struct {
 	i     *inflater
 	yield func(struct{}) bool
@@ -126,8 +132,8 @@ func (r *inputReader) Read(p []byte) (int, error) {
 		if !r.yield(struct{}{}) {
 			return 0, errStopped
 		}
-		if r.i.fresh {
-			r.i.fresh = false
+		if r.i.resetWindow {
+			r.i.resetWindow = false
 			return 0, errReset
 		}
 	}

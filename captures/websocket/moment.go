@@ -6,14 +6,15 @@ import (
 	"unwire/captures"
 )
 
-// A moment is when something passed, from when its exchange began. The zero value is now,
-// whenever that is.
-type moment struct {
+// A timestamp is the time of an event since the exchange began. The zero value stands for the time at which it
+// is used, for live traffic.
+type timestamp struct {
 	t     time.Duration
 	known bool
 }
 
-func (m moment) chunk(to captures.Recording, dir captures.Direction, p []byte) {
+// chunk, message and end call the method of a Recording with or without a time.
+func (m timestamp) chunk(to captures.Recording, dir captures.Direction, p []byte) {
 	if m.known {
 		to.ChunkAt(dir, m.t, p)
 	} else {
@@ -21,7 +22,7 @@ func (m moment) chunk(to captures.Recording, dir captures.Direction, p []byte) {
 	}
 }
 
-func (m moment) message(to captures.Recording, dir captures.Direction, op captures.Opcode, p []byte) {
+func (m timestamp) message(to captures.Recording, dir captures.Direction, op captures.Opcode, p []byte) {
 	if m.known {
 		to.MessageAt(dir, m.t, op, p)
 	} else {
@@ -29,7 +30,7 @@ func (m moment) message(to captures.Recording, dir captures.Direction, op captur
 	}
 }
 
-func (m moment) end(to captures.Recording, o captures.Outcome, errText string) {
+func (m timestamp) end(to captures.Recording, o captures.Outcome, errText string) {
 	if m.known {
 		to.EndAt(m.t, o, errText)
 	} else {

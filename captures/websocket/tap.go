@@ -16,47 +16,48 @@ import (
 )
 
 const (
-	// maxPart is how much of an inflated message is held until it is recorded in
-	// parts, in bytes.
+	// maxPart is the size of decompressed data, in bytes, from which a part of a message is recorded.
 	maxPart = 64 << 10
 
-	// maxHeld is how much of a compressed message is kept as it came, in bytes, so that
-	// it can be recorded so if it does not inflate.
-	maxHeld = 64 << 10
+	// maxPending limits the compressed bytes that are kept, so that they can be recorded unchanged if the
+	// message does not decompress.
+	maxPending = 64 << 10
 )
 
-// A tap records the two directions of a WebSocket.
-type tap struct {
-	rec     captures.Recording
-	readers [2]*reader // by direction
+// A frameRecorder records the messages of both directions of a WebSocket.
+type frameRecorder struct {
+	rec captures.Recording
+	// readers parse the WebSocket frames of the two directions.
+	readers [2]*reader
 
-	// began is when the exchange of rec began, from when that of the handshake did.
+	// began is the time between the start of the handshake's exchange and the start of this WebSocket's
+	// exchange.
 	began time.Duration
 
 	mu sync.Mutex
 
-	// beginRest begins the exchange of bytes that are no frames; rest is that, nil until
-	// there are some.
-	beginRest func() captures.Recording
-	restBegun bool
-	rest      captures.Recording
+	// beginUnparsed begins an exchange for bytes that are not valid frames. unparsed is that exchange; nil until
+	// it is needed, or if it could not be begun.
+	beginUnparsed func() captures.Recording
+	unparsedBegun bool
+	unparsed      captures.Recording
 
-	// problems are why directions are parsed no further.
+	// problems are the reasons why the parsing of a direction ended.
 	problems []string
 }
 
-// newTap returns the tap of a WebSocket that the server accepted with a header section.
-func newTap(rec captures.Recording, answer captures.Headers, beginRest func() captures.Recording) *tap {
-	t := &tap{rec: rec, beginRest: beginRest}
+// newFrameRecorder returns the recorder for a WebSocket that the server has accepted with the headers answer.
+func newFrameRecorder(rec captures.Recording, answer captures.Headers, beginRest func() captures.Recording) *frameRecorder {
+	t := &frameRecorder{rec: rec, beginUnparsed: beginRest}
 	deflates, p := deflateOf(answer)
 	for dir, noTakeover := range []bool{p.ClientNoContextTakeover, p.ServerNoContextTakeover} {
-		t.readers[dir] = &reader{tap: t, dir: captures.Direction(dir), deflates: deflates, noTakeover: noTakeover}
+		t.readers[dir] = &reader{recorder: t, dir: captures.Direction(dir), deflates: deflates, noTakeover: noTakeover}
 	}
 	return t
 }
 
-// deflateOf returns whether an answer agrees to permessage-deflate, and how. Parameters
-// that make no sense are ignored: frames that do not fit are found out later.
+// deflateOf returns whether the server agreed to permessage-deflate, and its parameters. Invalid parameters are
+// ignored: if frames do not match them, the reader detects that.
 func deflateOf(answer captures.Headers) (agreed bool, p wsflate.Parameters) {
 	for _, f := range answer {
 		if !strings.EqualFold(f.Name, "sec-websocket-extensions") {
@@ -73,8 +74,8 @@ func deflateOf(answer captures.Headers) (agreed bool, p wsflate.Parameters) {
 	return false, p
 }
 
-// write takes bytes of a direction that have passed.
-func (t *tap) write(dir captures.Direction, at moment, p []byte) {
+// write parses and records bytes of one direction.
+func (t *frameRecorder) write(dir captures.Direction, at timestamp, p []byte) {
 	r := t.readers[dir]
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,40 +85,40 @@ func (t *tap) write(dir captures.Direction, at moment, p []byte) {
 	r.write(p)
 }
 
-// process records which program made the connection.
-func (t *tap) process(p captures.Process) {
+// process records which client program made the connection.
+func (t *frameRecorder) process(p captures.Process) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rec.Process(p); t.rest != nil {
-		t.rest.Process(p)
+	if t.rec.Process(p); t.unparsed != nil {
+		t.unparsed.Process(p)
 	}
 }
 
-// noteProblem notes why a direction is parsed no further.
-func (t *tap) noteProblem(dir captures.Direction, err error) {
+// noteProblem records why the parsing of a direction ended.
+func (t *frameRecorder) noteProblem(dir captures.Direction, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.problems = append(t.problems, fmt.Sprintf("not parsed any further %s: %v; the bytes from there on are in an exchange of their own", dir, err))
 }
 
-// writeRest records bytes that are no frames.
-func (t *tap) writeRest(dir captures.Direction, at moment, p []byte) {
+// writeUnparsed records bytes that are not valid frames.
+func (t *frameRecorder) writeUnparsed(dir captures.Direction, at timestamp, p []byte) {
 	if len(p) == 0 {
 		return
 	}
 	t.mu.Lock()
-	if !t.restBegun {
-		t.restBegun, t.rest = true, t.beginRest()
+	if !t.unparsedBegun {
+		t.unparsedBegun, t.unparsed = true, t.beginUnparsed()
 	}
-	rest := t.rest
+	rest := t.unparsed
 	t.mu.Unlock()
 	if rest != nil {
 		at.chunk(rest, dir, p)
 	}
 }
 
-// end ends the recording.
-func (t *tap) end(at moment, o captures.Outcome, errText string) {
+// end ends the recording of the WebSocket.
+func (t *frameRecorder) end(at timestamp, o captures.Outcome, errText string) {
 	if at.known {
 		at.t = max(0, at.t-t.began)
 	}
@@ -128,8 +129,8 @@ func (t *tap) end(at moment, o captures.Outcome, errText string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rest != nil {
-		at.end(t.rest, o, errText)
+	if t.unparsed != nil {
+		at.end(t.unparsed, o, errText)
 	}
 	if errText != "" {
 		t.problems = append([]string{errText}, t.problems...)
@@ -137,55 +138,57 @@ func (t *tap) end(at moment, o captures.Outcome, errText string) {
 	at.end(t.rec, o, strings.Join(t.problems, "; "))
 }
 
-// A reader takes the frames of one direction apart.
+// A reader parses the WebSocket frames of one direction.
 type reader struct {
-	tap        *tap
-	dir        captures.Direction
+	recorder *frameRecorder
+	dir      captures.Direction
+	// deflates means that permessage-deflate was agreed. noTakeover means that each message starts with an empty
+	// window.
 	deflates   bool
 	noTakeover bool
 
 	mu    sync.Mutex
 	ended bool
 
-	// at is when the bytes that are written passed, from the beginning of the exchange.
-	at moment
+	// at is the time of the bytes that are being written.
+	at timestamp
 
-	// err is why nothing is parsed any more; gaveUp says that it was noted.
-	err    error
-	gaveUp bool
+	// err is the reason why parsing ended. stopped means that stopParsing has reported it.
+	err     error
+	stopped bool
 
-	// head is what has come of a frame's header; left bytes are to come of the payload
-	// of frame, masked of which were unmasked.
-	head    []byte
-	frame   ws.Header
-	inFrame bool
-	left    int64
-	offset  int
+	// head is the part of a frame's header that has arrived. payloadLeft is the number of payload bytes still to
+	// come, and offset the position in the masking key.
+	head        []byte
+	frame       ws.Header
+	inFrame     bool
+	payloadLeft int64
+	offset      int
 
-	// message is the opcode of the message that is passing; 0: none. begun says that a
-	// part of it was recorded.
-	message    captures.Opcode
-	compressed bool
-	begun      bool
-
-	// payload is the payload of a control frame, plain what was unmasked.
-	payload []byte
-	plain   []byte
-
-	// inflater is nil until a message is compressed; inflated was inflated and not yet
+	// message is the opcode of the current message; 0 if there is none. partRecorded means that a part of it was
 	// recorded.
+	message      captures.Opcode
+	compressed   bool
+	partRecorded bool
+
+	// controlPayload is the payload of a control frame; unmasked is a buffer for unmasked bytes.
+	controlPayload []byte
+	unmasked       []byte
+
+	// inflater is nil until the first compressed message. inflated are decompressed bytes that were not recorded
+	// yet.
 	inflater *inflater
 	inflated []byte
 
-	// messageSize is what the message has inflated to so far, totalSize what all have,
-	// and wireSize what they had on the wire.
+	// messageSize is the decompressed size of the current message so far, totalSize that of all
+	// messages, and wireSize their compressed size, all in bytes.
 	messageSize, totalSize, wireSize int64
 
-	// empty says that the message has had no payload so far.
+	// empty means that the current message has no payload so far.
 	empty bool
 
-	// held is what came in earlier writes and could not be recorded yet, as it came.
-	held []byte
+	// pending are the raw bytes of earlier writes that were not recorded yet.
+	pending []byte
 }
 
 var (
@@ -194,66 +197,69 @@ var (
 	errRatio    = fmt.Errorf("the messages inflate to more than %d times their size", maxRatio)
 )
 
-// write takes the next bytes.
+// write parses the next bytes, and records the messages in them.
 func (r *reader) write(p []byte) {
 	if r.ended {
 		return
 	}
-	from := 0 // what is before was recorded
+	// The bytes before from were recorded.
+	from := 0
 	for at := 0; at < len(p) && r.err == nil; {
 		var n int
 		var done bool
-		if n, done, r.err = r.step(p[at:]); r.err != nil {
+		if n, done, r.err = r.parseNext(p[at:]); r.err != nil {
 			break
 		}
 		at += n
 		if done {
-			r.held, from = r.held[:0], at
+			r.pending, from = r.pending[:0], at
 		}
 	}
 	switch {
 	case r.err != nil:
-		r.giveUp(p[from:])
-	case len(r.held)+len(p)-from > maxHeld:
-		// The beginning of a long message: what inflates of it is recorded.
-		r.held = r.held[:0]
+		r.stopParsing(p[from:])
+	case len(r.pending)+len(p)-from > maxPending:
+		// A long message began: what was decompressed of it is recorded, so its raw bytes are no longer needed.
+		r.pending = r.pending[:0]
 	default:
-		r.held = append(r.held, p[from:]...)
+		r.pending = append(r.pending, p[from:]...)
 	}
 }
 
-// giveUp records bytes that cannot be parsed, with those before that are held.
-func (r *reader) giveUp(p []byte) {
-	if !r.gaveUp {
-		r.gaveUp = true
-		r.tap.noteProblem(r.dir, r.err)
+// stopParsing records the pending bytes and p unparsed, because they are not valid WebSocket frames.
+func (r *reader) stopParsing(p []byte) {
+	if !r.stopped {
+		r.stopped = true
+		r.recorder.noteProblem(r.dir, r.err)
 		r.stopInflating()
-		r.tap.writeRest(r.dir, r.at, r.held)
-		r.held = nil
+		r.recorder.writeUnparsed(r.dir, r.at, r.pending)
+		r.pending = nil
 	}
-	r.tap.writeRest(r.dir, r.at, p)
+	r.recorder.writeUnparsed(r.dir, r.at, p)
 }
 
-// step takes some of p, which is not empty, and returns how much. done says that all
-// up to there is recorded.
-func (r *reader) step(p []byte) (n int, done bool, err error) {
+// parseNext parses some of p, which is not empty, and returns how many bytes. done means that everything up to
+// there was recorded.
+func (r *reader) parseNext(p []byte) (n int, done bool, err error) {
 	if !r.inFrame {
 		if n = r.readHeader(p); !r.inFrame {
 			return n, false, nil
 		}
-		if err = r.beginFrame(); err != nil || r.left > 0 {
+		// A frame without payload ends with its header.
+		if err = r.beginFrame(); err != nil || r.payloadLeft > 0 {
 			return n, false, err
 		}
-		done, err = r.takePayload(nil)
+		done, err = r.addPayload(nil)
 		return n, done, err
 	}
-	n = int(min(int64(len(p)), r.left))
-	r.left -= int64(n)
-	done, err = r.takePayload(p[:n])
+	n = int(min(int64(len(p)), r.payloadLeft))
+	r.payloadLeft -= int64(n)
+	done, err = r.addPayload(p[:n])
 	return n, done, err
 }
 
-// readHeader takes bytes of a frame's header, and parses it once it is complete.
+// readHeader collects the bytes of a frame header, and parses the header once it is complete. It
+// returns how many bytes of p it has used.
 func (r *reader) readHeader(p []byte) (n int) {
 	for len(r.head) < headerSize(r.head) && n < len(p) {
 		r.head = append(r.head, p[n])
@@ -262,13 +268,13 @@ func (r *reader) readHeader(p []byte) (n int) {
 	if len(r.head) < headerSize(r.head) {
 		return n
 	}
-	// Errors are those of a length above 2^63, which no frame has.
+	// It fails only for a length above 2^63, which is invalid.
 	r.frame, r.err = ws.ReadHeader(bytes.NewReader(r.head))
 	r.head, r.inFrame = r.head[:0], true
 	return n
 }
 
-// headerSize is how long a frame's header is, as far as its beginning says.
+// headerSize returns the size of a frame header in bytes, as far as its first bytes determine it.
 func headerSize(head []byte) int {
 	if len(head) < ws.MinHeaderSize {
 		return ws.MinHeaderSize
@@ -286,8 +292,7 @@ func headerSize(head []byte) int {
 	return n
 }
 
-// beginFrame checks the header that was read. Masks are not checked: what is masked, or
-// not, against the rules is as readable.
+// beginFrame validates the header. It does not check whether the frame should be masked: both are readable.
 func (r *reader) beginFrame() error {
 	if r.err != nil {
 		return r.err
@@ -300,16 +305,18 @@ func (r *reader) beginFrame() error {
 	if err := ws.CheckHeader(h, state); err != nil {
 		return err
 	}
+
+	// RSV1 marks a compressed message, and is set only in its first frame.
 	first := h.OpCode == ws.OpText || h.OpCode == ws.OpBinary
 	if h.Rsv2() || h.Rsv3() || h.Rsv1() && !(first && r.deflates) {
 		return errReserved
 	}
-	r.left, r.offset = h.Length, 0
+	r.payloadLeft, r.offset = h.Length, 0
 	switch {
 	case h.OpCode.IsControl():
-		r.payload = r.payload[:0]
+		r.controlPayload = r.controlPayload[:0]
 	case first:
-		r.message, r.compressed, r.begun = captures.Opcode(h.OpCode), h.Rsv1(), false
+		r.message, r.compressed, r.partRecorded = captures.Opcode(h.OpCode), h.Rsv1(), false
 		r.messageSize, r.empty = 0, true
 		if r.compressed {
 			r.beginInflating()
@@ -318,35 +325,36 @@ func (r *reader) beginFrame() error {
 	return nil
 }
 
-// beginInflating prepares for a compressed message.
+// beginInflating prepares the decompression of a compressed message.
 func (r *reader) beginInflating() {
 	switch {
 	case r.inflater == nil:
-		r.inflater = newInflater(r.takeInflated)
+		r.inflater = newInflater(r.addInflated)
 	case r.noTakeover:
 		r.inflater.reset()
 	}
 }
 
-// takePayload takes bytes of a frame's payload; none may be left. done says that all so
-// far is recorded.
-func (r *reader) takePayload(p []byte) (done bool, err error) {
+// addPayload processes payload bytes of a frame; p may be empty. done means that everything so far was recorded.
+func (r *reader) addPayload(p []byte) (done bool, err error) {
 	if r.frame.Masked && len(p) > 0 {
-		r.plain = append(r.plain[:0], p...)
-		p = r.plain
+		r.unmasked = append(r.unmasked[:0], p...)
+		p = r.unmasked
 		ws.Cipher(p, r.frame.Mask, r.offset)
 		r.offset = (r.offset + len(p)) % 4
 	}
-	over := r.left == 0
+
+	// The frame ends here if no payload is left.
+	over := r.payloadLeft == 0
 	r.inFrame = !over
 	switch {
 	case r.frame.OpCode.IsControl():
-		if r.payload = append(r.payload, p...); over {
-			r.at.message(r.tap.rec, r.dir, captures.Opcode(r.frame.OpCode)|captures.OpFinal, r.payload)
+		if r.controlPayload = append(r.controlPayload, p...); over {
+			r.at.message(r.recorder.rec, r.dir, captures.Opcode(r.frame.OpCode)|captures.OpFinal, r.controlPayload)
 		}
 		return over && (r.message == 0 || !r.compressed), nil
 	case r.compressed:
-		return r.takeCompressed(p, over && r.frame.Fin)
+		return r.addCompressed(p, over && r.frame.Fin)
 	}
 	if last := over && r.frame.Fin; last || len(p) > 0 {
 		r.record(p, last)
@@ -354,8 +362,8 @@ func (r *reader) takePayload(p []byte) (done bool, err error) {
 	return true, nil
 }
 
-// takeCompressed takes bytes of a compressed message.
-func (r *reader) takeCompressed(p []byte, last bool) (done bool, err error) {
+// addCompressed decompresses bytes of a message. last means that the message ends.
+func (r *reader) addCompressed(p []byte, last bool) (done bool, err error) {
 	r.wireSize += int64(len(p))
 	r.empty = r.empty && len(p) == 0
 	if err := r.inflater.feed(p); err != nil {
@@ -364,7 +372,8 @@ func (r *reader) takeCompressed(p []byte, last bool) (done bool, err error) {
 	if !last {
 		return false, nil
 	}
-	if !r.empty { // else there is not even an empty block
+	// A message without any payload has not even an empty block.
+	if !r.empty {
 		if err := r.inflater.feed(messageTail); err != nil {
 			return false, err
 		}
@@ -373,8 +382,8 @@ func (r *reader) takeCompressed(p []byte, last bool) (done bool, err error) {
 	return true, nil
 }
 
-// takeInflated takes what was inflated of a message.
-func (r *reader) takeInflated(p []byte) error {
+// addInflated receives decompressed bytes, and records a part when there are enough.
+func (r *reader) addInflated(p []byte) error {
 	r.messageSize += int64(len(p))
 	r.totalSize += int64(len(p))
 	switch {
@@ -390,7 +399,7 @@ func (r *reader) takeInflated(p []byte) error {
 	return nil
 }
 
-// flushInflated records what was inflated and is not recorded.
+// flushInflated records the decompressed bytes that were not recorded yet.
 func (r *reader) flushInflated(last bool) {
 	if last || len(r.inflated) > 0 {
 		r.record(r.inflated, last)
@@ -398,11 +407,11 @@ func (r *reader) flushInflated(last bool) {
 	r.inflated = r.inflated[:0]
 }
 
-// record records a part of the message that is passing.
+// record records a part of the current message; last marks its end.
 func (r *reader) record(p []byte, last bool) {
 	op := captures.OpContinuation
-	if !r.begun {
-		r.begun = true
+	if !r.partRecorded {
+		r.partRecorded = true
 		if op = r.message; r.compressed {
 			op |= captures.OpCompressed
 		}
@@ -411,10 +420,10 @@ func (r *reader) record(p []byte, last bool) {
 		op |= captures.OpFinal
 		r.message = 0
 	}
-	r.at.message(r.tap.rec, r.dir, op, p)
+	r.at.message(r.recorder.rec, r.dir, op, p)
 }
 
-// end records the rest of a message that was cut off.
+// end records the incomplete rest of a message that was cut off.
 func (r *reader) end() {
 	if r.ended {
 		return
@@ -423,10 +432,15 @@ func (r *reader) end() {
 	r.stopInflating()
 }
 
-// stopInflating ends the inflater, and records what it has inflated.
+// stopInflating ends the decompression, and records the data decompressed so far.
 func (r *reader) stopInflating() {
 	if r.inflater != nil {
 		r.inflater.stop()
 		r.flushInflated(false)
 	}
+}
+
+// edit records the bytes that a rule forwarded instead of bytes of messages.
+func (t *frameRecorder) edit(dir captures.Direction, start, end int64, rule string, data []byte) {
+	t.rec.Edit(dir, start, end, rule, data)
 }

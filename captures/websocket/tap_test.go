@@ -182,11 +182,11 @@ func TestBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := &counting{}
-			tp := newTap(rec, captures.Headers{{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"}}, func() captures.Recording { return rec })
+			tp := newFrameRecorder(rec, captures.Headers{{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"}}, func() captures.Recording { return rec })
 			for i := range 20 {
-				tp.write(captures.Down, moment{}, []byte(c.frames(i)))
+				tp.write(captures.Down, timestamp{}, []byte(c.frames(i)))
 			}
-			tp.end(moment{}, captures.Complete, "")
+			tp.end(timestamp{}, captures.Complete, "")
 			if rec.total > 72<<20 || rec.total < 56<<20 || rec.largest > 2*maxPart || !strings.Contains(rec.errText, c.want) {
 				t.Errorf("recorded %d bytes, at most %d at once, %q", rec.total, rec.largest, rec.errText)
 			}
@@ -286,12 +286,12 @@ func BenchmarkMessages(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			rec := &counting{}
-			t := newTap(rec, captures.Headers{{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate; server_no_context_takeover"}}, nil)
+			t := newFrameRecorder(rec, captures.Headers{{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate; server_no_context_takeover"}}, nil)
 			p := []byte(c.wire)
 			b.SetBytes(int64(len(p)))
 			b.ReportAllocs()
 			for b.Loop() {
-				t.write(captures.Down, moment{}, p)
+				t.write(captures.Down, timestamp{}, p)
 			}
 		})
 	}

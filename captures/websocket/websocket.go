@@ -1,21 +1,18 @@
-// Package websocket records what a WebSocket carries as messages, beside the bytes that
-// pass. A Recorder stands before another captures.Recorder:
+// Package websocket records WebSocket traffic as messages. A Recorder wraps another captures.Recorder:
 //
 //	recorder := websocket.NewRecorder(store)
 //
-// Whoever relays a handshake records it there like any other request, over HTTP/1.1
-// (RFC 6455) or HTTP/2 (RFC 8441), and the bytes that follow as chunks of a body. If the
-// server accepts, the recorder ends the exchange of the handshake and begins a second one,
-// of transport websocket. A tap has a reader for each direction, which takes the frames
-// apart, unmasks and inflates them (RFC 7692), and records each message, or a part of a
-// long one, as a chunk. Packages mitm and captures/pcap use it; the bytes that pass are not its matter.
+// Its callers (packages mitm and captures/pcap) record a handshake like any other request, over HTTP/1.1 (RFC
+// 6455) or HTTP/2 (RFC 8441), and the following bytes as chunks. If the server accepts the handshake, the
+// Recorder ends its exchange and begins a second one with the transport websocket. A frameRecorder then parses
+// the frames of each direction, unmasks and decompresses them (RFC 7692), and records each message, or each part
+// of a long one, as a chunk. The traffic itself is not changed.
 //
-// Where the frames of a direction make no sense, or inflate to too much, the tap parses no
-// further: the bytes of that direction are recorded as they are from there on, in a third
-// exchange, of transport tls or tcp. The error of the second says so.
+// If the frames of a direction are invalid, or decompress to too much, the rest of the direction is recorded
+// unparsed in a third exchange, with the transport tls or tcp. The error of the second exchange mentions it.
 //
-// Limits: 64 MiB in an inflated message; if the messages of a direction inflate to more
-// than that in all, 256 times their size on the wire.
+// Limits: a message may have 64 MiB when decompressed. If all messages of a direction exceed that together, they
+// may have 256 times their size on the wire.
 package websocket
 
 import (
@@ -28,38 +25,38 @@ import (
 	"unwire/captures"
 )
 
-// maxEarly is how many bytes of a client's are held that come before the answer to its
-// handshake.
+// maxEarly limits the bytes that are kept if the client sends them before the response to its handshake.
 const maxEarly = 64 << 10
 
-// A Recorder is a captures.Recorder that records WebSockets as such.
+// A Recorder is a captures.Recorder that records WebSockets as messages.
 type Recorder struct {
 	captures.Recorder
 }
 
-// NewRecorder returns a recorder that records to another one.
+// NewRecorder returns a Recorder that passes all recordings on to another one, with WebSocket traffic
+// as messages.
 func NewRecorder(to captures.Recorder) *Recorder { return &Recorder{to} }
 
-// Begin starts recording an exchange. Of one that asks for a WebSocket, the recording
-// becomes that of the WebSocket when the server accepts.
+// Begin starts the recording of an exchange. If the exchange is a handshake that the server accepts, the
+// Recording continues as that of the WebSocket.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
 	rec, err := r.Recorder.Begin(ex)
-	if err != nil || !asksForWebSocket(&ex) {
+	if err != nil || !isHandshake(&ex) {
 		return rec, err
 	}
 	return &recording{Recording: rec, recorder: r.Recorder, ex: ex}, nil
 }
 
-// asksForWebSocket reports whether a request is the handshake of a WebSocket.
-func asksForWebSocket(ex *captures.Exchange) bool {
+// isHandshake reports whether a request is the handshake of a WebSocket.
+func isHandshake(ex *captures.Exchange) bool {
 	if ex.Method == http.MethodConnect {
 		return strings.EqualFold(ex.RequestHeaders.Get(":protocol"), "websocket")
 	}
-	return ex.Method == http.MethodGet && namesWebSocket(ex.RequestHeaders)
+	return ex.Method == http.MethodGet && upgradesToWebSocket(ex.RequestHeaders)
 }
 
-// namesWebSocket reports whether a header section has an Upgrade to WebSocket.
-func namesWebSocket(h captures.Headers) bool {
+// upgradesToWebSocket reports whether an Upgrade header contains websocket.
+func upgradesToWebSocket(h captures.Headers) bool {
 	for _, f := range h {
 		if !strings.EqualFold(f.Name, "upgrade") {
 			continue
@@ -73,29 +70,28 @@ func namesWebSocket(h captures.Headers) bool {
 	return false
 }
 
-// A recording is that of a handshake, and of the WebSocket that it opens.
+// A recording records a handshake, and then the WebSocket that it opened. The embedded Recording is the
+// handshake's.
 type recording struct {
-	captures.Recording // the handshake
+	captures.Recording
 
 	recorder captures.Recorder
 
 	mu sync.Mutex
 
-	// ex is what is known of the handshake.
+	// ex is the exchange of the WebSocket handshake.
 	ex captures.Exchange
 
-	// early is what the client has sent before the server's answer, the last of it at
-	// earlyAt.
+	// early are the bytes that the client sent before the response, the last of them at earlyAt.
 	early   []byte
-	earlyAt moment
+	earlyAt timestamp
 
-	// answered says that the server has answered; tap is set if it has accepted and the
-	// WebSocket is recorded.
+	// answered means that the response has arrived. frames is set if the server has accepted.
 	answered bool
-	tap      *tap
+	frames   *frameRecorder
 }
 
-// Connection records what is known of the connection to the server.
+// Connection records the TLS details and the address of the server.
 func (r *recording) Connection(t captures.TLS, server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,35 +99,38 @@ func (r *recording) Connection(t captures.TLS, server string) {
 	r.Recording.Connection(t, server)
 }
 
-// Process records which program made the connection.
+// Process records which client program made the connection.
 func (r *recording) Process(p captures.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ex.Process = p
-	if r.Recording.Process(p); r.tap != nil {
-		r.tap.process(p)
+	if r.Recording.Process(p); r.frames != nil {
+		r.frames.process(p)
 	}
 }
 
-// Response records the response's status and headers.
-func (r *recording) Response(status int, h captures.Headers) { r.respond(moment{}, status, h) }
+// Response records the status and the headers of the response.
+func (r *recording) Response(status int, h captures.Headers) { r.respondAt(timestamp{}, status, h) }
 
-// ResponseAt records a response that came at time t from Exchange.Started to a recording of
-// any Recorder. A WebSocket that it opens begins then.
+// ResponseAt records a response that arrived at time t after Exchange.Started. rec may be the recording of any
+// Recorder. A WebSocket that the response opens begins at that time.
 func ResponseAt(rec captures.Recording, t time.Duration, status int, h captures.Headers) {
 	if r, ok := rec.(*recording); ok {
-		r.respond(moment{t, true}, status, h)
+		r.respondAt(timestamp{t, true}, status, h)
 	} else {
 		rec.Response(status, h)
 	}
 }
 
-func (r *recording) respond(at moment, status int, h captures.Headers) {
+// respondAt records the response, and opens the WebSocket if it accepts the handshake.
+func (r *recording) respondAt(at timestamp, status int, h captures.Headers) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Recording.Response(status, h)
-	accepted := status == http.StatusSwitchingProtocols && namesWebSocket(h) && r.ex.Method == http.MethodGet ||
+	accepted := status == http.StatusSwitchingProtocols && upgradesToWebSocket(h) && r.ex.Method == http.MethodGet ||
 		status/100 == 2 && r.ex.Method == http.MethodConnect
+
+	// Only the first response decides.
 	if r.answered {
 		return
 	}
@@ -139,10 +138,10 @@ func (r *recording) respond(at moment, status int, h captures.Headers) {
 		r.flushEarly()
 		return
 	}
-	r.open(at, h)
+	r.openWebSocket(at, h)
 }
 
-// flushEarly records what the client has sent before the answer as a body.
+// flushEarly records the early bytes as a body: they do not belong to a WebSocket.
 func (r *recording) flushEarly() {
 	if len(r.early) > 0 {
 		r.earlyAt.chunk(r.Recording, captures.Up, r.early)
@@ -150,8 +149,9 @@ func (r *recording) flushEarly() {
 	r.early = nil
 }
 
-// open begins the WebSocket's exchange, and ends that of its handshake.
-func (r *recording) open(at moment, answer captures.Headers) {
+// openWebSocket ends the exchange of the handshake, and begins that of the WebSocket. answer are the
+// headers of the response.
+func (r *recording) openWebSocket(at timestamp, answer captures.Headers) {
 	defer at.end(r.Recording, captures.Complete, "")
 	started := time.Now()
 	if at.known {
@@ -161,23 +161,24 @@ func (r *recording) open(at moment, answer captures.Headers) {
 	ex.HTTP = r.ex.HTTP
 	rec, err := r.recorder.Begin(ex)
 	if err != nil {
-		return // the store reports it
+		// The store reports the error.
+		return
 	}
 	rec.Relate(captures.HandshakeOf, r.ID())
-	beginRest := func() captures.Recording { return r.beginRest(time.Now()) }
+	beginRest := func() captures.Recording { return r.beginUnparsed(time.Now()) }
 	if at.known {
-		beginRest = func() captures.Recording { return r.beginRest(started) }
+		beginRest = func() captures.Recording { return r.beginUnparsed(started) }
 	}
-	r.tap = newTap(rec, answer, beginRest)
-	r.tap.began = at.t
+	r.frames = newFrameRecorder(rec, answer, beginRest)
+	r.frames.began = at.t
 	if len(r.early) > 0 {
-		r.tap.write(captures.Up, r.earlyAt, r.early)
+		r.frames.write(captures.Up, r.earlyAt, r.early)
 	}
 	r.early = nil
 }
 
-// exchange returns a new exchange of the handshake's connection, whose URL has one of two
-// schemes: that in clear, or that in TLS.
+// exchange returns a new exchange on the handshake's connection. Its URL has one of two schemes: without and
+// with TLS.
 func (r *recording) exchange(t captures.Transport, schemes [2]string, started time.Time) captures.Exchange {
 	scheme, rest, _ := strings.Cut(r.ex.URL, "://")
 	secure := 0
@@ -190,8 +191,8 @@ func (r *recording) exchange(t captures.Transport, schemes [2]string, started ti
 	}
 }
 
-// beginRest begins the exchange of bytes that are no frames.
-func (r *recording) beginRest(started time.Time) captures.Recording {
+// beginUnparsed begins the exchange for bytes that are not valid frames.
+func (r *recording) beginUnparsed(started time.Time) captures.Recording {
 	ex := r.exchange(captures.RawTCP, [2]string{"tcp", "tls"}, started)
 	if u, err := url.Parse(ex.URL); err == nil {
 		if u.Scheme == "tls" {
@@ -199,17 +200,18 @@ func (r *recording) beginRest(started time.Time) captures.Recording {
 		}
 		ex.URL = u.Scheme + "://" + withPort(u)
 	}
-	// This says that it cannot be searched for secrets.
+	// The switch to another protocol tells the redactor that the bytes cannot be searched for secrets.
 	ex.Status, ex.ResponseHeaders = http.StatusSwitchingProtocols, captures.Headers{{Name: "Upgrade", Value: "websocket"}}
 	rec, err := r.recorder.Begin(ex)
 	if err != nil {
-		return nil // the store reports it
+		// The store reports the error.
+		return nil
 	}
 	rec.Relate(captures.HandshakeOf, r.ID())
 	return rec
 }
 
-// withPort returns the host and port of a URL whose port may be implied.
+// withPort returns the host and port of a URL, with the default port if it has none.
 func withPort(u *url.URL) string {
 	switch {
 	case u.Port() != "":
@@ -220,32 +222,49 @@ func withPort(u *url.URL) string {
 	return u.Host + ":80"
 }
 
-// Chunk records bytes that passed just now: of a body, or of the WebSocket.
-func (r *recording) Chunk(dir captures.Direction, p []byte) { r.chunk(dir, moment{}, p) }
-
-// ChunkAt is Chunk for bytes that passed at time t from Exchange.Started.
-func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
-	r.chunk(dir, moment{t, true}, p)
+// Edit records the bytes that a rule forwarded instead of bytes of a message or, before the WebSocket
+// is open, of a body.
+func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.frames != nil {
+		r.frames.edit(dir, start, end, rule, data)
+		return
+	}
+	r.Recording.Edit(dir, start, end, rule, data)
 }
 
-func (r *recording) chunk(dir captures.Direction, at moment, p []byte) {
-	if t := r.opened(dir, at, p); t != nil {
+// Chunk records bytes that arrived just now: of a body, or of the WebSocket.
+func (r *recording) Chunk(dir captures.Direction, p []byte) { r.chunk(dir, timestamp{}, p) }
+
+// ChunkAt is Chunk for bytes that arrived at time t after Exchange.Started.
+func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
+	r.chunk(dir, timestamp{t, true}, p)
+}
+
+// chunk passes bytes to the WebSocket's recorder if it is open, and records them as body bytes
+// otherwise.
+func (r *recording) chunk(dir captures.Direction, at timestamp, p []byte) {
+	if t := r.handle(dir, at, p); t != nil {
 		t.write(dir, at, p)
 	}
 }
 
-// opened returns the tap, or nil if there is none, and the bytes went to the handshake.
-func (r *recording) opened(dir captures.Direction, at moment, p []byte) *tap {
+// handle returns the recorder of the WebSocket's frames. If there is none, it records the bytes itself and
+// returns nil.
+func (r *recording) handle(dir captures.Direction, at timestamp, p []byte) *frameRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
+	// Bytes that arrive before the response may be frames, so they are kept.
 	switch {
-	case r.tap != nil:
-		return r.tap
+	case r.frames != nil:
+		return r.frames
 	case dir == captures.Up && !r.answered && len(r.early)+len(p) <= maxEarly:
 		r.early, r.earlyAt = append(r.early, p...), at
 		return nil
 	case len(r.early) > 0:
-		// Too much: it is a body, whatever the answer says.
+		// These are too many: treat them as a body, whatever the response is.
 		r.answered = true
 		r.flushEarly()
 	}
@@ -253,20 +272,21 @@ func (r *recording) opened(dir captures.Direction, at moment, p []byte) *tap {
 	return nil
 }
 
-// End records how the exchange ended, and why if it failed.
-func (r *recording) End(o captures.Outcome, errText string) { r.end(moment{}, o, errText) }
+// End records the outcome, and an error text if the exchange failed.
+func (r *recording) End(o captures.Outcome, errText string) { r.end(timestamp{}, o, errText) }
 
-// EndAt is End for an exchange that took as long as d.
+// EndAt is like End, for an exchange whose duration d is known.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
-	r.end(moment{d, true}, o, errText)
+	r.end(timestamp{d, true}, o, errText)
 }
 
-func (r *recording) end(at moment, o captures.Outcome, errText string) {
+// end ends the exchange of the handshake or of the WebSocket.
+func (r *recording) end(at timestamp, o captures.Outcome, errText string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushEarly()
-	if r.tap != nil {
-		r.tap.end(at, o, errText)
+	if r.frames != nil {
+		r.frames.end(at, o, errText)
 		return
 	}
 	at.end(r.Recording, o, errText)

@@ -27,6 +27,8 @@ type memory struct {
 
 // A kept is an exchange in memory.
 type kept struct {
+	captures.Recording // nil: what is not overridden is not called
+
 	m *memory
 	captures.Exchange
 	related int64

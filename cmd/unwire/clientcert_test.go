@@ -58,7 +58,7 @@ func TestClientCertificate(t *testing.T) {
 			t.Errorf("%s", shown)
 		}
 		s.ok(0, "capture", "-o", name+".uwc", "--upstream-ca", "server-ca.pem", "--", curl, "-sS", srv.URL)
-		if list := s.ok(0, "ls", name+".uwc"); !bytes.Contains(list, []byte("CERTIFICATE")) || !bytes.Contains(list, []byte("client certificate requested, none given")) {
+		if list := s.ok(0, "ls", name+".uwc"); !bytes.Contains(list, []byte("CERTIFICATE")) || !bytes.Contains(list, []byte("client certificate requested, none sent")) {
 			t.Errorf("%s", list)
 		}
 		list := s.ok(0, "ls", "--json", name+".uwc")

@@ -289,7 +289,7 @@ func TestOverLimitShowsWhatWasRead(t *testing.T) {
 			t.Errorf("%s: %v: %.500s", args[0], cmd.ProcessState, stdout.String())
 		}
 	}
-	if text := f.runWith(t, bin, "UNWIRE_MAX_READ=a lot", "ls", file); !strings.Contains(text, "UNWIRE_MAX_READ: want a size") {
+	if text := f.runWith(t, bin, "UNWIRE_MAX_READ=a lot", "ls", file); !strings.Contains(text, "UNWIRE_MAX_READ: must be a size") {
 		t.Error(text)
 	}
 }

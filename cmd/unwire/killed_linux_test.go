@@ -248,7 +248,7 @@ func TestKilledPassiveNeedsPackets(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if said := string(out); !strings.Contains(said, "out/a.uwc is complete: 1 exchange added, 1 that had been cut off completed") {
+	if said := string(out); !strings.Contains(said, "out/a.uwc is complete: 1 exchange added, 1 truncated ones repaired") {
 		t.Errorf("said %s", said)
 	}
 	for _, path := range []string{"/first", "/late", "/open"} {
@@ -290,7 +290,7 @@ func TestKilledPassiveWithNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the folder is unlocked again
-			if said := k.capture(); !strings.Contains(said, "cannot be imported") || !strings.Contains(said, "rm -r "+k.folder) {
+			if said := k.capture(); !strings.Contains(said, "cannot import the packets") || !strings.Contains(said, "rm -r "+k.folder) {
 				t.Errorf("said %s", said)
 			}
 		}
@@ -359,7 +359,7 @@ func TestForgedFolderIsLeftAlone(t *testing.T) {
 	if err := os.Symlink(target, forged); err != nil {
 		t.Fatal(err)
 	}
-	if said := (killedCapture{s, forged}).capture(); !strings.Contains(said, forged+" has the name of a passive capture's folder, but it is a symbolic link: it is left alone") {
+	if said := (killedCapture{s, forged}).capture(); !strings.Contains(said, forged+", which has the name of a passive capture's temporary folder: it is a symbolic link") {
 		t.Errorf("said %s", said)
 	}
 	seen := false

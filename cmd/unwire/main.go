@@ -3,11 +3,16 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 
 	"unwire/cmd/internal/cli"
 )
 
 func main() {
+	// net/http logs there what unwire reports as an error of the request, such as an answer in HTTP/2
+	// on a connection that is idle.
+	log.SetOutput(io.Discard)
 	os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		// Both ends of conversations without HTTP.
 		"talkserver": talkServer,
 		"talkclient": talkClient,
+
+		// A server of calls of all kinds.
+		"rpcserver": rpcServer,
 	})
 }
 

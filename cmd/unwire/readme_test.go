@@ -46,11 +46,13 @@ var journeys = map[string]journey{
 	"start": {prepare: prepareUnknown, prints: []string{"shop.v1.Orders/PlaceOrder", "TEA-OOLONG-100"}},
 	"unknown": {
 		prepare: prepareUnknown,
-		prints:  []string{"shop.v1.Orders/PlaceOrder", "would settle it", "shop/v1/inferred.proto", "an order needs at least one item"},
+		prints:  []string{"shop.v1.Orders/PlaceOrder", "would decide", "shop/v1/inferred.proto", "an order needs at least one item"},
 	},
 	"definitions": {prepare: prepareDefinitions, prints: []string{" 2 unknown", "outdated", "2 changes, ", " 0 unknown"}},
-	"names":       {after: "definitions", prints: []string{"shop.v1.PlaceOrderResponse", "warnings", "fields joined"}},
+	"names":       {after: "definitions", prints: []string{"shop.v1.PlaceOrderResponse", "warnings", "21 fields named"}},
 	"demo":        {prints: []string{"composer"}},
+	"mock":        {prints: []string{"composer-1"}},
+	"clientprobe": {prints: []string{"read\t/agent.v1.AgentService/GetUsableModels\tmodels.modelId", "not read\t/agent.v1.AgentService/GetUsableModels\tmodels.displayName"}},
 	"serve":       {prints: []string{"chat.completion"}},
 }
 
@@ -71,12 +73,12 @@ func prepareDefinitions(t *testing.T, dir string, shop *shop) {
 	}
 }
 
-// TestReadme runs the commands that README.md and the gateway's show, each as it stands
+// TestReadme runs the commands that README.md and those of packages show, each as it stands
 // there.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "curl", "curl")
-	text := readFile(t, "../../README.md") + readFile(t, "../../replay/gateway/README.md")
+	text := readFile(t, "../../README.md") + readFile(t, "../../replay/gateway/README.md") + readFile(t, "../../replay/mock/README.md") + readFile(t, "../../replay/clientprobe/README.md")
 	blocks := shFence.FindAllStringSubmatch(text, -1)
 	if n := strings.Count(text, "```sh"); n != len(blocks) {
 		t.Errorf("%d blocks of commands, %d with the name of a journey", n, len(blocks))

@@ -31,7 +31,7 @@ type processesKey struct{}
 const stopTimeout = time.Minute
 
 // cmdSpawn starts a command that reports itself with a line of JSON, and sets
-// $NAME_url, $NAME_proxy and $NAME_ca from it; what it prints after that is in
+// $NAME_url, $NAME_proxy, $NAME_ui and $NAME_ca from it; what it prints after that is in
 // NAME.stdout when it has ended:
 //
 //	spawn NAME COMMAND ARGS…
@@ -54,11 +54,12 @@ func cmdSpawn(ts *testscript.TestScript, neg bool, args []string) {
 		_ = p.cmd.Wait()
 		ts.Fatalf("%s said nothing: %v\n%s", args[0], err, p.stderr.String())
 	}
-	var event struct{ URL, Proxy, CA string }
+	var event struct{ URL, Proxy, CA, UI string }
 	ts.Check(json.Unmarshal(line, &event))
 	ts.Setenv(args[0]+"_url", event.URL)
 	ts.Setenv(args[0]+"_proxy", event.Proxy)
 	ts.Setenv(args[0]+"_ca", event.CA)
+	ts.Setenv(args[0]+"_ui", event.UI)
 	rest, err := os.Create(ts.MkAbs(args[0] + ".stdout"))
 	ts.Check(err)
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -42,8 +43,13 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "capture", "-o", "a.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
 	s.ok(0, "capture", "-o", "b.uwc", "--json", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
 	s.served(standin.URL, standin.CA)
+	s.write("rules.yaml", []byte("rules:\n  - match: path:9999=nothing\n    drop: true\n"))
+	s.ok(0, "capture", "-o", "rules.uwc", "--rules", "rules.yaml", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
+	s.ok(3, "intercept", "rules.uwc") // nothing is held any more
+	s.ok(-1, "diff", "--forwarded", "rules.uwc#1")
 	s.ok(0, "ls", "a.uwc")
 	s.ok(0, "ls", "--json", "a.uwc")
+	s.shown("a.uwc")
 	s.ok(0, "note", "a.uwc", "1", "the first call")
 	s.ok(0, "note", "a.uwc")
 	s.ok(0, "use", "--list", "a.uwc")
@@ -103,10 +109,16 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "schema", "find", "--proto", "inferred", "request")
 	s.ok(0, "schema", "print", "AgentRunRequest")
 	s.ok(0, "schema", "refs", "--number", "1")
+	mock := s.start("mock", "--json", "a.uwc")
+	s.ok(0, "capture", "-o", "mocked.uwc", "--upstream-ca", mock.CA, "--", bin, "demo-client", "--url", strings.Replace(mock.URL, "http:", "https:", 1))
+	s.ok(0, "probe-client", "a.uwc", "--dry-run")
+	s.ok(0, "probe-client", "a.uwc", "--method", "GetUsableModels", "--path", "models.modelId", "--journal", "clients.jsonl", "--", bin, "demo-client", "--url", "{https}")
 	s.ok(0, "replay", "a.uwc", "2", "--dry-run")
 	s.ok(0, "replay", "a.uwc", "2", "--dry-run", "--json")
 	s.ok(-1, "replay", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
 	s.ok(-1, "replay", "a.uwc", "1", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc", "--json")
+	s.ok(-1, "call", "--like", "a.uwc#1", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
+	s.ok(0, "call", "--like", "a.uwc#1", "--to", standin.URL, "--upstream-ca", standin.CA, "--header", "x-api-key=env:UNWIRE_TOKEN", "--dry-run")
 	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#1", "--fields", "1-20", "-o", "probe.json")
 	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#2", "--fields", "1-20", "--dry-run", "--json")
 	s.ok(-1, "replay", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "--learn", "--set", "run_request.model_details.model_id="+secret)
@@ -161,6 +173,13 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(-1, "audit", "a.uwc", "--secret-env", "UNWIRE_TOKEN")
 	s.ok(-1, "audit", "--json", "a.uwc")
 	s.ok(0, "redact", "a.uwc", "-o", "clean.uwc", "--secret-env", "UNWIRE_TOKEN")
+	s.uploaded(standin.URL, standin.CA)
+	s.ok(0, "schema", "infer", "-o", "inferred-again", "--evidence", "shard.pb", "a.uwc")
+	s.ok(3, "schema", "history", "shard.pb") // it has no versions of a client, as shards of the pipeline have
+	s.ok(3, "schema", "history", "--json", "shard.pb")
+	s.askAgentsQuestions("a.uwc")
+	s.ok(0, "mcp", "skill")
+	s.ok(0, "mcp", "install", "--client", "cursor", "--yes", "a.uwc")
 	s.ok(0, "ca")
 	s.ok(0, "ca", "export")
 	s.ok(-1, "doctor")
@@ -185,6 +204,7 @@ func TestSecretIsNowhere(t *testing.T) {
 
 	// It is found in it without being shown, and a cleaned copy has it no more.
 	s.unredacted = false
+	s.askAgentsQuestions("kept.uwc")
 	s.ok(1, "audit", "kept.uwc")
 	s.ok(1, "audit", "--json", "kept.uwc")
 	s.ok(0, "redact", "kept.uwc", "-o", "cleaned.uwc")
@@ -208,6 +228,23 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "export", "--as-recorded", "--format", "jsonl", "typed.uwc")
 	if !s.found {
 		t.Error("--as-recorded is not as recorded")
+	}
+}
+
+// uploaded records and exports to an object store, which is a folder that searchFiles looks into. The second recording
+// finds a file of the first one that has not been uploaded.
+func (s *secretRun) uploaded(server, ca string) {
+	s.t.Helper()
+	storeURL := "file://" + filepath.ToSlash(filepath.Join(s.work, "store"))
+	s.ok(0, "capture", "-o", "up.uwc", "--upstream-ca", ca, "--", s.bin, "demo-client", "--url", server)
+	s.ok(0, "capture", "-o", "up.uwc", "--json", "--upload", storeURL, "--upstream-ca", ca, "--", s.bin, "demo-client", "--url", server)
+	s.ok(0, "capture", "-o", "rotated.uwc", "--rotate", "1ns", "--upload", storeURL, "--upstream-ca", ca, "--", s.bin, "demo-client", "--url", server)
+	s.ok(0, "export", "a.uwc", "--format", "parquet", "--upload", storeURL+"/tables")
+	s.ok(0, "export", "a.uwc", "--format", "jsonl", "--upload", storeURL+"/lines")
+	for _, pattern := range []string{"*.uwc", "*.json", "tables/*", "lines/*"} {
+		if found, err := filepath.Glob(filepath.Join(s.work, "store", pattern)); err != nil || len(found) == 0 {
+			s.t.Errorf("no %s in the store: %v", pattern, err)
+		}
 	}
 }
 
@@ -428,6 +465,20 @@ func (s *secretRun) ok(status int, args ...string) []byte {
 	return out.Bytes()
 }
 
+// askAgentsQuestions asks 'unwire mcp' everything about a capture.
+func (s *secretRun) askAgentsQuestions(file string) {
+	s.t.Helper()
+	c := startMCP(s.t, s.work, file)
+	for tool, calls := range everyQuestion(file) {
+		for _, args := range calls {
+			s.search(fmt.Sprintf("the answer of %s %v about %s", tool, args, file), []byte(text(s.t, c.result(tool, args))))
+		}
+	}
+	if err := c.session.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
 // start runs a command that reports where it listens, until the test ends.
 func (s *secretRun) start(args ...string) (event struct{ URL, CA string }) {
 	s.t.Helper()
@@ -492,6 +543,37 @@ func (s *secretRun) served(upstream, ca string) {
 	s.ok(0, "ls", "served.uwc")
 	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
 		s.ok(0, "show", "served.uwc", id)
+	}
+}
+
+// shown asks the workbench for everything that its page shows of a capture.
+func (s *secretRun) shown(file string) {
+	s.t.Helper()
+	page := s.start("ui", "--json", "--no-open", file)
+	base, token, ok := strings.Cut(page.URL, "#token=")
+	if !ok {
+		s.t.Fatalf("the URL has no token: %s", page.URL)
+	}
+	for _, path := range []string{
+		"captures", "list", "list?filter=text:Hello", "exchange?x=2", "frames?x=2", "lanes?x=2", "frame?x=2&f=up/0", "rows?x=2&f=up/0", "bytes?x=2&f=up/0",
+		"text?x=2&f=up/0", "explain?x=2&f=up/0&row=0", "notes", "transcript?x=2", "diff?a=1&b=2", "schema", "schema/inferred", "copy?x=1&as=curl",
+		"download?x=2&f=up/0&what=json", "download?x=2&what=har", "download?x=0&what=jsonl",
+	} {
+		req, err := http.NewRequest(http.MethodGet, base+"api/"+path, nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		req.Header.Set("X-Unwire-Token", token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			s.t.Fatalf("%s: %d, %v: %s", path, resp.StatusCode, err, answer)
+		}
+		s.search("the answer of ui to "+path, answer)
 	}
 }
 

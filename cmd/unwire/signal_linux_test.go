@@ -75,6 +75,13 @@ var signalCases = []signalCase{
 	{args: "capture -o NEW.uwc --transparent -- sleep 100", ends: asChild},
 	{args: "capture -o NEW.uwc --passive -- sleep 100", ends: asChild},
 	{args: "capture -o NEW.uwc", blocked: true},
+	{args: "capture -o NEW.uwc --intercept dir:up --throttle 1KB/s", ends: inOrder},
+	{args: "intercept SMALL.uwc", blocked: true},
+	{args: "capture -o NEW.uwc --ui --no-open", ends: inOrder},
+	{args: "capture -o NEW.uwc --ui --no-open -- sleep 100", ends: asChild},
+	{args: "ui --no-open SMALL.uwc", ends: inOrder},
+	{args: "ui --no-open BIG.uwc SMALL.uwc", ends: inOrder},
+	{args: "ui --no-open SMALL.uwc", blocked: true},
 	{args: "import FIFO -o NEW.uwc"},
 	{args: "import - -o NEW.uwc", stdin: "open"},
 	{args: "import BIG.har -o NEW.uwc"},
@@ -110,11 +117,14 @@ var signalCases = []signalCase{
 	{args: "schema infer BIG.uwc"},
 	{args: "schema infer --raw FIFO"},
 	{args: "schema merge-evidence FIFO FIFO"},
+	{args: "schema history FIFO"},
 	{args: "schema check SMALL.uwc", blocked: true},
 	{args: "schema check BIG.uwc"},
 	{args: "schema match SMALL.uwc", blocked: true},
 	{args: "schema match BIG.uwc"},
 	{args: "schema extract FIFO"},
+	{args: "schema extract reflect:SILENT"},
+	{args: "call a.B/C --proto reflect:SILENT --to SILENT"},
 	{args: "schema diff FIFO FIFO"},
 	{args: "schema update --proto SMALL --from SMALL.uwc", blocked: true},
 	{args: "schema print --proto FIFO agent.v1.AgentRunRequest"},
@@ -123,6 +133,10 @@ var signalCases = []signalCase{
 	{args: "schema find --proto FIFO request"},
 	{args: "schema find request", blocked: true},
 	{args: "schema refs --number 1", blocked: true},
+	{args: "mcp SMALL.uwc", stdin: "open", ends: inOrder},
+	{args: "mcp --listen 127.0.0.1:0 SMALL.uwc", ends: inOrder},
+	{args: "mcp install --client cursor --dry-run SMALL.uwc", blocked: true},
+	{args: "mcp skill", blocked: true},
 	{args: "align SMALL.uwc", blocked: true},
 	{args: "align BIG.uwc"},
 	{args: "drift FIFO FIFO"},
@@ -139,6 +153,9 @@ var signalCases = []signalCase{
 	{args: "credentials file:FIFO"},
 	{args: "standin", ends: inOrder},
 	{args: "standin --script FIFO"},
+	{args: "mock SMALL.uwc", ends: inOrder},
+	{args: "probe-client SMALL.uwc -- sleep 100"},
+	{args: "probe-client SMALL.uwc --dry-run", blocked: true},
 	{args: "serve --listen 127.0.0.1:0", ends: inOrder},
 	{args: "serve --listen 127.0.0.1:0 -o NEW.uwc", ends: inOrder},
 	{args: "serve --listen 127.0.0.1:0 --to SILENT", ends: inOrder},
@@ -197,6 +214,11 @@ func allCommands(t *testing.T, bin string, parents ...string) []string {
 		t.Fatal(err)
 	}
 	rows := commandRow.FindAllSubmatch(help, -1)
+	rows = slices.DeleteFunc(rows, func(row [][]byte) bool {
+		// The help of a word that is no command, such as a format, is that of the command.
+		below, err := exec.Command(bin, append(parents[:len(parents):len(parents)], string(row[1]), "--help")...).Output()
+		return err != nil || bytes.Equal(below, help)
+	})
 	if len(rows) == 0 {
 		return []string{strings.Join(parents, " ")}
 	}

@@ -9,43 +9,52 @@ import (
 	"unwire/decode"
 )
 
-// An anomalyKind says what is not as in a stream.
+// An anomalyKind is a way in which pieces deviate from a continuous stream.
 type anomalyKind string
 
 const (
-	// Gap is for numbers before this one that are missing: Count of them.
+	// Gap: Count numbers before this one are missing.
 	Gap anomalyKind = "gap"
 
-	// duplicate is for the same message again, left out.
+	// duplicate: the same message occurs again and is omitted.
 	duplicate anomalyKind = "duplicate"
 
-	// conflict is for another message with the number of one before, left out.
+	// conflict: a different message with the number of an earlier one, which is omitted.
 	conflict anomalyKind = "conflict"
 
-	// overtook is for a message that arrived before one with a lower number.
+	// overtook: the message arrived before one with a lower number.
 	overtook anomalyKind = "overtook"
 
-	// declined is for an append that the server answered with an error.
+	// declined: the server answered the append with an error.
 	declined anomalyKind = "declined"
 
-	// unread is for a message inside that could not be decoded.
+	// unread: the carried message could not be decoded.
 	unread anomalyKind = "unread"
 )
 
-// An anomaly is something that Frames do not show.
+// An anomaly is a deviation that the frames of a conversation do not show.
 type anomaly struct {
+	// Kind is the kind of irregularity, such as a gap.
 	Kind anomalyKind
-	Dir  captures.Direction
 
-	// of the frame in the conversation: itself, the one it repeats, the one behind
-	// the gap
-	Seq      int
-	Exchange int64 // that shows it
-	Number   int64 // the protocol's
-	Count    int64 // of missing numbers
+	// Dir is the direction of the affected frame.
+	Dir captures.Direction
+
+	// Seq is the number of the affected frame in the conversation: the frame itself, the one that is repeated,
+	// or the one behind the gap.
+	Seq int
+
+	// Exchange is the exchange in which the deviation occurred.
+	Exchange int64
+
+	// Number is the sequence number that the message has in the protocol.
+	Number int64
+
+	// Count is the number of messages missing in a gap.
+	Count int64
 }
 
-// String says it in words.
+// String describes the irregularity in words.
 func (a anomaly) String() string {
 	switch a.Kind {
 	case Gap:
@@ -65,7 +74,7 @@ func (a anomaly) String() string {
 	return fmt.Sprintf("unread: the message in number %d of exchange %d", a.Number, a.Exchange)
 }
 
-// AnomaliesAt are the anomalies that are about a frame of the conversation.
+// AnomaliesAt returns the anomalies that affect a frame of the conversation.
 func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []anomaly) {
 	for _, a := range c.Anomalies {
 		if a.Dir == f.Dir && a.Seq == f.Seq {
@@ -75,11 +84,12 @@ func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []anomaly) {
 	return list
 }
 
+// remark records an anomaly of message p, which affects frame seq.
 func (c *Conversation) remark(kind anomalyKind, p timedMessage, seq int, count int64) {
 	c.Anomalies = append(c.Anomalies, anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
 }
 
-// sortAnomalies puts them into the order of the frames.
+// sortAnomalies sorts the irregularities by the frames that they affect.
 func (c *Conversation) sortAnomalies() {
 	if len(c.Anomalies) == 0 {
 		return

@@ -1,16 +1,20 @@
-// Package conversation finds the bidirectional streams of a capture that were carried in
-// pieces, as several calls, and puts each together: exchanges go in, and one
-// decode.Exchange comes out, with what its frames do not show. How a service splits a
-// stream is data: a profile.
+// Package conversation reassembles bidirectional streams that clients split across several calls, for example
+// because HTTP/2 was not available. Exchanges go in, and one Conversation per stream comes out: a
+// decode.Exchange, with the origin of each frame and with anomalies such as missing messages. A profile
+// describes how a service splits its streams.
 //
-// A Set has the split streams of a capture. Join puts the messages of the pieces in order,
-// and notes where each came from. An anomaly is what is wrong, such as a message that is
-// missing. A piece is one call's part: the message that it carries is unwrapped from hex,
-// gzip or base64.
+//	set, err := conversation.FindAll(ctx, capture)
+//	if head := set.Head(id); head != 0 {
+//		c, err := set.Decode(ctx, capture, head, decode.Options{})
+//	}
 //
-// Two uses need no whole stream: Rebuild writes a piece again with another id or message,
-// for a replay, and summaries list the exchanges of a capture from what is stored of each.
-// A walk over a capture visits each stream once, under its first call.
+// A stream is split into heads, calls whose responses carry the server's messages, and appends, calls that carry
+// one message of the client each. A request id identifies the stream. Join sorts the messages of both directions
+// by their numbers and removes hex, base64 and gzip around them.
+//
+// Two functions need no whole stream: RebuildAppend encodes a piece with another id or message for a replay, and
+// ListExchanges lists a capture from stored summaries. EachCall and EachWhole visit each stream of a capture
+// once, at its first call. The commands, package transcript, diff and replay use this package.
 package conversation
 
 import (
@@ -27,33 +31,44 @@ import (
 	"unwire/decode"
 )
 
-// A Set says which exchanges of a capture are pieces of what.
+// A Set records which exchanges of a capture are pieces of which stream.
 type Set struct {
 	threads
-	fromSummaries bool // a piece may be none
+
+	// fromSummaries means that the calls of the streams were found in stored summaries, which may be
+	// outdated.
+	fromSummaries bool
 }
 
-// threads are pieces by request id.
+// threads maps request ids to the calls of each split stream.
 type threads struct {
+	// profile describes how the service splits streams over calls.
 	profile *profile.Profile
-	list    []*splitStream
-	byName  map[string]*splitStream
-	byPart  map[int64]*splitStream
+
+	// list has the streams in the order of their first piece, byName by request id, byPart by exchange.
+	list   []*splitStream
+	byName map[string]*splitStream
+	byPart map[int64]*splitStream
 }
 
-// A splitStream is the pieces with one request id, and of their heads those of one method.
+// A splitStream has the pieces with one request id. Its heads are those of one method.
 type splitStream struct {
-	id             string
-	service, rpc   string // of the bidirectional method; "" before a head is known
+	// id is the request id that all calls of the stream share.
+	id string
+
+	// service and rpc name the bidirectional method; "" before a head was found.
+	service, rpc string
+
+	// heads and appends are the numbers of the exchanges.
 	heads, appends []int64
 }
 
+// newThreads returns an empty threads for a profile.
 func newThreads(p *profile.Profile) threads {
 	return threads{profile: p, byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
 }
 
-// threadOf is the request id of a piece; "" where it does not tell, and for
-// what is no piece.
+// threadOf returns the request id of a piece. It returns "" if the piece has none, or if ex is not a piece.
 func threadOf(p *profile.Profile, ex *decode.Exchange) string {
 	switch h := headOf(p, ex.Call); {
 	case h != nil:
@@ -64,16 +79,19 @@ func threadOf(p *profile.Profile, ex *decode.Exchange) string {
 	return ""
 }
 
-// addPiece enters an exchange. One that is no piece, or does not tell of what, is
-// left out, as is a head of another method than the first one of its id.
+// addPiece adds an exchange. It ignores exchanges that are not pieces or have no request id, and heads of
+// another method than the first one with that id.
 func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(t.profile, ex)) }
 
-// addCall is addPiece for the exchange number, of a call, with a request id.
+// addCall is addPiece for an exchange given by number, call and request id.
 func (t *threads) addCall(number int64, call decode.Call, id string) {
 	h := headOf(t.profile, call)
 	if id == "" || h == nil && !isAppend(t.profile, call) {
 		return
 	}
+	// A head without appends may be an ordinary call, so Head checks for both.
+
+	// The first piece with a request id creates the stream.
 	th := t.byName[id]
 	if th == nil {
 		th = &splitStream{id: strings.Clone(id)}
@@ -85,6 +103,8 @@ func (t *threads) addCall(number int64, call decode.Call, id string) {
 		t.byPart[number] = th
 		return
 	}
+
+	// All heads of a stream must be of one method.
 	rpc := Joined(t.profile, call).RPC
 	if th.rpc == "" {
 		th.service, th.rpc = call.Service, rpc
@@ -95,18 +115,21 @@ func (t *threads) addCall(number int64, call decode.Call, id string) {
 	}
 }
 
-// FindAll looks through a capture for conversations in pieces.
+// FindAll finds all streams of a capture that were split over several calls.
 //
-// Shape: only exchanges that are pieces by their names are read, and of heads
-// no more than the request.
-// Limits: it holds the ids of the pieces, none of their bodies.
-// Errors: where src cannot be read, with what was found by then.
+// Shape: only exchanges whose method can be part of a split stream are read, and only the first message
+// of their requests.
+//
+// Limits: the ids of the calls are kept in memory, but not their bodies.
+//
+// Errors: if src cannot be read; the result then has the streams found before.
 func FindAll(ctx context.Context, src captures.Capture) (*Set, error) {
 	c := &Set{threads: newThreads(src.Profile())}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
-// find enters the pieces among exchanges of src, those behind a damaged one, too.
+// find adds the pieces among the given exchanges. It continues after a damaged exchange and returns the first
+// damage.
 func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
@@ -129,7 +152,7 @@ func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*ca
 	return damage
 }
 
-// decodeRequest decodes the request's first message.
+// decodeRequest decodes the first message of a request.
 func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Exchange) (*decode.Exchange, error) {
 	r := newRequestReader(src.Profile(), rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
@@ -143,19 +166,19 @@ func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Excha
 	return r.close(), nil
 }
 
-// A requestReader decodes the request's first message, and not what is inside
-// its fields.
+// A requestReader decodes the first message of a request while chunks arrive. It does not decode inner messages.
 type requestReader struct {
 	s  *decode.Stream
 	ex *decode.Exchange
 }
 
+// newRequestReader returns a requestReader for an exchange.
 func newRequestReader(p *profile.Profile, rec *captures.Exchange) *requestReader {
 	s := decode.NewStream(rec, decode.Options{NoInner: true, Profile: p})
 	return &requestReader{s, &decode.Exchange{Exchange: *rec, Call: s.Call(), Profile: p}}
 }
 
-// feed takes the next chunk, and reports whether the message is there.
+// feed processes the next chunk and reports whether the message is complete.
 func (r *requestReader) feed(chunk captures.Chunk) bool {
 	if chunk.Dir == captures.Up && len(r.ex.Frames) == 0 {
 		r.ex.Frames = r.s.Feed(chunk)
@@ -163,7 +186,7 @@ func (r *requestReader) feed(chunk captures.Chunk) bool {
 	return len(r.ex.Frames) > 0
 }
 
-// close returns the request with its message, if it has one.
+// close ends the request, and returns the exchange with its message, if there is one.
 func (r *requestReader) close() *decode.Exchange {
 	if len(r.ex.Frames) > 0 {
 		return r.ex
@@ -176,8 +199,8 @@ func (r *requestReader) close() *decode.Exchange {
 	return r.ex
 }
 
-// Head returns the exchange that identifies a conversation: the first head of the
-// one that exchange id is a piece of; 0 if it is none of any.
+// Head returns the exchange that identifies a conversation: the first head of the one that exchange id is a
+// piece of. It returns 0 if id is not a piece of a conversation.
 func (c *Set) Head(id int64) int64 {
 	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
 		return th.heads[0]
@@ -185,8 +208,8 @@ func (c *Set) Head(id int64) int64 {
 	return 0
 }
 
-// parts returns the exchanges of the conversation whose head is given: its heads
-// first, each in the order of their beginning; nil if there is none.
+// parts returns the exchanges of the conversation with the given head: heads first, each in the order of their
+// beginning. It returns nil if there is none.
 func (c *Set) parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
 		return nil
@@ -195,14 +218,14 @@ func (c *Set) parts(head int64) []int64 {
 	return append(append([]int64{}, th.heads...), th.appends...)
 }
 
-// errNoConversation is wrapped where an exchange is the head of none.
+// errNoConversation is wrapped if an exchange is not the head of a conversation.
 var errNoConversation = errors.New("no conversation goes by this exchange")
 
-// Decode reads the pieces of the conversation whose head is given, and joins them.
+// Decode decodes and joins the pieces of the conversation with the given head.
 //
-// Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
-// Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
-// in Exchange.Err.
+// Limits: MaxTotal and MaxNodes of the options apply to all pieces together.
+//
+// Errors: errNoConversation, or src cannot be read. Everything that cannot be decoded is in Exchange.Err.
 func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
 	o.Profile = src.Profile()
@@ -214,6 +237,7 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 		if err != nil {
 			return nil, err
 		}
+		// Reduce the limits by what this piece used.
 		for i := range ex.Frames {
 			left.MaxTotal = max(1, left.MaxTotal-int64(len(ex.Frames[i].Data)))
 			if t := ex.Frames[i].Tree; t != nil {
@@ -222,6 +246,8 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 		}
 		parts = append(parts, ex)
 	}
+
+	// If the summaries were outdated, find the pieces again from the exchanges themselves.
 	joined := Join(parts, bounds)
 	if all, ok := src.(captures.Capture); ok && c.fromSummaries && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
 		found, err := FindAll(ctx, all)
@@ -240,13 +266,15 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 	return joined[0], nil
 }
 
-// Decode is Decode where id is the head of a conversation, else it
-// returns nil without an error. It looks through src only where id may be one.
+// Decode decodes the conversation whose head is exchange id. It returns nil without an error if id is not a
+// head. It searches src only if id may be a head.
 func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options) (*Conversation, error) {
 	capture, ok := src.(captures.Capture)
 	if !ok {
 		return nil, nil
 	}
+
+	// Most exchanges are not heads, which their record shows.
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
@@ -264,15 +292,15 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 	return all.Decode(ctx, src, id, o)
 }
 
-// DropJoined removes from a piece the frames that its conversation has unchanged, so
-// that they are not counted twice. The frames that carried others remain.
+// DropJoined removes from a call the frames that its conversation contains unchanged, so that they are
+// not counted twice. Frames that transported other messages remain.
 func DropJoined(ex *decode.Exchange) {
 	if h := headOf(ex.Profile, ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	}
 }
 
-// Joined is the call that a head's call stands for: the bidirectional method.
+// Joined returns the call that a head's call is a part of: the bidirectional method.
 func Joined(p *profile.Profile, c decode.Call) decode.Call {
 	if h := headOf(p, c); h != nil {
 		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)

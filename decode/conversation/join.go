@@ -12,62 +12,82 @@ import (
 	"unwire/decode"
 )
 
-// A Conversation is a bidirectional exchange that was carried in pieces: the
-// server's half as the answer to one call or several (heads), each message of
-// the client as a call of its own (appends).
+// A Conversation is a bidirectional stream that was split across calls. The server's messages are the responses
+// of one or several calls (heads), and each message of the client is a call of its own (appends).
 //
-// Shape: Exchange is what it would have been as one stream: its ID, URL,
-// headers and TLS are those of the first head, RPC is the bidirectional method,
-// Frames holds each message once, the client's in the order of their numbers,
-// the server's in theirs, and one against the other by the time at which they
-// could be understood; T is when each passed, since the first piece began. The
-// status and the end are those of the last head that had anything to say.
+// Shape: Exchange is what the stream would have been in one piece. Its ID, URL, headers and TLS state are those
+// of the first head, and RPC is the bidirectional method. Frames has each message once. Each direction is sorted
+// by the messages' numbers, and both are interleaved by the time at which a receiver could process the message.
+// T counts from the beginning of the first piece. Status and end are those of the last head with messages.
 type Conversation struct {
 	*decode.Exchange
-	RequestID string
-	Heads     []int64   // exchanges, in the order of their beginning; never empty
-	Appends   []int64   // as Heads; never empty
-	Origins   []origin  // of Frames, one each
-	Anomalies []anomaly // in the order of the frames that they are about
 
-	messages *decode.Messages // decodes the messages that are carried
-	faults   faults
+	// RequestID identifies the split stream.
+	RequestID string
+
+	// Heads are the exchanges that carry the server's messages, in order of their start; never empty.
+	Heads []int64
+
+	// Appends are the exchanges that carry the client's messages, in order of their start; never empty.
+	Appends []int64
+
+	// Origins has, for each element of Frames, the call in which it was transported.
+	Origins []origin
+
+	// Anomalies are irregularities such as gaps, sorted by the frames that they affect.
+	Anomalies []anomaly
+
+	// messages decodes the client's messages, which are fields of other messages.
+	messages *decode.Messages
+
+	// faults collects the errors of decoding.
+	faults faults
 }
 
-// OriginOf is where a frame of the conversation comes from.
+// OriginOf returns the call in which a frame of the conversation was transported.
 func (c *Conversation) OriginOf(f *decode.Frame) origin {
 	return c.Origins[slices.IndexFunc(c.Frames, func(g decode.Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
 }
 
-// An origin is where a frame of a Conversation comes from.
+// An origin identifies the call in which a frame of a Conversation was transported.
 type origin struct {
+	// Exchange is the number of the call's exchange.
 	Exchange int64
-	Seq      int // of the frame there
 
-	// the one that the protocol gives the message; -1 where it gives none
+	// Seq is the number of the frame in that call.
+	Seq int
+
+	// Number is the sequence number that the message has in the protocol, or -1.
 	Number int64
-	Form   wrapping
+
+	// Form describes how the message was wrapped, for example as hex.
+	Form wrapping
 }
 
-// A timedMessage is one of a half, before the halves are put together.
+// A timedMessage is a message of one direction, before both directions are interleaved.
 type timedMessage struct {
 	frame  decode.Frame
 	origin origin
-	at     time.Time // when it passed
 
-	// when it could be understood: not before those that precede it
-	due    time.Time
-	failed bool // the server declined it
-	place  int  // of its exchange in the order of their beginning
+	// at is when the message was recorded.
+	at time.Time
+
+	// due is when a receiver could process the message: not before those with lower numbers.
+	due time.Time
+
+	// failed means that the server rejected the call with the message.
+	failed bool
+
+	// place is the index of the message's exchange in order of their start.
+	place int
 }
 
-// Join finds the conversations among exchanges and puts them together.
+// Join finds the conversations among exchanges and joins them.
 //
-// Shape: a conversation needs a head and an append with the same request id;
-// what has none of its own is left out, as are exchanges of other kinds. The
-// exchanges are not changed, and their bytes are shared.
-// Limits: Options' MaxFrames, and of the messages carried MaxTotal and MaxNodes,
-// of a conversation.
+// Shape: a conversation needs a head and an append with the same request id. Other exchanges are ignored. The
+// exchanges are not changed, and the result shares their bytes.
+//
+// Limits: MaxFrames of the options, and MaxTotal and MaxNodes for carried messages, each per conversation.
 func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	o = o.Bounded()
 	t := newThreads(o.Profile)
@@ -79,6 +99,8 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 		}
 	}
 	var out []*Conversation
+
+	// A stream without one of its halves is not a conversation.
 	for _, th := range t.list {
 		if len(th.heads) > 0 && len(th.appends) > 0 {
 			out = append(out, th.join(byID, o))
@@ -87,12 +109,15 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	return out
 }
 
-// join puts one conversation together.
+// join assembles the calls of one split stream to a Conversation.
 func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
+	// The first head is the template of the joined exchange.
 	first := byID[th.heads[0]]
 	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call, Profile: o.Profile}
 	ex.RPC, ex.Err = th.rpc, nil
 	c := &Conversation{messages: decode.NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
+
+	// Sizes and times cover all pieces.
 	ex.BytesUp, ex.BytesDown = 0, 0
 	end := first.Started
 	for _, id := range slices.Concat(th.heads, th.appends) {
@@ -107,6 +132,8 @@ func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *
 		}
 		c.faults.note(part.Err)
 	}
+
+	// Status and messages.
 	last := c.conclude(byID)
 	if ex.Outcome != captures.InFlight {
 		ex.Duration = end.Sub(ex.Started)
@@ -118,15 +145,16 @@ func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *
 	return c
 }
 
-// maxFaults is how many errors a conversation keeps.
+// maxFaults is the maximum number of errors that a conversation keeps.
 const maxFaults = 20
 
-// faults are what is wrong with a conversation.
+// faults collects up to maxFaults errors, and counts further ones.
 type faults struct {
 	errs []error
 	more int
 }
 
+// note adds an error; nil is ignored.
 func (f *faults) note(err error) {
 	switch {
 	case err == nil:
@@ -137,6 +165,7 @@ func (f *faults) note(err error) {
 	}
 }
 
+// err returns the collected errors joined as one, or nil.
 func (f *faults) err() error {
 	err := errors.Join(f.errs...)
 	if f.more > 0 {
@@ -145,8 +174,8 @@ func (f *faults) err() error {
 	return err
 }
 
-// conclude takes over how the conversation ended: from the last head that has
-// messages, or the last one, which it returns.
+// conclude copies the end of the conversation from the last head with messages, or from the last head, and
+// returns the number of that exchange.
 func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	last := byID[c.Heads[len(c.Heads)-1]]
 	for _, id := range c.Heads {
@@ -163,7 +192,7 @@ func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	return last.ID
 }
 
-// appended are the client's messages.
+// appended returns the client's messages of the stream.
 func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []timedMessage {
 	var out []timedMessage
 	for i, id := range c.Appends {
@@ -172,6 +201,8 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 		if f == nil || len(out) == o.MaxFrames {
 			continue
 		}
+
+		// Each append has exactly one message.
 		m := appended(&o.Profile.Split.Append, f, c.messages.Full())
 		out = append(out, timedMessage{
 			frame:  m.decode(c.messages, f),
@@ -183,7 +214,7 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 	return out
 }
 
-// answered are the server's messages and its end, and whether the protocol numbers them.
+// answered returns the server's messages and the end. numbered reports whether the protocol numbers them.
 func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []timedMessage, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
@@ -191,7 +222,7 @@ func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o d
 		numbered = numbered || h.Data != 0
 		for k := range ex.Frames {
 			f := &ex.Frames[k]
-			// Of several heads one tells the end.
+			// Several heads may have an end; only the last one counts.
 			if f.Dir != captures.Down || len(out) == o.MaxFrames || f.End != nil && id != last {
 				continue
 			}
@@ -209,7 +240,7 @@ func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o d
 	return out, numbered
 }
 
-// decode makes the frame of the message out of the one that carried it.
+// decode returns the frame of the carried message. carrier is the frame that carried it.
 func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.Frame {
 	encoding := ""
 	if p.form.Gzip {
@@ -218,21 +249,26 @@ func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.
 	return messages.Decode(carrier, p.data, encoding, p.err)
 }
 
-// order sorts a half by its numbers, leaves repeated messages out, and says
-// what was out of order. What has no number comes in its turn: at its time.
+// order sorts the messages of one direction by sequence number, removes repeated ones, and records
+// irregularities. A message without a number keeps its place in time.
 func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage {
+	// Without sequence numbers, the time of recording is the only order.
 	if !numbered {
 		slices.SortStableFunc(half, func(a, b timedMessage) int { return a.at.Compare(b.at) })
 		return due(half)
 	}
+
+	// Of two messages with the same number, a successful one comes first, then the earlier one.
 	slices.SortStableFunc(half, func(a, b timedMessage) int {
 		return cmp.Or(
-			cmp.Compare(rank(&a), rank(&b)),
+			cmp.Compare(sortKey(&a), sortKey(&b)),
 			compareBool(a.failed, b.failed),
 			a.at.Compare(b.at),
 			cmp.Compare(a.place, b.place),
 		)
 	})
+
+	// Compare each message with the expected number and with the latest time so far.
 	var out []timedMessage
 	next := int64(0)
 	var latest time.Time
@@ -269,14 +305,15 @@ func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage 
 	return due(out)
 }
 
-// rank is what a half is sorted by: the end comes last.
-func rank(p *timedMessage) int64 {
+// sortKey returns the number by which messages are sorted. The end comes last.
+func sortKey(p *timedMessage) int64 {
 	if p.origin.Number < 0 {
 		return 1<<63 - 1
 	}
 	return p.origin.Number
 }
 
+// compareBool compares two booleans; false sorts before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -287,7 +324,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// due sets when each could be understood.
+// due sets the time at which each message could be processed.
 func due(half []timedMessage) []timedMessage {
 	for i := range half {
 		half[i].due = half[i].at
@@ -298,13 +335,15 @@ func due(half []timedMessage) []timedMessage {
 	return half
 }
 
-// merge interleaves the halves.
+// merge interleaves the messages of both directions by the time at which the receiver could process
+// them.
 func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
 			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
 			break
 		}
+		// Of two messages at the same time, the client's comes first.
 		half := &down
 		if len(down) == 0 || len(up) > 0 && !down[0].due.Before(up[0].due) {
 			half = &up
@@ -312,6 +351,8 @@ func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 		c.push((*half)[0])
 		*half = (*half)[1:]
 	}
+
+	// Number the frames anew, because repeated messages were removed.
 	var seq [2]int
 	for i := range c.Frames {
 		f := &c.Frames[i]
@@ -324,13 +365,14 @@ func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	c.sortAnomalies()
 }
 
+// push appends a message to the conversation's frames.
 func (c *Conversation) push(p timedMessage) {
 	p.frame.T = p.at.Sub(c.Started)
 	c.Frames = append(c.Frames, p.frame)
 	c.Origins = append(c.Origins, p.origin)
 }
 
-// requestOf is the one message that a unary request is.
+// requestOf returns the message of a unary request, or nil.
 func requestOf(ex *decode.Exchange) *decode.Frame {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Up && f.End == nil && f.Tree != nil {

@@ -17,18 +17,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxRequestID is the length in bytes of the longest id that is taken for one.
+// maxRequestID is the maximum length in bytes of a request id.
 const maxRequestID = 256
 
+// headOf returns the description of a head's method, or nil.
 func headOf(p *profile.Profile, c decode.Call) *profile.Head { return p.Head(c.Service, c.RPC) }
 
+// isAppend reports whether a call carries one client message of a split stream.
 func isAppend(p *profile.Profile, c decode.Call) bool { return p.IsAppend(c.Service, c.RPC) }
 
-// IsPiece reports whether a call, by its name and a profile, carries a piece of a
-// conversation: the server's half, or a message of the client's.
+// IsPiece reports whether a call, by its name and the profile, is a piece of a conversation: a head or an
+// append.
 func IsPiece(p *profile.Profile, c decode.Call) bool { return headOf(p, c) != nil || isAppend(p, c) }
 
-// pathOf is the path of field numbers.
+// pathOf returns the field path for a list of field numbers.
 func pathOf(numbers []uint64) fieldpath.Path {
 	path := make(fieldpath.Path, len(numbers))
 	for i, n := range numbers {
@@ -37,8 +39,7 @@ func pathOf(numbers []uint64) fieldpath.Path {
 	return path
 }
 
-// textAt is the one text in a field of a frame's message, to which numbers lead;
-// "" if there is none.
+// textAt returns the text in the field that numbers select. It returns "" unless there is exactly one.
 func textAt(f *decode.Frame, numbers []uint64) string {
 	if f == nil || f.Tree == nil {
 		return ""
@@ -54,8 +55,8 @@ func textAt(f *decode.Frame, numbers []uint64) string {
 	return string(b)
 }
 
-// numberAt is the number in a field of a frame's message; 0 where it is not
-// there. The last one counts, as for every reader of protobuf.
+// numberAt returns the number in a field of a message, or 0 if the field is missing. The last occurrence counts,
+// as protobuf requires.
 func numberAt(t *wire.Tree, field uint64) int64 {
 	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if field == 0 || len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Varint {
@@ -64,7 +65,7 @@ func numberAt(t *wire.Tree, field uint64) int64 {
 	return int64(t.Uint(at[len(at)-1]))
 }
 
-// carried is the last value of a length-delimited field; nil where there is none.
+// carried returns the last value of a length-delimited field, or nil.
 func carried(t *wire.Tree, field uint64) []byte {
 	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Len {
@@ -73,27 +74,39 @@ func carried(t *wire.Tree, field uint64) []byte {
 	return t.Payload(at[len(at)-1])
 }
 
-// A piece is a message that travelled inside another.
+// A piece is a message that another message carried.
 type piece struct {
+	// number is the sequence number that the message has in the protocol.
 	number int64
-	data   []byte
-	form   wrapping
-	err    error // why data is as it was carried
+
+	// data is the encoded message.
+	data []byte
+
+	// form describes how the message was wrapped.
+	form wrapping
+
+	// err is the reason why data could not be unwrapped completely, or nil.
+	err error
 }
 
-// A wrapping is how an append carries its message.
+// A wrapping describes how a call carries a message of the stream inside its own message.
 type wrapping struct {
-	Hex       bool // as text, else as bytes
-	Gzip      bool
+	// Hex means that the message is a hex string, instead of bytes.
+	Hex bool
+
+	// Gzip means that the message is compressed with gzip.
+	Gzip bool
+
+	// Enveloped means that the message has an envelope with flags and length.
 	Enveloped bool
 }
 
-// appended reads the message of an append. Redaction may have put placeholders
-// into hex: they are put into the message. With full the message's own
-// compression is left on.
+// appended returns the message of an append. Redaction may have put placeholders into the hex; the message
+// contains them too. If full is true, the message is not decompressed, because the limit is reached.
 func appended(by *profile.Append, f *decode.Frame, full bool) piece {
-	p := piece{number: numberAt(f.Tree, by.Number)}
+	p := piece{number: numberAt(f.Tree, by.Seq)}
 	data := carried(f.Tree, by.Binary)
+	// Clients send the message as bytes, or as hex in a string.
 	if text := carried(f.Tree, by.Text); len(data) == 0 && len(text) > 0 {
 		p.form.Hex = true
 		if data, p.err = unhex(text); p.err != nil {
@@ -102,12 +115,12 @@ func appended(by *profile.Append, f *decode.Frame, full bool) piece {
 		}
 	}
 	if p.data = data; !full {
-		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+		p.data, p.form.Gzip, p.form.Enveloped = unwrap(data)
 	}
 	return p
 }
 
-// Wrap is the inverse of what a Form says was undone: the field's value.
+// Wrap encodes a message in this form and returns the value of the field.
 func (f wrapping) Wrap(data []byte) ([]byte, error) {
 	var flags envelope.Flags
 	if f.Gzip {
@@ -126,28 +139,30 @@ func (f wrapping) Wrap(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// polled reads the server's message out of one of a polled answer. A message
-// that only says that nothing follows carries none.
+// polled returns the server's message in a polled response. ok is false if the response only reports that
+// nothing follows.
 func polled(h *profile.Head, f *decode.Frame, full bool) (p piece, ok bool) {
-	p.number = numberAt(f.Tree, h.Number)
+	p.number = numberAt(f.Tree, h.Seq)
 	text := carried(f.Tree, h.Data)
 	if len(text) == 0 {
 		return p, numberAt(f.Tree, h.EOF) == 0
 	}
+
+	// Polled messages are base64.
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
 		p.data, p.err = text, fmt.Errorf("field %d: %w", h.Data, err)
 		return p, true
 	}
 	if p.data = data; !full {
-		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+		p.data, p.form.Gzip, p.form.Enveloped = unwrap(data)
 	}
 	return p, true
 }
 
-// open undoes an envelope and gzip around a message. Neither can be taken for
-// protobuf: an envelope's first byte names field 0, and gzip's a group's end.
-func open(data []byte) (out []byte, zipped, enveloped bool) {
+// unwrap removes an envelope and gzip around a message. Both are unambiguous: the first byte of an envelope
+// would be a tag of field 0 in protobuf, and that of gzip the end of a group.
+func unwrap(data []byte) (out []byte, zipped, enveloped bool) {
 	if len(data) >= envelopeHead && data[0] <= byte(envelope.Compressed|envelope.EndStream) {
 		d := envelope.NewDecoder(envelope.Options{Framed: true, Encoding: "gzip", MaxInflated: nested.MaxInflated})
 		frames, err := d.Feed(data)
@@ -162,20 +177,21 @@ func open(data []byte) (out []byte, zipped, enveloped bool) {
 	return data, false, false
 }
 
-// envelopeHead is the length of an envelope's header.
+// envelopeHead is the length of an envelope's prefix in bytes.
 const envelopeHead = 5
 
-// placeholder is what a secret in a body was replaced with.
+// placeholder matches the text that replaces a secret in a body.
 //
 // Source: captures/README.md#redaction
 var placeholder = regexp.MustCompile(`redacted-[0-9a-f]{8}\.*`)
 
-// unhex decodes hex in which placeholders may stand for the hex of secrets.
+// unhex decodes hex that may contain placeholders in place of the hex of secrets.
 func unhex(text []byte) ([]byte, error) {
 	var out []byte
 	for {
 		end := len(text)
 		at := placeholder.FindIndex(text)
+		// Decode the hex before the placeholder, then the placeholder.
 		if at != nil {
 			end = at[0]
 		}
@@ -195,8 +211,7 @@ func unhex(text []byte) ([]byte, error) {
 	}
 }
 
-// halfPlaceholder is a placeholder cut to half of its length, which is that of
-// the secret itself.
+// halfPlaceholder returns a placeholder shortened to half of its length, which is the length of the secret.
 func halfPlaceholder(p []byte) []byte {
 	half := len(p) / 2
 	name := bytes.TrimRight(p, ".")
@@ -206,7 +221,7 @@ func halfPlaceholder(p []byte) []byte {
 	return append(bytes.Clone(name), bytes.Repeat([]byte("."), half-len(name))...)
 }
 
-// gunzip undoes gzip that holds to the end.
+// gunzip decompresses b; ok is false unless all of b is gzip data.
 func gunzip(b []byte) ([]byte, bool) {
 	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
 		return nil, false

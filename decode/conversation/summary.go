@@ -14,12 +14,12 @@ import (
 	"unwire/decode"
 )
 
-// codeVersion is the version of the code in this file. Raise it with every change that
-// gives another summary of the same exchange: older summaries are then derived again.
+// codeVersion must be incremented with every change of this file that yields a different summary for the same
+// exchange. Older summaries are then derived again.
 const codeVersion = 1
 
-// summaryVersion is the version of the summaries that are derived with a profile: a
-// profile that joins exchanges in another way has another.
+// summaryVersion returns the version of summaries that are derived with a profile. It depends on how the profile
+// splits streams.
 func summaryVersion(p *profile.Profile) int {
 	var split profile.Split
 	if p != nil {
@@ -27,87 +27,64 @@ func summaryVersion(p *profile.Profile) int {
 	}
 	h := fnv.New32a()
 	a := split.Append
-	fmt.Fprintf(h, "%q %d %d %d %d\n", a.RPC, a.Text, a.Binary, a.ID, a.Number)
+	fmt.Fprintf(h, "%q %d %d %d %d\n", a.RPC, a.Text, a.Binary, a.ID, a.Seq)
 	for _, head := range split.Heads {
-		fmt.Fprintf(h, "%q %d %d %d %d\n", head.Suffix, head.ID, head.Number, head.Data, head.EOF)
+		fmt.Fprintf(h, "%q %d %d %d %d\n", head.Suffix, head.ID, head.Seq, head.Data, head.EOF)
 	}
 	return codeVersion<<captures.ProfileBits | int(h.Sum32()&(1<<captures.ProfileBits-1))
 }
 
-// A Listed exchange is a line of a listing.
+// A Listed is one exchange in a listing.
 //
-// Shape: of captures.Exchange there is what captures.Listed has.
+// Shape: of captures.Exchange, only the fields of captures.Listed are set.
 type Listed struct {
 	*captures.Exchange
 	decode.Call
-	Code                 string
+
+	// Code is the status code of the call.
+	Code string
+
+	// FramesUp and FramesDown are the numbers of frames by direction.
 	FramesUp, FramesDown int
 
-	// The head of the conversation that it is a piece of; 0 for none.
+	// Joined is the head of the conversation that the exchange is a piece of, or 0.
 	Joined int64
 
-	Parts []int64 // of a head, all pieces
+	// Parts are all pieces of the conversation, if the exchange is a head.
+	Parts []int64
 }
 
-// A List is the exchanges of a capture, as a listing has them.
+// A List has the exchanges of a capture with their conversations.
 type List struct {
+	// Exchanges are ordered by number.
 	Exchanges []Listed
 
-	derived []captures.Summary // that were not stored
-	upTo    int64              // each exchange up to this has a summary now
+	// derived are newly computed summaries that the capture does not store yet.
+	derived []captures.Summary
+
+	// upTo is the number up to which all exchanges have a summary.
+	upTo int64
 }
 
-// ListExchanges lists what can be read of a capture.
+// ListExchanges lists the exchanges of a capture.
 //
-// Shape: what an exchange's stored summary says is taken for true; without one
-// the exchange is decoded. Of an exchange whose chunks cannot be read there is
-// what was decoded until then.
-// Errors: all that could not be read. The exchanges beside it are in the List.
+// Shape: a stored summary is used without verification. An exchange without one is decoded. If its
+// chunks cannot be read, the result has the part decoded before.
+//
+// Errors: the errors of all exchanges that could not be read; the List has the other exchanges.
 func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, error) {
-	l := &List{upTo: math.MaxInt64}
-	all := Set{threads: newThreads(store.Profile())}
-	var failed unreadExchanges
-	for rec, err := range store.Listing(ctx, summaryVersion(store.Profile())) {
-		if err != nil {
-			failed.capture = err
-			l.upTo = math.MinInt64
-			break
-		}
-		m := rec.Summary
-		if m == nil {
-			derived, err := summarize(ctx, store, rec)
-			if ctx.Err() != nil {
-				l.upTo = rec.Exchange.ID - 1
-				return l, ctx.Err()
-			}
-			m = &derived
-			failed.addError(err)
-			if err == nil && rec.Exchange.Ended() {
-				l.derived = append(l.derived, derived)
-			} else {
-				l.upTo = min(l.upTo, m.Exchange-1)
-			}
-		}
-		ex := Listed{
-			Exchange: rec.Exchange, Call: callOf(m), Code: m.Code,
-			FramesUp: m.FramesUp, FramesDown: m.FramesDown,
-		}
-		all.addCall(ex.ID, ex.Call, m.Thread)
-		l.Exchanges = append(l.Exchanges, ex)
+	l := NewLister(store)
+	err := l.Update(ctx, nil)
+	list := &List{derived: l.derived, upTo: l.upTo, Exchanges: make([]Listed, len(l.exchanges))}
+	for i, ex := range l.exchanges {
+		list.Exchanges[i] = *ex
 	}
-	for i := range l.Exchanges {
-		ex := &l.Exchanges[i]
-		ex.Joined, ex.Parts = all.Head(ex.ID), all.parts(ex.ID)
-	}
-	if n := len(l.Exchanges); n > 0 {
-		l.upTo = min(l.upTo, l.Exchanges[n-1].ID)
-	}
-	return l, failed.err()
+	return list, err
 }
 
-// One returns an exchange that has ended as a listing has it, except for its conversation.
+// One returns an exchange that has ended as a listing contains it, but without its conversation.
 //
-// Errors: of the source, with what could be read.
+// Errors: errors of the source, with what could be read.
 func One(ctx context.Context, src captures.Source, id int64) (Listed, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -117,8 +94,8 @@ func One(ctx context.Context, src captures.Source, id int64) (Listed, error) {
 	return Listed{Exchange: rec, Call: callOf(&m), Code: m.Code, FramesUp: m.FramesUp, FramesDown: m.FramesDown}, err
 }
 
-// ListStored yields the exchanges of a capture as far as they can be listed without decoding:
-// those without a stored summary have no code and no frames.
+// ListStored yields the exchanges of a capture without decoding. Exchanges without a stored summary have no code
+// and no frames.
 func ListStored(ctx context.Context, store captures.SummaryStore) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		for l, err := range store.Listing(ctx, summaryVersion(store.Profile())) {
@@ -137,33 +114,9 @@ func ListStored(ctx context.Context, store captures.SummaryStore) iter.Seq2[List
 	}
 }
 
-// unreadExchanges is what could not be read.
-type unreadExchanges struct {
-	first     error // of an exchange
-	exchanges int
-	capture   error
-}
-
-func (u *unreadExchanges) addError(err error) {
-	if err == nil {
-		return
-	}
-	if u.exchanges++; u.exchanges == 1 {
-		u.first = err
-	}
-}
-
-func (u *unreadExchanges) err() error {
-	if u.exchanges > 1 {
-		u.first = fmt.Errorf("%w\nand %d more exchanges", u.first, u.exchanges-1)
-	}
-	return errors.Join(u.first, u.capture)
-}
-
-// Save stores what the listing had to derive, so that the next need not.
+// Save stores the summaries that ListExchanges derived, so that the next listing is faster.
 //
-// Errors: those of captures.SummaryStore. A capture that cannot be written to
-// is listed as well, only slower.
+// Errors: those of captures.SummaryStore. A listing works without stored summaries, only more slowly.
 func (l *List) Save(ctx context.Context, store captures.SummaryStore) error {
 	if len(l.derived) == 0 {
 		return nil
@@ -173,27 +126,33 @@ func (l *List) Save(ctx context.Context, store captures.SummaryStore) error {
 
 // Index derives and stores the summaries that a capture lacks.
 //
-// Limits: it holds one exchange's incomplete frames at a time, and a summary of
-// each exchange.
-// Errors: of the store. Where ctx ends before all is derived, what is there is
-// stored.
+// Limits: one exchange's incomplete frames and one summary per exchange are in memory.
+//
+// Errors: errors of the store. If ctx ends early, the summaries so far are stored.
 func Index(ctx context.Context, store captures.SummaryStore) error {
 	l, err := ListExchanges(ctx, store)
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
 
+// callOf returns the call that a summary describes.
 func callOf(m *captures.Summary) decode.Call {
 	return decode.Call{Protocol: decode.Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
 }
 
-// summarize derives what a listing shows of an exchange, until the first chunk
-// that cannot be read.
+// summarize derives the summary of an exchange, up to the first chunk that cannot be read.
 func summarize(ctx context.Context, src captures.Source, l captures.Listed) (captures.Summary, error) {
-	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion(src.Profile()), Truth: l.Truth}
-	rec, err := src.Exchange(ctx, m.Exchange)
+	return summarizeFrom(ctx, src, l, src.Exchange)
+}
+
+// summarizeFrom is summarize with a function that returns the record of the exchange.
+func summarizeFrom(ctx context.Context, src captures.Source, l captures.Listed, record func(context.Context, int64) (*captures.Exchange, error)) (captures.Summary, error) {
+	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion(src.Profile()), ExchangeHash: l.ExchangeHash}
+	rec, err := record(ctx, m.Exchange)
 	if err != nil {
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
 	}
+
+	// Counting frames needs no trees, only the request of a piece does.
 	s := decode.NewStream(rec, decode.Options{NoTrees: true, Profile: src.Profile()})
 	var request *requestReader
 	if IsPiece(src.Profile(), s.Call()) {
@@ -208,6 +167,8 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 			}
 		}
 	}
+
+	// One pass over the chunks counts frames and finds the request id.
 	for chunk, cerr := range src.Chunks(ctx, m.Exchange, 0) {
 		if cerr != nil {
 			err = fmt.Errorf("decode: exchange %d: %w", m.Exchange, cerr)
@@ -228,9 +189,8 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 	return m, err
 }
 
-// Find is FindConversations for the one that an exchange is a piece
-// of, if it is one: stored summaries tell what else to look at. What they say is
-// checked when the conversation is decoded.
+// Find is FindAll for the stream of one exchange. Stored summaries name the other pieces, so few exchanges are
+// read. Set.Decode verifies the summaries.
 func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	c := &Set{threads: newThreads(src.Profile())}
 	rec, err := src.Exchange(ctx, id)
@@ -248,6 +208,8 @@ func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	if err != nil {
 		return c, err
 	}
+
+	// The request id leads to the summaries of the other pieces.
 	thread := threadOf(c.profile, ex)
 	if thread == "" {
 		return c, nil
@@ -257,8 +219,11 @@ func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
 	if id <= upTo && !slices.ContainsFunc(pieces, func(p captures.Summary) bool { return p.Exchange == id }) {
-		upTo = math.MinInt64 // its own summary is wrong: others may be
+		// The exchange's own summary is wrong, so do not trust the others either.
+		upTo = math.MinInt64
 	}
+
+	// Summaries are complete up to exchange upTo. Search behind it without them.
 	for i := range pieces {
 		p := &pieces[i]
 		if p.Exchange > upTo {

@@ -9,20 +9,21 @@ import (
 	"unwire/decode"
 )
 
-// A Resolved exchange is what a number of a capture identifies: the conversation whose
-// head it is, or else the exchange alone.
+// A Resolved is what an exchange number identifies: the conversation with that head, or else the exchange
+// itself.
 type Resolved struct {
 	*decode.Exchange
-	// Joined is the conversation that Exchange is of; nil for one exchange alone.
+
+	// Joined is the conversation, or nil for a single exchange.
 	Joined *Conversation
-	// Head is the head of the conversation of which this exchange is a piece; 0 if it is
-	// of none.
+
+	// Head is the head of the conversation that the exchange is a piece of, or 0.
 	Head int64
 }
 
-// Resolve decodes what the number id identifies, as o says; with part, the exchange alone.
+// Resolve decodes what number id identifies. If part is true, it decodes only the exchange itself.
 //
-// Errors: of a damaged capture, with what is readable of the exchange.
+// Errors: errors of a damaged capture, with the readable part of the exchange.
 func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options) (Resolved, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -30,9 +31,10 @@ func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o d
 	}
 	r := Resolved{}
 	if IsPiece(src.Profile(), decode.Classify(rec)) {
+		// The piece may belong to a conversation.
 		all, err := Find(ctx, src, rec.ID)
 		if errors.Is(err, captures.ErrDamaged) {
-			// The exchange alone is better than nothing.
+			// A single exchange is better than nothing.
 			r.Exchange, _ = decode.Decode(ctx, src, rec.ID, o)
 		}
 		if err != nil {
@@ -47,17 +49,18 @@ func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o d
 			return r, nil
 		}
 	}
+
+	// An ordinary exchange, or a piece on its own.
 	r.Exchange, err = decode.Decode(ctx, src, rec.ID, o)
 	return r, err
 }
 
-// EachCall decodes the exchanges of a capture, or only the one with the number id if
-// that is not 0. Of a conversation there is first all of it, unless id names an
-// exchange and part says that it alone is wanted; joined tells the exchange whose
-// place it took. They are decoded as o says.
+// EachCall decodes the exchanges of a capture, or only exchange id if that is not 0, and calls do for each. For
+// the head of a conversation, do is called with the conversation first, and then with the head and joined set,
+// unless part is true.
 //
-// Errors: that of do, which ends it. In a damaged capture do gets what is readable;
-// the damage is the error.
+// Errors: the error of do, which ends EachCall. In a damaged capture, do is called with everything readable, and
+// the damage is returned at the end.
 func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options, do func(ex *decode.Exchange, joined bool) error) error {
 	if id != 0 {
 		one, err := Find(ctx, src, id)
@@ -82,9 +85,10 @@ func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, o 
 	return damage
 }
 
-// eachCall is EachCall for one exchange, whose conversation is among c. Of a damaged
-// one do gets what is there of it, and then the damage is the error.
+// eachCall is EachCall for one exchange, whose conversation, if any, is in c. For a damaged exchange it
+// calls do with the readable part, and returns the error.
 func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options, do func(ex *decode.Exchange, joined bool) error) error {
+	// The conversation is visited before its first head.
 	joined := c.Head(id) == id && !part
 	if joined {
 		whole, err := c.Decode(ctx, src, id, o)
@@ -95,28 +99,29 @@ func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part
 			return err
 		}
 	}
+
 	ex, damage := decode.Decode(ctx, src, id, o)
 	if damage != nil {
 		if ex == nil || !errors.Is(damage, captures.ErrDamaged) {
 			return damage
 		}
 		for i := range ex.Frames {
-			// Nothing shows where a body was to end.
+			// The recorded end of an unframed body is unknown.
 			f := &ex.Frames[i]
 			f.Partial = f.Partial || !f.Framed
 		}
 	}
+
 	if err := do(ex, joined); err != nil {
 		return err
 	}
 	return damage
 }
 
-// EachWhole decodes the exchanges of a capture, a conversation as one, in the place
-// of its head. With parts each exchange is alone.
+// EachWhole decodes the exchanges of a capture and calls do for each. A conversation counts as one exchange, in
+// place of its head. If parts is true, each piece counts on its own.
 //
-// Errors: that of do, which ends it. In a damaged capture do gets what is readable;
-// the damage is the error.
+// Errors: as EachCall.
 func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex *decode.Exchange) error) error {
 	all := &Set{}
 	var damage error
@@ -130,6 +135,8 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 			// Nothing follows an error.
 			return cmp.Or(damage, err)
 		}
+
+		// Other pieces of a conversation yield nil and are skipped.
 		ex, err := all.whole(ctx, src, rec.ID)
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
@@ -145,8 +152,8 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 	return damage
 }
 
-// whole decodes the exchange id, or the conversation whose head it is; of another
-// piece of a conversation it returns nil.
+// whole decodes exchange id, or the conversation with that head. It returns nil for other pieces of a
+// conversation.
 func (c *Set) whole(ctx context.Context, src captures.Capture, id int64) (*decode.Exchange, error) {
 	switch c.Head(id) {
 	case 0:

@@ -9,24 +9,30 @@ import (
 	"unwire/decode/conversation"
 )
 
-// A CallChanges is the differences of a call in two captures.
+// CallChanges are the differences between the same call in two captures.
 type CallChanges struct {
-	// Name is the call's method, or else its HTTP method and URL; Nth counts the
-	// calls of that name.
+	// Name is the call's service and method or, for other HTTP, its HTTP method and URL.
 	Name string
-	Nth  int
-	// Call is A's, where both captures have it.
-	Call    decode.Call
+
+	// Nth is the number of the call among the calls of the same name, from 0.
+	Nth int
+
+	// Call is the classification of A's call. It is empty if only one capture has the call.
+	Call decode.Call
+
+	// Changes are the differences between the two calls.
 	Changes []Change
 }
 
-// Captures pairs the calls of two captures and compares each pair. A call that only
-// one of them has is one change, without a path.
+// Captures pairs the calls of two captures and compares each pair. A call that only one capture has is a single
+// change without a path. Calls without differences are omitted.
 //
-// Limits: those of pairing; of a pair, both exchanges are held.
-// Errors: where a capture cannot be read; of a damaged one while pairs are compared,
-// with what was compared before.
+// Limits: those of pairing. Both exchanges of a pair are in memory.
+//
+// Errors: a capture that cannot be read. If that happens while pairs are compared, the previous results are
+// returned.
 func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChanges, error) {
+	// First read both captures for sketches, then decode one pair at a time.
 	p := newPairing()
 	if err := eachCall(ctx, a, p.addA); err != nil {
 		return nil, err
@@ -35,6 +41,7 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		return nil, err
 	}
 
+	// A call that occurs in only one capture is one addition or removal; its frames are not decoded.
 	var list []CallChanges
 	for _, pair := range p.pairs() {
 		call := CallChanges{Name: pair.name, Nth: pair.nth}
@@ -61,8 +68,8 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 	return list, nil
 }
 
-// EachOfMethod decodes the calls of a capture that are of a method, named with its
-// service or without.
+// EachOfMethod decodes the calls of one method of a capture. method is the method's name, with or without its
+// service.
 func EachOfMethod(ctx context.Context, src captures.Capture, method string, do func(*decode.Exchange)) error {
 	return eachCall(ctx, src, func(name string, ex *decode.Exchange) {
 		if name == method || strings.HasSuffix(name, "/"+method) {
@@ -71,7 +78,7 @@ func EachOfMethod(ctx context.Context, src captures.Capture, method string, do f
 	})
 }
 
-// eachCall names and decodes the calls of a capture.
+// eachCall decodes the calls of a capture and names them as in CallChanges.
 func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
 	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
 		name := ex.Service + "/" + ex.RPC

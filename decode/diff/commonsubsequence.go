@@ -1,22 +1,29 @@
 package diff
 
 const (
-	maxTable = 1 << 16 // cells of the exact search for common elements
-	maxSplit = 24      // times that lists are split at elements that occur once
+	// maxTable is the maximum number of cells of the table for an exact longest common subsequence.
+	maxTable = 1 << 16
+
+	// maxSplit is the maximum recursion depth of splitting lists at unique elements.
+	maxSplit = 24
 )
 
-// A commoner finds elements that two lists have in common in the same order.
+// An lcs finds a long common subsequence of two lists of hashes.
 //
-// What both begin and end with is common. What is left is searched exactly
-// where that is small; longer lists are split at the elements that occur once
-// in each, the longest run of which is in order in both ("patience"). The time
-// is at most n log n a split.
-type commoner struct {
-	ha, hb []uint64 // hashes by index
-	pair   func(i, j int)
+// The common beginning and end are paired first. A small remainder is solved exactly by dynamic programming. A
+// larger one is split at elements that occur once in each list: those of a longest increasing subsequence are
+// paired, and the lists between them are solved recursively. This is patience diff
+// (https://bramcohen.livejournal.com/73318.html). The time is at most n log n per split.
+type lcs struct {
+	// ha and hb are the hashes of the elements, by index.
+	ha, hb []uint64
+
+	// pair is called for each pair of equal elements with their indexes.
+	pair func(i, j int)
 }
 
-func (c *commoner) common(left, right []int, depth int) {
+// common pairs elements of left and right, which are ascending indexes.
+func (c *lcs) common(left, right []int, depth int) {
 	for len(left) > 0 && len(right) > 0 && c.ha[left[0]] == c.hb[right[0]] {
 		c.pair(left[0], right[0])
 		left, right = left[1:], right[1:]
@@ -32,6 +39,8 @@ func (c *commoner) common(left, right []int, depth int) {
 		c.table(left, right)
 		return
 	}
+
+	// Too large for the table: split at unique elements.
 	anchors := c.anchors(left, right)
 	if len(anchors) == 0 || depth == maxSplit {
 		c.greedy(left, right)
@@ -46,10 +55,12 @@ func (c *commoner) common(left, right []int, depth int) {
 	c.common(left[i:], right[j:], depth+1)
 }
 
-// table finds a longest common subsequence.
-func (c *commoner) table(left, right []int) {
+// table finds a longest common subsequence by dynamic programming: best[i][j] is its length for left[i:] and
+// right[j:].
+func (c *lcs) table(left, right []int) {
 	n, m := len(left), len(right)
 	best := make([]int32, (n+1)*(m+1))
+	// The table has one row and one column more than elements.
 	at := func(i, j int) int { return i*(m+1) + j }
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
@@ -60,6 +71,8 @@ func (c *commoner) table(left, right []int) {
 			}
 		}
 	}
+
+	// Walk back along a longest subsequence.
 	for i, j := 0, 0; i < n && j < m; {
 		switch {
 		case c.ha[left[i]] == c.hb[right[j]]:
@@ -74,9 +87,9 @@ func (c *commoner) table(left, right []int) {
 	}
 }
 
-// anchors are places in left and right of elements that occur once in each,
-// ascending in both.
-func (c *commoner) anchors(left, right []int) [][2]int {
+// anchors returns the positions in left and right of elements that occur once in each list. They are ascending
+// in both lists.
+func (c *lcs) anchors(left, right []int) [][2]int {
 	type places struct{ i, j, ni, nj int }
 	met := make(map[uint64]*places, len(left))
 	for i, k := range left {
@@ -94,9 +107,13 @@ func (c *commoner) anchors(left, right []int) [][2]int {
 			p.nj++
 		}
 	}
+
+	// longestRun removes pairs that would cross others.
 	mates := make([]int, len(left))
 	for i, k := range left {
 		mates[i] = -1
+
+		// Only elements that occur once on each side are safe anchors, as in patience diff.
 		if p := met[c.ha[k]]; p.ni == 1 && p.nj == 1 {
 			mates[i] = p.j
 		}
@@ -110,8 +127,9 @@ func (c *commoner) anchors(left, right []int) [][2]int {
 	return list
 }
 
-// greedy pairs each of left with the next equal one of right.
-func (c *commoner) greedy(left, right []int) {
+// greedy pairs each element of left with the next equal one of right. It is the fallback for lists without
+// unique elements.
+func (c *lcs) greedy(left, right []int) {
 	where := make(map[uint64][]int)
 	for j, k := range right {
 		where[c.hb[k]] = append(where[c.hb[k]], j)
@@ -131,19 +149,23 @@ func (c *commoner) greedy(left, right []int) {
 	}
 }
 
-// longestRun marks a longest ascending subsequence of mates, of which those
-// below 0 do not count; of several, one with most elements in their old places.
+// longestRun marks the elements of a longest increasing subsequence of mates. Negative mates are ignored. Among
+// several subsequences of equal length, it prefers elements that kept their positions.
 func longestRun(mates []int) []bool {
 	in := make([]bool, len(mates))
 	most := 0
 	for _, j := range mates {
 		most = max(most, j+1)
 	}
+	// A position that was kept adds 1 to a sum, and an element adds unit, which is more than all positions
+	// together.
 	unit := int64(len(mates)) + 1
 	sums := make([]int64, len(mates))
 	before := make([]int32, len(mates))
 
-	// Of each prefix of values, from 1, the run with the greatest sum that ends in it.
+	// tree is a Fenwick tree over the values of mates. It answers, for a range of values from 0, which
+	// subsequence with the greatest sum ends in that range. Entries are indexes plus 1. Source: Fenwick, "A new
+	// data structure for cumulative frequency tables", 1994.
 	tree := make([]int32, most+1)
 	last := int32(-1)
 	for i, j := range mates {
@@ -172,6 +194,7 @@ func longestRun(mates []int) []bool {
 			last = int32(i)
 		}
 	}
+	// Follow the predecessors from the end of the best subsequence.
 	for i := last; i >= 0; i = before[i] {
 		in[i] = true
 	}

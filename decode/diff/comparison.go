@@ -12,55 +12,78 @@ import (
 	"unwire/decode/wire"
 )
 
+// defaultChanges is the default of Options.MaxChanges.
 const defaultChanges = 10_000
 
-// A comparison collects differences, and which volatile values faced which.
+// A comparison collects differences, and counts which volatile value of A corresponds to which value of
+// B.
 type comparison struct {
-	o       Options
-	seed    maphash.Seed
-	salt    [3]uint64
-	keys    map[uint64]string
-	cuts    int // fields that are cut off around what is made a node
+	o Options
+
+	// seed and salt make hashes unpredictable, so that hostile input cannot cause collisions.
+	seed maphash.Seed
+	salt [3]uint64
+
+	// keys caches the decimal text of field numbers.
+	keys map[uint64]string
+
+	// truncations is the number of truncated fields that enclose the current one.
+	truncations int
+
+	// found are the differences found so far, and dropped counts those beyond MaxChanges.
 	found   []finding
 	dropped int
-	pairs   map[pair]*count
-	ordered []*count // pairs as they were first met
+
+	// pairs counts pairs of corresponding volatile values, such as two ids.
+	pairs map[pair]*count
+
+	// ordered has the elements of pairs in order of first occurrence.
+	ordered []*count
 }
 
-// A finding is a change with the volatile values that explain all of it.
+// A finding is a change, with the pairs of volatile values that it consists of.
 type finding struct {
 	Change
-	pairs   []pair
-	ignored string // decided when it was found
+
+	// pairs is nil if the change is not only in volatile values.
+	pairs []pair
+
+	// ignored is the reason to ignore the change, if that is independent of volatile values.
+	ignored string
 }
 
+// A pair is a volatile value of A and the value of B in the same position.
 type pair struct {
 	class ident.Class
 	a, b  string
 }
 
+// A count is the number of times that a pair of values occurs.
 type count struct {
 	pair
 	n int
 }
 
+// newComparison returns a comparison without results.
 func newComparison(o Options) *comparison {
 	if o.MaxChanges <= 0 {
 		o.MaxChanges = defaultChanges
 	}
 	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*count)}
 	for i := range c.salt {
+		// Odd numbers lose no bits in a multiplication.
 		c.salt[i] = maphash.String(c.seed, strconv.Itoa(i)) | 1
 	}
 	return c
 }
 
-// A place is where something is, in A and in B.
+// A place is the path of a value in A, and that of the corresponding value in B.
 type place struct{ a, b string }
 
-// at is the place of the same path in both.
+// at returns the place whose path is the same in A and B.
 func at(path string) place { return place{path, path} }
 
+// join returns the place of a member: both paths with a key appended.
 func (p place) join(key string) place {
 	a := join(p.a, key)
 	if p.a == p.b {
@@ -69,6 +92,7 @@ func (p place) join(key string) place {
 	return place{a, join(p.b, key)}
 }
 
+// element returns the place of list elements: both paths with an index appended.
 func (p place) element(i, j int) place {
 	a := p.a + "[" + strconv.Itoa(i) + "]"
 	if p.a == p.b && i == j {
@@ -77,7 +101,7 @@ func (p place) element(i, j int) place {
 	return place{a, p.b + "[" + strconv.Itoa(j) + "]"}
 }
 
-// nodes compares a and b, which are at p. Either may be nil.
+// nodes compares the values a and b at place p. Either may be nil, if only one side has a value.
 func (c *comparison) nodes(p place, a, b *node) {
 	switch {
 	case a == nil && b == nil:
@@ -85,8 +109,10 @@ func (c *comparison) nodes(p place, a, b *node) {
 		c.addFinding(finding{Change: Change{Path: p.b, Op: Add, New: b.value(), NewBytes: b.raw()}})
 	case b == nil:
 		c.addFinding(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
+	// Equal hashes mean equal content.
 	case a.exact == b.exact:
 		c.note(a)
+	// Values of different kinds have no common structure.
 	case a.kind != b.kind || a.wire != b.wire:
 		c.modify(p, a, b, nil)
 	case a.kind == object:
@@ -106,7 +132,7 @@ func (c *comparison) nodes(p place, a, b *node) {
 	}
 }
 
-// members compares objects key by key; their children are sorted by key.
+// members compares objects key by key. Their children are sorted by key.
 func (c *comparison) members(p place, a, b *node) {
 	as, bs := a.children, b.children
 	for len(as) > 0 || len(bs) > 0 {
@@ -117,12 +143,14 @@ func (c *comparison) members(p place, a, b *node) {
 		default:
 			key = as[0].key
 		}
+		// A key may repeat, as a repeated field does.
 		i, j := run(as, key), run(bs, key)
 		c.elements(p.join(key), as[:i], bs[:j], false)
 		as, bs = as[i:], bs[j:]
 	}
 }
 
+// less orders keys: names as text, and field numbers as numbers.
 func less(a, b string, names bool) bool {
 	if !names && len(a) != len(b) {
 		return len(a) < len(b)
@@ -130,6 +158,7 @@ func less(a, b string, names bool) bool {
 	return a < b
 }
 
+// run returns the number of nodes at the beginning that have the given key.
 func run(nodes []*node, key string) int {
 	i := 0
 	for i < len(nodes) && nodes[i].key == key {
@@ -138,7 +167,8 @@ func run(nodes []*node, key string) int {
 	return i
 }
 
-// elements compares the values of one key.
+// elements compares the values of one key, or the elements of lists. If indexed is false, single values have no
+// index in their path.
 func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 	if !indexed && len(as) <= 1 && len(bs) <= 1 {
 		var a, b *node
@@ -151,6 +181,8 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 		c.nodes(p, a, b)
 		return
 	}
+
+	// Align the elements first, so that an insertion is one change.
 	mates, added := align(as, bs)
 	inOrder := longestRun(mates)
 	why := ""
@@ -166,6 +198,8 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 			to := p.element(i, j)
 			c.addFinding(finding{Change: Change{Path: to.a, Op: Move, Old: i, New: j, To: to.b}, ignored: why})
 		}
+
+		// Equal elements need no comparison, however large they are.
 		if as[i].exact == bs[j].exact {
 			c.note(as[i])
 		} else {
@@ -177,8 +211,8 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 	}
 }
 
-// isMap reports whether elements may be the entries of a map, which come in any
-// order: a key and at most one value, no key twice.
+// isMap reports whether all nodes may be entries of a map, whose order has no meaning: messages of a key and at
+// most one value, with unique keys.
 func isMap(nodes []*node) bool {
 	seen := make(map[uint64]bool, len(nodes))
 	for _, n := range nodes {
@@ -194,10 +228,11 @@ func isMap(nodes []*node) bool {
 	return true
 }
 
+// modify adds a change from a to b. volatile is as in finding.pairs.
 func (c *comparison) modify(p place, a, b *node, volatile []pair) {
 	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
 	if _, was := a.packed(); was != "" || b.kind == blob {
-		// Numbers are not compared with bytes, nor with other numbers
+		// Show both as bytes if they are not packed lists of the same type.
 		if _, is := b.packed(); is != was {
 			ch.Old, ch.New = a.plain(ch.Old), b.plain(ch.New)
 		}
@@ -208,6 +243,7 @@ func (c *comparison) modify(p place, a, b *node, volatile []pair) {
 	c.addFinding(finding{Change: ch, pairs: volatile})
 }
 
+// addFinding adds a difference, up to MaxChanges.
 func (c *comparison) addFinding(f finding) {
 	if len(c.found) >= c.o.MaxChanges {
 		c.dropped++
@@ -216,9 +252,9 @@ func (c *comparison) addFinding(f finding) {
 	c.found = append(c.found, f)
 }
 
-// note counts the volatile values within an equal subtree: they stand for
-// themselves.
+// note counts the volatile values in an equal subtree: each is paired with itself.
 func (c *comparison) note(n *node) {
+	// Equal hashes mean that the subtree has no volatile values.
 	if n.exact == n.alike {
 		return
 	}
@@ -235,8 +271,8 @@ func (c *comparison) note(n *node) {
 	}
 }
 
-// facing returns the volatile values of a with those of b that stand in the
-// same places, if the texts are the same otherwise, and counts them.
+// facing pairs the volatile parts of two texts and counts the pairs. It returns nil if the texts differ in other
+// parts.
 func (c *comparison) facing(a, b string) []pair {
 	var as, bs []token
 	if skeleton(a, &as) != skeleton(b, &bs) {
@@ -249,7 +285,7 @@ func (c *comparison) facing(a, b string) []pair {
 	return pairs
 }
 
-// pair counts that a stands where b stands.
+// pair counts one more occurrence of the volatile value b of B in place of a of A.
 func (c *comparison) pair(class ident.Class, a, b string) pair {
 	p := pair{class, a, b}
 	n := c.pairs[p]
@@ -262,13 +298,13 @@ func (c *comparison) pair(class ident.Class, a, b string) pair {
 	return p
 }
 
-// finish decides which volatile values were renamed one to one, and marks the
-// changes that this explains.
+// finish determines which volatile values were renamed consistently, and marks the changes that consist of such
+// renames as ignored.
 func (c *comparison) finish() []Change {
 	renamed := c.renaming()
 	changes := make([]Change, 0, len(c.found))
 	for _, f := range c.found {
-		f.Ignored = c.excuse(f, renamed)
+		f.Ignored = c.ignoreReason(f, renamed)
 		changes = append(changes, f.Change)
 	}
 	if c.dropped > 0 {
@@ -277,8 +313,8 @@ func (c *comparison) finish() []Change {
 	return changes
 }
 
-// excuse is why f is no real difference, or "".
-func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
+// ignoreReason returns the reason why a difference is ignored, or "".
+func (c *comparison) ignoreReason(f finding, renamed map[pair]bool) string {
 	switch {
 	case f.ignored != "":
 		return f.ignored
@@ -293,8 +329,8 @@ func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
 	return ""
 }
 
-// renaming pairs values greedily, the most frequent pair first: a value of one
-// side belongs to one value of the other.
+// renaming selects pairs greedily, most frequent first, so that each value of A is renamed to at most one value
+// of B, and vice versa.
 func (c *comparison) renaming() map[pair]bool {
 	slices.SortStableFunc(c.ordered, func(x, y *count) int { return y.n - x.n })
 	type side struct {
@@ -305,18 +341,19 @@ func (c *comparison) renaming() map[pair]bool {
 	renamed := make(map[pair]bool)
 	for _, n := range c.ordered {
 		a, b := side{n.class, n.a}, side{n.class, n.b}
+		// Times differ everywhere and are not names, so they need not be unique.
 		if n.class != ident.Time && (taken[0][a] || taken[1][b]) {
 			continue
 		}
 		taken[0][a], taken[1][b] = true, true
-		// A number may be a value as well as a name: renamed once, it is a value.
+		// A large number may be a quantity and not an identifier. It counts as an identifier only if it occurs
+		// more than once.
 		renamed[n.pair] = n.class != numberID || n.n > 1
 	}
 	return renamed
 }
 
-// explain returns the class of the first renamed value if renaming is all that
-// happened, else "".
+// explain returns the class of the first renamed value if all pairs of f are renames. Otherwise it returns "".
 func explain(f finding, renamed map[pair]bool) ident.Class {
 	class := ident.Class("")
 	for _, p := range f.pairs {
@@ -330,13 +367,15 @@ func explain(f finding, renamed map[pair]bool) ident.Class {
 	return class
 }
 
+// indexes matches the indexes in a path.
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// isIgnored reports whether path, or what encloses it, is in Options.Ignore.
+// isIgnored reports whether Options.Ignore contains path or a path that encloses it.
 func (c *comparison) isIgnored(path string) bool {
 	if len(c.o.Ignore) == 0 {
 		return false
 	}
+	// Ignored paths have no frame.
 	if strings.HasPrefix(path, "@") {
 		_, path, _ = strings.Cut(path, " ")
 	}
@@ -347,7 +386,7 @@ func (c *comparison) isIgnored(path string) bool {
 	})
 }
 
-// join puts key behind path, which may be a frame.
+// join appends a key to a path, which may be the address of a frame such as @down/3.
 func join(path, key string) string {
 	switch {
 	case path == "":

@@ -8,39 +8,40 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxCuts bounds fields that are cut off within each other.
-const maxCuts = 100
+// maxTruncatedNesting bounds how many truncated fields are compared inside each other.
+const maxTruncatedNesting = 100
 
-// cut makes a node of what is there of a field that is longer than the bytes that are
-// left, or returns nil where node i is something else.
+// truncated returns a node for the available part of a truncated field. It returns nil if node i is something
+// else.
 //
-// Shape: a message where it begins with a field and nothing is wrong with it but that it
-// ends; text where that is all it is, up to its last whole character; else bytes. Of text and bytes the wire
-// type is Garbage: a whole field is not the same, though its value may be.
-func (c *comparison) cut(t *wire.Tree, i int32) *node {
+// Shape: a message if the part begins with a field and is sound apart from its missing end. Text if it is text
+// up to its last whole character. Bytes otherwise. Text and bytes have the wire type Garbage, so that a
+// truncated field differs from a whole one with the same value.
+func (c *comparison) truncated(t *wire.Tree, i int32) *node {
 	f := &t.Nodes[i]
-	number, length, head, ok := cutHead(t, i)
-	if !ok || c.cuts >= maxCuts {
+	number, length, head, ok := truncatedHead(t, i)
+	if !ok || c.truncations >= maxTruncatedNesting {
 		return nil
 	}
 	data := t.Payload(i)
-	there := data[head:]
+	available := data[head:]
 	n := &node{key: c.key(number), wire: wire.Garbage, tree: t, at: i}
-	words := wholeRunes(there)
-	switch sub := wire.Parse(there, wire.Options{}); {
-	case shape.FitOf(words) == shape.Clean && len(words) > 0:
-		n.kind, n.text = text, string(words)
-	case sub.OnlyCut() && beginsWithField(sub):
+	// The kinds are those of package decode, but text takes precedence, because nothing declares a message here.
+	content := wholeRunes(available)
+	switch sub := wire.Parse(available, wire.Options{}); {
+	case shape.FitOf(content) == shape.Clean && len(content) > 0:
+		n.kind, n.text = text, string(content)
+	case sub.OnlyTruncated() && beginsWithField(sub):
 		var s shape.Shape
 		s.Add(sub)
-		c.cuts++
+		c.truncations++
 		inner := c.fromTree(&s, sub)
-		c.cuts--
+		c.truncations--
 		n.kind, n.wire, n.children = object, wire.Len, inner.children
 		for _, child := range n.children {
 			child.shift(f.Off + head)
 		}
-		// It ends between two fields.
+		// If the part ends between two fields, mark the truncation by a node of its own.
 		if last := len(sub.Nodes) - 1; sub.Nodes[last].Type != wire.Garbage {
 			end := &node{wire: wire.Garbage, kind: garbage, bytes: data[:head]}
 			c.hash(end)
@@ -49,17 +50,19 @@ func (c *comparison) cut(t *wire.Tree, i int32) *node {
 		c.hash(n)
 		return n
 	default:
-		n.kind, n.bytes = blob, there
+		n.kind, n.bytes = blob, available
 	}
+
 	c.hash(n)
+	// The declared length is part of the content.
 	n.exact = c.mix(n.exact, length)
 	n.member = c.mix(c.sum(n.key), n.exact)
 	return n
 }
 
-// cutHead returns the number and the length of a field that is longer than the bytes
-// that are left of it, and how long its tag and length are.
-func cutHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
+// truncatedHead returns the number and the declared length of a field that extends beyond the data, and the size
+// of its tag and length in bytes.
+func truncatedHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
 	var e *wire.Error
 	if !errors.As(t.Nodes[i].Err, &e) || e.Reason != wire.LengthRange {
 		return 0, 0, 0, false
@@ -74,16 +77,17 @@ func cutHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
 	return tag >> 3, length, head, lengthLen > 0 && tag>>3 > 0 && head < len(data)
 }
 
-// beginsWithField reports whether a whole field stands first, or one that is cut off.
+// beginsWithField reports whether a tree begins with a field: a complete one, or one that is cut off at the end of the
+// data.
 func beginsWithField(t *wire.Tree) bool {
 	if len(t.Nodes) < 2 {
 		return false
 	}
-	_, _, _, ok := cutHead(t, 1)
+	_, _, _, ok := truncatedHead(t, 1)
 	return ok || t.Nodes[1].Type != wire.Garbage
 }
 
-// shift moves the places of a node's bytes, which were told of a part of the message.
+// shift adds by to the offsets of a node and its children, which were relative to a part of the message.
 func (n *node) shift(by int) {
 	n.base += by
 	for _, child := range n.children {
@@ -91,7 +95,7 @@ func (n *node) shift(by int) {
 	}
 }
 
-// wholeRunes is b without a character at its end that is cut off.
+// wholeRunes returns b without an incomplete UTF-8 character at its end.
 func wholeRunes(b []byte) []byte {
 	for k := len(b) - 1; k >= 0 && k > len(b)-utf8.UTFMax; k-- {
 		if utf8.RuneStart(b[k]) && !utf8.FullRune(b[k:]) {

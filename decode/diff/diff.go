@@ -1,20 +1,23 @@
-// Package diff compares two messages, two exchanges or the calls of two captures by
-// structure. A list of Changes comes out; a series is compared as a whole, and a
-// Variation for each path comes out.
+// Package diff compares two messages, two exchanges, or the calls of two captures by structure. The result is a
+// list of Changes. A series of messages is compared as a whole, and the result is a Variation for each path.
 //
-// It compares what was said, not the bytes: the order of fields does not count, nor does
-// an overlong varint. Protobuf and JSON become nodes first; a field that is cut off is a
-// node, too. A comparison walks two nodes. Elements of a repeated field are aligned by
-// content, with the longest common subsequence, then by a likely key, then by
-// similarity, so an insertion is one change, and so is a move. Two texts are compared by
-// words.
+//	changes := diff.Compare(diff.Message{Data: a}, diff.Message{Data: b}, diff.Options{})
+//	for _, c := range changes {
+//		fmt.Println(c.Path, c.Op, c.Old, c.New)
+//	}
 //
-// Of an exchange, frames that are deltas of one text become one node first. Exchanges of
-// two captures are paired by method and by sketches of their values.
+// The comparison is about content, not bytes: the order of fields and overlong varints do not matter. Protobuf
+// and JSON are first converted to nodes, including truncated fields. A comparison then walks two nodes. Elements
+// of a repeated field are aligned by content with a longest common subsequence, then by a likely key, then by
+// similarity. So an insertion is one change, and so is a move. Words compares two texts by words.
 //
-// Volatile ids are values that differ in every run (UUIDs, ids, tokens, times). They are
-// unified: where the same value of one side always stands for the same value of the
-// other, the difference is reported as ignored.
+// In an exchange, frames that are deltas of one text are first joined to one node. Exchanges of two captures are
+// paired by method and by the similarity of sketches of their values.
+//
+// Volatile ids are values that differ in every run: UUIDs, ids, tokens, times. They are unified: if a value of
+// one side always corresponds to the same value of the other side, the change is reported as ignored.
+//
+// The commands diff and vary, the workbench and replay use this package.
 //
 // Source: decode/README.md#differences
 package diff
@@ -28,72 +31,98 @@ import (
 	"unwire/decode/wire"
 )
 
-// An Op says what happened to a value.
+// An Op is the kind of a change: added, removed, changed or moved.
 type Op string
 
 const (
-	Add    Op = "add"    // only B has it
-	Remove Op = "remove" // only A has it
+	// Add: only B has the value.
+	Add Op = "add"
+
+	// Remove: only A has the value.
+	Remove Op = "remove"
+
+	// Modify: the value differs.
 	Modify Op = "change"
-	Move   Op = "move" // of an element of a repeated field, to another place
+
+	// Move: an element of a repeated field is at another position.
+	Move Op = "move"
 )
 
-// A Change is one difference of B against A.
-//
-// Shape: Path is field numbers or member names joined by dots, with an index
-// where a field repeats: in B of what was added, in A otherwise. In an exchange
-// it begins with the frame (@down/3 1.2) or the direction (@down 1.2, joined
-// deltas), or names a property of the exchange (status, code). Old and New are
-// what JSON needs: a string, a number, a list of Fields for a message, []byte;
-// of a move, the index in A and in B. To is the path in B where that differs.
-// Ignored is empty for a real difference, else why it is none.
+// A Change is one difference between the two compared values A and B.
 type Change struct {
-	Path    string `json:"path"`
-	Op      Op     `json:"op"`
-	Old     any    `json:"old"`
-	New     any    `json:"new"`
-	Ignored string `json:"ignored"`
-	To      string `json:"to,omitempty"`
+	// Path consists of field numbers or member names joined by dots, with an index for repeated fields. For an
+	// added value it is the path in B, otherwise the path in A. In an exchange it begins with the frame (@down/3
+	// 1.2) or, for joined deltas, with the direction (@down 1.2). Properties of the exchange have names: status,
+	// code.
+	Path string `json:"path"`
 
+	// Op is the kind of the change, such as an added field.
+	Op Op `json:"op"`
+
+	// Old is the value in A and New the value in B, as JSON needs them: a string, a number, []byte, or a list of
+	// Fields for a message. For a move, they are the indexes of the element.
+	Old any `json:"old"`
+	New any `json:"new"`
+
+	// Ignored is the reason why the change does not count, or "".
+	Ignored string `json:"ignored"`
+
+	// To is the path in B if it differs from Path.
+	To string `json:"to,omitempty"`
+
+	// OldBytes and NewBytes are the encoded fields in A and B.
 	OldBytes Bytes `json:"-"`
 	NewBytes Bytes `json:"-"`
 }
 
-// Bytes are a field as it is on the wire, its tag included: where its message
-// begins is offset 0. Of joined deltas, JSON and what is no field there are none.
+// Bytes is a field on the wire, including its tag. It is empty for joined deltas, for JSON, and for values that
+// are not fields.
 type Bytes struct {
-	Off  int
+	// Off is the offset of the field in the message, in bytes.
+	Off int
+
+	// Data are the encoded bytes of the field.
 	Data []byte
 }
 
 // A Field is a field of a message that was added or removed.
 type Field struct {
-	Number uint64  `json:"n"`
-	Wire   string  `json:"wire"`
-	Value  any     `json:"value,omitempty"`
+	// Number is the field's number.
+	Number uint64 `json:"n"`
+
+	// Wire is the name of the field's wire type, such as "varint".
+	Wire string `json:"wire"`
+
+	// Value is the value of a field that is not a message.
+	Value any `json:"value,omitempty"`
+
+	// Fields are the fields of an embedded message.
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Options says what to leave out. The zero value is the default.
+// Options selects what counts as a change. The zero value is the default.
 type Options struct {
-	Volatile bool // report volatile values as real changes, too
-
-	// Ignore are paths without frame or indexes whose changes, and those below, are
+	// Volatile also reports changes of volatile values, such as ids and times. Default: they are
 	// ignored.
+	Volatile bool
+
+	// Ignore are paths, without frames and indexes, below which changes are ignored.
 	Ignore []string
-	Answer bool // of exchanges, compare only what the server sent
 
-	MaxChanges int // changes that are returned; default 10,000
+	// Answer compares only the server's side of exchanges.
+	Answer bool
 
-	// records compares each frame of an exchange alone: no text is joined over several.
+	// MaxChanges is the maximum number of changes that are returned. The default is 10,000.
+	MaxChanges int
+
+	// records compares each frame separately, without joining the deltas of a text.
 	records bool
 
-	// choices are the readings that somebody chose for fields of two messages;
-	// exchanges have their own.
+	// choices are the types that users chose for fields of two messages. Exchanges have their own.
 	choices []kinds.Choice
 }
 
-// Same reports whether no change counts: all are ignored.
+// Same reports whether a list of changes has only ignored ones.
 func Same(changes []Change) bool {
 	for i := range changes {
 		if changes[i].Ignored == "" {
@@ -103,12 +132,13 @@ func Same(changes []Change) bool {
 	return true
 }
 
-// compareTrees compares two messages. Their paths' kinds are decided over both.
+// compareTrees compares two messages. The kind of each path is determined from both.
 //
-// Shape: changes in the order of A's fields, then what B adds, at each level.
-// Limits: time is proportional to the trees, and to the square of the elements
-// that differ between two of a repeated field that do not, of which at most 400
-// on a side are aligned; the others are paired in order.
+// Shape: changes have the order of A's fields at each level, followed by additions.
+//
+// Limits: the time is proportional to the size of the trees, and to the square of the number of elements that
+// differ between two equal elements of a repeated field. At most 400 such elements per side are aligned, and
+// more are paired in order.
 func compareTrees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
@@ -119,11 +149,9 @@ func compareTrees(a, b *wire.Tree, o Options) []Change {
 	return c.finish()
 }
 
-// compareMessages compares two messages given as bytes: as JSON if both are, else as
-// protobuf.
+// compareMessages compares two messages as JSON if both are JSON, and as protobuf otherwise.
 //
-// Limits: those of compareTrees; of a message of more than two million fields the rest
-// is one value.
+// Limits: those of compareTrees. Of a message with more than two million fields, the rest is one value.
 func compareMessages(a, b []byte, o Options) []Change {
 	if isJSON(a) && isJSON(b) {
 		c := newComparison(o)
@@ -137,7 +165,7 @@ func compareMessages(a, b []byte, o Options) []Change {
 	return compareTrees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
 }
 
-// maxFields bounds the memory of a comparison, which is about 250 bytes a field.
+// maxFields bounds the memory of a comparison, which is about 250 bytes per field.
 const maxFields = 2_000_000
 
 // isJSON reports whether data is a JSON object or array.

@@ -6,40 +6,66 @@ import (
 )
 
 const (
-	// maxAligned bounds the elements of a side, in one gap, that are aligned by
-	// similarity.
+	// maxAligned is the maximum number of elements per side and gap that are aligned by similarity.
 	maxAligned = 400
 
-	maxCompared = 4e6   // node weights that one alignment may look at
-	maxTried    = 64    // pairs that a key is judged by
-	maxKeys     = 16    // members of an element that are tried as its key
-	mateFloor   = 0.2   // objects less similar are different objects
-	shareFloor  = 0.3   // the same, where they alone have a value in common
-	movedFloor  = 0.6   // the same, of elements in different places
-	scalarFloor = 0.1   // what scalars of one type have in common at least
-	shapeShare  = 0.3   // of an object's similarity, that is the same keys
-	alikeness   = 0.999 // of values that differ in volatile parts only
-	telling     = 1000  // integers from here on are not had in common by chance
-	tellingText = 4     // the same for the length of a text
+	// maxCompared is the maximum sum of node weights that one alignment examines.
+	maxCompared = 4e6
+
+	// maxTried is the number of pairs by which a key is judged.
+	maxTried = 64
+
+	// maxKeys is the number of members that are tried as the key of elements.
+	maxKeys = 16
+
+	// mateFloor is the similarity below which two objects are considered unrelated.
+	mateFloor = 0.2
+
+	// shareFloor is the same for two objects that share a unique value.
+	shareFloor = 0.3
+
+	// movedFloor is the same for elements at different positions.
+	movedFloor = 0.6
+
+	// scalarFloor is the minimum similarity of two scalars of one type.
+	scalarFloor = 0.1
+
+	// shapeShare is the weight of equal keys in the similarity of objects.
+	shapeShare = 0.3
+
+	// volatileSimilarity is the similarity of values that differ in volatile parts only.
+	volatileSimilarity = 0.999
+
+	// minSharedNumber is the smallest integer whose equality is not considered accidental.
+	minSharedNumber = 1000
+
+	// minSharedText is the minimum length of a text for the same purpose.
+	minSharedText = 4
 )
 
-// An alignment pairs the elements of two lists.
+// An alignment pairs the elements of two lists that correspond to each other.
 type alignment struct {
+	// as and bs are the elements of the two lists.
 	as, bs []*node
-	mates  []int  // of each of as, its index in bs, or -1
-	used   []bool // of bs
+
+	// mates has, for each element of as, the index of its partner in bs, or -1.
+	mates []int
+
+	// used has, for each element of bs, whether it is paired.
+	used []bool
+
+	// budget is how many node weights may still be examined.
 	budget float64
 }
 
-// align pairs the elements of as with those of bs, and lists the elements of bs
-// that are left over. A mate of -1 is none.
+// align pairs elements of as with elements of bs. mates has the index in bs of each element of as, or -1. added
+// are the elements of bs without a partner.
 //
-// Equal elements pair first, those in order before those that moved; then those
-// that differ in volatile values only; then those that alone have a value in
-// common, or the same key; then, between what is paired already, those whose
-// alignment in order has most in common in sum; then what moved and changed.
+// The steps, each for elements that are still unpaired: equal elements, in order and then moved ones; elements
+// that differ in volatile values only; objects that exclusively share a value, or have the same key; elements
+// between paired ones, so that the sum of similarities is maximal; elements that moved and changed.
 func align(as, bs []*node) (mates, added []int) {
-	// Of alignments that are as good, the same one is taken both ways round.
+	// Make the result independent of the direction: sort the two lists first.
 	swapped := slices.CompareFunc(as, bs, order) > 0
 	if swapped {
 		as, bs = bs, as
@@ -48,6 +74,8 @@ func align(as, bs []*node) (mates, added []int) {
 	for i := range al.mates {
 		al.mates[i] = -1
 	}
+
+	// Each step examines only what the previous steps left over.
 	al.byHash(func(n *node) uint64 { return n.exact })
 	if al.isOpen() {
 		al.byHash(func(n *node) uint64 { return n.alike })
@@ -71,8 +99,10 @@ func align(as, bs []*node) (mates, added []int) {
 	return al.mates, added
 }
 
+// pair pairs element i of as with element j of bs.
 func (al *alignment) pair(i, j int) { al.mates[i], al.used[j] = j, true }
 
+// swap exchanges the two lists.
 func (al *alignment) swap() {
 	mates, used := make([]int, len(al.bs)), make([]bool, len(al.as))
 	for j := range mates {
@@ -86,7 +116,7 @@ func (al *alignment) swap() {
 	al.as, al.bs, al.mates, al.used = al.bs, al.as, mates, used
 }
 
-// left returns what is not paired yet.
+// left returns the indexes of the unpaired elements of both lists.
 func (al *alignment) left() (left, right []int) {
 	for i, j := range al.mates {
 		if j < 0 {
@@ -101,14 +131,15 @@ func (al *alignment) left() (left, right []int) {
 	return left, right
 }
 
+// isOpen reports whether both lists have unpaired elements.
 func (al *alignment) isOpen() bool {
 	return slices.Contains(al.mates, -1) && slices.Contains(al.used, false)
 }
 
-// byHash pairs elements of equal hash: as many as can be in order, then the rest.
+// byHash pairs elements with equal hashes: a common subsequence first, then moved elements.
 func (al *alignment) byHash(hash func(*node) uint64) {
 	left, right := al.left()
-	c := commoner{pair: al.pair, ha: make([]uint64, len(al.as)), hb: make([]uint64, len(al.bs))}
+	c := lcs{pair: al.pair, ha: make([]uint64, len(al.as)), hb: make([]uint64, len(al.bs))}
 	for _, i := range left {
 		c.ha[i] = hash(al.as[i])
 	}
@@ -119,6 +150,8 @@ func (al *alignment) byHash(hash func(*node) uint64) {
 	if !al.isOpen() {
 		return
 	}
+
+	// Equal elements outside of the subsequence have moved.
 	where := make(map[uint64][]int)
 	for _, j := range right {
 		if !al.used[j] {
@@ -133,82 +166,92 @@ func (al *alignment) byHash(hash func(*node) uint64) {
 	}
 }
 
-// byShared pairs elements that hold a value that no other element of either
-// side holds, the most similar first.
+// byShared pairs elements that exclusively share a value, most similar first. Short texts and small numbers do
+// not count, since they coincide by accident.
 func (al *alignment) byShared() {
 	left, right := al.left()
 	type holders struct{ a, b, na, nb int }
-	held := make(map[uint64]*holders)
+	owners := make(map[uint64]*holders)
 	each := func(n *node, do func(uint64)) {
+		// Only these values are specific enough.
 		for _, m := range n.children {
-			if m.kind == text && len(m.text) >= tellingText || m.kind == integer && m.number >= telling || m.kind == blob && len(m.bytes) >= tellingText {
+			if m.kind == text && len(m.text) >= minSharedText || m.kind == integer && m.number >= minSharedNumber || m.kind == blob && len(m.bytes) >= minSharedText {
 				do(m.member)
 			}
 		}
 	}
 	for _, i := range left {
 		each(al.as[i], func(h uint64) {
-			if held[h] == nil {
-				held[h] = &holders{}
+			if owners[h] == nil {
+				owners[h] = &holders{}
 			}
-			held[h].a = i
-			held[h].na++
+			owners[h].a = i
+			owners[h].na++
 		})
 	}
 	for _, j := range right {
 		each(al.bs[j], func(h uint64) {
-			if held[h] != nil {
-				held[h].b = j
-				held[h].nb++
+			if owners[h] != nil {
+				owners[h].b = j
+				owners[h].nb++
 			}
 		})
 	}
-	var list []likely
+
+	// A value counts if exactly one element on each side has it.
+	var list []candidate
 	met := make(map[[2]int]bool)
 	for _, i := range left {
 		each(al.as[i], func(h uint64) {
-			x := held[h]
+			x := owners[h]
 			if x.na != 1 || x.nb != 1 || met[[2]int{x.a, x.b}] {
 				return
 			}
 			met[[2]int{x.a, x.b}] = true
 			if al.budget -= al.as[x.a].weight + al.bs[x.b].weight; al.budget > 0 {
-				list = append(list, likely{x.a, x.b, similarity(al.as[x.a], al.bs[x.b])})
+				list = append(list, candidate{x.a, x.b, similarity(al.as[x.a], al.bs[x.b])})
 			}
 		})
 	}
 	al.best(list, shareFloor)
 }
 
-// A likely pair of elements.
-type likely struct {
+// A candidate is a possible pair of elements with its similarity.
+type candidate struct {
 	i, j int
-	like float64
+
+	// similarity is from 0 (unrelated) to 1 (equal).
+	similarity float64
 }
 
-// best pairs the most similar first, each element once.
-func (al *alignment) best(list []likely, floor float64) {
-	slices.SortStableFunc(list, func(x, y likely) int {
-		return cmp.Or(cmp.Compare(y.like, x.like), cmp.Compare(abs(x.i-x.j), abs(y.i-y.j)))
+// best pairs candidates of at least the similarity floor, most similar first, each element once.
+func (al *alignment) best(list []candidate, floor float64) {
+	slices.SortStableFunc(list, func(x, y candidate) int {
+		return cmp.Or(cmp.Compare(y.similarity, x.similarity), cmp.Compare(abs(x.i-x.j), abs(y.i-y.j)))
 	})
 	for _, l := range list {
-		if l.like >= floor && al.mates[l.i] < 0 && !al.used[l.j] {
+		if l.similarity >= floor && al.mates[l.i] < 0 && !al.used[l.j] {
 			al.pair(l.i, l.j)
 		}
 	}
 }
 
+// abs returns the absolute value of n.
 func abs(n int) int { return max(n, -n) }
 
-// byKey pairs what is left by the member that names elements, if one does: of
-// the members that could, the one whose pairs are most similar.
+// byKey pairs elements by the member that identifies them, such as a name. If several members have
+// unique values, it uses the member for which the resulting pairs are most similar.
 func (al *alignment) byKey() {
 	left, right := al.left()
 	if len(left) == 0 || len(right) == 0 {
 		return
 	}
-	var found []likely
+
+	// Try each member of the first element as the key.
+	var found []candidate
 	best := 0.0
+
+	// A key is a member that each element has exactly once.
 	members := al.as[left[0]].children
 	for _, m := range members[:min(len(members), maxKeys)] {
 		if !(m.kind == text && m.text != "" || m.kind == integer) || !isUnique(al.as, m.key) || !isUnique(al.bs, m.key) {
@@ -219,7 +262,7 @@ func (al *alignment) byKey() {
 			h, _ := memberHash(al.bs[j], m.key)
 			where[h] = j
 		}
-		var list []likely
+		var list []candidate
 		sum := 0.0
 		for _, i := range left {
 			h, _ := memberHash(al.as[i], m.key)
@@ -227,7 +270,8 @@ func (al *alignment) byKey() {
 			if !ok {
 				continue
 			}
-			list = append(list, likely{i: i, j: j})
+			list = append(list, candidate{i: i, j: j})
+			// Judge the member by a sample of the pairs.
 			if len(list) <= maxTried {
 				sum += similarity(al.as[i], al.bs[j])
 			}
@@ -241,6 +285,7 @@ func (al *alignment) byKey() {
 	}
 }
 
+// isUnique reports whether each node has exactly one member key, and all of them have different values.
 func isUnique(nodes []*node, key string) bool {
 	seen := make(map[uint64]bool, len(nodes))
 	for _, n := range nodes {
@@ -253,7 +298,7 @@ func isUnique(nodes []*node, key string) bool {
 	return true
 }
 
-// memberHash is the hash of the one member key of n.
+// memberHash returns the hash of n's member key. ok is false unless there is exactly one.
 func memberHash(n *node, key string) (uint64, bool) {
 	var h uint64
 	found := 0
@@ -266,8 +311,7 @@ func memberHash(n *node, key string) (uint64, bool) {
 	return h, found == 1
 }
 
-// inGaps pairs what is left between elements that are paired in order, in order
-// and so that the sum of similarities is greatest.
+// inGaps aligns the unpaired elements between elements that are paired in order.
 func (al *alignment) inGaps() {
 	inOrder := longestRun(al.mates)
 	gap := func(i0, i1, j0, j1 int) {
@@ -286,6 +330,8 @@ func (al *alignment) inGaps() {
 			al.gap(left, right)
 		}
 	}
+
+	// The paired elements in order delimit the gaps.
 	i, j := 0, 0
 	for k, ok := range inOrder {
 		if ok {
@@ -296,7 +342,8 @@ func (al *alignment) inGaps() {
 	gap(i, len(al.as), j, len(al.bs))
 }
 
-// gap aligns what is left in one gap.
+// gap aligns the unpaired elements between two pairs, or pairs them in order if there are too many to
+// align.
 func (al *alignment) gap(left, right []int) {
 	n, m := len(left), len(right)
 	cost := 0.0
@@ -308,6 +355,7 @@ func (al *alignment) gap(left, right []int) {
 	}
 	pair := func(i, j int) { al.pair(left[i], right[j]) }
 	at := func(i, j int) (a, b *node) { return al.as[left[i]], al.bs[right[j]] }
+	// The quadratic alignment is too expensive here.
 	if n > maxAligned || m > maxAligned || cost > al.budget {
 		for k := range min(n, m) {
 			if a, b := at(k, k); a.kind == b.kind {
@@ -320,13 +368,13 @@ func (al *alignment) gap(left, right []int) {
 	alignInOrder(n, m, at, pair)
 }
 
-// moved pairs elements that moved and changed.
+// moved pairs elements that changed both their position and their content.
 func (al *alignment) moved() {
 	left, right := al.left()
 	if len(left) > maxAligned || len(right) > maxAligned {
 		return
 	}
-	var list []likely
+	var list []candidate
 	for _, i := range left {
 		for _, j := range right {
 			a, b := al.as[i], al.bs[j]
@@ -337,16 +385,17 @@ func (al *alignment) moved() {
 				return
 			}
 			if s := similarity(a, b); s >= movedFloor {
-				list = append(list, likely{i, j, s})
+				list = append(list, candidate{i, j, s})
 			}
 		}
 	}
 	al.best(list, movedFloor)
 }
 
-// alignInOrder calls pair for the n and m elements that at returns so that the
-// sum of the similarities is greatest and no two pairs cross.
+// alignInOrder selects pairs of n and m elements that do not cross, so that the sum of similarities is maximal
+// (Needleman and Wunsch, 1970). at returns the elements, and pair is called for each pair.
 func alignInOrder(n, m int, at func(i, j int) (a, b *node), pair func(i, j int)) {
+	// best[i][j] is the maximal sum for the elements from i and j on.
 	same := make([][]float64, n)
 	best := make([][]float64, n+1)
 	best[n] = make([]float64, m+1)
@@ -356,6 +405,7 @@ func alignInOrder(n, m int, at func(i, j int) (a, b *node), pair func(i, j int))
 		for j := m - 1; j >= 0; j-- {
 			a, b := at(i, j)
 			s := similarity(a, b)
+			// Different objects must not be paired only because nothing better exists.
 			if a.kind == object && s < mateFloor {
 				s = 0
 			}
@@ -366,6 +416,8 @@ func alignInOrder(n, m int, at func(i, j int) (a, b *node), pair func(i, j int))
 			}
 		}
 	}
+
+	// Walk along the best path.
 	for i, j := 0, 0; i < n && j < m; {
 		switch {
 		case same[i][j] > 0 && best[i][j] == same[i][j]+best[i+1][j+1]:

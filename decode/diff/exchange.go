@@ -12,17 +12,17 @@ import (
 	"unwire/decode/transcript/shape"
 )
 
-// Exchanges compares what was said in two exchanges.
+// Exchanges compares the content of two exchanges.
 //
-// Frames split their text in another way at each run, so the deltas of one path
-// are joined before they are compared, and so are counters; both stand under
-// the direction's path (@down 1.1.1) instead of a frame's. The other frames are
-// aligned as elements of a repeated field are. Empty frames that come at any
-// time, heartbeats, are reported as ignored where their numbers differ.
+// Runs divide a text differently into frames. So deltas of one path are joined before they are compared, and
+// counters are added up. Both have the path of the direction (@down 1.1.1) and not that of a frame. Other frames
+// are aligned like elements of a repeated field. Heartbeats, which are empty frames at arbitrary times, are
+// ignored.
 //
-// Shape: the exchange's properties (status, codec, outcome), then the frames up
-// and down, then code, message, details and trailers.
-// Limits: as of Trees.
+// Shape: properties of the exchange (status, codec, outcome), then the frames up and down, then code, message,
+// details and trailers.
+//
+// Limits: those of compareTrees.
 func Exchanges(a, b *decode.Exchange, o Options) []Change {
 	c := newComparison(o)
 	c.property("status", number(a.Status), number(b.Status))
@@ -39,6 +39,7 @@ func Exchanges(a, b *decode.Exchange, o Options) []Change {
 	return c.finish()
 }
 
+// number formats n in decimal; 0, which means unknown, becomes "".
 func number(n int) string {
 	if n == 0 {
 		return ""
@@ -46,29 +47,32 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// property compares what is known of both exchanges.
+// property compares a property of two exchanges, unless it is unknown on one side.
 func (c *comparison) property(path, a, b string) {
 	if a != "" && b != "" {
 		c.words(path, a, b)
 	}
 }
 
+// words compares two texts word by word.
 func (c *comparison) words(path, a, b string) {
 	c.nodes(at(path), c.textNode("", a), c.textNode("", b))
 }
 
+// textNode returns a node with a text as its value.
 func (c *comparison) textNode(key, s string) *node {
 	n := &node{key: key, kind: text, text: s}
 	c.hash(n)
 	return n
 }
 
-// An item is what is aligned: a frame, or joined deltas.
+// An item is an element of the alignment: a frame, or joined deltas.
 type item struct {
 	path string
 	node *node
 }
 
+// direction compares the frames of one direction of two exchanges.
 func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	var s shape.Shape
 	addShapes(&s, a, dir)
@@ -78,6 +82,8 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 		left, right = c.heartbeats("@"+dir.String(), left, right)
 		left, right = c.join("@"+dir.String(), left, right)
 	}
+
+	// Frames are aligned like elements of a repeated field.
 	mates, added := align(nodesOf(left), nodesOf(right))
 	inOrder := longestRun(mates)
 	for i, j := range mates {
@@ -85,7 +91,8 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 			c.nodes(at(left[i].path), left[i].node, nil)
 			continue
 		}
-		if !inOrder[i] { // whoever is quicker is first, on both sides
+		// Frames of concurrent activities have no fixed order.
+		if !inOrder[i] {
 			c.addFinding(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
 		}
 		c.nodes(place{left[i].path, right[j].path}, left[i].node, right[j].node)
@@ -95,7 +102,7 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	}
 }
 
-// addShapes pools the messages of an exchange in one direction.
+// addShapes adds the messages of one direction to the statistics s.
 func addShapes(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == dir && f.Tree != nil && f.End == nil {
@@ -105,6 +112,7 @@ func addShapes(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) {
 	s.Choose(ex.Choices[dir&1])
 }
 
+// nodesOf returns the nodes of a list of items.
 func nodesOf(items []item) []*node {
 	nodes := make([]*node, len(items))
 	for i := range items {
@@ -113,7 +121,7 @@ func nodesOf(items []item) []*node {
 	return nodes
 }
 
-// items makes an item of each frame but the ends.
+// items returns an item for each frame except ends of streams.
 func (c *comparison) items(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) []item {
 	var items []item
 	for i := range ex.Frames {
@@ -126,6 +134,7 @@ func (c *comparison) items(s *shape.Shape, ex *decode.Exchange, dir captures.Dir
 	return items
 }
 
+// fromFrame returns a node for a frame: protobuf, JSON, text or bytes.
 func (c *comparison) fromFrame(s *shape.Shape, f *decode.Frame) *node {
 	if f.Tree != nil {
 		return c.fromTree(s, f.Tree)
@@ -141,9 +150,8 @@ func (c *comparison) fromFrame(s *shape.Shape, f *decode.Frame) *node {
 	return n
 }
 
-// heartbeats takes the frames without any value out. One that only one side
-// has is a difference if it was that side's last frame: the end of a turn has
-// no value either.
+// heartbeats removes frames without any value. Their number is ignored. But if only one side has such a frame as
+// its last, the change counts, because the end of a turn has no value either.
 func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
 	counts := make(map[uint64][2]int)
 	var order []item
@@ -162,12 +170,17 @@ func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
 			counts[it.node.exact] = n
 		}
 	}
+
+	// Report each kind of heartbeat once.
 	for _, it := range order {
 		n := counts[it.node.exact]
 		if n[0] == n[1] {
 			continue
 		}
 		f := finding{Change: Change{Path: join(path, firstKeys(it.node)), Op: Modify, Old: n[0], New: n[1]}, ignored: "heartbeat"}
+
+		// A last message that only one side has may be the end of the stream, so it is a real change
+		// and not ignored.
 		if n[0] == 0 && last[1] == it.node.exact {
 			f = finding{Change: Change{Path: it.path, Op: Add, New: it.node.value()}}
 		} else if n[1] == 0 && last[0] == it.node.exact {
@@ -179,7 +192,7 @@ func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
 	return slices.DeleteFunc(left, empty), slices.DeleteFunc(right, empty)
 }
 
-// isEmpty reports whether n holds no values, only fields around nothing.
+// isEmpty reports whether n contains no values, only fields around nothing.
 func isEmpty(n *node) bool {
 	switch n.kind {
 	case object:
@@ -195,7 +208,7 @@ func isEmpty(n *node) bool {
 	return false
 }
 
-// firstKeys is the path along the first fields of n.
+// firstKeys returns the path along the first fields of n.
 func firstKeys(n *node) string {
 	path := ""
 	for len(n.children) > 0 {
@@ -205,7 +218,7 @@ func firstKeys(n *node) string {
 	return path
 }
 
-// details compares the details of errors.
+// details compares the details of two errors.
 func (c *comparison) details(a, b *decode.Exchange) {
 	var sides [2][]*node
 	for side, ex := range []*decode.Exchange{a, b} {
@@ -220,7 +233,7 @@ func (c *comparison) details(a, b *decode.Exchange) {
 	c.elements(at("details"), sides[0], sides[1], true)
 }
 
-// detail makes a node of d: of the server's own rendering, if there is one.
+// detail returns a node for an error detail. It prefers the JSON rendering that the server included.
 func (c *comparison) detail(d envelope.Detail) *node {
 	value, ok := c.fromJSON(d.Debug)
 	if !ok {
@@ -232,11 +245,12 @@ func (c *comparison) detail(d envelope.Detail) *node {
 	return n
 }
 
-// trailers compares the metadata at the end, wherever it stood. The status is
-// left out: it is the code.
+// trailers compares the metadata at the end of both exchanges, from trailers and from end-of-stream frames.
+// Fields of the gRPC status are omitted, because the code is compared separately.
 func (c *comparison) trailers(a, b *decode.Exchange) {
 	var sides [2]*node
 	for side, ex := range []*decode.Exchange{a, b} {
+		// Trailers are in the response's trailers, or in the end of the stream.
 		n := &node{kind: object}
 		add := func(name, value string) {
 			if name = strings.ToLower(name); !strings.HasPrefix(name, "grpc-") {
@@ -259,5 +273,6 @@ func (c *comparison) trailers(a, b *decode.Exchange) {
 		c.hash(n)
 		sides[side] = n
 	}
+
 	c.nodes(at("trailers"), sides[0], sides[1])
 }

@@ -10,54 +10,71 @@ import (
 )
 
 const (
-	// maxPaired bounds the calls of one method, of a side, that are paired by
-	// similarity.
+	// maxPaired is the maximum number of calls of one method and side that are paired by similarity.
 	maxPaired = 1000
 
-	sketchSize   = 128  // hashes kept of an exchange
-	maxWords     = 200  // of a text, that count apart
-	inOrderFloor = 0.02 // what calls of one method have in common at least
-	strayFloor   = 0.5  // calls out of order less similar are no pair
+	// sketchSize is the number of hashes in the sketch of an exchange.
+	sketchSize = 128
+
+	// maxWords is the number of words of a text that count individually.
+	maxWords = 200
+
+	// inOrderFloor is added to the similarity of calls of one method, so that even dissimilar calls are paired
+	// in order.
+	inOrderFloor = 0.02
+
+	// strayFloor is the minimum similarity of a pair of calls out of order.
+	strayFloor = 0.5
 )
 
-// A pairing finds which exchanges of two captures are the same call made again:
-// of one name, in order, and as similar as can be in sum.
+// A pairing finds, in two captures, the exchanges that are repetitions of the same call. It pairs calls
+// of the same name in order, such that the sum of similarities is maximal.
 //
-// Limits: memory is bounded per exchange. Of more than 1,000 calls of one name
-// on a side, the nth is paired with the nth.
+// Limits: memory per exchange is constant. With more than 1,000 calls of one name on a side, the nth
+// call is paired with the nth.
 type pairing struct {
-	c     *comparison
+	// c computes the hashes that similarity is estimated with.
+	c *comparison
+
+	// sides are the sketches of A and B by the name of the call.
 	sides [2]map[string][]sketch
+
+	// names are the names of calls in order of first occurrence.
 	names []string
 }
 
-// A sketch is what is kept of an exchange: the smallest hashes of its values
-// with their paths.
+// A sketch is the bottom-k sketch of an exchange: the smallest hashes of its values with their paths. Two
+// sketches allow to estimate the Jaccard similarity of the exchanges. Source: Broder, "On the resemblance and
+// containment of documents", 1997.
 type sketch struct {
-	id     int64
-	nth    int
+	// id is the number of the exchange, and nth its number among the calls of the same name.
+	id  int64
+	nth int
+
+	// hashes are hashes of the exchange's content, in ascending order.
 	hashes []uint64
 }
 
-// An exchangePair is an exchange of each capture, by its number; 0 where only the other
-// capture has it. nth counts the calls of its name in A, or in B of what A has not.
+// An exchangePair has the numbers of two exchanges. 0 means that only the other capture has the call. nth is as
+// in CallChanges, counted in A, or in B if A does not have the call.
 type exchangePair struct {
 	name string
 	nth  int
 	a, b int64
 }
 
-// newPairing returns an empty Pairing.
+// newPairing returns a pairing without exchanges.
 func newPairing() *pairing {
 	return &pairing{c: newComparison(Options{}), sides: [2]map[string][]sketch{{}, {}}}
 }
 
-// addA adds an exchange of capture A, in the capture's order; name is its call.
+// addA adds an exchange of capture A, in the order of the capture.
 func (p *pairing) addA(name string, ex *decode.Exchange) { p.addExchange(0, name, ex) }
 
-// addB adds an exchange of capture B.
+// addB adds an exchange of capture B, in the order of the capture.
 func (p *pairing) addB(name string, ex *decode.Exchange) { p.addExchange(1, name, ex) }
 
+// addExchange adds the sketch (a small set of hashes) of an exchange to one side of the pairing.
 func (p *pairing) addExchange(side int, name string, ex *decode.Exchange) {
 	if p.sides[0][name] == nil && p.sides[1][name] == nil {
 		p.names = append(p.names, name)
@@ -66,10 +83,13 @@ func (p *pairing) addExchange(side int, name string, ex *decode.Exchange) {
 	p.sides[side][name] = append(list, sketch{ex.ID, len(list), p.sketch(ex)})
 }
 
+// sketch returns a sample of the hashes of an exchange's content, from which its similarity to others
+// is estimated.
 func (p *pairing) sketch(ex *decode.Exchange) []uint64 {
 	var hashes []uint64
 	add := func(h uint64) {
 		hashes = append(hashes, h)
+		// Keep the memory bounded.
 		if len(hashes) >= 8*sketchSize {
 			hashes = smallest(hashes)
 		}
@@ -84,7 +104,8 @@ func (p *pairing) sketch(ex *decode.Exchange) []uint64 {
 	return smallest(hashes)
 }
 
-// leaves adds a hash of each value below n with its path, and of the words of texts.
+// leaves calls add with a hash of each value below n combined with its path, and with hashes of the
+// words of texts, so that an edited text still resembles the original.
 func (p *pairing) leaves(path uint64, n *node, add func(uint64)) {
 	if n.kind != object && n.kind != list {
 		add(p.c.mix(path, n.alike))
@@ -101,17 +122,19 @@ func (p *pairing) leaves(path uint64, n *node, add func(uint64)) {
 	}
 }
 
+// smallest returns the sketchSize smallest hashes in ascending order.
 func smallest(hashes []uint64) []uint64 {
 	slices.Sort(hashes)
 	hashes = slices.Compact(hashes)
 	return slices.Clip(hashes[:min(len(hashes), sketchSize)])
 }
 
-// common estimates the share of values that two exchanges have in common.
+// common estimates the Jaccard similarity: the share of values that two exchanges have in common.
 func (s sketch) common(o sketch) float64 {
 	all, both := 0, 0
 	a, b := s.hashes, o.hashes
 	for (len(a) > 0 || len(b) > 0) && all < sketchSize {
+		// Only the smallest hashes of the union are a fair sample.
 		all++
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
@@ -129,8 +152,8 @@ func (s sketch) common(o sketch) float64 {
 	return float64(both) / float64(all)
 }
 
-// pairs returns the pairs and what has none: by name as they were added, then
-// in the order of A, and what only B has behind.
+// pairs returns all pairs and all unpaired calls: by name in the order of their addition, then in the order of
+// A, followed by calls that only B has.
 func (p *pairing) pairs() []exchangePair {
 	var list []exchangePair
 	for _, name := range p.names {
@@ -154,6 +177,7 @@ func (p *pairing) pairs() []exchangePair {
 	return list
 }
 
+// pairSketches returns the index in bs for each element of as, or -1.
 func pairSketches(as, bs []sketch) []int {
 	mates := make([]int, len(as))
 	used := make([]bool, len(bs))
@@ -162,12 +186,16 @@ func pairSketches(as, bs []sketch) []int {
 	}
 	pair := func(i, j int) { mates[i], used[j] = j, true }
 	n, m := len(as), len(bs)
+
+	// The tables below need n*m numbers, so very long captures are paired by position.
 	if n > maxPaired || m > maxPaired {
 		for i := range min(n, m) {
 			pair(i, i)
 		}
 		return mates
 	}
+
+	// Dynamic programming as in alignInOrder.
 	like := make([][]float64, n)
 	best := make([][]float64, n+1)
 	best[n] = make([]float64, m+1)
@@ -190,7 +218,10 @@ func pairSketches(as, bs []sketch) []int {
 			j++
 		}
 	}
+
+	// Calls that are out of order need more similarity.
 	for i := range as {
+		// Each remaining call takes the most similar unused one.
 		stray := -1
 		for j := range bs {
 			if mates[i] < 0 && !used[j] && like[i][j] >= strayFloor && (stray < 0 || like[i][j] > like[i][stray]) {

@@ -8,26 +8,36 @@ import (
 )
 
 const (
-	maxLeaves = 32 // values of a frame that may be a delta
-	maxTexts  = 4  // of these, texts
-	fewDeltas = 2  // frames of one kind that make deltas
-	fewCounts = 3  // frames of one kind that make a counter
+	// maxLeaves is the maximum number of values in a frame that may be a delta.
+	maxLeaves = 32
+
+	// maxTexts is the maximum number of texts among them.
+	maxTexts = 4
+
+	// fewDeltas is the minimum number of frames that are considered deltas.
+	fewDeltas = 2
+
+	// fewCounts is the minimum number of frames that are considered a counter.
+	fewCounts = 3
 )
 
-// A leaf is a value of a frame with its path, without indexes.
+// A leaf is a scalar value in a frame, with its path without list indexes.
 type leaf struct {
 	path string
 	node *node
 }
 
-// A variant is the frames of both sides that hold the same leaves.
+// A variant is a kind of frames: those that have values at the same paths.
 type variant struct {
-	sides [2][]int // indexes into the items
-	paths []leaf   // of the first frame
+	// sides are the indexes of the variant's items in the two compared lists.
+	sides [2][]int
+
+	// paths are the leaves of the variant's first frame.
+	paths []leaf
 }
 
-// join replaces the frames that are deltas of one text, and the counters, each
-// by one item at the place of the first.
+// join replaces, on both sides, the deltas of a streamed text by one item with the whole text, and the
+// frames of a counter by one item with their sum. The new item takes the position of the first frame.
 func (c *comparison) join(path string, left, right []item) (l, r []item) {
 	sides := [2][]item{left, right}
 	leaves := [2][][]leaf{}
@@ -51,12 +61,17 @@ func (c *comparison) join(path string, left, right []item) (l, r []item) {
 			v.sides[side] = append(v.sides[side], i)
 		}
 	}
+
+	// Frames of one variant are deltas if they differ in one text only.
 	for _, v := range order {
 		most := max(len(v.sides[0]), len(v.sides[1]))
 		if k := c.deltaLeaf(v, &leaves); k >= 0 && most >= fewDeltas {
 			for side := range sides {
 				c.joinTexts(path, sides[side], v.sides[side], leaves[side], k)
 			}
+
+			// A single number is a counter if there are many such frames, such as the progress of a
+			// download.
 		} else if len(v.paths) == 1 && v.paths[0].node.kind == integer && most >= fewCounts {
 			for side := range sides {
 				c.joinCounts(path, sides[side], v.sides[side], leaves[side])
@@ -67,8 +82,8 @@ func (c *comparison) join(path string, left, right []item) (l, r []item) {
 	return slices.DeleteFunc(sides[0], joined), slices.DeleteFunc(sides[1], joined)
 }
 
-// leavesOf lists the values of n that are not empty. ok is false if there are
-// too many, or one that a delta does not have.
+// leavesOf appends the values of n that are not empty. ok is false if n cannot be a delta, because it has too
+// many values or is damaged.
 func leavesOf(ls []leaf, path string, n *node) (_ []leaf, ok bool) {
 	switch n.kind {
 	case object, list:
@@ -87,6 +102,7 @@ func leavesOf(ls []leaf, path string, n *node) (_ []leaf, ok bool) {
 	return append(ls, leaf{path, n}), len(ls) < maxLeaves
 }
 
+// signature returns a key for the paths and types of leaves.
 func signature(ls []leaf) string {
 	var b strings.Builder
 	for _, l := range ls {
@@ -97,8 +113,8 @@ func signature(ls []leaf) string {
 	return b.String()
 }
 
-// deltaLeaf returns which leaf of v's frames carries the deltas, or -1: the
-// text that leaves the rest of the frames alike.
+// deltaLeaf returns the index of the leaf that contains deltas, or -1: the text without which most frames of v
+// are equal.
 func (c *comparison) deltaLeaf(v *variant, leaves *[2][][]leaf) int {
 	best, fewest, texts := -1, 0, 0
 	for k, l := range v.paths {
@@ -108,6 +124,7 @@ func (c *comparison) deltaLeaf(v *variant, leaves *[2][][]leaf) int {
 		if texts++; texts > maxTexts {
 			return -1
 		}
+		// Count the variants of the frame apart from this text.
 		rests := 0
 		joins := false
 		for side, frames := range v.sides {
@@ -117,15 +134,18 @@ func (c *comparison) deltaLeaf(v *variant, leaves *[2][][]leaf) int {
 			}
 			rests += len(seen)
 			joins = joins || len(frames) >= fewDeltas && len(seen)*2 <= len(frames)
+			// At least half of the frames must be equal to others apart from this text.
 		}
 		if joins && (best < 0 || rests < fewest) {
 			best, fewest = k, rests
 		}
 	}
+
 	return best
 }
 
-// restHash is the hash of all leaves but the one at k.
+// restHash returns a hash of all leaves except the one at index k. Frames that differ only in that leaf
+// have the same hash.
 func (c *comparison) restHash(ls []leaf, k int) uint64 {
 	var sum uint64
 	for i, l := range ls {
@@ -136,7 +156,8 @@ func (c *comparison) restHash(ls []leaf, k int) uint64 {
 	return sum
 }
 
-// joinTexts makes one item of the frames that differ in leaf k only.
+// joinTexts replaces frames that differ only in the text of leaf k by one item with the concatenated
+// text.
 func (c *comparison) joinTexts(path string, items []item, frames []int, leaves [][]leaf, k int) {
 	groups := make(map[uint64][]int)
 	var order []uint64
@@ -147,6 +168,8 @@ func (c *comparison) joinTexts(path string, items []item, frames []int, leaves [
 		}
 		groups[h] = append(groups[h], i)
 	}
+
+	// Each group of equal frames becomes one text.
 	for _, h := range order {
 		group := groups[h]
 		parts := make([]string, len(group))
@@ -163,8 +186,8 @@ func (c *comparison) joinTexts(path string, items []item, frames []int, leaves [
 	}
 }
 
-// joinParts joins deltas. Parts that each begin with the one before are
-// snapshots of a growing text: the last has all.
+// joinParts concatenates deltas. If each part begins with the previous one, the parts are snapshots of a growing
+// text, and the last one is the whole text.
 func joinParts(parts []string) string {
 	grows := len(parts) > 2
 	for i := 1; i < len(parts) && grows; i++ {
@@ -176,8 +199,8 @@ func joinParts(parts []string) string {
 	return strings.Join(parts, "")
 }
 
-// joinCounts makes one item with the sum of frames that hold one integer each.
-// Times are not added up: the first stands for all.
+// joinCounts replaces frames that contain one integer each by one item with their sum. Times are not
+// summed: the first one is kept.
 func (c *comparison) joinCounts(path string, items []item, frames []int, leaves [][]leaf) {
 	if len(frames) == 0 {
 		return
@@ -195,7 +218,7 @@ func (c *comparison) joinCounts(path string, items []item, frames []int, leaves 
 	items[first] = item{path, c.replace(items[first].node, old, &sum)}
 }
 
-// replace returns a copy of n in which now stands for old.
+// replace returns a copy of n in which old is replaced by now.
 func (c *comparison) replace(n, old, now *node) *node {
 	if n == old {
 		return now

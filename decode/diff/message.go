@@ -12,26 +12,27 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Message is one side of a comparison: one message in protobuf or JSON, or all those
-// of a file.
+// A Message is one side of a comparison: a message in protobuf or JSON, or all messages of a file.
 type Message struct {
-	// Data is the message; nil if there are several.
+	// Data is the encoded message; nil if the input contains several messages.
 	Data []byte
 
-	// Choices are the readings that somebody chose for its fields.
+	// Choices are the types that users chose for fields.
 	Choices []kinds.Choice
 
-	several   []decode.Frame
-	delimited bool // several are preceded by their lengths, not in envelopes
+	// several are the messages of an input that contains more than one.
+	several []decode.Frame
+
+	// delimited means that each message is preceded by its length as a varint, not by an envelope.
+	delimited bool
 }
 
-// maxFieldsRead bounds the fields of a file of several messages.
+// maxFieldsRead bounds the number of fields in a file of several messages.
 const maxFieldsRead = 1_000_000
 
-// ReadDocument reads the message of a file, or its messages, in whatever way they are
-// written.
+// ReadDocument returns the message or the messages in a file.
 //
-// Limits: a million fields in several messages.
+// Limits: one million fields in several messages.
 func ReadDocument(doc *document.Document) (Message, error) {
 	as := doc.As
 	if as != "frames" && as != "delimited" {
@@ -54,11 +55,11 @@ func ReadDocument(doc *document.Document) (Message, error) {
 	return m, err
 }
 
-// Several reports whether m has several messages.
+// Several reports whether the input contains several messages.
 func (m *Message) Several() bool { return m.several != nil }
 
-// Compare compares two messages. If one side has several, both are compared as the
-// frames of a stream; a text is joined over frames, but not over delimited messages.
+// Compare compares two messages. If one side has several, both are compared like frames of a stream. Deltas of a
+// text are joined across envelopes, but not across delimited messages.
 func Compare(a, b Message, o Options) []Change {
 	if a.Several() || b.Several() {
 		o.records = a.delimited || b.delimited
@@ -68,7 +69,7 @@ func Compare(a, b Message, o Options) []Change {
 	return compareMessages(a.Data, b.Data, o)
 }
 
-// exchange is the message, or the messages, as what a client sent.
+// exchange returns an exchange in which the client sent the messages.
 func (m *Message) exchange() *decode.Exchange {
 	frames := m.several
 	if frames == nil {

@@ -17,57 +17,93 @@ import (
 	"unwire/decode/wire"
 )
 
-// A node is a value of either format: what the comparison sees.
+// A node is a value in protobuf or JSON, in the form in which values are compared.
 type node struct {
-	// key is a field number or a member's name; "" for an element of a list and for
-	// roots.
-	key      string
-	kind     kind
-	wire     wire.Type // of protobuf fields
-	children []*node   // sorted by key, elements in order
-	text     string    // of text, number and literal
-	bytes    []byte
-	number   uint64 // of integers
+	// key is a field number or the name of a member. It is "" for elements of lists and for roots.
+	key string
 
-	exact  uint64 // hash of the content, the key apart
-	alike  uint64 // the same with volatile values made equal
-	member uint64 // hash of the key and the content
+	// kind is the kind of the node's value: text, number, message, list, and so on.
+	kind kind
 
-	tree   *wire.Tree // and index of the field, where it is one
-	at     int32
-	base   int           // where the tree begins in the message
-	choice *kinds.Choice // what somebody said of the field; nil: nothing
+	// wire is the wire type, if the node is a protobuf field.
+	wire wire.Type
 
-	// weight is how much it holds: a value counts 1, and more by the root of its
-	// length.
+	// children are sorted by key. Children of one key, and elements of a list, keep their order.
+	children []*node
+
+	// text is the value of a string or literal.
+	text string
+
+	// bytes is the value of a bytes field or of undecodable data.
+	bytes []byte
+
+	// number is the value of an integer node.
+	number uint64
+
+	// exact is a hash of the node's content without its key.
+	exact uint64
+
+	// alike is like exact, but volatile values such as ids are replaced by their class.
+	alike uint64
+
+	// member is a hash of the node's key and content.
+	member uint64
+
+	// tree and at are the field's node, if the value is a field.
+	tree *wire.Tree
+	at   int32
+
+	// base is the offset of the node's parsed tree in the whole message, in bytes.
+	base int
+
+	// choice is the type that a user chose for the field, or nil.
+	choice *kinds.Choice
+
+	// weight measures the amount of content: 1 for a value, plus a quarter of the square root of its length.
 	weight float64
 }
 
+// A kind is the kind of a node's value.
 type kind uint8
 
 const (
-	object  kind = iota // a message, a group, a JSON object
-	list                // a JSON array
-	text                // a string
-	integer             // a varint or a fixed value
-	literal             // a JSON number, true, false or null
-	blob                // bytes
+	// object is a message, a group or a JSON object.
+	object kind = iota
+
+	// list is a JSON array.
+	list
+
+	// text is a string.
+	text
+
+	// integer is a varint, a fixed value, or a JSON integer.
+	integer
+
+	// literal is another JSON number, true, false or null.
+	literal
+
+	// blob is bytes.
+	blob
+
+	// garbage is a run of bytes that do not parse.
 	garbage
 )
 
-// fromTree makes nodes of the fields of t, with the kinds that s has settled.
+// fromTree returns a node for t. s has the kind of each path.
 func (c *comparison) fromTree(s *shape.Shape, t *wire.Tree) *node {
 	at := s.Locate(t, nil, false)
 	return c.fromField(s, t, at, 0)
 }
 
+// fromField converts node i of the protobuf tree t to a node for comparison.
 func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) *node {
 	f := &t.Nodes[i]
 	if f.Err != nil && f.Type == wire.Garbage {
-		if n := c.cut(t, i); n != nil {
+		if n := c.truncated(t, i); n != nil {
 			return n
 		}
 	}
+
 	n := &node{wire: f.Type, tree: t, at: i}
 	if i > 0 && f.Type != wire.Garbage {
 		n.key = c.key(f.Number)
@@ -79,12 +115,14 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 	case wire.Garbage:
 		n.kind, n.bytes = garbage, t.Payload(i)
 	case wire.Len:
+		// The kind of a path is the same in all messages, so that equal fields compare as equal.
 		payload := t.Payload(i)
 		switch {
 		case s.IsMessage(t, i, at[i]):
 			c.fields(n, s, t, at, i)
 		case s.Kind(at[i]) == shape.Text && shape.FitOf(payload) == shape.Clean:
 			n.kind, n.text = text, string(payload)
+		// An empty payload equals an empty text.
 		case len(payload) == 0:
 			n.kind = text
 		default:
@@ -93,10 +131,12 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 	default:
 		c.fields(n, s, t, at, i)
 	}
+
 	c.hash(n)
 	return n
 }
 
+// fields sets the children of n, sorted by field number.
 func (c *comparison) fields(n *node, s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) {
 	n.kind = object
 	for child := range t.Children(i) {
@@ -107,7 +147,7 @@ func (c *comparison) fields(n *node, s *shape.Shape, t *wire.Tree, at []shape.Pa
 	})
 }
 
-// fromJSON makes nodes of a JSON text. ok is false if it is none.
+// fromJSON returns a node for a JSON text. ok is false if data is not JSON.
 func (c *comparison) fromJSON(data []byte) (n *node, ok bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -116,12 +156,13 @@ func (c *comparison) fromJSON(data []byte) (n *node, ok bool) {
 	return c.fromValue("", root), true
 }
 
+// fromValue converts a JSON value to a node for comparison.
 func (c *comparison) fromValue(key string, v jsontree.Value) *node {
 	n := &node{key: key}
 	switch v.Kind() {
 	case jsontree.Object:
 		n.kind = object
-		// Of members with one name the last counts.
+		// If a name repeats, the last member counts, as in encoding/json.
 		names := make(map[string]int)
 		for m := range v.Items() {
 			name := m.Name()
@@ -141,6 +182,7 @@ func (c *comparison) fromValue(key string, v jsontree.Value) *node {
 		}
 	case jsontree.String:
 		n.kind, n.text = text, v.Text()
+	// Integers compare by value, other numbers by their digits.
 	case jsontree.Number:
 		n.kind, n.text = literal, v.Text()
 		if u, err := strconv.ParseUint(n.text, 10, 64); err == nil {
@@ -149,19 +191,21 @@ func (c *comparison) fromValue(key string, v jsontree.Value) *node {
 	default:
 		n.kind, n.text = literal, v.Text()
 	}
+
 	c.hash(n)
 	return n
 }
 
-// hash sets n's hashes and weight from its own value and its children's. The
-// hashes of objects are sums, so that order does not count; those of the
-// elements of one key, and of lists, count in order.
+// hash computes n's hashes and weight from its own value and those of its children. The hash of an
+// object is the sum of its members' hashes, so that the order of keys does not matter. The order of
+// repeated values of one key, and of list elements, matters.
 func (c *comparison) hash(n *node) {
 	n.weight = 1 + math.Sqrt(float64(len(n.text)+len(n.bytes)))/4
 	kind := uint64(n.kind)<<8 | uint64(n.wire)
 	exact, alike := uint64(0), uint64(0)
 	switch n.kind {
 	case object, list:
+		// nth makes the position count within one key.
 		nth := uint64(0)
 		for i, child := range n.children {
 			if nth++; i > 0 && child.key != n.children[i-1].key {
@@ -171,6 +215,8 @@ func (c *comparison) hash(n *node) {
 			alike += c.mix(c.mix(c.sum(child.key), child.alike), nth)
 			n.weight += child.weight
 		}
+
+	// Scalars: the second hash replaces volatile values by their class.
 	case text:
 		exact = c.sum(n.text)
 		alike = exact
@@ -199,16 +245,17 @@ func (c *comparison) hash(n *node) {
 	n.member = c.mix(c.sum(n.key), n.exact)
 }
 
-// mix is a hash of two numbers.
+// mix returns a hash of two numbers. It is a keyed multiply-and-fold hash, as in wyhash.
 func (c *comparison) mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^c.salt[0], b^c.salt[1])
 	hi, lo = bits.Mul64(hi^lo^c.salt[2], a^bits.RotateLeft64(b, 32)^c.salt[0])
 	return hi ^ lo
 }
 
+// sum returns a hash of the string s.
 func (c *comparison) sum(s string) uint64 { return maphash.String(c.seed, s) }
 
-// key is a field number as the key of members.
+// key returns a field number as the key of a node.
 func (c *comparison) key(number uint64) string {
 	k, ok := c.keys[number]
 	if !ok {
@@ -218,10 +265,10 @@ func (c *comparison) key(number uint64) string {
 	return k
 }
 
-// keyed is the hash of a key and what it holds.
+// keyed combines a key and the hash of its value to one hash.
 func (c *comparison) keyed(key string, sum uint64) uint64 { return c.mix(c.sum(key), sum) }
 
-// raw are the bytes of the field that n is.
+// raw returns the encoded bytes of the field, with their offset.
 func (n *node) raw() Bytes {
 	if n.tree == nil {
 		return Bytes{}
@@ -230,11 +277,12 @@ func (n *node) raw() Bytes {
 	return Bytes{n.base + f.Off, n.tree.Data[f.Off:f.End]}
 }
 
-// value is n as Change shows it.
+// value returns the node's value in the form that a Change contains.
 func (n *node) value() any {
 	switch n.kind {
 	case object:
-		if n.wire == 0 { // of JSON
+		// A JSON object has no wire type.
+		if n.wire == 0 {
 			m := make(map[string]any, len(n.children))
 			for _, c := range n.children {
 				m[c.key] = c.value()
@@ -255,6 +303,7 @@ func (n *node) value() any {
 	case text:
 		return n.text
 	case integer:
+		// Fixed-size numbers, and varints of an inferred type, are decoded by that type.
 		if n.tree != nil && (n.wire != wire.Varint || n.choice != nil) {
 			return n.numberValue()
 		}
@@ -266,10 +315,11 @@ func (n *node) value() any {
 			return list
 		}
 	}
+
 	return n.bytes
 }
 
-// reading is how the field that n is reads, by its own bytes or as it was chosen.
+// reading returns the most probable type of the field, or the type that a user chose.
 func (n *node) reading() (best kinds.Reading, chosen bool) {
 	t := wire.Parse(n.raw().Data, wire.Options{})
 	if len(t.Nodes) < 2 {
@@ -277,6 +327,7 @@ func (n *node) reading() (best kinds.Reading, chosen bool) {
 	}
 	r := kinds.NewReader(t, nil)
 	if n.choice != nil {
+		// The choice's path is that in the message, but here the field is a message of its own.
 		here := fieldpath.Path{fieldpath.Field(t.Node(1).Number)}
 		r.Choose([]kinds.Choice{{Path: here, Kind: n.choice.Kind, Type: n.choice.Type}})
 	}
@@ -284,9 +335,9 @@ func (n *node) reading() (best kinds.Reading, chosen bool) {
 	return r.Readings(1)[0], chosen
 }
 
-// packed is a payload as the packed list that it reads as, and the list's type; nil if
-// it reads as something else. A list of varints has to be chosen: a few bytes are often
-// one by chance.
+// packed decodes a payload as a packed list of numbers, or returns nil if its most probable type is
+// another one. A list of varints must be chosen by a user, because a few bytes are often a valid list
+// by accident.
 func (n *node) packed() (list any, typ string) {
 	if n.kind != blob || n.wire != wire.Len || n.tree == nil {
 		return nil, ""
@@ -298,7 +349,7 @@ func (n *node) packed() (list any, typ string) {
 	return kinds.JSONValue(best.Value), best.Type
 }
 
-// plain is value, or the bytes of a payload.
+// plain returns value or, if it is a payload, the bytes of the payload.
 func (n *node) plain(value any) any {
 	if n.kind == blob {
 		return n.bytes
@@ -306,12 +357,13 @@ func (n *node) plain(value any) any {
 	return value
 }
 
-// numberValue is a number of the field's wire type as JSON has it: with a fraction
-// where that is how it is read, and as it was chosen.
+// numberValue returns a number for JSON, by its likeliest or chosen type. NaN and infinities are returned as
+// integers, because JSON does not have them.
 func (n *node) numberValue() any {
 	best, chosen := n.reading()
 	switch v := best.Value.(type) {
 	case float32:
+		// The shortest decimal that restores the float32 is more readable.
 		if f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return f
 		}
@@ -326,6 +378,7 @@ func (n *node) numberValue() any {
 	return n.number
 }
 
+// field converts the node to a Field for output.
 func (n *node) field() Field {
 	number, _ := strconv.ParseUint(n.key, 10, 64)
 	f := Field{Number: number, Wire: n.wire.String()}

@@ -12,65 +12,101 @@ import (
 )
 
 const (
-	maxVariations = 20_000 // paths of a series
-	maxExamples   = 3
-	maxElements   = 8    // of a repeated field, in an example
-	maxDistinct   = 1000 // values of a path that are told apart
+	// maxVariations is the maximum number of paths in a series.
+	maxVariations = 20_000
+
+	// maxExamples is the number of examples per path.
+	maxExamples = 3
+
+	// maxElements is the maximum number of elements of a repeated field in an example.
+	maxElements = 8
+
+	// maxDistinct is up to how many different values are counted per path.
+	maxDistinct = 1000
 )
 
-// A Class says how a path's values vary over a series.
+// A Class describes how the values of a path vary in a series.
 type Class string
 
 const (
-	Constant Class = "constant" // wherever it is, it is the same
-	Volatile Class = "volatile" // ids, times and tokens differ, and nothing else
-	Varies   Class = "varies"
+	// Constant: the value is the same wherever the path exists.
+	Constant Class = "constant"
+
+	// Volatile: only ids, times and tokens differ.
+	Volatile Class = "volatile"
+
+	// Varies: other differences.
+	Varies Class = "varies"
 )
 
-// A Variation is what became of one path over a series of messages.
-//
-// Shape: Path has no indexes: the elements of a repeated field count together,
-// in their order. In a series of exchanges it begins with the direction.
+// A Variation describes how the values at one path vary over a series of messages.
 type Variation struct {
-	Path    string `json:"path"`
-	Class   Class  `json:"class"`
-	Present int    `json:"present"` // messages that have it
-	Of      int    `json:"of"`      // messages in all
-	Values  int    `json:"values"`  // different ones, up to 1,000
+	// Path has no indexes, because the elements of a repeated field count together. In a series of exchanges it
+	// begins with the direction.
+	Path string `json:"path"`
 
-	// Examples are of these values, in the order of the series: of a repeated field
-	// a list of its first 8.
+	// Class is the kind of variation, such as constant, counter or random.
+	Class Class `json:"class"`
+
+	// Present is the number of messages that have the path.
+	Present int `json:"present"`
+
+	// Of is the number of messages in the series.
+	Of int `json:"of"`
+
+	// Values is the number of different values, up to 1,000.
+	Values int `json:"values"`
+
+	// Examples are up to three values in the order of the series. For a repeated field, an example is a list of
+	// its first 8 elements.
 	Examples []any `json:"examples"`
 }
 
-// A series collects paths.
+// A series collects the values at each path over several messages.
 type series struct {
 	*comparison
-	of    int
+
+	// of is the number of messages added so far.
+	of int
+
+	// paths are the tracks by path, and order in the order of their first occurrence.
 	paths map[string]*track
 	order []*track
 }
 
-// A track is what was seen of a path.
+// A track collects the values at one path.
 type track struct {
-	path           string
-	present        int
-	last           int // the sample that it was last seen in, from 1
-	exact, alike   uint64
-	nth            uint64
+	path string
+
+	// present is the number of samples that have the path.
+	present int
+
+	// last is the number of the last sample that has the path, from 1.
+	last int
+
+	// exact and alike are the hashes of the values in the current sample, and nth their number.
+	exact, alike uint64
+	nth          uint64
+
+	// exacts and alikes are the hashes of the values in all messages.
 	exacts, alikes map[uint64]bool
-	example        []*node // of the current sample, the first of it
-	examples       []any
+
+	// example are the first values in the current sample.
+	example []*node
+
+	// examples are sample values from all messages.
+	examples []any
 }
 
+// newSeries returns a series without messages.
 func newSeries() *series {
 	return &series{comparison: newComparison(Options{}), paths: map[string]*track{}}
 }
 
-// TreeSeries says which paths of messages of one type vary; choices are what somebody
-// said of their fields.
+// TreeSeries determines which paths vary in messages of one type. choices are the types that users chose for
+// their fields.
 //
-// Limits: 20,000 paths; time is proportional to the trees.
+// Limits: 20,000 paths. The time is proportional to the size of the trees.
 func TreeSeries(trees []*wire.Tree, choices []kinds.Choice) []Variation {
 	var sh shape.Shape
 	for _, t := range trees {
@@ -85,10 +121,11 @@ func TreeSeries(trees []*wire.Tree, choices []kinds.Choice) []Variation {
 	return s.finish()
 }
 
-// ExchangeSeries says which paths of exchanges of one method vary. Deltas are
-// joined first, and heartbeats left out.
+// ExchangeSeries determines which paths vary in exchanges of one method. Deltas are joined first, and heartbeats
+// are ignored.
 func ExchangeSeries(exchanges []*decode.Exchange) []Variation {
 	s := newSeries()
+	// Kinds of paths are determined from all exchanges.
 	var shapes [2]shape.Shape
 	dirs := []captures.Direction{captures.Up, captures.Down}
 	for k, dir := range dirs {
@@ -112,6 +149,8 @@ func ExchangeSeries(exchanges []*decode.Exchange) []Variation {
 				s.walk(path, it.node)
 			}
 		}
+
+		// The result of the call counts as paths, too.
 		s.leaf("status", s.textNode("", number(ex.Status)))
 		s.leaf("code", s.textNode("", ex.Code))
 		if ex.Message != "" {
@@ -121,9 +160,10 @@ func ExchangeSeries(exchanges []*decode.Exchange) []Variation {
 	return s.finish()
 }
 
+// next starts the next message of the series.
 func (s *series) next() { s.of++ }
 
-// walk adds the values below n.
+// walk adds all values below the node n, which has the given path.
 func (s *series) walk(path string, n *node) {
 	if n.kind != object && n.kind != list || len(n.children) == 0 {
 		if path != "" {
@@ -140,7 +180,7 @@ func (s *series) walk(path string, n *node) {
 	}
 }
 
-// leaf adds one value of the current sample.
+// leaf adds one scalar value of the current message.
 func (s *series) leaf(path string, n *node) {
 	t := s.paths[path]
 	if t == nil {
@@ -151,6 +191,7 @@ func (s *series) leaf(path string, n *node) {
 		s.paths[path] = t
 		s.order = append(s.order, t)
 	}
+	// The first value of the path in this sample.
 	if t.last != s.of {
 		t.close()
 		t.last = s.of
@@ -165,7 +206,7 @@ func (s *series) leaf(path string, n *node) {
 	t.alike += s.mix(n.alike, t.nth)
 }
 
-// close ends the sample that t was in.
+// close ends the values that belong to one message.
 func (t *track) close() {
 	defer func() { t.example = t.example[:0] }()
 	if t.last == 0 || len(t.exacts) >= maxDistinct {
@@ -180,7 +221,7 @@ func (t *track) close() {
 	t.alikes[t.alike] = true
 }
 
-// exampleOf is the value of a sample, a list where there are several.
+// exampleOf returns the value of a sample, or a list of several.
 func exampleOf(nodes []*node) any {
 	if len(nodes) == 1 {
 		return nodes[0].value()
@@ -192,6 +233,7 @@ func exampleOf(nodes []*node) any {
 	return list
 }
 
+// finish returns the variation of each path, sorted by path.
 func (s *series) finish() []Variation {
 	list := make([]Variation, 0, len(s.order))
 	for _, t := range s.order {
@@ -209,7 +251,7 @@ func (s *series) finish() []Variation {
 	return list
 }
 
-// padded is a path whose text order is that of its numbers.
+// padded returns path with numbers padded by zeros, so that sorting as text sorts by number.
 func padded(path string) string {
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == ' ' })
 	for i, p := range parts {

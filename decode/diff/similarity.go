@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"unwire/decode"
+	"unwire/decode/transcript/shape"
 )
 
-// order compares nodes by content.
+// order compares two nodes by content, for sorting.
 func order(a, b *node) int {
 	if a.exact == b.exact {
 		return 0
@@ -18,7 +21,7 @@ func order(a, b *node) int {
 	)
 }
 
-// similarity is from 0, nothing in common, to 1, the same.
+// similarity returns a number from 0 (nothing in common) to 1 (equal).
 func similarity(a, b *node) float64 {
 	switch {
 	case a.kind != b.kind || a.wire != b.wire:
@@ -26,7 +29,7 @@ func similarity(a, b *node) float64 {
 	case a.exact == b.exact:
 		return 1
 	case a.alike == b.alike:
-		return alikeness
+		return volatileSimilarity
 	}
 	switch a.kind {
 	case text:
@@ -37,10 +40,12 @@ func similarity(a, b *node) float64 {
 	return scalarFloor
 }
 
-// objectSimilarity weighs members by what they hold. Elements of one key are
-// taken in order.
+// objectSimilarity is the weighted average of the members' similarities, plus a share for equal keys. Elements
+// of one key are compared in order.
 func objectSimilarity(a, b *node) float64 {
 	as, bs := a.children, b.children
+
+	// Both lists of members are sorted by key.
 	shared, keys := 0.0, 0.0
 	common, all := 0.0, 0.0
 	for len(as) > 0 || len(bs) > 0 {
@@ -68,7 +73,7 @@ func objectSimilarity(a, b *node) float64 {
 	return shapeShare*shared/keys + (1-shapeShare)*common/all
 }
 
-// commonEnds is the share of the longer text that both begin and end with.
+// commonEnds returns the length of the common beginning and end, as a share of the longer text.
 func commonEnds(a, b string) float64 {
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	head := 0
@@ -80,4 +85,17 @@ func commonEnds(a, b string) float64 {
 		tail++
 	}
 	return float64(head+tail) / float64(long)
+}
+
+// Similarity returns how much two frames have in common, from 0 (nothing) to 1 (equal content). Values that differ
+// in every run, such as ids and times, count as nearly equal.
+func Similarity(a, b *decode.Frame) float64 {
+	c := newComparison(Options{})
+	var s shape.Shape
+	for _, f := range []*decode.Frame{a, b} {
+		if f.Tree != nil {
+			s.Add(f.Tree)
+		}
+	}
+	return similarity(c.fromFrame(&s, a), c.fromFrame(&s, b))
 }

@@ -7,35 +7,43 @@ import (
 	"unicode/utf8"
 )
 
-// maxTokens bounds the words of a text that are compared one by one.
+// maxTokens is the maximum number of words of a text that are compared individually.
 const maxTokens = 200_000
 
-// A Segment is a run of a text that both versions have (Op ""), only the old
-// one (Remove) or only the new one (Add).
+// A Segment is a part of a text that is common to two versions, or only in one of them.
 type Segment struct {
-	Op   Op
+	// Op is "" for a part in both versions, Remove for one only in the old version, and Add for one only in the
+	// new version.
+	Op Op
+
+	// Text is the text of the segment.
 	Text string
 }
 
-// Words splits two versions of a text into what is common and what is not, by
-// words, spaces and single other characters. With lines, by whole lines.
+// Words divides two versions of a text into common and different segments of words, spaces and single other
+// characters. If lines is true, segments consist of whole lines.
 //
-// Shape: what was removed stands before what was added in its place. The
-// segments without the added ones are old, without the removed ones now.
-// Limits: texts of more than 200,000 words are compared by their ends alone.
+// Shape: removed segments precede added ones in the same place. The segments without added ones are the old
+// text, and those without removed ones the new text.
+//
+// Limits: texts of more than 200,000 words are compared by their beginning and end only.
 func Words(old, now string, lines bool) []Segment {
 	split := tokensOf
 	if lines {
 		split = func(s string) []string { return strings.SplitAfter(s, "\n") }
 	}
 	as, bs := split(old), split(now)
+
+	// To bound the time, longer texts are compared only by their common ends.
 	if len(as) > maxTokens || len(bs) > maxTokens {
 		return ends(old, now)
 	}
 	seed := maphash.MakeSeed()
 	mates := make([]int, len(as))
-	c := commoner{ha: make([]uint64, len(as)), hb: make([]uint64, len(bs)), pair: func(i, j int) { mates[i] = j }}
+	c := lcs{ha: make([]uint64, len(as)), hb: make([]uint64, len(bs)), pair: func(i, j int) { mates[i] = j }}
 	left, right := make([]int, len(as)), make([]int, len(bs))
+
+	// Words are compared by hash, with a seed of this run, so no input can provoke collisions.
 	for i, s := range as {
 		mates[i], left[i], c.ha[i] = -1, i, maphash.String(seed, s)
 	}
@@ -43,6 +51,8 @@ func Words(old, now string, lines bool) []Segment {
 		right[j], c.hb[j] = j, maphash.String(seed, s)
 	}
 	c.common(left, right, 0)
+
+	// Interleave the segments of both texts.
 	var b segments
 	j := 0
 	for i := 0; i < len(as); {
@@ -63,12 +73,13 @@ func Words(old, now string, lines bool) []Segment {
 	return b.list
 }
 
-// ends is what two texts begin and end with, and what is between.
+// ends returns the common beginning, the different middles, and the common end of two texts.
 func ends(old, now string) []Segment {
 	head := 0
 	for head < min(len(old), len(now)) && old[head] == now[head] {
 		head++
 	}
+	// Do not divide a character.
 	for head > 0 && head < len(old) && !utf8.RuneStart(old[head]) {
 		head--
 	}
@@ -87,9 +98,10 @@ func ends(old, now string) []Segment {
 	return b.list
 }
 
-// segments joins what has one Op.
+// segments collects segments, and joins adjacent ones with the same Op.
 type segments struct{ list []Segment }
 
+// addText appends a part of the text that is common, removed or added.
 func (b *segments) addText(op Op, s string) {
 	if s == "" {
 		return
@@ -101,7 +113,7 @@ func (b *segments) addText(op Op, s string) {
 	b.list = append(b.list, Segment{op, s})
 }
 
-// tokensOf splits a text into words, runs of spaces, and single other characters.
+// tokensOf divides a text into words, runs of spaces, and single other characters.
 func tokensOf(s string) []string {
 	var list []string
 	kind := func(r rune) int {

@@ -7,19 +7,30 @@ import (
 	"strings"
 )
 
-// A base64Reader undoes the base64 of grpc-web-text as it arrives. The text is
-// one or more padded runs, one behind the other.
+// A base64Reader decodes the base64 of grpc-web-text as it arrives. The text is a sequence of base64 runs, each
+// with its own padding. The reader also maps offsets of decoded bytes back to offsets in the text, because
+// frames report the latter.
 type base64Reader struct {
-	quad  []byte // characters of an incomplete group of four
-	start int64  // text offset of quad's first character
-	pos   int64  // text offset of the next character
-	out   int64  // bytes decoded
-	marks []mark // where text and bytes stop advancing four to three
+	// quad has the characters of an incomplete group of four.
+	quad []byte
+
+	// start is the text offset of the first character of quad.
+	start int64
+
+	// pos is the offset, in the base64 text, of the next character.
+	pos int64
+
+	// out is the number of bytes decoded so far.
+	out int64
+
+	// marks has an entry wherever padding or white space breaks the ratio of 4 characters to 3 bytes.
+	marks []mark
 }
 
-// A mark says that the byte at out was made from the text at text.
+// A mark records that the decoded byte at offset out comes from the group of characters at offset text.
 type mark struct{ text, out int64 }
 
+// decode returns the bytes of all groups that p completes.
 func (r *base64Reader) decode(p []byte) (out []byte, err error) {
 	for _, c := range p {
 		switch c {
@@ -41,7 +52,7 @@ func (r *base64Reader) decode(p []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// close decodes a last group that lacks its padding.
+// close decodes the last group of base64 characters if it lacks padding.
 func (r *base64Reader) close() ([]byte, error) {
 	if len(r.quad) == 0 {
 		return nil, nil
@@ -49,6 +60,7 @@ func (r *base64Reader) close() ([]byte, error) {
 	return r.flush(nil)
 }
 
+// flush decodes quad, appends the bytes to out and empties quad.
 func (r *base64Reader) flush(out []byte) ([]byte, error) {
 	if k := len(r.marks); k == 0 || r.at(r.out) != r.start {
 		r.marks = append(r.marks, mark{r.start, r.out})
@@ -62,7 +74,7 @@ func (r *base64Reader) flush(out []byte) ([]byte, error) {
 	return append(out, b...), nil
 }
 
-// at is the text offset of the group that decoded byte off came from.
+// at returns the text offset of the group of four that decoded byte off comes from.
 func (r *base64Reader) at(off int64) int64 {
 	m := mark{}
 	for k := len(r.marks) - 1; k >= 0; k-- {
@@ -73,17 +85,18 @@ func (r *base64Reader) at(off int64) int64 {
 	return m.text + (off-m.out)/3*4
 }
 
-// relocate turns the frames' offsets and lengths into those of the text.
+// relocate converts the frames' offsets and lengths from decoded bytes to characters of the text.
 func (r *base64Reader) relocate(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
 		from, to := f.Offset, f.Offset+int64(f.Len)
+		// The last byte's group ends the frame, including its padding.
 		f.Offset = r.at(from)
 		f.Len = int(r.at(to-1) + 4 - f.Offset)
 	}
 }
 
-// forget drops the marks that bytes from off on do not need.
+// forget removes marks that are not needed for bytes from off on, so that marks does not grow with the body.
 func (r *base64Reader) forget(off int64) {
 	k := 0
 	for k+1 < len(r.marks) && r.marks[k+1].out <= off {
@@ -92,7 +105,7 @@ func (r *base64Reader) forget(off int64) {
 	r.marks = r.marks[k:]
 }
 
-// decodeBase64 reads base64 with or without padding, in either alphabet.
+// decodeBase64 decodes base64 with or without padding, in the standard or the URL alphabet.
 func decodeBase64(s string) ([]byte, error) {
 	if strings.ContainsAny(s, "-_") {
 		s = strings.NewReplacer("-", "+", "_", "/").Replace(s)

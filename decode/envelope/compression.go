@@ -14,12 +14,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrInflated is wrapped where decompression stopped at its limit.
+// ErrInflated is wrapped if decompression stopped because it reached its limit.
 var ErrInflated = errors.New("inflates past the limit")
 
+// defaultMaxInflated is the default of limits on decompressed bytes: 64 MiB.
 const defaultMaxInflated = 64 << 20
 
-// writers compress, by the wire's name of an encoding.
+// writers creates compressing writers by the name of the encoding in HTTP.
 var writers = map[string]func(io.Writer) (io.WriteCloser, error){
 	"gzip":    func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
 	"br":      func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriter(w), nil },
@@ -27,8 +28,8 @@ var writers = map[string]func(io.Writer) (io.WriteCloser, error){
 	"deflate": func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
 }
 
-// normalEncoding is the name under which encodings has an encoding; "" means
-// that nothing is to be done.
+// normalEncoding returns the encoding's name in lower case without aliases, or "" if there is nothing to undo
+// (identity).
 func normalEncoding(name string) string {
 	switch name = strings.ToLower(strings.TrimSpace(name)); name {
 	case "identity":
@@ -39,8 +40,8 @@ func normalEncoding(name string) string {
 	return name
 }
 
-// Sniff tells a compression by its magic number: "gzip" or "zstd", or "" if it
-// has none.
+// Sniff detects gzip and zstd by their magic numbers. It returns "" for other data; br and deflate have no magic
+// number.
 func Sniff(p []byte) string {
 	switch {
 	case bytes.HasPrefix(p, []byte{0x1f, 0x8b}):
@@ -51,37 +52,42 @@ func Sniff(p []byte) string {
 	return ""
 }
 
-// Decompress undoes a content encoding: gzip, br, zstd, deflate, identity, or
-// several with commas between them, the last applied first undone.
+// Decompress undoes a content encoding: gzip, br, zstd, deflate or identity. A list separated by commas is
+// undone from its last entry to its first, as HTTP's content-encoding requires.
 //
-// Limits: at most limit bytes come out (0 is 64 MiB), and little more is held.
-// Errors: with the bytes up to the error. ErrInflated where limit was reached.
+// Limits: the result has at most limit bytes; 0 means 64 MiB.
+//
+// Errors: the bytes before the error are returned with it. ErrInflated is wrapped if limit was reached.
 func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	return new(decompressors).decompressAll(encoding, p, limit)
 }
 
-// decompressors are a Decompressor for payloads that are in memory.
+// decompressors decompresses payloads that are in memory, and reuses the decoders.
 type decompressors struct {
 	Decompressor
 	src bytes.Reader
 }
 
-// open returns a reader of what p is by an encoding, until the next is opened.
+// open returns a reader of p decompressed by the encoding name. It is valid until the next call.
 func (r *decompressors) open(name string, p []byte) (io.Reader, error) {
 	r.src.Reset(p)
 	return r.Open(name, &r.src)
 }
 
+// decompressAll is decompress for a single payload: it releases the decoders afterwards.
 func (r *decompressors) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
 	defer r.Close()
 	return r.decompress(encoding, p, limit)
 }
 
+// decompress undoes a list of encodings and leaves the decoders open for the next payload.
 func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultMaxInflated
 	}
 	names := strings.Split(encoding, ",")
+
+	// The last encoding in the list was applied last.
 	for _, name := range slices.Backward(names) {
 		name = normalEncoding(name)
 		if name == "" {
@@ -96,17 +102,19 @@ func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]by
 	return p, nil
 }
 
-// probeInflated is what of a frame is inflated before it is known whether the
-// rest stays within the limit, too.
+// probeInflated is the number of bytes to which a frame is decompressed at first. Only a frame that is larger is
+// measured before memory is allocated for the rest.
 const probeInflated = 4 << 20
 
-// frame is Decompress for one of a body's many frames: of one that inflates past the
-// limit it keeps the beginning alone, and never holds more.
+// frame is decompress for one of the many frames of a body. If a frame exceeds limit, only its first
+// 64 KiB are kept, and memory use never exceeds limit.
 func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, error) {
 	data, err := r.decompress(encoding, p, min(limit, probeInflated))
 	if !errors.Is(err, ErrInflated) {
 		return data, err
 	}
+	// The frame is large. Decompress it without keeping the bytes first, so that a decompression bomb never
+	// occupies memory.
 	if limit > probeInflated {
 		if err = r.measure(encoding, p, limit); err == nil {
 			return r.decompress(encoding, p, limit)
@@ -115,12 +123,13 @@ func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, e
 	return bytes.Clone(data[:min(len(data), keptOfTooLarge)]), err
 }
 
-// measure inflates p and keeps nothing of it. Its error is ErrInflated or nil:
-// what else may be wrong is found when it is inflated to be kept.
+// measure decompresses p and discards the bytes. It returns ErrInflated if they exceed limit. Other
+// errors are left to the decompression that follows.
 func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 	name := normalEncoding(encoding)
 	if !Known(name) {
-		return nil // several encodings
+		// For a list of encodings, the decompression itself enforces the limit.
+		return nil
 	}
 	in, err := r.open(name, p)
 	if err != nil {
@@ -132,10 +141,14 @@ func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 	return nil
 }
 
+// pastLimit returns the error for a payload that exceeds the limit. It includes the ratio, because a high one
+// suggests a decompression bomb.
 func pastLimit(name string, compressed int, limit int64) error {
 	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
+// inflate decompresses p, which has one named compression. limit is the maximum size of the result in
+// bytes.
 func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, error) {
 	if !Known(name) {
 		return nil, unknownError(name)
@@ -147,8 +160,11 @@ func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, err
 	return readLimited(name, in, len(p), limit)
 }
 
+// readLimited reads up to limit bytes of r. compressed is the size of the input, which helps to guess the size
+// of the output.
 func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte, error) {
 	var out bytes.Buffer
+	// 3 is a typical compression ratio of RPC messages.
 	out.Grow(int(min(int64(compressed)*3+bytes.MinRead, limit+bytes.MinRead)))
 	n, err := out.ReadFrom(io.LimitReader(r, limit+1))
 	if n > limit {
@@ -160,8 +176,8 @@ func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte,
 	return out.Bytes(), nil
 }
 
-// NewWriter returns a writer that applies one content encoding that Decompress knows, other
-// than identity, and has to be closed.
+// NewWriter returns a writer that compresses with one of the encodings of Decompress except identity. The caller
+// must close it.
 func NewWriter(encoding string, w io.Writer) (io.WriteCloser, error) {
 	name := normalEncoding(encoding)
 	newWriter, known := writers[name]
@@ -175,6 +191,7 @@ func NewWriter(encoding string, w io.Writer) (io.WriteCloser, error) {
 	return c, nil
 }
 
+// endIsUnexpected replaces io.EOF, which decoders return for truncated input, by io.ErrUnexpectedEOF.
 func endIsUnexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -182,7 +199,7 @@ func endIsUnexpected(err error) error {
 	return err
 }
 
-// Compress applies one content encoding that Decompress knows.
+// Compress compresses p with an encoding that Decompress supports, such as "gzip".
 func Compress(encoding string, p []byte) ([]byte, error) {
 	name := normalEncoding(encoding)
 	if name == "" {

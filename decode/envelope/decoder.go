@@ -6,60 +6,116 @@ import (
 	"io"
 )
 
-// ErrTooLarge is wrapped where a frame is larger than Options.MaxFrame.
+// ErrTooLarge is wrapped if a frame is larger than Options.MaxFrame.
 var ErrTooLarge = errors.New("larger than the limit")
 
 const (
+	// defaultMaxFrame is the default of Options.MaxFrame: 64 MiB.
 	defaultMaxFrame = 64 << 20
 
-	// Of a frame that is too large, or inflates past its limit, to look at.
+	// keptOfTooLarge is how many bytes are kept of a frame that exceeds MaxFrame or MaxInflated: 64 KiB.
 	keptOfTooLarge = 64 << 10
 )
 
-// Options says how one direction's body is framed. The zero value reads a
-// unary body without compression.
+// Options describes how one direction's body is framed. The zero value reads a unary body without compression.
 type Options struct {
-	// Compression of frames, or of a unary body: gzip, br, zstd, deflate, identity.
+	// Encoding is the compression of each frame, or of a unary body: gzip, br, zstd, deflate or identity. The
+	// default is none.
 	Encoding string
 
-	Framed bool // a run of envelopes; else one unary body
-	Base64 bool // Framed, and the envelopes are in base64 (grpc-web-text)
-	Events bool // text/event-stream: events, or envelopes under that label
+	// Framed means that the body is a sequence of envelopes. Default: one unary message.
+	Framed bool
 
-	// Compression of the whole of a framed body, around the frames; HTTP's
-	// content-encoding.
+	// Base64 means that the envelopes are encoded in base64 (grpc-web-text). It implies Framed.
+	Base64 bool
+
+	// Events means that the body is labelled text/event-stream. It contains events, or bare envelopes in spite
+	// of the label.
+	Events bool
+
+	// AWSEvents means that the body is labelled application/vnd.amazon.eventstream.
+	AWSEvents bool
+
+	// Values says whether the body may be a sequence of JSON values. The default is that it is not.
+	Values Values
+
+	// Lengths means that the values may have binary lengths before them.
+	Lengths bool
+
+	// Sized means that the headers state the size of the body, so that its pieces have no meaning.
+	Sized bool
+
+	// Whole is the compression of the entire framed body, around the frames: HTTP's content-encoding. The
+	// default is none.
 	Whole string
 
-	MaxFrame int64 // bytes of a frame, or of a unary body; default 64 MiB
+	// MaxFrame is the maximum size in bytes of a frame or a unary body. The default is 64 MiB.
+	MaxFrame int64
 
-	// The frames that a call of Feed returns are there until the next.
+	// Reuse allows Feed to reuse the returned slice: it is valid only until the next call.
 	Reuse bool
 
-	// Bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB
-	// of a larger frame are kept.
+	// MaxInflated is the maximum size in bytes of a frame after decompression, and of a decompressed Whole body.
+	// 64 KiB of a larger frame are kept. The default is 64 MiB.
 	MaxInflated int64
 }
 
-// A Decoder splits one direction's body into frames as it arrives.
+// Values says whether a body consists of JSON values.
+type Values uint8
+
+const (
+	// NoValues is for a body that is not JSON, or one value only.
+	NoValues Values = iota
+
+	// ValuesPossible is for a body that may be one value or several.
+	ValuesPossible
+
+	// ValuesDeclared is for a body whose headers announce a value on each line.
+	ValuesDeclared
+)
+
+// A Decoder splits one direction's body into frames as the body arrives.
 //
-// Limits: it holds at most the one frame that is not complete, and of that no
-// more than MaxFrame and no more than was fed: a length is not believed.
+// Limits: the Decoder buffers at most the one incomplete frame: no more than MaxFrame, and no more than was fed.
+// It never allocates memory because of a length in the input alone.
 type Decoder struct {
-	o       Options
-	off     int64  // of the first byte that belongs to no frame yet
-	buf     []byte // what has come of an incomplete frame
-	skip    int64  // bytes still to come of a frame that is too large
-	large   *Frame // that frame
-	text    *base64Reader
-	event   *eventReader
-	whole   *wholeReader
-	first   bool    // a byte was fed
-	list    []Frame // that was returned, to be used again
+	// o are the options, with defaults filled in.
+	o Options
+
+	// off is the offset of the first byte that is not part of a returned frame.
+	off int64
+
+	// buf has the received bytes of the incomplete frame.
+	buf []byte
+
+	// skip is the number of remaining bytes of a frame that is too large.
+	skip int64
+
+	// large is the frame that exceeds the limit and is being skipped, or nil.
+	large *Frame
+
+	// text, event, aws, values and whole are set if the body is base64, events, AWS events, possibly several JSON
+	// values, or compressed as a whole.
+	text   *base64Reader
+	event  *eventReader
+	aws    *awsReader
+	values *valueReader
+	whole  *wholeReader
+
+	// first is true once a byte of the body was processed.
+	first bool
+
+	// list is the slice returned by the last Feed, for Options.Reuse.
+	list []Frame
+
+	// readers are reusable decompressors for frames.
 	readers decompressors
-	fail    error
+
+	// fail is the error that ended the framing. Later bytes are ignored.
+	fail error
 }
 
-// NewDecoder returns a Decoder for one direction of one exchange.
+// NewDecoder returns a Decoder for the body of one direction of an exchange.
 func NewDecoder(o Options) *Decoder {
 	if o.MaxFrame <= 0 {
 		o.MaxFrame = defaultMaxFrame
@@ -72,16 +128,24 @@ func NewDecoder(o Options) *Decoder {
 		d.o.Framed = true
 		d.text = new(base64Reader)
 	}
+	if o.AWSEvents {
+		d.aws = &awsReader{o: d.o}
+	}
+	// A compressed unary body is split when it is complete.
+	if o.Values != NoValues && normalEncoding(o.Encoding) == "" {
+		d.values = newValueReader(d.o)
+	}
 	d.whole = newWholeReader(o.Whole, d.o.MaxInflated)
 	return d
 }
 
-// Feed takes the next bytes and returns the frames they complete.
+// Feed processes the next bytes and returns the frames that they complete. A unary body is returned by Close.
 //
-// Shape: frames may alias p. A unary body is returned by Close.
-// Errors: the first one about the framing as such, with its offset; the frames
-// before it are returned. What is wrong within one frame is in that frame's Err.
-// Feeding may go on: bytes that cannot be framed are dropped.
+// Shape: frames may alias p.
+//
+// Errors: the first error of the framing itself, with its offset; the frames before it are returned. An error
+// within one frame is in that frame's Err. The caller may continue to feed: bytes that cannot be framed are
+// dropped.
 func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 	if d.whole == nil {
 		return d.feed(p)
@@ -91,14 +155,17 @@ func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 	return frames, errors.Join(err, werr)
 }
 
-// feed is Feed for bytes that are frames.
+// feed is like Feed, for bytes after the decompression of the whole body.
 func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	if len(p) == 0 {
 		return nil, nil
 	}
+
+	// The first byte distinguishes events from envelopes that are only labelled as events: no event line begins
+	// with a byte that is a valid set of flags.
 	if d.o.Events && !d.first {
 		if Flags(p[0])&^knownFlags == 0 {
-			d.o.Framed = true // envelopes that are only labelled as events
+			d.o.Framed = true
 		} else {
 			d.event = &eventReader{o: d.o}
 		}
@@ -109,11 +176,17 @@ func (d *Decoder) feed(p []byte) ([]Frame, error) {
 		return nil, d.fail
 	case d.event != nil:
 		return d.event.feed(p)
+	case d.aws != nil:
+		return d.aws.feed(p)
+	case d.values != nil && d.large == nil:
+		return d.feedValues(p)
 	case !d.o.Framed:
 		return d.gather(p)
 	case d.text == nil:
 		return d.frames(p)
 	}
+
+	// The base64 variant. Frames get offsets of the text.
 	raw, err := d.text.decode(p)
 	frames, ferr := d.frames(raw)
 	if err != nil {
@@ -124,10 +197,10 @@ func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	return frames, errors.Join(ferr, err)
 }
 
-// Close ends the body and returns what was still open: a unary body, or a
-// frame that the body ended inside, with an error.
+// Close ends the body. It returns a unary body, or an incomplete frame with an error.
 func (d *Decoder) Close() ([]Frame, error) {
-	d.list, d.o.Reuse = nil, false // what follows comes from several calls
+	// The frames below come from several calls, so they cannot share one slice.
+	d.list, d.o.Reuse = nil, false
 	defer d.readers.Close()
 	if d.event != nil {
 		defer d.event.readers.Close()
@@ -135,6 +208,7 @@ func (d *Decoder) Close() ([]Frame, error) {
 	if d.whole == nil {
 		return d.close()
 	}
+	// The decompressor may return more bytes, which may complete frames.
 	p, werr := d.whole.close()
 	d.whole = nil
 	frames, err := d.feed(p)
@@ -142,18 +216,30 @@ func (d *Decoder) Close() ([]Frame, error) {
 	return append(frames, rest...), errors.Join(werr, err, cerr)
 }
 
+// close returns the buffered rest of the body: a partial frame, or the unary message.
 func (d *Decoder) close() ([]Frame, error) {
 	if d.event != nil {
 		return d.event.close()
 	}
+	if d.aws != nil {
+		return d.aws.close()
+	}
 	var frames []Frame
+	if d.values != nil && d.large == nil {
+		if frames, d.buf, d.fail = d.values.close(); len(d.buf) == 0 {
+			return frames, d.fail
+		}
+	}
 	if d.text != nil && d.fail == nil {
 		raw, err := d.text.close()
 		rest, ferr := d.frames(raw)
 		frames = append(frames, rest...)
 		d.fail = errors.Join(ferr, err)
 	}
+
+	// At most one incomplete frame is left.
 	switch {
+	// d.large exists in a unary body, too. Only an envelope counts as partial.
 	case d.large != nil:
 		f := *d.large
 		f.Partial = d.o.Framed
@@ -175,7 +261,7 @@ func (d *Decoder) close() ([]Frame, error) {
 	return frames, d.fail
 }
 
-// frames is Feed for bytes that are envelopes.
+// frames is like Feed, for a body that consists of envelopes.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 	frames = d.list[:0]
 	for len(p) > 0 {
@@ -185,6 +271,8 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 			frames = append(frames, f...)
 			continue
 		}
+
+		// The fast path: p contains a whole envelope, which needs no copy.
 		if len(d.buf) == 0 && len(p) >= PrefixLen {
 			if n := int64(ParsePrefix(p).Length); n <= d.o.MaxFrame && int64(len(p)) >= PrefixLen+n {
 				frames = append(frames, d.frame(p[:PrefixLen+n:PrefixLen+n]))
@@ -192,6 +280,8 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 				continue
 			}
 		}
+
+		// Otherwise collect the prefix in buf, then the payload.
 		if need := PrefixLen - len(d.buf); need > 0 {
 			k := min(need, len(p))
 			d.buf, p = append(d.buf, p[:k]...), p[k:]
@@ -214,12 +304,13 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 		}
 	}
 	if d.o.Reuse {
+		// The next call of Feed appends to the same memory.
 		d.list = frames
 	}
 	return frames, err
 }
 
-// frame makes the frame of a whole envelope and moves on.
+// frame returns the frame for the complete envelope b, and advances the offset.
 func (d *Decoder) frame(b []byte) Frame {
 	f := Frame{Offset: d.off, Len: len(b), Flags: Flags(b[0]), Framed: true, Raw: b[PrefixLen:]}
 	d.off += int64(len(b))
@@ -227,7 +318,7 @@ func (d *Decoder) frame(b []byte) Frame {
 	return f
 }
 
-// tooLarge makes the frame whose header is in buf, and has the rest dropped.
+// tooLarge starts a frame that exceeds MaxFrame. Its prefix is in buf, and drop skips its payload.
 func (d *Decoder) tooLarge(n int64) error {
 	err := fmt.Errorf("envelope: frame at %#x: flags %#02x, length %d is %w of %d bytes", d.off, d.buf[0], n, ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Offset: d.off, Len: PrefixLen + int(n), Flags: Flags(d.buf[0]), Framed: true, Err: err}
@@ -236,7 +327,8 @@ func (d *Decoder) tooLarge(n int64) error {
 	return err
 }
 
-// drop takes what p has of a frame that is too large, and keeps its beginning.
+// drop skips the bytes of p that belong to a too large frame. It keeps the first 64 KiB and returns the frame
+// once it is complete.
 func (d *Decoder) drop(p []byte) (rest []byte, done []Frame) {
 	k := min(d.skip, int64(len(p)))
 	if room := keptOfTooLarge - len(d.large.Raw); room > 0 {
@@ -252,7 +344,7 @@ func (d *Decoder) drop(p []byte) (rest []byte, done []Frame) {
 	return p[k:], done
 }
 
-// partial makes the frame that the body ended inside.
+// partial returns the frame that the end of the body truncated.
 func (d *Decoder) partial() Frame {
 	f := Frame{Offset: d.off, Len: len(d.buf), Flags: Flags(d.buf[0]), Framed: true, Partial: true}
 	if len(d.buf) < PrefixLen {
@@ -265,7 +357,7 @@ func (d *Decoder) partial() Frame {
 	return f
 }
 
-// inflate sets Data from Raw.
+// inflate sets Data by decompressing Raw if the frame is compressed.
 func (f *Frame) inflate(o Options, r *decompressors) {
 	f.Data = f.Raw
 	if f.Flags&Compressed == 0 {
@@ -273,15 +365,18 @@ func (f *Frame) inflate(o Options, r *decompressors) {
 	}
 	encoding := normalEncoding(o.Encoding)
 	if encoding == "" {
-		// The headers may be lost or wrong; the flag is the sender's word.
+		// The headers may be missing or wrong, but the flag is part of the frame: detect the compression.
 		if encoding = Sniff(f.Raw); encoding == "" {
 			f.Err = fmt.Errorf("envelope: frame at %#x: compressed, but no header names the compression", f.Offset)
 			return
 		}
 	}
 	if len(f.Raw) == 0 {
-		return // some senders set the flag on an empty message
+		// Some senders set the flag on an empty message.
+		return
 	}
+
+	// Keep the beginning of a payload that cannot be decompressed completely.
 	data, err := r.frame(encoding, f.Raw, o.MaxInflated)
 	if err != nil {
 		f.Err = fmt.Errorf("envelope: frame at %#x: %w", f.Offset, err)

@@ -13,19 +13,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// RawDeflate is the encoding of a deflate stream without zlib's header, which no HTTP
-// header names: that of zip archives.
+// RawDeflate is the name of a deflate stream without zlib's header, as in zip archives. HTTP has no name for it.
 const RawDeflate = "deflate-raw"
 
+// defaultMaxWindow is the default of Decompressor.MaxWindow.
 const defaultMaxWindow = 64 << 20
 
-// A Decompressor opens readers by content encoding. It keeps the decoders for the next
-// message: making one costs more than inflating a small message does. The zero value
-// is ready to use.
+// A Decompressor opens readers by content encoding. It reuses its decoders, because creating a decoder costs
+// more than decompressing a small message. The zero value is ready to use.
 type Decompressor struct {
-	// MaxWindow bounds the bytes that a zstd frame may look back; default 64 MiB. One
-	// that is given is for files: the decoder then takes memory for speed. It is read
-	// when the first frame is opened.
+	// MaxWindow bounds the window size of a zstd frame, in bytes, and so the decoder's memory. The default is 64
+	// MiB. A value other than 0 also makes the decoder use more memory for speed, which suits large files. It
+	// takes effect when the first zstd frame is opened.
 	MaxWindow uint64
 
 	gzip *gzip.Reader
@@ -33,7 +32,7 @@ type Decompressor struct {
 	zstd *zstd.Decoder
 }
 
-// Known reports whether an encoding, as an HTTP header names it, can be opened.
+// Known reports whether encoding, as named in an HTTP header, can be decompressed.
 func Known(encoding string) bool {
 	switch encoding {
 	case "gzip", "x-gzip", "br", "zstd", "deflate":
@@ -42,12 +41,13 @@ func Known(encoding string) bool {
 	return false
 }
 
-// Open returns a reader of the decompressed bytes of src. It is there until the next
-// call.
+// Open returns a reader of the decompressed bytes of src. It is valid until the next call.
 //
-// Shape: a src that is an io.ByteReader is not read beyond the end of its data.
-// Limits: only memory is bounded; the caller bounds how much is read.
-// Errors: of an unknown encoding, and of a beginning that is not of that encoding.
+// Shape: if src is an io.ByteReader, nothing behind its compressed data is read.
+//
+// Limits: only memory is bounded. The caller bounds how much is read.
+//
+// Errors: an unknown encoding, or data that does not begin as the encoding requires.
 func (d *Decompressor) Open(encoding string, src io.Reader) (io.Reader, error) {
 	switch encoding {
 	case "gzip", "x-gzip":
@@ -70,11 +70,13 @@ func (d *Decompressor) Open(encoding string, src io.Reader) (io.Reader, error) {
 	return nil, unknownError(encoding)
 }
 
+// unknownError returns the error for an encoding that cannot be decompressed.
 func unknownError(encoding string) error {
 	return fmt.Errorf("compression %q is not known", encoding)
 }
 
-// openZstd has the decoder run in the goroutine that reads, and nowhere else.
+// openZstd opens a zstd decoder that runs in the reading goroutine, so that it starts no goroutines of
+// its own.
 func (d *Decompressor) openZstd(src io.Reader) (io.Reader, error) {
 	if d.zstd != nil {
 		return d.zstd, d.zstd.Reset(src)
@@ -88,18 +90,19 @@ func (d *Decompressor) openZstd(src io.Reader) (io.Reader, error) {
 	return d.zstd, nil
 }
 
-// openDeflate reads what "deflate" means by the specification, zlib, and what some
-// servers send instead, a bare deflate stream.
+// openDeflate accepts both meanings of "deflate": zlib's format, as specified, and a raw deflate stream, which
+// some servers send instead.
 func openDeflate(src io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(src)
 	head, _ := b.Peek(2)
+	// RFC 1950: compression method 8, and the first two bytes are a multiple of 31.
 	if len(head) == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
 		return zlib.NewReader(b)
 	}
 	return flate.NewReader(b), nil
 }
 
-// Close frees what holds more than memory. The Decompressor may be used again.
+// Close releases resources other than memory. The Decompressor may be used again.
 func (d *Decompressor) Close() {
 	if d.zstd != nil {
 		d.zstd.Close()

@@ -9,10 +9,11 @@ import (
 	"strconv"
 )
 
-// ParseEnd reads the data of an end-of-stream frame: an object that may have
-// "error" and "metadata".
+// ParseEnd parses the payload of a Connect end-of-stream frame: a JSON object with optional members "error" and
+// "metadata".
 //
-// Errors: with what could be read. An End is returned in any case.
+// Errors: malformed JSON. The result is never nil and has whatever could be read.
+//
 // Source: RESEARCH.md#end-of-stream
 func ParseEnd(data []byte) (*End, error) {
 	end := &End{}
@@ -20,6 +21,7 @@ func ParseEnd(data []byte) (*End, error) {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return end, fmt.Errorf("envelope: end-of-stream: %w", atOffset(err))
 	}
+	// Parse both members, even if one is malformed.
 	var errs []error
 	if raw, ok := o["error"]; ok && string(raw) != "null" {
 		var err error
@@ -37,9 +39,10 @@ func ParseEnd(data []byte) (*End, error) {
 	return end, nil
 }
 
-// ParseError reads the body of a unary error: {"code", "message", "details"}.
+// ParseError parses the JSON body of a unary Connect error: {"code", "message", "details"}.
 //
-// Errors: with what could be read; a nil Error if the body has no code.
+// Errors: malformed JSON; the result has whatever could be read. The result is nil if the body has no code.
+//
 // Source: RESEARCH.md#errors
 func ParseError(body []byte) (*Error, error) {
 	e, err := parseError(body)
@@ -52,6 +55,7 @@ func ParseError(body []byte) (*Error, error) {
 	return e, err
 }
 
+// parseError parses an error object leniently: members of a wrong type become text, and are reported.
 func parseError(raw []byte) (*Error, error) {
 	var o struct {
 		Code    json.RawMessage   `json:"code"`
@@ -64,10 +68,13 @@ func parseError(raw []byte) (*Error, error) {
 	if err != nil && !errors.As(err, &wrong) {
 		return nil, atOffset(err)
 	}
+	// A member of a wrong type leaves the others readable.
 	var errs []error
 	if err != nil {
 		errs = append(errs, atOffset(err))
 	}
+
+	// Servers disagree about the types of these members, so none of them makes the others unreadable.
 	e.Code = parseCode(o.Code)
 	if o.Message != nil && json.Unmarshal(o.Message, &e.Message) != nil {
 		e.Message = string(o.Message)
@@ -82,8 +89,7 @@ func parseError(raw []byte) (*Error, error) {
 	return e, errors.Join(errs...)
 }
 
-// parseCode reads a code's name. Numbers are not in the specification, but are
-// reported to be sent.
+// parseCode parses a code. The specification has names only, but some servers send numbers.
 func parseCode(raw json.RawMessage) string {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
@@ -95,6 +101,7 @@ func parseCode(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// parseDetail parses one element of the list "details" in an error.
 func parseDetail(raw json.RawMessage) (Detail, error) {
 	var o struct {
 		Type  string          `json:"type"`
@@ -112,8 +119,8 @@ func parseDetail(raw json.RawMessage) (Detail, error) {
 	return d, nil
 }
 
-// parseMetadata reads an object of lists of strings; one string for a list of
-// one is accepted.
+// parseMetadata parses an object whose members are lists of strings. A single string is accepted in place of a
+// list.
 func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &o); err != nil {
@@ -137,7 +144,7 @@ func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// atOffset puts the place into a JSON error.
+// atOffset adds the offset in the JSON text to an error.
 func atOffset(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

@@ -1,6 +1,5 @@
-// Package envelope reads and writes the frames that carry RPC messages in HTTP
-// bodies: Connect and gRPC envelopes, gRPC-Web trailers, server-sent events,
-// and their compression.
+// Package envelope reads and writes the frames that carry RPC messages in HTTP bodies: Connect and gRPC
+// envelopes, gRPC-Web trailers, server-sent events, and their compression.
 //
 // An envelope is a prefix and a message:
 //
@@ -8,14 +7,19 @@
 //	length 4 bytes  big-endian
 //	data   length bytes
 //
-// A Decoder is fed the chunks of a body and returns its frames. It also undoes base64
-// (gRPC-Web as text) and the compression of the whole body, splits an event stream, and
-// takes a unary body as one frame. A Decompressor reads a stream as it comes; a
-// Push feeds a function that reads.
+// A Decoder is fed the chunks of one direction's body and returns Frames. It also undoes base64 (grpc-web-text)
+// and compression, splits event streams, and returns a unary body as one frame:
 //
-// ParseEnd and ParseStatus read the end of a stream, in its last frame or in trailers,
-// with a status code. A ResponseEnd decides whether a response that was cut short had
-// been complete. The package knows HTTP's fields, but no connections and no captures.
+//	d := envelope.NewDecoder(envelope.Options{Framed: true, Encoding: "gzip"})
+//	frames, err := d.Feed(chunk) // for each chunk
+//	rest, err := d.Close()
+//
+// ParseEnd and ParseStatus parse the status at the end of a stream, from its last frame or from trailers. A
+// ResponseEnd decides whether a response that was cut off is complete anyway. A Decompressor reads compressed
+// streams, and a Push runs a reading function on input that arrives in pieces.
+//
+// Package decode and the recorder in mitm use this package. It knows HTTP's headers, but neither connections nor
+// captures.
 //
 // Source: RESEARCH.md#envelopes
 package envelope
@@ -25,18 +29,24 @@ import (
 	"fmt"
 )
 
-// Flags is the bit field that begins an envelope.
+// Flags is the bit field in the first byte of an envelope.
 type Flags uint8
 
 const (
-	Compressed Flags = 0b0000_0001 // the data is compressed as the headers say
-	EndStream  Flags = 0b0000_0010 // Connect: the last envelope of a stream, JSON
-	Trailer    Flags = 0b1000_0000 // gRPC-Web: trailers as header text
+	// Compressed means that the payload is compressed with the encoding that the headers name.
+	Compressed Flags = 0b0000_0001
 
+	// EndStream marks the last envelope of a Connect stream, whose payload is JSON.
+	EndStream Flags = 0b0000_0010
+
+	// Trailer marks gRPC-Web trailers, whose payload is header text.
+	Trailer Flags = 0b1000_0000
+
+	// knownFlags are the flags that any of the protocols uses.
 	knownFlags = Compressed | EndStream | Trailer
 )
 
-// String returns the flags' names, as in "compressed|end", or "0" for none.
+// String returns the names of the flags, as in "compressed|end". Unknown bits are in hex. No flags are "0".
 func (f Flags) String() string {
 	s := ""
 	for _, n := range [...]struct {
@@ -56,53 +66,82 @@ func (f Flags) String() string {
 	return s[1:]
 }
 
-// A Frame is one envelope, or one whole unary body, or one event.
+// A Frame is one envelope, one unary body, or one server-sent event.
 //
-// Shape: Raw and Data may alias the bytes that were fed. Raw is the payload as
-// sent; Data is Raw after decompression, the same slice where there is none.
+// Shape: Raw and Data may alias the bytes that were fed.
+//
 // Limits: see Options.
 type Frame struct {
-	// Of the frame's first byte in its direction's body, whose own compression is
-	// undone.
+	// Offset is the offset of the frame's first byte in the body, after decompression of the whole
+	// body.
 	Offset int64
 
-	Len      int   // bytes on the wire, header included
-	Flags    Flags // 0 for a unary body
-	Framed   bool  // false for a unary body and for an event without an envelope
-	Raw      []byte
-	Data     []byte
-	Encoding string // the compression that was undone to get Data; "" for none
-	Event    string // the name of a server-sent event; "" elsewhere
-	Partial  bool   // the body ended inside this frame; Raw is what there was
-	Err      error  // what is wrong with this frame; Data may still hold a prefix
+	// Len is the size of the frame in the body including its 5-byte prefix, in bytes.
+	Len int
+
+	// Flags are the flags of the envelope; 0 for a unary body.
+	Flags Flags
+
+	// Framed is false for a unary body, and for an event without an envelope.
+	Framed bool
+
+	// Raw is the payload before decompression.
+	Raw []byte
+
+	// Data is the payload after decompression. It is the same slice as Raw if there was no compression.
+	Data []byte
+
+	// Encoding is the compression that was undone for Data, or "".
+	Encoding string
+
+	// Event is the event name of a server-sent event, or "".
+	Event string
+
+	// Partial means that the body ended inside this frame. Raw has the bytes that arrived.
+	Partial bool
+
+	// Err describes a defect of this frame, or is nil. Data may still have the beginning of the payload.
+	Err error
 }
 
-// An End is what the last envelope of a Connect stream, or a unary error body, says.
+// An End is the status at the end of a call: from the last envelope of a Connect stream, from a unary error
+// body, or from gRPC trailers.
 type End struct {
-	Error    *Error              // nil on success
-	Metadata map[string][]string // trailers of a stream
+	// Error is the error with which the call ended; nil on success.
+	Error *Error
+
+	// Metadata are the trailers of the stream, by name.
+	Metadata map[string][]string
 }
 
-// An Error is a Connect error as the server worded it.
+// An Error is an error status from the server, in the form of Connect's JSON.
 type Error struct {
-	Code    string   `json:"code"`
-	Message string   `json:"message,omitempty"`
+	// Code is the name of the RPC status code, such as "not_found".
+	Code string `json:"code"`
+
+	// Message is the server's error message.
+	Message string `json:"message,omitempty"`
+
+	// Details are messages of various types with further information on the error.
 	Details []Detail `json:"details,omitempty"`
 }
 
-// A Detail is one error detail: a message type with its bytes.
+// A Detail is one protobuf message that accompanies an error.
 type Detail struct {
-	Type  string `json:"type"`
+	// Type is the full name of the detail's message type.
+	Type string `json:"type"`
+
+	// Value is the encoded detail message.
 	Value []byte `json:"value"`
 
-	// The server's own JSON rendering, if it sent one.
+	// Debug is the detail as JSON, if the server sent that too.
 	Debug json.RawMessage `json:"debug,omitempty"`
 }
 
-// Split reads b as a run of whole envelopes that leaves nothing over.
+// Split splits b into envelopes if b consists entirely of them.
 //
-// Shape: payloads as sent, compressed or not; ok is false if b is anything else,
-// or begins with flags that no envelope has.
+// Shape: payloads are as sent, compressed or not. ok is false if bytes are left over, or if an envelope has
+// flags that no protocol uses.
 func Split(b []byte) (frames []Frame, ok bool) {
 	n := count(b)
 	if n == 0 {
@@ -119,10 +158,10 @@ func Split(b []byte) (frames []Frame, ok bool) {
 	return frames, true
 }
 
-// IsFrames reports whether Split succeeds, without making the frames.
+// IsFrames reports whether Split would succeed, without allocating frames.
 func IsFrames(b []byte) bool { return count(b) > 0 }
 
-// count is how many envelopes b is made of; 0 if it is not.
+// count returns the number of envelopes in b, or 0 if b does not consist of envelopes.
 func count(b []byte) (n int) {
 	for ; len(b) > 0; n++ {
 		if len(b) < PrefixLen || Flags(b[0])&^knownFlags != 0 {

@@ -7,25 +7,46 @@ import (
 	"strings"
 )
 
-// An eventReader splits a text/event-stream body into events.
+// An eventReader splits a text/event-stream body into events, as the HTML standard defines them.
 //
 // Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+//
 // Source: RESEARCH.md#sse-fallback
 type eventReader struct {
-	o       Options
-	line    []byte // an incomplete line
-	cr      bool   // the last byte was a carriage return, which ended a line
-	pos     int64  // offset of the next byte
-	start   int64  // of the event
-	name    string
-	data    []byte
-	lines   int // data lines of the event
-	fail    error
+	// o has the limits and the compression of envelopes inside events.
+	o Options
+
+	// line is the incomplete last line of the event stream.
+	line []byte
+
+	// cr means that the last byte was a carriage return, which ended a line. A line feed behind it belongs to
+	// the same line end.
+	cr bool
+
+	// pos is the offset of the next byte in the body.
+	pos int64
+
+	// start is the offset at which the current event begins.
+	start int64
+
+	// name is the event's name from its "event" line, and data its "data" lines, joined by line feeds.
+	name string
+	data []byte
+
+	// lines is the number of "data" lines of the current event.
+	lines int
+
+	// fail is the error of the current event if it exceeds the size limit.
+	fail error
+
+	// readers are reusable decompressors for envelopes inside events.
 	readers decompressors
 }
 
+// feed parses the next bytes, and returns the server-sent events that are now complete.
 func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
 	for _, c := range p {
+		// CR LF is one line end.
 		if r.cr && c == '\n' {
 			r.cr = false
 			r.pos++
@@ -34,9 +55,12 @@ func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
 			}
 			continue
 		}
+
+		// A line end is LF, CR or CR LF.
 		r.cr = c == '\r'
 		r.pos++
 		if c != '\n' && c != '\r' {
+			// Bytes beyond the limit are dropped, and the event gets an error.
 			if int64(len(r.line)+len(r.data)) < r.o.MaxFrame {
 				r.line = append(r.line, c)
 			} else if r.fail == nil {
@@ -45,6 +69,7 @@ func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
 			}
 			continue
 		}
+		// An empty line ends the event.
 		if len(r.line) == 0 {
 			frames = append(frames, r.dispatch()...)
 			continue
@@ -54,6 +79,7 @@ func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
 	return frames, err
 }
 
+// close returns an event that lacks the empty line at its end, with an error.
 func (r *eventReader) close() ([]Frame, error) {
 	if len(r.line) > 0 {
 		r.field()
@@ -69,7 +95,7 @@ func (r *eventReader) close() ([]Frame, error) {
 	return nil, nil
 }
 
-// field takes a line of an event.
+// field processes the complete line r.line: one field of an event.
 func (r *eventReader) field() {
 	name, value, _ := bytes.Cut(r.line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -86,7 +112,7 @@ func (r *eventReader) field() {
 	r.line = r.line[:0]
 }
 
-// dispatch ends an event. A comment or a retry line alone is none.
+// dispatch ends the current event and returns its frames. Comments and "retry" lines alone make no event.
 func (r *eventReader) dispatch() []Frame {
 	start, name, data, lines, fail := r.start, r.name, r.data, r.lines, r.fail
 	r.start, r.name, r.data, r.lines, r.fail = r.pos, "", nil, 0, nil
@@ -94,6 +120,8 @@ func (r *eventReader) dispatch() []Frame {
 		return nil
 	}
 	f := Frame{Offset: start, Len: int(r.pos - start), Event: name, Raw: data, Data: data, Err: fail}
+
+	// The data of an event may be envelopes in base64, each of which becomes a frame.
 	payload, ok := eventPayload(data)
 	if !ok {
 		return []Frame{f}
@@ -111,8 +139,8 @@ func (r *eventReader) dispatch() []Frame {
 	return inner
 }
 
-// eventPayload decodes an event's data if it is base64. A short plain word can
-// be read as base64 too, so one that holds no envelope must look the part.
+// eventPayload decodes an event's data if that is base64. Short plain words are valid base64, too. So unless the
+// bytes are envelopes, the text must be padded to groups of four and have a character that is unusual in words.
 func eventPayload(data []byte) ([]byte, bool) {
 	s := strings.ReplaceAll(string(data), "\n", "")
 	if s == "" {

@@ -5,20 +5,26 @@ import (
 	"iter"
 )
 
-// A Push runs a function that reads, as decompressors do, on input that is pushed: the
-// function is a coroutine that goes on when there is input, and stops when it wants
-// more.
+// A Push runs a function that reads from an io.Reader, such as a decompressor, on input that arrives in pieces.
+// The function runs as a coroutine (iter.Pull): it suspends when it needs more input than there is.
 type Push struct {
-	in     []byte
+	// in is the input that the function has not read yet.
+	in []byte
+
+	// closed means that the input has ended.
 	closed bool
-	done   bool
-	err    error
-	yield  func(struct{}) bool
-	next   func() (struct{}, bool)
-	stop   func()
+
+	// done means that the function has returned, with err as its error.
+	done bool
+	err  error
+
+	// yield suspends the coroutine, next resumes it, and stop makes a suspended one return.
+	yield func(struct{}) bool
+	next  func() (struct{}, bool)
+	stop  func()
 }
 
-// NewPush returns a Push that runs read with the first input.
+// NewPush returns a Push that starts read with the first input.
 func NewPush(read func(src io.Reader) error) *Push {
 	p := &Push{}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -28,9 +34,10 @@ func NewPush(read func(src io.Reader) error) *Push {
 	return p
 }
 
-// pushed is what a Push's function reads.
+// pushed is the io.Reader from which the function of a Push reads.
 type pushed Push
 
+// Read suspends the coroutine while there is no input.
 func (p *pushed) Read(b []byte) (int, error) {
 	for len(p.in) == 0 {
 		if p.closed || !p.yield(struct{}{}) {
@@ -42,8 +49,8 @@ func (p *pushed) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Feed returns when the function has read all of b, or has returned. What comes after
-// that is ignored.
+// Feed gives b to the reading function, and returns when the function has read all of b or has
+// returned. Input that arrives after the function has returned is ignored.
 func (p *Push) Feed(b []byte) {
 	if p.done {
 		return
@@ -55,10 +62,10 @@ func (p *Push) Feed(b []byte) {
 	p.in = nil
 }
 
-// Done reports whether the function has returned; its error is there before Close.
+// Done reports whether the function has returned, and with which error.
 func (p *Push) Done() (done bool, err error) { return p.done, p.err }
 
-// Close ends the input and returns the function's error.
+// Close ends the input, waits for the function to return, and returns its error.
 func (p *Push) Close() error {
 	p.closed = true
 	p.Feed(nil)

@@ -6,48 +6,46 @@ import (
 	"strings"
 )
 
-// A ResponseEnd decides whether a response is whole although its transport has
-// not said so. HTTP/2 marks the end of a message apart from its content
-// (END_STREAM), so a client that has read all of the content may cancel the
-// stream before the mark comes: it has lost nothing.
+// A ResponseEnd decides whether a response is complete although its transport did not mark the end. HTTP/2 marks
+// the end of a message separately from its content (END_STREAM). A client that has all the content may cancel
+// the stream before the mark arrives, and nothing is lost.
 //
-// A response to HEAD, and 204 and 304, are whole with their header section. A
-// Connect stream and gRPC-Web are with the frame that ends them, any other with
-// as many bytes as its content-length declares. gRPC never is, since its status
-// is in trailers; nor is a response that announces trailers.
+// A response is complete: without a body (to HEAD, 204 and 304) after its headers; a Connect or gRPC-Web stream
+// after the frame that ends it; any other response once content-length bytes have arrived. A gRPC response is
+// never considered complete, because its status is in trailers. The same holds for a response that announces
+// trailers.
 //
-// Limits: gRPC-Web as text, and streams that are compressed as a whole, are
-// never found whole.
+// Limits: grpc-web-text, and streams that are compressed as a whole, are never considered complete.
 //
 // Source: RFC 9110, sections 6.4.1, 6.6.2 and 8.6; mitm/README.md#http2
 type ResponseEnd struct {
-	// Received is the length of the body so far.
+	// Received is the number of body bytes received so far.
 	Received int64
 
-	// Declared is the content-length, or -1 if it is not known.
+	// Declared is the value of the Content-Length header in bytes, or -1 without one.
 	Declared int64
 
+	// bodiless means that the response cannot have a body, because of its method or status.
 	bodiless bool
 
-	// opaque is true if the end is not in the body, or cannot be seen there.
+	// opaque means that the body has no frame that marks the end of the response.
 	opaque bool
 
-	// endFlag is set in the prefix of a stream's last frame. It is 0 if the body has no
-	// frames.
+	// endFlag is the flag of a stream's last frame, or 0 if the body has no frames.
 	endFlag Flags
 
-	// prefix is that of the frame which is being read, and left is what is missing of
-	// its payload.
+	// prefix and flags belong to the current frame, and left is the number of payload bytes still missing.
 	prefix PrefixReader
 	flags  Flags
 	left   uint32
 
-	// ended is true once the last frame is whole, and beyond if bytes came after it.
+	// ended means that the frame that ends the response is complete; beyond means that bytes followed
+	// it.
 	ended  bool
 	beyond bool
 }
 
-// NewResponseEnd follows the final response to a request of a method; header returns
+// NewResponseEnd returns a ResponseEnd for the final response to a request with the given method. header returns
 // the first value of a response header.
 func NewResponseEnd(method string, status int, header func(name string) string) *ResponseEnd {
 	e := &ResponseEnd{
@@ -59,6 +57,7 @@ func NewResponseEnd(method string, status int, header func(name string) string) 
 		e.Declared = n
 	}
 
+	// The content type determines how the end of the body is marked.
 	media, _, _ := strings.Cut(strings.ToLower(header("content-type")), ";")
 	media = strings.TrimSpace(media)
 	switch is := func(name string) bool { return media == name || strings.HasPrefix(media, name+"+") }; {
@@ -75,7 +74,8 @@ func NewResponseEnd(method string, status int, header func(name string) string) 
 	return e
 }
 
-// AddBody adds bytes of the body.
+// AddBody passes the next bytes of the response body, whose last frame may contain the end of the
+// stream.
 func (e *ResponseEnd) AddBody(p []byte) {
 	e.Received += int64(len(p))
 	if e.endFlag == 0 {
@@ -103,7 +103,7 @@ func (e *ResponseEnd) AddBody(p []byte) {
 	}
 }
 
-// Complete reports whether nothing of the response is missing.
+// Complete reports whether the response is complete as far as can be determined.
 func (e *ResponseEnd) Complete() bool {
 	switch {
 	case e.bodiless:

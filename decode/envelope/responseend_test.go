@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -42,6 +43,37 @@ func TestResponseEndInPieces(t *testing.T) {
 		}
 		if e.Complete() {
 			t.Fatal("whole with a byte too many")
+		}
+	})
+}
+
+// FuzzResponseEnd decides the same about a body, in whichever pieces it arrives.
+func FuzzResponseEnd(f *testing.F) {
+	hello := Append(nil, 0, []byte("hello"))
+	for _, contentType := range []string{"application/connect+proto", "application/grpc-web+proto", "application/grpc-web-text", "text/event-stream", "application/json"} {
+		f.Add(contentType, "", "", append(hello, Append(nil, EndStream, []byte("{}"))...))
+		f.Add(contentType, "7", "gzip", hello)
+	}
+	f.Fuzz(func(t *testing.T, contentType, length, encoding string, body []byte) {
+		decide := func(piece int) (complete bool) {
+			e := NewResponseEnd("POST", 200, func(name string) string {
+				switch strings.ToLower(name) {
+				case "content-type":
+					return contentType
+				case "content-length":
+					return length
+				case "connect-content-encoding", "grpc-encoding":
+					return encoding
+				}
+				return ""
+			})
+			for at := 0; at < len(body); at += piece {
+				e.AddBody(body[at:min(at+piece, len(body))])
+			}
+			return e.Complete()
+		}
+		if whole, bytewise := decide(len(body)+1), decide(1); whole != bytewise {
+			t.Errorf("%s of %q: complete %v, byte by byte %v", contentType, body, whole, bytewise)
 		}
 	})
 }

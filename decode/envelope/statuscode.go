@@ -2,7 +2,7 @@ package envelope
 
 import "slices"
 
-// codes are the names of the codes of Connect and gRPC, by gRPC's number.
+// codes are the names of the status codes of Connect and gRPC, indexed by gRPC's number.
 //
 // Source: https://connectrpc.com/docs/protocol#error-codes
 var codes = [...]string{
@@ -25,8 +25,8 @@ var codes = [...]string{
 	"unauthenticated",
 }
 
-// codeName returns the name of a gRPC status number: 3 is "invalid_argument".
-// Numbers that no code has are "unknown", as gRPC wants them read.
+// codeName returns the name of a gRPC status number: 3 is "invalid_argument". Undefined numbers become
+// "unknown", as gRPC requires.
 func codeName(number int) string {
 	if number < 0 || number >= len(codes) {
 		return codes[2]
@@ -34,10 +34,10 @@ func codeName(number int) string {
 	return codes[number]
 }
 
-// Codes returns the names of all codes, by gRPC's number.
+// Codes returns the names of all status codes, indexed by gRPC's number.
 func Codes() []string { return slices.Clone(codes[:]) }
 
-// CodeNumber returns the number of a code's name, and whether there is such a code.
+// CodeNumber returns the gRPC number of a status code's name. ok is false for an unknown name.
 func CodeNumber(name string) (number int, ok bool) {
 	for i := range codes {
 		if codes[i] == name {
@@ -47,8 +47,8 @@ func CodeNumber(name string) (number int, ok bool) {
 	return 0, false
 }
 
-// CodeOfHTTP returns the code that describes an HTTP status of a server that speaks no RPC:
-// 404 is "not_found", where an RPC client concludes "unimplemented".
+// CodeOfHTTP returns the status code that best describes an HTTP status of a server that is not an RPC server:
+// 404 is "not_found". Compare CodeOfStatus.
 //
 // Source: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 func CodeOfHTTP(status int) string {
@@ -75,8 +75,8 @@ func CodeOfHTTP(status int) string {
 	return CodeOfStatus(status)
 }
 
-// CodeOfStatus returns the code that a client of an RPC concludes from an HTTP status
-// alone, where the body does not tell one.
+// CodeOfStatus returns the status code that an RPC client concludes from an HTTP status if the body has no
+// error: 404 is "unimplemented".
 //
 // Source: https://connectrpc.com/docs/protocol#http-to-error-code
 func CodeOfStatus(status int) string {

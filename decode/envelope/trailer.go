@@ -11,12 +11,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A trailerField is one line of a gRPC-Web trailer frame.
-type trailerField struct{ Name, Value string }
+// A trailerField is one line of the trailers in a gRPC-Web body.
+type trailerField struct {
+	// Name is in lower case. Value has no white space around it.
+	Name, Value string
+}
 
-// ParseTrailer reads the data of a gRPC-Web trailer frame: `name: value` lines.
+// ParseTrailer parses the payload of a gRPC-Web trailer frame: lines of the form `name: value`.
 //
-// Errors: names the first line that is none; the others are returned.
+// Errors: the first malformed line; the other lines are returned.
+//
 // Source: RESEARCH.md#grpc-web
 func ParseTrailer(data []byte) ([]trailerField, error) {
 	var fields []trailerField
@@ -36,29 +40,35 @@ func ParseTrailer(data []byte) ([]trailerField, error) {
 	return fields, err
 }
 
-// ParseStatus reads a gRPC status from trailers, or from the headers of a
-// response without a body, of which get returns a field's first value.
+// ParseStatus parses a gRPC status from trailers, or from the headers of a response without a body. get returns
+// the first value of a field.
 //
-// Shape: nil where there is no grpc-status, and for status 0 an End without Error.
-// Errors: with what could be read, where the number or the details are malformed.
+// Shape: nil without grpc-status, and an End without Error for status 0.
+//
+// Errors: a malformed number or malformed details; the result has whatever could be read.
 func ParseStatus(get func(name string) string) (*End, error) {
 	status := get("grpc-status")
 	if status == "" {
 		return nil, nil
 	}
+
+	// A malformed number is still an error status, not success.
 	n, err := strconv.Atoi(status)
 	if err != nil {
 		err = fmt.Errorf("envelope: grpc-status %q is no number", status)
+		// 2 is the code "unknown".
 		n = 2
 	}
 	if n == 0 {
 		return &End{}, err
 	}
 	e := &Error{Code: codeName(n), Message: get("grpc-message")}
-	// The message is percent-encoded; what does not decode is shown as it came.
+	// The message is percent-encoded. A malformed one is kept unchanged.
 	if m, uerr := url.PathUnescape(e.Message); uerr == nil {
 		e.Message = m
 	}
+
+	// Details in base64 are optional. Their defects do not hide the status.
 	if bin := get("grpc-status-details-bin"); bin != "" {
 		var derr error
 		e.Details, derr = parseStatusDetails(bin)
@@ -67,13 +77,16 @@ func ParseStatus(get func(name string) string) (*End, error) {
 	return &End{Error: e}, err
 }
 
-// parseStatusDetails reads field 3 of a google.rpc.Status, the Any messages.
+// parseStatusDetails parses a google.rpc.Status in base64 and returns its field 3: messages of type
+// google.protobuf.Any.
 func parseStatusDetails(s string) ([]Detail, error) {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	if err != nil {
 		return nil, fmt.Errorf("envelope: grpc-status-details-bin: %w", err)
 	}
 	var details []Detail
+
+	// Fields 1 and 2, the code and the message, repeat the headers.
 	err = eachBytes(b, func(number protowire.Number, v []byte) error {
 		if number != 3 {
 			return nil
@@ -84,6 +97,7 @@ func parseStatusDetails(s string) ([]Detail, error) {
 			case 1:
 				d.Type = string(v[strings.LastIndexByte(string(v), '/')+1:])
 			case 2:
+				// Any: field 1 is a URL that ends in the type's name, field 2 the encoded message.
 				d.Value = v
 			}
 			return nil
@@ -97,7 +111,8 @@ func parseStatusDetails(s string) ([]Detail, error) {
 	return details, nil
 }
 
-// eachBytes calls f with every length-delimited field of a message.
+// eachBytes calls f for every length-delimited field of a message. protowire suffices here: package wire would
+// build a tree.
 func eachBytes(b []byte, f func(protowire.Number, []byte) error) error {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)

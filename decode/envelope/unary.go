@@ -2,7 +2,7 @@ package envelope
 
 import "fmt"
 
-// gather is Feed for a body that is one message.
+// gather is Feed for a unary body: it collects the body in buf, up to MaxFrame.
 func (d *Decoder) gather(p []byte) ([]Frame, error) {
 	if d.large != nil {
 		d.large.Len += len(p)
@@ -20,8 +20,8 @@ func (d *Decoder) gather(p []byte) ([]Frame, error) {
 	return nil, err
 }
 
-// unary makes the frame of a body. Some clients put an envelope around it: its
-// flags, 0x00 to 0x03, cannot begin a protobuf message, nor JSON.
+// unary returns the frames of a complete unary body. Some clients put an envelope around it. That is
+// unambiguous: neither a protobuf message nor JSON begins with an envelope's flags, 0x00 to 0x03.
 func (d *Decoder) unary() []Frame {
 	if frames, ok := Split(d.buf); ok && normalEncoding(d.o.Encoding) == "" {
 		for i := range frames {
@@ -29,6 +29,7 @@ func (d *Decoder) unary() []Frame {
 		}
 		return frames
 	}
+
 	f := Frame{Len: len(d.buf), Raw: d.buf, Data: d.buf}
 	encoding := normalEncoding(d.o.Encoding)
 	if encoding == "" {
@@ -36,13 +37,40 @@ func (d *Decoder) unary() []Frame {
 	}
 	data, err := d.readers.frame(encoding, d.buf, d.o.MaxInflated)
 	if err != nil {
+		// Keep the beginning of a body that cannot be decompressed completely.
 		f.Err = fmt.Errorf("envelope: body: %w", err)
 	}
 	if err == nil || len(data) > 0 {
 		f.Data, f.Encoding = data, encoding
 	}
+	if d.o.Values != NoValues && err == nil {
+		if values, ok := splitValues(data, d.o); ok {
+			return values
+		}
+	}
+	// The envelope may also be inside the compression.
 	if inner, ok := Split(f.Data); ok && len(inner) == 1 && err == nil {
 		f.Flags, f.Framed, f.Data = inner[0].Flags, true, inner[0].Data
 	}
 	return []Frame{f}
+}
+
+// feedValues is Feed for a body that may consist of JSON values.
+func (d *Decoder) feedValues(p []byte) ([]Frame, error) {
+	r := d.values
+	if int64(len(r.buf))+int64(len(p)) <= d.o.MaxFrame {
+		return r.feed(p)
+	}
+
+	// The value or the body is too large. From here on, the body counts as unary, so that its size is counted.
+	total := len(r.buf) + len(p)
+	kept := append(r.buf, p[:max(d.o.MaxFrame-int64(len(r.buf)), 0)]...)
+	err := fmt.Errorf("envelope: value at %#x: %w of %d bytes", r.off, ErrTooLarge, d.o.MaxFrame)
+	d.large = &Frame{Offset: r.off, Len: total, Raw: kept, Data: kept, Err: err}
+	frames := r.ready
+	if !r.sure {
+		frames = nil
+	}
+	r.buf, r.ready = nil, nil
+	return frames, err
 }

@@ -5,19 +5,24 @@ import (
 	"io"
 )
 
-// A wholeReader undoes the compression of a whole framed body as it arrives,
-// so that a frame is there as soon as the sender has flushed it.
+// A wholeReader decompresses a body that is compressed as a whole, while it arrives. A frame becomes
+// available as soon as its sender has flushed it.
 type wholeReader struct {
-	push  *Push
-	out   []byte
+	// push runs the decompressor as a coroutine on the arriving bytes.
+	push *Push
+
+	// out are decompressed bytes that were not returned yet.
+	out []byte
+
+	// total is the number of decompressed bytes so far, and limit its maximum.
 	total int64
 	limit int64
 
-	// failed reports that the error has been returned.
+	// failed means that the error was already returned once.
 	failed bool
 }
 
-// newWholeReader returns nil where there is nothing to undo.
+// newWholeReader returns a wholeReader, or nil if the encoding is identity or empty.
 func newWholeReader(encoding string, limit int64) *wholeReader {
 	name := normalEncoding(encoding)
 	if name == "" {
@@ -33,7 +38,7 @@ func newWholeReader(encoding string, limit int64) *wholeReader {
 	return w
 }
 
-// run decompresses until the end, an error or the limit.
+// run decompresses src until its end, an error, or the size limit.
 func (w *wholeReader) run(name string, src io.Reader) error {
 	if !Known(name) {
 		return unknownError(name)
@@ -62,19 +67,19 @@ func (w *wholeReader) run(name string, src io.Reader) error {
 	}
 }
 
-// feed returns what p adds to the decompressed body, and the error that ended
-// it, once.
+// feed returns the bytes that p adds to the decompressed body. It returns the error that ended the body once.
 func (w *wholeReader) feed(p []byte) ([]byte, error) {
 	w.push.Feed(p)
 	_, err := w.push.Done()
 	return w.taken(err)
 }
 
+// close ends the body and returns the remaining bytes.
 func (w *wholeReader) close() ([]byte, error) {
 	return w.taken(w.push.Close())
 }
 
-// taken returns what has been decompressed since the last time.
+// taken returns the bytes decompressed since the last call. It also returns err, but only once.
 func (w *wholeReader) taken(err error) ([]byte, error) {
 	out := w.out
 	w.out = nil

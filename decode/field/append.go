@@ -12,12 +12,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// A rewrapFunc returns the payload of a field whose Inner was edited, or payload as it is.
+// A rewrapFunc encodes the edited Inner of a field with the encodings that the payload had (gzip,
+// base64 and others). If Inner was not edited, it returns payload unchanged.
 type rewrapFunc func(f *Field, payload []byte) ([]byte, error)
 
-// AppendFields is Append for several fields.
+// AppendFields appends the encoded fields to dst, in order. See Field.Append.
 //
-// Errors: with the indexes on the way to the field.
+// Errors: as Field.Append, prefixed by the indexes that lead to the field.
 func AppendFields(dst []byte, fields []*Field, rewrap rewrapFunc) ([]byte, error) {
 	for i, f := range fields {
 		if f == nil {
@@ -31,26 +32,31 @@ func AppendFields(dst []byte, fields []*Field, rewrap rewrapFunc) ([]byte, error
 	return dst, nil
 }
 
+// wireTypes maps the JSON names of wire types to their numbers.
 var wireTypes = map[string]wire.Type{"varint": wire.Varint, "i64": wire.I64, "len": wire.Len, "group": wire.StartGroup, "i32": wire.I32}
 
-// Append appends the bytes of a field that was read from JSON. A nil rewrap ignores
-// Inner.
+// Append encodes a field that was read from JSON and appends the bytes to dst. If rewrap is nil, Inner is
+// ignored.
 //
-// Shape: N, Wire, Kind, Type, Literal, Fields, Open and the Long counts decide the
-// bytes; the others are not looked at.
-// Errors: where a member has a value that no bytes have.
+// Shape: the bytes depend on N, Wire, Kind, Type, Literal, Fields, Open and the Long counts only.
+//
+// Errors: a member whose value cannot be encoded.
 func (f *Field) Append(dst []byte, rewrap rewrapFunc) ([]byte, error) {
 	if f.Wire == wire.Garbage.String() {
 		b, err := base64Value(f.Literal)
 		return append(dst, b...), err
 	}
+
+	// The tag: field number and wire type.
 	typ, ok := wireTypes[f.Wire]
 	if !ok {
-		return dst, fmt.Errorf("wire %.20q: want varint, i64, len, group, i32 or garbage", f.Wire)
+		return dst, fmt.Errorf("wire %.20q: must be varint, i64, len, group, i32 or garbage", f.Wire)
 	}
 	if f.N >= 1<<61 {
-		return dst, fmt.Errorf("n %d: want 0 to 2^61-1", f.N)
+		return dst, fmt.Errorf("n %d: must be 0 to 2^61-1", f.N)
 	}
+	// The counts of LongTag and its siblings restore overlong varints, so that unedited JSON yields identical
+	// bytes.
 	dst, err := AppendLong(dst, f.N<<3|uint64(typ), f.LongTag)
 	if err != nil {
 		return dst, fmt.Errorf("long_tag: %w", err)
@@ -69,6 +75,7 @@ func (f *Field) Append(dst []byte, rewrap rewrapFunc) ([]byte, error) {
 		return dst, nil
 	}
 
+	// The remaining type is Len: the payload comes first, because its length precedes it.
 	payload, err := f.payload(rewrap)
 	if err == nil && rewrap != nil {
 		payload, err = rewrap(f, payload)
@@ -82,7 +89,7 @@ func (f *Field) Append(dst []byte, rewrap rewrapFunc) ([]byte, error) {
 	return append(dst, payload...), nil
 }
 
-// payload is the value of a length-delimited field.
+// payload encodes the value of a length-delimited field, without its length.
 func (f *Field) payload(rewrap rewrapFunc) ([]byte, error) {
 	switch wire.Kind(f.Kind) {
 	case wire.KindMessage:
@@ -101,6 +108,7 @@ func (f *Field) payload(rewrap rewrapFunc) ([]byte, error) {
 	return nil, fmt.Errorf("kind %.20q: want message, string, bytes or packed", f.Kind)
 }
 
+// packedBytes encodes a JSON array as a packed repeated field with the given element type.
 func packedBytes(element string, value json.RawMessage) (out []byte, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(value, &list); err != nil {
@@ -121,6 +129,7 @@ func packedBytes(element string, value json.RawMessage) (out []byte, err error) 
 	return out, nil
 }
 
+// base64Value decodes a JSON string that contains base64.
 func base64Value(v json.RawMessage) ([]byte, error) {
 	var s string
 	if err := json.Unmarshal(v, &s); err != nil {
@@ -133,27 +142,31 @@ func base64Value(v json.RawMessage) ([]byte, error) {
 	return b, nil
 }
 
-// AppendLong appends v as a varint with extra bytes more than it needs.
+// AppendLong appends v as a varint that is extra bytes longer than necessary.
+//
+// Limits: extra is at least 0, and the varint has at most 10 bytes.
 func AppendLong(dst []byte, v uint64, extra int) ([]byte, error) {
 	width := wire.SizeVarint(v) + extra
 	if extra < 0 || width > 10 {
-		return dst, fmt.Errorf("%d more bytes than need be: a varint has 1 to 10", extra)
+		return dst, fmt.Errorf("%d extra bytes: a varint has 1 to 10 bytes", extra)
 	}
 	return wire.AppendVarintWidth(dst, v, width), nil
 }
 
-// appendScalar appends a number of JSON as typ, which name says how to read.
+// appendScalar appends the JSON number, bool or string in value as wire type typ. name is the protobuf type,
+// which decides between unsigned, signed, zigzag and floating point. A varint is long bytes longer than
+// necessary.
 func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage, long int) ([]byte, error) {
 	s := string(value)
 	if strings.HasPrefix(s, `"`) {
-		// NaN and the infinities have no number in JSON.
+		// JSON has no numbers for NaN and the infinities, so they are strings.
 		if err := json.Unmarshal(value, &s); err != nil {
 			return dst, fmt.Errorf("value: %w", err)
 		}
 	}
 	bits, err := scalarBits(name, typ, s)
 	if err != nil {
-		return dst, fmt.Errorf("value %.40s: want a number that fits %s", s, typ)
+		return dst, fmt.Errorf("value %.40s: must be a number that fits %s", s, typ)
 	}
 	switch typ {
 	case wire.I32:
@@ -167,7 +180,8 @@ func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage,
 	return dst, nil
 }
 
-// floatBits are the bits of a float: a number, a word, or 0x and the bits in hex.
+// floatBits returns the bits of a float of the given width: s is a number, "NaN", "Infinity", or the bits in hex
+// behind 0x. nan are the bits of the usual NaN.
 func floatBits(s string, width int, nan uint64) (uint64, error) {
 	if strings.EqualFold(s, "nan") {
 		return nan, nil
@@ -182,6 +196,7 @@ func floatBits(s string, width int, nan uint64) (uint64, error) {
 	return math.Float64bits(f), err
 }
 
+// scalarBits returns the bits of s, read as the protobuf type name.
 func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
 	switch {
 	case s == "true":
@@ -193,10 +208,13 @@ func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
 	case name == "double" && typ == wire.I64:
 		return floatBits(s, 64, nan64)
 	}
+
+	// Integers: an I32 value must fit 32 bits, signed or unsigned.
 	size := 64
 	if typ == wire.I32 {
 		size = 32
 	}
+	// sint32 and sint64 use zigzag encoding: https://protobuf.dev/programming-guides/encoding/#signed-ints
 	if !strings.HasPrefix(s, "-") {
 		v, err := strconv.ParseUint(s, 10, size)
 		if err == nil && (name == "sint32" || name == "sint64") {

@@ -1,99 +1,119 @@
-// Package field holds the annotated field: one node of the tree of a message, with how it
-// was read. It is the T of the JSON contract, for every command that writes or reads one.
+// Package field defines the annotated field: one node of a message's tree, together with the type that unwire
+// inferred or a schema declares. Every command that reads or writes message JSON uses this type, so its members
+// are a stable contract (see cmd/unwire/JSON.md).
 //
-// Package decode makes annotated fields from a wire.Tree and a View; package text writes
-// them as it parses. From edited JSON this package appends the same bytes again:
+// Package decode makes annotated fields from a wire.Tree and a View, and package text makes them from printed
+// messages. After an edit of the JSON, this package encodes them as bytes again:
 //
-//	data, err := json.Marshal(fields) // as `unwire show --json` writes them
+//	data, err := json.Marshal(fields) // as `unwire show --json` prints them
 //	err = json.Unmarshal(data, &fields)
 //	message, err := field.AppendFields(nil, fields, nil)
 //
-// A value is what JSON has of a scalar; a string is escaped as little as JSON allows.
+// Unedited fields yield the original bytes, including overlong varints.
 package field
 
 import "encoding/json"
 
-// A Field is one node of the tree of a message.
+// A Field is one node of a message's tree.
 //
-// Shape: Value is set in a field that was made from bytes: a number with all its
-// digits (a reader that has only doubles loses some from 2^53 on), a string, a bool,
-// []byte, or a list of numbers; "NaN", "Infinity" and "-Infinity" are strings. JSON
-// that is read sets Literal instead. A message or a group has Fields and neither of
-// them. Garbage is bytes of wire "garbage".
+// Shape: a scalar made from bytes has Value: a number with all its digits, a string, a bool, []byte, or a list
+// of numbers. "NaN", "Infinity" and "-Infinity" are strings. JSON readers that know only doubles lose digits
+// from 2^53 on. A scalar read from JSON has Literal instead. A message or a group has Fields. Garbage has Wire
+// "garbage" and its bytes as value.
 type Field struct {
+	// N is the field's number.
 	N uint64 `json:"n"`
 
-	// Name is the field's name in the schema; empty without one.
+	// Name is the field's name in the schema; "" without a schema.
 	Name string `json:"name"`
 
 	// Wire is the wire type: varint, i64, len, group, i32, or garbage.
 	Wire string `json:"wire"`
 
-	// Off is the offset of the node in the frame's data, and Len its length, both
-	// with the tag. Val is the offset of the value.
+	// Off is the offset of the field, including its tag, in the frame's data. The unit is bytes.
 	Off int `json:"off"`
+
+	// Len is the size of the encoded field in bytes, including its tag.
 	Len int `json:"len"`
+
+	// Val is the offset of the value in the frame's data, in bytes.
 	Val int `json:"val"`
 
+	// Kind is the chosen or most probable kind of the field, one of the names of wire.Kind.
 	Kind string `json:"kind"`
+
+	// Type is the protobuf type: "int32", "packed double", the name of a message. It is empty for a message
+	// without schema.
 	Type string `json:"type"`
 
-	// Value is the value as Go has it.
+	// Value is the decoded value. It is not used when a field is encoded from JSON.
 	Value any `json:"-"`
 
-	// Literal is the value as JSON that was read has it.
+	// Literal is the value of a field that was read from JSON.
 	Literal json.RawMessage `json:"value"`
 
-	// Symbol is the name of an enum value in the schema.
+	// Symbol is the name of the enum value; "" if no schema declares it.
 	Symbol string `json:"symbol"`
 
-	// Form is the format of a string's text: "uuid", "jwt" and others of kind.Remark.
+	// Form is the format of a string: "uuid", "jwt" and others of kind.Remark. It is empty for plain text.
 	Form string `json:"form"`
 
-	// Shape is the well-known type that a message looks like, and ShapeP the
-	// probability that it is of that type.
-	Shape  string  `json:"shape"`
+	// Shape is the name of the well-known type that the message resembles, or empty.
+	Shape string `json:"shape"`
+
+	// ShapeP is the probability from 0 to 1 that the message is of the type Shape.
 	ShapeP float64 `json:"shape_p"`
 
-	// Note explains the form, the shape or a time's number in words.
+	// Note explains the field's format, shape or timestamp in words.
 	Note string `json:"note"`
 
-	// Chosen reports that somebody chose the reading.
+	// Chosen reports that a user chose the reading, so that nothing was inferred.
 	Chosen bool `json:"chosen"`
 
-	// P is the probability of the reading, and Alternatives are the others.
-	P            float64       `json:"p"`
+	// P is the probability of the type, from 0 to 1.
+	P float64 `json:"p"`
+
+	// Alternatives are other possible types of the field, most probable first.
 	Alternatives []Alternative `json:"alternatives"`
 
-	// LongTag, LongLen, LongValue and LongEnd are the bytes by which the varint of
-	// the tag, of the length, of the value and of a group's end tag is longer than
-	// it need be.
-	LongTag   int `json:"long_tag"`
-	LongLen   int `json:"long_len"`
-	LongValue int `json:"long_value"`
-	LongEnd   int `json:"long_end"`
+	// LongTag is by how many bytes the varint of the tag is longer than necessary.
+	LongTag int `json:"long_tag"`
 
-	// Open reports a group without its end tag.
+	// LongLen is the number of bytes of an overlong length prefix; 0 if the length has normal size.
+	LongLen int `json:"long_len"`
+
+	// LongValue is the number of bytes of an overlong varint value; 0 if the value has normal size.
+	LongValue int `json:"long_value"`
+
+	// LongEnd is the number of bytes of an overlong end-group tag; 0 if the tag has normal size.
+	LongEnd int `json:"long_end"`
+
+	// Open means that the end tag of the group is missing.
 	Open bool `json:"open"`
 
-	// Fields are those of a message or a group: nil for a leaf, empty for an empty
+	// Fields are the fields of a message or a group. They are nil for other fields and empty for an empty
 	// message.
 	Fields []*Field `json:"fields"`
 
-	// Cut is, for garbage that is the beginning of a field, as much of that field as
-	// there is.
+	// Cut is set for garbage that is the beginning of a truncated field: the field as far as its bytes exist.
 	Cut *Field `json:"cut"`
 
-	// Inner is, in JSON that was read, what the value holds in another encoding.
+	// Inner is set in edited JSON only: the content of the value after its layers (gzip, base64 and others) were
+	// undone.
 	Inner json.RawMessage `json:"inner"`
 
-	// Error is what is wrong with the field.
+	// Error describes a defect of the field's bytes, or is empty.
 	Error string `json:"error"`
 }
 
-// An Alternative is another reading of a field.
+// An Alternative is a possible type of a field other than the chosen one.
 type Alternative struct {
-	Kind string  `json:"kind"`
-	Type string  `json:"type"`
-	P    float64 `json:"p"`
+	// Kind is the alternative's kind, as in Field.Kind.
+	Kind string `json:"kind"`
+
+	// Type is the alternative's type, as in Field.Type.
+	Type string `json:"type"`
+
+	// P is the probability of the alternative, from 0 to 1.
+	P float64 `json:"p"`
 }

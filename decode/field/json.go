@@ -2,18 +2,20 @@ package field
 
 import "strconv"
 
-// MarshalJSON writes f as the contract has it. Members that say nothing are left out.
+// MarshalJSON encodes f in the documented order of members, without empty optional members. It avoids
+// encoding/json's reflection, because a message may have millions of fields.
 func (f *Field) MarshalJSON() ([]byte, error) {
 	return f.appendJSON(nil), nil
 }
 
-// appendJSON is MarshalJSON for a field within a field.
+// appendJSON is like MarshalJSON, and appends to b.
 func (f *Field) appendJSON(b []byte) []byte {
 	b = f.appendPlace(b)
 	b = appendInt(append(b, `,"val":`...), f.Val)
 	b = appendString(append(b, `,"kind":`...), f.Kind)
 	b = appendString(append(b, `,"type":`...), f.Type)
 
+	// Optional members follow in the documented order.
 	if f.Value != nil {
 		b = appendValue(append(b, `,"value":`...), f.Value)
 	}
@@ -26,6 +28,7 @@ func (f *Field) appendJSON(b []byte) []byte {
 	b = appendFinite(append(b, `,"p":`...), f.P, 64)
 	b = f.appendAlternatives(b)
 
+	// An empty message has an empty list, a leaf has none.
 	if f.Fields != nil {
 		b = append(b, `,"fields":[`...)
 		for i, child := range f.Fields {
@@ -42,11 +45,10 @@ func (f *Field) appendJSON(b []byte) []byte {
 	return append(appendText(b, `,"error":`, f.Error), '}')
 }
 
-// AppendHead writes f as `unwire decode --format json` has it, up to its value or its
-// fields and without the closing brace: those are written while they are parsed. It
-// has the members that are needed to make the same bytes again, and in comparison
-// with MarshalJSON leaves out a P of 0, an empty list of alternatives, and where the
-// value begins.
+// AppendHead appends the beginning of f's JSON object for `unwire decode --format json`: everything before its
+// value or its fields, and no closing brace. The caller streams the rest while it parses. The object has the
+// members that Append needs. Unlike MarshalJSON, it omits a P of 0, an empty list of alternatives, and the
+// value's offset.
 func (f *Field) AppendHead(b []byte) []byte {
 	b = f.appendPlace(b)
 	b = append(append(append(b, `,"kind":"`...), f.Kind...), '"')
@@ -57,6 +59,7 @@ func (f *Field) AppendHead(b []byte) []byte {
 		b = appendFinite(append(b, `,"p":`...), f.P, 64)
 	}
 
+	// Deviations from the canonical encoding.
 	b = appendCount(b, `,"long_tag":`, f.LongTag)
 	b = appendCount(b, `,"long_len":`, f.LongLen)
 	b = appendCount(b, `,"long_value":`, f.LongValue)
@@ -76,7 +79,7 @@ func (f *Field) AppendHead(b []byte) []byte {
 	return appendText(b, `,"error":`, f.Error)
 }
 
-// appendPlace writes the opening brace, what the field is and where.
+// appendPlace appends the opening brace and the members that identify the field and its position.
 func (f *Field) appendPlace(b []byte) []byte {
 	b = strconv.AppendUint(append(b, `{"n":`...), f.N, 10)
 	b = appendText(b, `,"name":`, f.Name)
@@ -85,6 +88,7 @@ func (f *Field) appendPlace(b []byte) []byte {
 	return appendInt(append(b, `,"len":`...), f.Len)
 }
 
+// appendShapeP appends the JSON member with the shape's probability, if there is one.
 func (f *Field) appendShapeP(b []byte) []byte {
 	if f.ShapeP <= 0 {
 		return b
@@ -92,6 +96,7 @@ func (f *Field) appendShapeP(b []byte) []byte {
 	return appendFinite(append(b, `,"shape_p":`...), f.ShapeP, 64)
 }
 
+// appendChosen appends the JSON member "chosen" if a user chose the type.
 func (f *Field) appendChosen(b []byte) []byte {
 	if !f.Chosen {
 		return b
@@ -99,6 +104,7 @@ func (f *Field) appendChosen(b []byte) []byte {
 	return append(b, `,"chosen":true`...)
 }
 
+// appendAlternatives appends the list of alternatives, even an empty one.
 func (f *Field) appendAlternatives(b []byte) []byte {
 	b = append(b, `,"alternatives":[`...)
 	for i, a := range f.Alternatives {
@@ -112,7 +118,7 @@ func (f *Field) appendAlternatives(b []byte) []byte {
 	return append(b, ']')
 }
 
-// appendText writes a member unless it is empty.
+// appendText appends a string member unless it is empty. member is the comma, the quoted name and the colon.
 func appendText(b []byte, member, s string) []byte {
 	if s == "" {
 		return b
@@ -120,7 +126,7 @@ func appendText(b []byte, member, s string) []byte {
 	return appendString(append(b, member...), s)
 }
 
-// appendCount writes a member unless it is zero.
+// appendCount appends a JSON member with a number, unless it is zero.
 func appendCount(b []byte, member string, v int) []byte {
 	if v == 0 {
 		return b
@@ -128,4 +134,5 @@ func appendCount(b []byte, member string, v int) []byte {
 	return appendInt(append(b, member...), v)
 }
 
+// appendInt appends the integer v in decimal.
 func appendInt(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }

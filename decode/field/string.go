@@ -2,14 +2,17 @@ package field
 
 import "unicode/utf8"
 
+// appendString appends s as a JSON string with short escapes.
 func appendString(b []byte, s string) []byte { return appendEscaped(b, s, true) }
 
-// appendEscaped writes a string of JSON. Only what has to be is escaped, and the two
-// line separators that JavaScript does not have in strings. With short, backspace and
-// form feed are escaped by a letter, not by their number.
+// appendEscaped appends s as a JSON string. It escapes only what JSON requires, invalid UTF-8, and U+2028 and
+// U+2029, which older JavaScript does not allow in strings. If short is true, backspace and form feed become \b
+// and \f, else \u0008 and \u000c.
 func appendEscaped[T string | []byte](b []byte, s T, short bool) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
+
+	// s[from:i] needs no escapes and is copied in one go.
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -24,6 +27,7 @@ func appendEscaped[T string | []byte](b []byte, s T, short bool) []byte {
 			continue
 		}
 
+		// Printable ASCII without the characters that JSON reserves.
 		if c >= ' ' && c != '"' && c != '\\' {
 			i++
 			continue
@@ -42,7 +46,7 @@ func appendEscaped[T string | []byte](b []byte, s T, short bool) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// escapeLetter is what stands for c behind a backslash; 0 if only its number does.
+// escapeLetter returns the letter that represents c behind a backslash, or 0 if c needs a \u escape.
 func escapeLetter(c byte, short bool) byte {
 	switch {
 	case c == '"', c == '\\':
@@ -61,6 +65,7 @@ func escapeLetter(c byte, short bool) byte {
 	return 0
 }
 
+// decodeRune decodes the rune at s[i]. The copy is necessary because T may be a string or bytes.
 func decodeRune[T string | []byte](s T, i int) (rune, int) {
 	var buf [utf8.UTFMax]byte
 	n := copy(buf[:], s[i:min(i+utf8.UTFMax, len(s))])

@@ -9,12 +9,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// appendValue writes a field's Value as encoding/json does.
+// appendValue appends a Field's Value in the form of encoding/json.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case string:
 		return appendString(b, v)
 	case []byte:
+		// A nil slice is null in JSON, an empty one is an empty text.
 		if v == nil {
 			return append(b, "null"...)
 		}
@@ -33,6 +34,8 @@ func appendValue(b []byte, value any) []byte {
 		return appendShortest(b, float64(v), 32)
 	case float64:
 		return appendShortest(b, v, 64)
+
+	// Packed lists.
 	case []int64:
 		return appendList(b, v)
 	case []uint64:
@@ -49,6 +52,7 @@ func appendValue(b []byte, value any) []byte {
 	return append(b, "null"...)
 }
 
+// appendList appends a JSON array, or null for a nil slice.
 func appendList[T any](b []byte, list []T) []byte {
 	if list == nil {
 		return append(b, "null"...)
@@ -63,27 +67,27 @@ func appendList[T any](b []byte, list []T) []byte {
 	return append(b, ']')
 }
 
+// appendBytes appends v as a JSON string in base64.
 func appendBytes(b, v []byte) []byte {
 	b = base64.StdEncoding.AppendEncode(append(b, '"'), v)
 	return append(b, '"')
 }
 
-// An Exact is a value by its bits or bytes. Its JSON gives them back: NaN with
-// another payload than the usual one is its bits in hex, and a float of 32 bits has
-// the digits that 32 bits need.
+// An Exact is a value with all its bits. Its JSON can be converted back to the same bits: unusual NaNs are
+// written in hex, and a 32-bit float has only the digits that 32 bits need.
 type Exact struct {
-	// Kind decides whether a value with Data is a string, a packed list, or bytes.
+	// Kind decides whether Data is a string, a packed list or bytes, or whether the value is the number Bits.
 	Kind wire.Kind
 
-	// Type is how Bits, or the elements of a packed list, are read.
+	// Type is the protobuf type of Bits, or "packed " and that of the elements in Data.
 	Type string
 
-	// Bits is a number; Data is any other value.
+	// Bits is the value of a number, and Data the payload of other values.
 	Bits uint64
 	Data []byte
 }
 
-// AppendJSON writes the value.
+// AppendJSON appends the number as JSON without loss of precision.
 func (e Exact) AppendJSON(b []byte) []byte {
 	switch e.Kind {
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
@@ -103,7 +107,7 @@ func (e Exact) AppendJSON(b []byte) []byte {
 	return appendBytes(b, e.Data)
 }
 
-// appendNumber writes a number as its type has it, in a form that gives the bits back.
+// appendNumber appends bits as a number of the protobuf type typ. Unknown types are signed.
 func appendNumber(b []byte, typ string, bits uint64) []byte {
 	switch typ {
 	case "float":
@@ -113,6 +117,7 @@ func appendNumber(b []byte, typ string, bits uint64) []byte {
 	case "bool":
 		return strconv.AppendBool(b, bits != 0)
 	case "sint32", "sint64":
+		// Zigzag decoding.
 		return strconv.AppendInt(b, int64(bits>>1)^-int64(bits&1), 10)
 	case "sfixed32":
 		return strconv.AppendInt(b, int64(int32(bits)), 10)
@@ -122,14 +127,14 @@ func appendNumber(b []byte, typ string, bits uint64) []byte {
 	return strconv.AppendInt(b, int64(bits), 10)
 }
 
-// The bits of the NaN that the word NaN stands for.
+// nan32 and nan64 are the bits of the usual NaN, which is written as "NaN".
 const (
 	nan32 = 0x7fc00000
 	nan64 = 0x7ff8000000000000
 )
 
-// appendFloat writes f, whose bits are given. JSON has no number for NaN and the
-// infinities: they are words, and a NaN with other bits is its bits in hex.
+// appendFloat appends f, whose bits are bits. NaN and the infinities become strings, because JSON has no numbers
+// for them. A NaN with other bits than usual becomes its bits in hex.
 func appendFloat(b []byte, f float64, bits uint64, width int) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -144,6 +149,8 @@ func appendFloat(b []byte, f float64, bits uint64, width int) []byte {
 	return appendFinite(b, f, width)
 }
 
+// appendFinite appends f with the fewest digits that distinguish it from other floats of the given
+// width in bits.
 func appendFinite(b []byte, f float64, width int) []byte {
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
@@ -152,8 +159,8 @@ func appendFinite(b []byte, f float64, width int) []byte {
 	return strconv.AppendFloat(b, f, format, -1, width)
 }
 
-// appendShortest is appendFinite as encoding/json writes numbers: e-9 for e-09, and
-// the exponent of 32 bits by what 32 bits can tell.
+// appendShortest is appendFinite with the exponents of encoding/json: e-9 instead of e-09, and for 32 bits a
+// switch to exponents at limits of 32-bit precision.
 func appendShortest(b []byte, f float64, width int) []byte {
 	abs, format := math.Abs(f), byte('f')
 	if width == 32 {

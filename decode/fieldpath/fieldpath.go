@@ -1,11 +1,10 @@
-// Package fieldpath is the one language in which a user names a field: text
-// goes in, and a Path comes out that a tree, a schema or a JSON value is walked
-// by.
+// Package fieldpath parses and prints paths to fields. It is the only path language of unwire: text goes in, and
+// a Path comes out that selects nodes of a message tree, a schema or a JSON value.
 //
 //	1.2[3].5                     field numbers, and one element of a repeated field
-//	run_request.model.name       names, where a schema or JSON has them
+//	run_request.model.name       names, if a schema or JSON has them
 //	messages[0][2]."a.b"         lists of lists; a quoted member of JSON
-//	3!gzip.1  1!hex!gzip.2       what is inside a payload in another form
+//	3!gzip.1  1!hex!gzip.2       the content of a compressed or encoded payload
 //	1.*  **.text                 any one step, any number of steps
 //
 // The grammar, in the notation of Go's specification:
@@ -16,15 +15,14 @@
 //	Index = "[" digit { digit } "]" .
 //	Layer = bare .
 //
-// A quoted name is a string literal of Go in double quotes. A bare name has none
-// of . [ ] ! and does not begin with a double quote; as a layer, and where the
-// path is the beginning of a longer text (see Cut), it has no : = " or blank
-// either. Only the first step may begin with an index. The empty path is the
-// root.
+// A quoted name is a Go string literal in double quotes. A bare name contains none of . [ ] ! and does not begin
+// with a double quote. A layer contains none of : = " and blanks either, and neither does a bare name if the
+// path is the beginning of a longer text (see Cut). Only the first step may begin with an index. The empty path
+// is the root.
 //
-// What a name, a layer or a wildcard means, and whether it is allowed, is the
-// reader's business: package wire follows field numbers alone, package search
-// takes Any and AnySteps as wildcards, package replay knows the layers.
+// The users of a Path define the meaning of names, layers and wildcards, and which of them are allowed. Package
+// wire follows field numbers only, package search supports the wildcards Any and AnySteps, and package replay
+// supports layers.
 package fieldpath
 
 import (
@@ -33,58 +31,57 @@ import (
 	"strings"
 )
 
-// All is the Index of a step that names every element of its field.
+// All is the Index of a step that selects every element of its field.
 const All = -1
 
-// Names that stand for other steps, where a path is a pattern. Elsewhere they
-// are names as any other.
+// Any and AnySteps are wildcards in patterns of paths. Elsewhere they are ordinary names.
 const (
-	Any      = "*"  // any one step
-	AnySteps = "**" // any number of steps, or none
+	// Any is the wildcard that matches any single step of a path.
+	Any = "*"
+
+	// AnySteps matches any number of steps, including none.
+	AnySteps = "**"
 )
 
-// maxSteps bounds a path; wire trees are followed no deeper by default.
+// maxSteps is the maximum length of a path. It equals the default of wire.Options.MaxDepth.
 const maxSteps = 100
 
-// A Step leads from a message, an object or a list to what is in it.
+// A Step leads from a message, an object or a list to something inside it.
 type Step struct {
-	// Name is a field number in decimal digits, the name of a field or of a
-	// member of JSON, or a wildcard. It is empty for a member without a name,
-	// and for an element of the list that the step before leads to.
+	// Name is a field number in decimal digits, the name of a field or of a JSON member, or a wildcard. It is
+	// empty for a JSON member with an empty name, and for an element of the list that the previous step selects.
 	Name string
 
-	// Index is the place of one element among those that Name leads to, from 0,
-	// or All.
+	// Index selects one of the elements with the name, counted from 0, or All of them.
 	Index int
 
-	// Layers are the encodings that the value is wrapped in, outermost first,
-	// joined by exclamation marks: hex!gzip.
+	// Layers are the encodings around the value, outermost first, joined by exclamation marks: hex!gzip. Empty
+	// means none.
 	Layers string
 }
 
-// A Path leads from the root to fields. The empty path is the root.
+// A Path leads from the root to fields. The empty path selects the root.
 type Path []Step
 
-// Field returns the step to all fields of a number.
+// Field returns a step that matches all fields with a number.
 func Field(number uint64) Step {
 	return Step{Name: strconv.FormatUint(number, 10), Index: All}
 }
 
-// Number returns the field number that the step has instead of a name.
+// Number returns the step's field number. ok is false if Name is not a number below 2^61.
 func (s Step) Number() (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s.Name, 10, 61)
 	return n, err == nil
 }
 
-// IsIndex reports whether the step is an index alone: an element of the list
-// that the step before leads to.
+// IsIndex reports whether the step is only an index: an element of the list that the previous step selects.
 func (s Step) IsIndex() bool { return s.Name == "" && s.Index != All }
 
-// ParsePattern reads a pattern of paths: as String writes a path, with Any for any one
-// step, AnySteps for any number of them, and [n] behind a number for one of a repeated
-// field. A member of JSON goes by its name, an element by its place.
+// ParsePattern parses a pattern of paths: a path that may contain Any and AnySteps. Members of JSON objects are
+// matched by name, elements of JSON arrays by position, as in list.0, and elements of a repeated field by an
+// index behind its number.
 //
-// Errors: name the offset of what is wrong.
+// Errors: the offset of the offending text.
 func ParsePattern(s string) (Path, error) {
 	p, err := parse(s, nil)
 	if err != nil {
@@ -93,6 +90,8 @@ func ParsePattern(s string) (Path, error) {
 	if len(p) == 0 {
 		return nil, fmt.Errorf("path %.80q: an empty step", s)
 	}
+
+	// Patterns match JSON too, where the elements of arrays are steps of their own.
 	for _, step := range p {
 		switch {
 		case step.IsIndex():
@@ -100,16 +99,16 @@ func ParsePattern(s string) (Path, error) {
 		case step.Layers != "":
 			return nil, fmt.Errorf("path %.80q: !%s has no meaning here; every layer is looked into", s, step.Layers)
 		case step.Name == AnySteps && step.Index != All:
-			return nil, fmt.Errorf("path %.80q: ** has no index", s)
+			return nil, fmt.Errorf("path %.80q: ** cannot have an index", s)
 		}
 	}
 	return p, nil
 }
 
-// ParseNumbers reads a path of field numbers, with an index at most each: one
-// that can be followed without a schema.
+// ParseNumbers parses a path of field numbers, each with at most one index. Such a path can be followed without
+// a schema.
 //
-// Errors: name the offset of what is wrong.
+// Errors: the offset of the offending text.
 func ParseNumbers(s string) (Path, error) {
 	return parse(s, func(step Step) error {
 		switch _, ok := step.Number(); {
@@ -122,8 +121,7 @@ func ParseNumbers(s string) (Path, error) {
 	})
 }
 
-// parse reads a path as String writes it, every step of which passes check, if that is
-// set.
+// parse parses s as a path. check, if not nil, returns an error for steps that the caller does not allow.
 func parse(s string, check func(Step) error) (Path, error) {
 	sc := scanner{text: s, check: check, reserved: inNames}
 	p, err := sc.path()
@@ -136,10 +134,10 @@ func parse(s string, check func(Step) error) (Path, error) {
 	return p, nil
 }
 
-// Cut reads the path at the beginning of s, up to a colon, an equals sign or the
-// end, and returns what follows it.
+// Cut parses the path at the beginning of s, up to a colon, an equals sign or the end, and returns the rest of
+// s.
 //
-// Errors: name the offset of what is wrong.
+// Errors: the offset of the offending text.
 func Cut(s string) (p Path, rest string, err error) {
 	sc := scanner{text: s, reserved: inNames + afterPath}
 	p, err = sc.path()
@@ -152,13 +150,15 @@ func Cut(s string) (p Path, rest string, err error) {
 	return p, s[sc.off:], err
 }
 
-// String writes the path as ParsePattern and Cut read it.
+// String returns the path in the form that ParsePattern and Cut parse.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {
 		if i > 0 && !s.IsIndex() {
 			b.WriteByte('.')
 		}
+
+		// Quote names that would not be parsed as bare names.
 		switch {
 		case s.IsIndex():
 		case s.Name == "" || strings.ContainsAny(s.Name, inNames+afterPath) || strconv.Quote(s.Name) != `"`+s.Name+`"`:
@@ -166,6 +166,7 @@ func (p Path) String() string {
 		default:
 			b.WriteString(s.Name)
 		}
+		// Index and layers follow the name in this order only.
 		if s.Index != All {
 			b.WriteByte('[')
 			b.WriteString(strconv.Itoa(s.Index))

@@ -8,21 +8,27 @@ import (
 )
 
 const (
-	// inNames are the characters that a bare name never has.
+	// inNames are the characters that end a bare name.
 	inNames = ".[]!"
 
-	// afterPath are those that it has not either where something may follow.
+	// afterPath are the characters that also end a bare name if other text may follow the path.
 	afterPath = ":=\" \t"
 )
 
-// A scanner reads one path.
+// A scanner parses the text of one path.
 type scanner struct {
-	text     string
-	off      int
-	reserved string           // what no bare name has
-	check    func(Step) error // if set, refuses steps
+	// text is the input, and off the offset of the next byte.
+	text string
+	off  int
+
+	// reserved are the characters that end an unquoted name.
+	reserved string
+
+	// check, if set, returns an error for steps that are not allowed.
+	check func(Step) error
 }
 
+// path parses the steps of a path up to its end.
 func (sc *scanner) path() (Path, error) {
 	var p Path
 	if sc.atEnd() {
@@ -34,9 +40,12 @@ func (sc *scanner) path() (Path, error) {
 		if err != nil {
 			return p, err
 		}
+
+		// Check each step at once, so that the error's offset is that of the step.
 		if sc.check != nil {
 			for _, s := range steps {
 				if err := sc.check(s); err != nil {
+					// The error belongs to the beginning of the step.
 					sc.off = start
 					return p, err
 				}
@@ -54,8 +63,8 @@ func (sc *scanner) path() (Path, error) {
 	}
 }
 
-// steps reads one name with its indexes and layers. Indexes after the first
-// become steps of their own: elements of lists in lists.
+// steps parses a name with its indexes and layers. Each index after the first becomes a step of its own, because
+// it selects an element of a list inside a list.
 func (sc *scanner) steps(first bool) ([]Step, error) {
 	quoted := sc.next() == '"'
 	name, err := sc.name()
@@ -72,12 +81,15 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The step has an index already.
 		if last.Index != All {
 			steps = append(steps, Step{})
 			last = &steps[len(steps)-1]
 		}
 		last.Index = k
 	}
+
+	// A step needs a name or an index. Only a quoted name may be empty.
 	switch {
 	case name != "":
 	case quoted && last.Index != All:
@@ -92,7 +104,7 @@ func (sc *scanner) steps(first bool) ([]Step, error) {
 	return steps, err
 }
 
-// name reads a bare or quoted name.
+// name parses an unquoted or quoted name.
 func (sc *scanner) name() (string, error) {
 	rest := sc.text[sc.off:]
 	if sc.next() != '"' {
@@ -110,7 +122,7 @@ func (sc *scanner) name() (string, error) {
 	return name, nil
 }
 
-// bare reads up to one of the reserved characters.
+// bare returns the text up to the next reserved character.
 func (sc *scanner) bare(reserved string) string {
 	rest := sc.text[sc.off:]
 	n := strings.IndexAny(rest, reserved)
@@ -121,7 +133,7 @@ func (sc *scanner) bare(reserved string) string {
 	return rest[:n]
 }
 
-// index reads an index in its brackets.
+// index parses an element index in brackets, such as [3].
 func (sc *scanner) index() (int, error) {
 	rest := sc.text[sc.off:]
 	end := strings.IndexByte(rest, ']')
@@ -136,6 +148,7 @@ func (sc *scanner) index() (int, error) {
 	return int(k), nil
 }
 
+// layers parses the layers of a step and returns them without the first exclamation mark.
 func (sc *scanner) layers() (string, error) {
 	start := sc.off
 	for sc.next() == '!' {
@@ -147,7 +160,7 @@ func (sc *scanner) layers() (string, error) {
 	return strings.TrimPrefix(sc.text[start:sc.off], "!"), nil
 }
 
-// next returns the byte that comes next, or 0.
+// next returns the next byte, or 0 at the end of the text.
 func (sc *scanner) next() byte {
 	if sc.off == len(sc.text) {
 		return 0
@@ -155,13 +168,13 @@ func (sc *scanner) next() byte {
 	return sc.text[sc.off]
 }
 
-// atEnd reports whether the path ends here.
+// atEnd reports whether the path ends at the current offset.
 func (sc *scanner) atEnd() bool {
 	c := sc.next()
 	return sc.off == len(sc.text) || strings.Contains(sc.reserved, ":") && (c == ':' || c == '=')
 }
 
-// unexpected returns an error unless all was read.
+// unexpected returns an error about the next byte, or nil at the end of the text.
 func (sc *scanner) unexpected() error {
 	if sc.off == len(sc.text) {
 		return nil

@@ -8,32 +8,39 @@ import (
 	"unicode/utf8"
 )
 
-// A Candidate can be put in the place of a part of a filter.
+// A Candidate is one completion for a filter that a user is typing.
 type Candidate struct {
-	Text  string
-	About string // a short description; may be ""
+	// Text is inserted in place of the range of the Completion.
+	Text string
+
+	// About is a short description of the candidate, or "".
+	About string
 }
 
-// A Completion is what can stand at a position of a filter.
+// A Completion lists the texts that may be written at a position of a filter.
 type Completion struct {
-	// From and To are the offsets of the text that a candidate replaces.
-	From, To   int
-	Candidates []Candidate // best first
+	// From is the offset where the replaced text begins.
+	// To is the offset where the replaced text ends. Both are in bytes.
+	From, To int
+
+	// Candidates are the possible texts, best first.
+	Candidates []Candidate
 }
 
-// words are the operators between terms.
+// words are the operators between terms, with descriptions.
 var words = []Candidate{{"and", "both match"}, {"or", "one of both matches"}, {"not", "the next does not match"}, {"(", "a group"}}
 
-// Complete returns what can stand at an offset of a text. Known returns the values of a key
-// that a capture has, most frequent first; it may be nil.
+// Complete returns what may be written at the offset at in text. known, which may be nil, returns the values of
+// a key that occur in a capture, most frequent first.
 //
-// Errors: *Error, if the text before the term is no filter.
+// Errors: an *Error if the text before the term is not a valid filter.
 func Complete(text string, at int, known func(key string) []string) (Completion, error) {
 	text = text[:min(max(at, 0), len(text))]
 	from := termStart(text)
 	if err := checkBefore(text[:from]); err != nil {
 		return Completion{From: from, To: len(text)}, err
 	}
+	// The part of the term that is already written determines what may follow.
 	name, rest := cutKey(text[from:])
 	k := keyOf(name)
 	switch {
@@ -47,7 +54,7 @@ func Complete(text string, at int, known func(key string) []string) (Completion,
 	return completeNumber(text, k, from+len(name)), nil
 }
 
-// termStart is the offset of the term that the end of a text is in.
+// termStart returns the offset of the last term in text.
 func termStart(text string) int {
 	start := 0
 	eachRune(text, func(i int, r rune, quoted bool) {
@@ -58,7 +65,8 @@ func termStart(text string) int {
 	return start
 }
 
-// eachRune calls do with each character of a text, and whether it is in double quotes.
+// eachRune calls do for each character of text with its offset. quoted means that the character is
+// inside double quotes.
 func eachRune(text string, do func(i int, r rune, quoted bool)) {
 	quoted, escaped := false, false
 	for i, r := range text {
@@ -70,8 +78,8 @@ func eachRune(text string, do func(i int, r rune, quoted bool)) {
 	}
 }
 
-// checkBefore returns the error of the text before a term, which may lack the terms and the
-// parentheses that are to come.
+// checkBefore returns the error in the text before a term. Missing terms and closing parentheses are not errors,
+// since they may follow.
 func checkBefore(text string) error {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	open := 0
@@ -84,6 +92,7 @@ func checkBefore(text string) error {
 			open--
 		}
 	})
+	// Complete the text to a whole filter, so that the parser can check it.
 	if !endsInOperand(text) {
 		text += " id:1"
 	}
@@ -91,13 +100,13 @@ func checkBefore(text string) error {
 	return err
 }
 
-// endsInOperand reports whether a text ends behind an operand, so that none has to follow.
+// endsInOperand reports whether text ends with an operand, so that none must follow.
 func endsInOperand(text string) bool {
 	last := text[termStart(text):]
 	return text == "" || strings.HasSuffix(text, ")") || last != "" && last != "or" && last != "and" && last != "not"
 }
 
-// cutKey divides a term behind its key; rest begins with the operator.
+// cutKey splits a term of a filter into its key and the rest, which begins with the operator.
 func cutKey(term string) (name, rest string) {
 	i := strings.IndexAny(term, `:=!<>"`)
 	if i < 0 {
@@ -106,7 +115,7 @@ func cutKey(term string) (name, rest string) {
 	return term[:i], term[i:]
 }
 
-// completeKey completes the name of a key, or an operator between terms.
+// completeKey completes a key, or an operator between terms.
 func completeKey(text string, from int) Completion {
 	c := Completion{From: from, To: len(text)}
 	prefix := strings.ToLower(text[from:])
@@ -123,10 +132,11 @@ func completeKey(text string, from int) Completion {
 	return c
 }
 
-// completeWord completes one of the patterns behind a key and a colon.
+// completeWord completes one of the patterns after a key and a colon.
 func completeWord(text string, k *key, known func(string) []string) Completion {
 	from := strings.LastIndexAny(text, ":!,") + 1
-	if quote := openquote(text); quote >= 0 {
+	// A quoted pattern may contain separators.
+	if quote := openQuote(text); quote >= 0 {
 		from = quote
 	}
 	list := values(k.name, known)
@@ -138,8 +148,8 @@ func completeWord(text string, k *key, known func(string) []string) Completion {
 	return candidates(text, from, list, true)
 }
 
-// openQuote is the offset of the quote that is not closed; -1 if there is none.
-func openquote(text string) int {
+// openQuote returns the offset of the quote that is not closed, or -1.
+func openQuote(text string) int {
 	at := -1
 	eachRune(text, func(i int, _ rune, quoted bool) {
 		switch {
@@ -152,6 +162,7 @@ func openquote(text string) int {
 	return at
 }
 
+// values returns the values of a key that occur in the capture.
 func values(key string, known func(string) []string) []string {
 	if known == nil {
 		return nil
@@ -159,7 +170,8 @@ func values(key string, known func(string) []string) []string {
 	return slices.Clone(known(key))
 }
 
-// candidates are the values that begin with the end of a text, without regard to case.
+// candidates offers the values of list that begin with the text from offset from on, ignoring case. It offers
+// nothing if ok is false.
 func candidates(text string, from int, list []string, ok bool) Completion {
 	c := Completion{From: min(from, len(text)), To: len(text)}
 	prefix := strings.ToLower(strings.TrimPrefix(text[c.From:], `"`))
@@ -171,7 +183,7 @@ func candidates(text string, from int, list []string, ok bool) Completion {
 	return c
 }
 
-// quote returns the pattern that matches a text alone, in quotes where it needs them.
+// quote returns a pattern that matches exactly text, in quotes if necessary.
 func quote(text string) string {
 	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(text)
 	bare := text != "" && text != "and" && text != "or" && text != "not" &&
@@ -195,12 +207,15 @@ func completeNumber(text string, k *key, operatorAt int) Completion {
 		}
 		return c
 	}
+
+	// Behind the digits, only units may follow.
 	value, unit := splitUnit(digits)
 	c := Completion{From: len(text) - len(unit), To: len(text)}
 	var units []string
 	switch {
 	case value == "":
 	case k.kind == sizeKey:
+		// Sizes and durations have different units; other keys have none.
 		for _, u := range sizeUnits {
 			units = append(units, u.name)
 		}
@@ -209,16 +224,17 @@ func completeNumber(text string, k *key, operatorAt int) Completion {
 			units = append(units, u.name)
 		}
 	}
+
 	for _, u := range units {
 		if strings.HasPrefix(u, unit) {
 			c.Candidates = append(c.Candidates, Candidate{Text: u})
 		}
 	}
+
 	return c
 }
 
-// Value returns the value of an exchange that completion offers for a key of words; "" if
-// it has none.
+// Value returns the value of an exchange that completion offers for a key, or "".
 func Value(key string, x *Exchange) string {
 	k := keyOf(key)
 	if k == nil || k.kind != wordKey || k.facts != 0 || k.name == "is" {

@@ -1,11 +1,14 @@
-// Package filter is the language in which users select exchanges and frames: text
-// goes in, and a condition on exchanges and frames comes out. The list of exchanges,
-// the search, the rules of the proxy and the query interfaces share it.
+// Package filter implements the language in which users select exchanges and frames. Text goes in, and a condition
+// comes out. The list of exchanges, the search, the rules of the proxy and the query interfaces use it:
 //
-// Parse makes a Filter of a text. Filter.Frame evaluates it for a frame, Filter.Exchange
-// for an exchange whose frames are not read, and a Scan for an exchange while its frames
-// are read; Filter.Needs says what it depends on. Complete returns what can stand at a
-// position of a text. This comment is the specification of the language.
+//	f, err := filter.Parse("host:api.* code:!ok", time.Now())
+//	if f.Exchange(&filter.Exchange{Exchange: record, Call: call, Code: code}) == filter.Yes {
+//		fmt.Println(record.URL)
+//	}
+//
+// Parse returns a Filter. Filter.Frame evaluates it for a frame, Filter.Exchange for an exchange whose frames are
+// not read, and a Scan for an exchange while its frames are read. Filter.Needs returns which facts it depends on.
+// Complete returns what may be written at a position. The rest of this comment specifies the language.
 //
 //	host:api.* method:Run            both terms must match
 //	dir:down text:"rate limit"       a frame from the server with this text
@@ -43,11 +46,11 @@
 //
 // A bare pattern has none of white space ( ) " , : = ! < >, except that it may have
 // a colon and digits at its end after a host name (localhost:8080). A quoted pattern
-// stands in double quotes. In it, \" \\ \n \r \t \xNN and \uNNNN have the meaning
+// is in double quotes. In it, \" \\ \n \r \t \xNN and \uNNNN have the meaning
 // that they have in Go.
 //
-// In both, * stands for any text, also none, and ? for any one character; \* and \?
-// stand for the characters themselves.
+// In both, * matches any text, including none, and ? matches any one character. \* and \? match
+// the characters themselves.
 //
 // Path is a pattern of package fieldpath, in which * is any one step and ** any
 // number of steps. It ends before the first : = != < > parenthesis or white space outside

@@ -12,14 +12,19 @@ import (
 // Truth is the value of a condition. The zero value is Unknown.
 type Truth int8
 
-// The values are ordered: "and" is the least of both sides, "or" the greatest.
+// The values are ordered: "and" is the minimum of both sides, "or" the maximum.
 const (
-	No      Truth = -1
+	// No means that the condition is false for the exchange or frame.
+	No Truth = -1
+
+	// Unknown means that the condition depends on facts that are not known yet.
 	Unknown Truth = 0
-	Yes     Truth = 1
+
+	// Yes means that the condition is true for the exchange or frame.
+	Yes Truth = 1
 )
 
-// truthOf converts a bool.
+// truthOf converts a bool to Yes or No.
 func truthOf(b bool) Truth {
 	if b {
 		return Yes
@@ -27,64 +32,73 @@ func truthOf(b bool) Truth {
 	return No
 }
 
-// Facts are groups of what is known of an exchange, which cost differently much to read.
+// Facts are groups of facts about an exchange. They differ in the cost of reading them.
 type Facts uint8
 
 const (
-	// Head is what captures.Exchange has and a listing leaves out: headers, trailers, the
-	// client's address and the source.
+	// Head are the parts of captures.Exchange that a listing omits: headers, trailers, the client's address and
+	// the source.
 	Head Facts = 1 << iota
 
-	// Notes are the notes and marks.
+	// Notes are notes and marks.
 	Notes
 
-	// Frames are the frames, so the bodies have to be decoded.
+	// Frames are the frames, which require decoding of bodies.
 	Frames
 
-	// Types are the definitions of frames.
+	// Types are the definitions of the frames' messages.
 	Types
 )
 
 // A Filter is a condition on exchanges and frames. It is safe for concurrent use.
 type Filter struct {
+	// text is the source text of the filter.
 	text string
 
-	// frames is evaluated for one frame, exchanges for an exchange with all its frames.
+	// frames is the condition that a single frame must meet, and exchanges the one for an exchange with
+	// all its frames.
 	frames, exchanges *node
 
-	// groups is how many nodes of exchanges are opSome.
+	// groups is the number of nodes in exchanges that are opSome.
 	groups int
 	needs  Facts
 }
 
-// String returns the text of the filter.
+// String returns the source text of the filter.
 func (f *Filter) String() string { return f.text }
 
-// Needs returns the facts that the filter depends on besides those of a listing.
+// Needs returns the facts that the filter depends on, in addition to those of a listing.
 func (f *Filter) Needs() Facts { return f.needs }
 
-// An Exchange is what a filter is told of an exchange.
+// An Exchange holds the properties of an exchange that a filter can examine.
 type Exchange struct {
 	*captures.Exchange
 	decode.Call
 
-	// Code is the code of the call; "" if there is none, or none yet.
-	Code                 string
-	FramesUp, FramesDown int
-	Notes                []captures.Note
+	// Code is the status code of the call; "" if it has none (yet).
+	Code string
 
-	// Missing are the facts that are not known. Terms that depend on them are Unknown.
+	// FramesUp and FramesDown are the numbers of frames by direction.
+	FramesUp, FramesDown int
+
+	// Notes are the notes and marks on the exchange.
+	Notes []captures.Note
+
+	// Edited means that a rule changed the forwarded traffic.
+	Edited bool
+
+	// Missing are the facts that are not available. Terms that depend on them are Unknown.
 	Missing Facts
 
-	// Now is the time to which an exchange that is in flight has lasted.
+	// Now is the time until which an open exchange has lasted.
 	Now time.Time
 }
 
-// A Frame is what a filter is told of a frame.
+// A Frame holds the properties of a frame that a filter can examine.
 type Frame struct {
 	*decode.Frame
 
-	// Type is the definition of its message; nil if there is none.
+	// Type is the definition of the frame's message, or nil.
 	Type protoreflect.MessageDescriptor
 }
 
@@ -93,67 +107,76 @@ func (f *Filter) Frame(x *Exchange, fr Frame) Truth {
 	return f.frames.eval(evaluation{x: x, frame: &fr})
 }
 
-// Exchange evaluates the filter for an exchange without its frames: what depends on them
-// is Unknown.
+// Exchange evaluates the filter for an exchange without its frames. Terms of frames are Unknown.
 func (f *Filter) Exchange(x *Exchange) Truth {
 	return f.exchanges.eval(evaluation{x: x})
 }
 
-// A Scan evaluates a filter for an exchange while its frames are read.
+// A Scan evaluates a filter for one exchange while its frames are read.
 type Scan struct {
+	// f is the evaluated filter, and x the exchange.
 	f *Filter
 	x *Exchange
 
-	// found are the groups of terms, all of which one of the frames has matched.
+	// found reports which groups of terms have been matched by a frame.
 	found []bool
 }
 
-// Scan begins the evaluation for an exchange.
+// Scan starts the evaluation of the filter for an exchange.
 func (f *Filter) Scan(x *Exchange) *Scan {
 	return &Scan{f: f, x: x, found: make([]bool, f.groups)}
 }
 
-// Add tells the scan of the next frame.
+// Add evaluates the filter for the exchange's next frame.
 func (s *Scan) Add(fr Frame) {
 	s.f.exchanges.find(evaluation{x: s.x, frame: &fr}, s.found)
 }
 
-// Result returns the value of the filter. Unless all frames have been added, it is
-// Unknown if it depends on the frames that have not.
+// Result returns the value of the filter. all means that all frames have been added. Otherwise the result is
+// Unknown if further frames may change it.
 func (s *Scan) Result(all bool) Truth {
 	return s.f.exchanges.eval(evaluation{x: s.x, found: s.found, all: all})
 }
 
-// An operator says what a node is.
+// An operator is the logical operator of a node: and, or, not, some.
 type operator uint8
 
 const (
-	opAnd operator = iota // also the empty filter, without operands
+	// opAnd is also the empty filter, which has no operands.
+	opAnd operator = iota
 	opOr
 	opNot
 	opTerm
-	opSome // some frame matches all operands, which are terms
+
+	// opSome is true if one frame matches all operands, which are terms.
+	opSome
 )
 
-// A node is a part of a condition.
+// A node is a part of a filter's condition: an operator with operands, or a single term.
 type node struct {
+	// op is the operator that combines the operands. A leaf has a term instead of operands.
 	op       operator
 	operands []*node
 	term     *term
-	group    int // of an opSome, its number
+
+	// group is the number of an opSome node, for recording that a frame has matched it.
+	group int
 }
 
-// An evaluation is what a condition is evaluated for.
+// An evaluation is the subject for which a condition is evaluated.
 type evaluation struct {
-	x     *Exchange
-	frame *Frame // nil for an exchange as a whole
+	x *Exchange
 
-	// found are the groups that a frame has matched, nil if none was read; all says that
-	// there are no further frames.
+	// frame is the examined frame; nil for the exchange as a whole.
+	frame *Frame
+
+	// found reports which groups have been matched; nil if no frame was read. all means that no further frames
+	// follow.
 	found []bool
 	all   bool
 }
 
+// eval evaluates the condition, with three possible results.
 func (n *node) eval(e evaluation) Truth {
 	switch n.op {
 	case opTerm:
@@ -166,6 +189,9 @@ func (n *node) eval(e evaluation) Truth {
 		}
 		return noOrUnknown(e.all)
 	}
+	// Stop as soon as the result is certain.
+
+	// Conjunction and disjunction: the minimum and the maximum.
 	value := Yes
 	if n.op == opOr {
 		value = No
@@ -183,7 +209,7 @@ func (n *node) eval(e evaluation) Truth {
 	return value
 }
 
-// noOrUnknown is the value of a condition that is not true so far: No if that is final.
+// noOrUnknown returns the value of a condition that is not true so far: No if that is final.
 func noOrUnknown(final bool) Truth {
 	if final {
 		return No
@@ -191,7 +217,7 @@ func noOrUnknown(final bool) Truth {
 	return Unknown
 }
 
-// find notes the groups that a frame matches.
+// find marks in found the opSome groups whose condition the frame meets.
 func (n *node) find(e evaluation, found []bool) {
 	if n.op != opSome {
 		for _, o := range n.operands {
@@ -210,8 +236,8 @@ func (n *node) find(e evaluation, found []bool) {
 	found[n.group] = true
 }
 
-// forExchanges returns the condition for exchanges: terms of frames in one "and" become a
-// group, which one frame has to match.
+// forExchanges converts a condition on frames to one on exchanges: terms of frames in one "and" become a group
+// that a single frame must match.
 func forExchanges(n *node, groups *int) *node {
 	some := func(terms []*node) *node {
 		*groups++
@@ -224,6 +250,8 @@ func forExchanges(n *node, groups *int) *node {
 		return n
 	}
 	out := &node{op: n.op}
+
+	// Collect the terms of frames. Other operands are converted on their own.
 	var terms []*node
 	for _, o := range n.operands {
 		if n.op == opAnd && o.op == opTerm && o.term.ofFrame() {

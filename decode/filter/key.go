@@ -7,37 +7,53 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A keyKind says what stands behind a key.
+// A keyKind is the kind of value that a key of a filter takes.
 type keyKind uint8
 
 const (
+	// wordKey: patterns for texts.
 	wordKey keyKind = iota
+
+	// plainKey: a number without unit.
 	plainKey
+
+	// sizeKey: a number of bytes.
 	sizeKey
+
+	// durationKey: a duration.
 	durationKey
+
+	// timeKey: an instant.
 	timeKey
+
+	// pathKey: the path of a field, and its value.
 	pathKey
+
+	// headerKey: the name of a header, and its value.
 	headerKey
 )
 
-// A key begins a term.
+// A key is the name of a property in a filter, such as status.
 type key struct {
-	name  string
-	kind  keyKind
-	about string // for completion
+	name string
+	kind keyKind
 
-	// words are the only ones there are if closed is set, else those that are known.
+	// about is the description of the key in completions.
+	about string
+
+	// words are the possible values if closed is true, and suggestions otherwise.
 	words  []string
 	closed bool
 
-	// part says that a pattern needs to match a part of a text only, sameCase that upper and
-	// lower case differ.
+	// part means that a pattern needs to match only a part of the text.
+	// sameCase means that upper and lower case differ.
 	part, sameCase bool
 
+	// facts are the properties that must be known to evaluate the key.
 	facts Facts
 }
 
-// isWords are the words of is, with what they depend on.
+// isWords are the words that may follow "is:", with the facts that they depend on.
 var isWords = []struct {
 	name  string
 	facts Facts
@@ -52,14 +68,14 @@ var isWords = []struct {
 	{"malformed", Frames},
 }
 
-// keys are all keys, in the order in which they are offered.
+// keys are all keys, in the order in which completion offers them.
 var keys = []key{
 	{name: "host", about: "host of the URL"},
 	{name: "method", about: "remote procedure: Run, Service/Run or package.Service/Run"},
 	{name: "code", about: "status of the call", words: envelope.Codes(), closed: true},
 	{name: "status", kind: plainKey, about: "HTTP status"},
 	{name: "is", about: "failed, open, edited, shortened, replay, compressed, end, malformed", words: isNames(), closed: true},
-	{name: "protocol", about: "protocol of the call", words: []string{"connect", "grpc", "grpc-web", "sse", "http", "websocket", "tcp", "tls"}},
+	{name: "protocol", about: "protocol of the call", words: []string{"connect", "grpc", "grpc-web", "sse", "ndjson", "aws-eventstream", "http", "websocket", "tcp", "tls"}},
 	{name: "codec", about: "proto, json, …", words: []string{"proto", "json"}},
 	{name: "duration", kind: durationKey, about: "time from the start to the end"},
 	{name: "size", kind: sizeKey, about: "body bytes of both directions"},
@@ -85,6 +101,7 @@ var keys = []key{
 	{name: "id", kind: plainKey, about: "number of the exchange"},
 }
 
+// isNames returns the words that may follow "is:" in a filter.
 func isNames() (names []string) {
 	for _, w := range isWords {
 		names = append(names, w.name)
@@ -92,7 +109,7 @@ func isNames() (names []string) {
 	return names
 }
 
-// keyOf returns the key of a name; nil if there is none.
+// keyOf returns the key with a name, or nil.
 func keyOf(name string) *key {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 	if i < 0 {
@@ -101,7 +118,7 @@ func keyOf(name string) *key {
 	return &keys[i]
 }
 
-// operators are what may stand behind the key.
+// operators returns the operators that may follow the key.
 func (k *key) operators() []string {
 	switch k.kind {
 	case wordKey, pathKey, headerKey:
@@ -110,7 +127,7 @@ func (k *key) operators() []string {
 	return []string{":", "<", "<=", ">", ">=", "=", "!="}
 }
 
-// similarKey returns the key that a name was probably meant to be; "" if there is none.
+// similarKey returns the key that a misspelt name probably means, or "".
 func similarKey(name string) string {
 	best, least := "", 3
 	for i := range keys {
@@ -121,12 +138,14 @@ func similarKey(name string) string {
 	return best
 }
 
-// distance is the number of characters to insert, remove or replace to make b of a
-// (Levenshtein).
+// distance returns the Levenshtein distance of a and b: how many characters must be inserted, removed or
+// replaced. Source: Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals",
+// 1966.
 func distance(a, b string) int {
 	if len(a) > 2*maxKeyLen {
 		return len(a)
 	}
+	// row is one row of the table of distances between prefixes of a and b.
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -135,6 +154,7 @@ func distance(a, b string) int {
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
+			// Replacing a character costs nothing if both are equal.
 			change := diagonal
 			if a[i] != b[j] {
 				change++
@@ -146,5 +166,5 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// maxKeyLen bounds the length of a key's name in bytes.
+// maxKeyLen is the length of the longest key in bytes.
 const maxKeyLen = 8

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A comparison is an operator behind a key.
+// A comparison is an operator between a key and a value, such as "<".
 type comparison string
 
-// comparisons are all of them; one comes before those that it begins with.
+// comparisons are all operators. Longer ones precede their prefixes.
 var comparisons = [...]comparison{"!=", "<=", ">=", "=", "<", ">"}
 
-// holds reports whether a comparison is true for what two values compare as.
+// holds reports whether the comparison is true. order is the result of cmp.Compare for the two values.
 func (c comparison) holds(order int) bool {
 	switch c {
 	case "<":
@@ -30,18 +30,19 @@ func (c comparison) holds(order int) bool {
 	return order == 0
 }
 
-// A number is an integer if exact is set, else a fraction. Instants and durations are in
-// nanoseconds.
+// A number is an integer if exact is true, and a fraction otherwise. Times and durations are in nanoseconds.
 type number struct {
 	exact    bool
 	integer  int64
 	fraction float64
 }
 
+// exactly returns the number for an integer without rounding.
 func exactly(n int64) number { return number{exact: true, integer: n, fraction: float64(n)} }
 
-// parseNumber reads a number as a field's value has it.
+// parseNumber parses a number in the form of a field's value.
 func parseNumber(text string) (number, bool) {
+	// Integers are compared exactly.
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return exactly(n), true
 	}
@@ -52,6 +53,7 @@ func parseNumber(text string) (number, bool) {
 	return number{fraction: f}, true
 }
 
+// compare compares as integers if both are exact, because a float64 has only 53 bits.
 func (n number) compare(m number) int {
 	if n.exact && m.exact {
 		return cmp.Compare(n.integer, m.integer)
@@ -59,7 +61,7 @@ func (n number) compare(m number) int {
 	return cmp.Compare(n.fraction, m.fraction)
 }
 
-// sizeUnits are the units of sizes in bytes.
+// sizeUnits are the units of sizes.
 var sizeUnits = []struct {
 	name  string
 	bytes float64
@@ -87,13 +89,13 @@ var durationUnits = []struct {
 	{"ns", time.Nanosecond}, {"us", time.Microsecond}, {"ms", time.Millisecond}, {"s", time.Second}, {"m", time.Minute}, {"h", time.Hour},
 }
 
-// splitUnit divides a number from its unit.
+// splitUnit splits a text such as "10MB" into the number and its unit.
 func splitUnit(text string) (value, unit string) {
 	end := strings.LastIndexAny(text, "0123456789.") + 1
 	return text[:end], text[end:]
 }
 
-// parseDecimal reads an integer or a decimal fraction.
+// parseDecimal parses an integer or a decimal fraction.
 func parseDecimal(text string) (number, bool) {
 	digits := strings.TrimPrefix(text, "-")
 	whole, fraction, dot := strings.Cut(digits, ".")
@@ -103,18 +105,20 @@ func parseDecimal(text string) (number, bool) {
 	return parseNumber(text)
 }
 
+// areDigits reports whether s consists of decimal digits only.
 func areDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// parsePlain reads a number without a unit.
+// parsePlain parses the value of a key that is a number without a unit.
 func parsePlain(key, text string) (number, error) {
 	if n, ok := parseDecimal(text); ok {
 		return n, nil
 	}
-	return number{}, errorf("%s wants a number, such as 7, not %s", key, quoted(text))
+	return number{}, errorf("%s must be a number, such as 7, not %s", key, quoted(text))
 }
 
+// parseSize parses the value of a key that is a number of bytes, such as 10KB.
 func parseSize(key, text string) (number, error) {
 	value, unit := splitUnit(text)
 	if n, ok := parseDecimal(value); ok {
@@ -127,14 +131,15 @@ func parseSize(key, text string) (number, error) {
 			}
 		}
 	}
-	return number{}, errorf("%s wants a number of bytes, such as 4096, 64KB or 64KiB, not %s", key, quoted(text))
+	return number{}, errorf("%s must be a number of bytes, such as 4096, 64KB or 64KiB, not %s", key, quoted(text))
 }
 
+// parseDuration parses a number with a unit of time.
 func parseDuration(key, text string) (number, error) {
 	value, unit := splitUnit(text)
 	n, ok := parseDecimal(value)
 	if ok && unit == "" {
-		return number{}, errorf("%s wants a unit: %ss, %sms", key, value, value)
+		return number{}, errorf("%s needs a unit: %ss, %sms", key, value, value)
 	}
 	for _, u := range durationUnits {
 		if ok && u.name == unit {
@@ -144,16 +149,17 @@ func parseDuration(key, text string) (number, error) {
 	return number{}, errorf("%s wants a duration, such as 2s or 150ms, not %s", key, quoted(text))
 }
 
-// timeLayouts are the forms of instants; those without a zone are in local time.
+// timeLayouts are the formats of times. Times without a zone are local.
 var timeLayouts = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"}
 
-// parseTime reads an instant, or a duration with a minus sign before now.
+// parseTime parses a time, or a duration with a minus sign that is subtracted from now.
 func parseTime(key, text string, now time.Time) (number, error) {
 	if ago, ok := strings.CutPrefix(text, "-"); ok {
 		if d, err := parseDuration(key, ago); err == nil {
 			return exactly(now.UnixNano() - int64(d.fraction)), nil
 		}
 	}
+	// A time without a zone is local.
 	for _, layout := range timeLayouts {
 		for _, zone := range []string{"", "Z07:00"} {
 			t, err := time.ParseInLocation(layout+zone, text, now.Location())

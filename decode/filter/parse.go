@@ -13,26 +13,36 @@ import (
 
 // Limits of a filter.
 const (
-	maxText  = 4 << 10 // bytes
+	// maxText is the length in bytes.
+	maxText = 4 << 10
+
+	// maxTerms is the number of terms.
 	maxTerms = 100
-	maxDepth = 20 // parentheses in each other
+
+	// maxDepth is the nesting of parentheses.
+	maxDepth = 20
 )
 
-// An Error says what is wrong with the text of a filter.
+// An Error is a syntax error in a filter, with its position.
 type Error struct {
-	Column int // in characters, from 1
-	Text   string
+	// Column is the position of the error in characters, from 1.
+	Column int
+
+	// Text describes the error.
+	Text string
 }
 
+// Error formats the syntax error with its column.
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Text) }
 
-// errorf makes an error whose column is set by the parser.
+// errorf returns an error without a column, which the parser adds.
 func errorf(format string, args ...any) error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
-// Parse reads a filter. Instants are counted back from now, and are in its time zone.
+// Parse parses a filter. now is the origin of relative times and determines the time zone.
 //
 // Limits: 4 KiB of text, 100 terms, 20 nested parentheses.
-// Errors: *Error.
+//
+// Errors: an *Error.
 func Parse(text string, now time.Time) (*Filter, error) {
 	p := &parser{text: text, now: now}
 	if len(text) > maxText {
@@ -41,6 +51,8 @@ func Parse(text string, now time.Time) (*Filter, error) {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError }); i >= 0 && !utf8.ValidString(text) {
 		return nil, p.at(i, errorf("the filter is not UTF-8"))
 	}
+
+	// The empty filter has no operands and is true.
 	root := &node{op: opAnd}
 	if p.space(); !p.atEnd() {
 		var err error
@@ -48,7 +60,8 @@ func Parse(text string, now time.Time) (*Filter, error) {
 			return nil, err
 		}
 	}
-	if !p.atEnd() { // or ends only there or before a parenthesis
+	// The parser stops only at the end or at a parenthesis.
+	if !p.atEnd() {
 		return nil, p.at(p.off, errorf(`")" without "("`))
 	}
 	f := &Filter{text: text, frames: root, needs: needsOf(root)}
@@ -56,15 +69,21 @@ func Parse(text string, now time.Time) (*Filter, error) {
 	return f, nil
 }
 
-// A parser reads a filter by recursive descent.
+// A parser is a recursive descent parser. Each method parses one production of the grammar in the package
+// comment.
 type parser struct {
-	text  string
-	off   int
-	now   time.Time
+	// text is the filter, and off the current byte offset in it.
+	text string
+	off  int
+
+	// now is the current time, to which relative times in the filter refer.
+	now time.Time
+
+	// terms is the number of terms parsed so far, for the limit.
 	terms int
 }
 
-// at adds the column of an offset to an error.
+// at returns err with the column of the byte offset off.
 func (p *parser) at(off int, err error) error {
 	if e, ok := err.(*Error); ok && e.Column == 0 {
 		return &Error{1 + utf8.RuneCountInString(p.text[:min(off, len(p.text))]), e.Text}
@@ -72,9 +91,10 @@ func (p *parser) at(off int, err error) error {
 	return err
 }
 
+// atEnd reports whether the whole filter was parsed.
 func (p *parser) atEnd() bool { return p.off == len(p.text) }
 
-// next returns the character that comes next; 0 at the end.
+// next returns the next character without consuming it, or 0 at the end.
 func (p *parser) next() rune {
 	if p.atEnd() {
 		return 0
@@ -83,11 +103,12 @@ func (p *parser) next() rune {
 	return r
 }
 
+// space skips white space.
 func (p *parser) space() {
 	p.off = len(p.text) - len(strings.TrimLeftFunc(p.text[p.off:], unicode.IsSpace))
 }
 
-// word reports whether an operator that is a word comes next, and reads it.
+// word consumes an operator such as "and", and reports whether it was present.
 func (p *parser) word(word string) bool {
 	rest, ok := strings.CutPrefix(p.text[p.off:], word)
 	if !ok {
@@ -102,7 +123,7 @@ func (p *parser) word(word string) bool {
 	return true
 }
 
-// or = and { "or" and }.
+// or parses: and { "or" and }.
 func (p *parser) or(depth int) (*node, error) {
 	first, err := p.and(depth)
 	if err != nil {
@@ -122,7 +143,7 @@ func (p *parser) or(depth int) (*node, error) {
 	return out, nil
 }
 
-// and = not { [ "and" ] not }.
+// and parses: not { [ "and" ] not }.
 func (p *parser) and(depth int) (*node, error) {
 	out := &node{op: opAnd}
 	for {
@@ -134,6 +155,7 @@ func (p *parser) and(depth int) (*node, error) {
 		if p.word("and") {
 			continue
 		}
+		// Another operand follows, unless the text or the group ends.
 		start := p.off
 		if p.atEnd() || p.next() == ')' || p.word("or") {
 			p.off = start
@@ -142,8 +164,9 @@ func (p *parser) and(depth int) (*node, error) {
 	}
 }
 
-// not = [ "not" ] operand.
+// not parses: [ "not" ] operand.
 func (p *parser) not(depth int) (*node, error) {
+	// Pairs of "not" cancel each other.
 	negated := false
 	start := p.off
 	for p.word("not") {
@@ -158,13 +181,14 @@ func (p *parser) not(depth int) (*node, error) {
 	switch {
 	case negated:
 		return &node{op: opNot, operands: []*node{n}}, nil
-	case isNegation: // it stays on its own
+	// An even number of "not" has no effect on the value, but the operand is evaluated on its own.
+	case isNegation:
 		return &node{op: opOr, operands: []*node{n}}, nil
 	}
 	return n, nil
 }
 
-// operand = "(" or ")" | term | text.
+// operand parses: "(" or ")" | term | text.
 func (p *parser) operand(depth int) (*node, error) {
 	start := p.off
 	switch c := p.next(); {
@@ -178,6 +202,8 @@ func (p *parser) operand(depth int) (*node, error) {
 	case c == '(':
 		return p.parentheses(depth)
 	}
+
+	// The limit bounds the time for each frame.
 	if p.terms++; p.terms > maxTerms {
 		return nil, p.at(start, errorf("a filter has at most %d terms", maxTerms))
 	}
@@ -185,12 +211,14 @@ func (p *parser) operand(depth int) (*node, error) {
 	if err != nil {
 		return nil, p.at(start, err)
 	}
+	// Two operands need white space between them.
 	if c := p.next(); !p.atEnd() && !unicode.IsSpace(c) && c != '(' && c != ')' {
 		return nil, p.at(p.off, unexpected(c))
 	}
 	return n, nil
 }
 
+// parentheses parses: "(" or ")".
 func (p *parser) parentheses(depth int) (*node, error) {
 	open := p.off
 	if depth == maxDepth {
@@ -206,15 +234,16 @@ func (p *parser) parentheses(depth int) (*node, error) {
 		return nil, p.at(open, errorf(`"(" without ")"`))
 	}
 	p.off++
-	// An "or" of one operand keeps it on its own.
+	// An opOr with a single operand prevents that the operand's terms are merged with those outside.
 	return &node{op: opOr, operands: []*node{n}}, nil
 }
 
-// term reads a term or a text.
+// term parses a term such as status>=400, or a text without a key.
 func (p *parser) term() (*node, error) {
 	start := p.off
 	if p.next() != '"' {
 		name := p.bare()
+		// A key needs an operator behind it. Without one, the word is a text to search for.
 		k := keyOf(name)
 		switch c := p.next(); {
 		case c == ':' && k != nil:
@@ -234,7 +263,7 @@ func (p *parser) term() (*node, error) {
 	return newTerm(&term{key: keyOf("text"), patterns: []pattern{text}})
 }
 
-// unknownKey is the error for a term that does not exist.
+// unknownKey returns the error for a key that does not exist.
 func unknownKey(name string) error {
 	if name == "" {
 		return errorf("a term is missing, such as host:api.example.com")
@@ -245,7 +274,7 @@ func unknownKey(name string) error {
 	return errorf("no term is called %s; to search for it as text, put it in double quotes", quoted(name))
 }
 
-// comparison returns the operator that comes next; "" if there is none.
+// comparison returns the operator at the current offset, or "".
 func (p *parser) comparison() comparison {
 	for _, c := range comparisons {
 		if strings.HasPrefix(p.text[p.off:], string(c)) {
@@ -255,7 +284,7 @@ func (p *parser) comparison() comparison {
 	return ""
 }
 
-// colon reads what is behind a key and a colon.
+// colon parses the value after a key and a colon.
 func (p *parser) colon(k *key) (*node, error) {
 	switch k.kind {
 	case wordKey:
@@ -280,7 +309,7 @@ func (p *parser) colon(k *key) (*node, error) {
 	}
 }
 
-// negation reads an exclamation mark.
+// negation consumes an exclamation mark, and reports whether it was present.
 func (p *parser) negation() bool {
 	if p.next() != '!' {
 		return false
@@ -289,7 +318,7 @@ func (p *parser) negation() bool {
 	return true
 }
 
-// negate returns a function that puts a "not" before a term.
+// negate returns a function that negates a term if negated is true.
 func negate(negated bool) func(*node, error) (*node, error) {
 	return func(n *node, err error) (*node, error) {
 		if err != nil || !negated {
@@ -299,7 +328,7 @@ func negate(negated bool) func(*node, error) (*node, error) {
 	}
 }
 
-// alternatives reads patterns separated by commas.
+// alternatives parses patterns that are separated by commas.
 func (p *parser) alternatives(t *term) (*node, error) {
 	negated := p.negation()
 	for {
@@ -319,19 +348,19 @@ func (p *parser) alternatives(t *term) (*node, error) {
 	}
 }
 
-// check refuses a word that a key does not have; text is how it was written.
+// check returns an error for a word that the key does not have. text is the word as written.
 func (k *key) check(one pattern, text string) error {
 	word, literal := one.literal()
 	if !k.closed || !literal && k.name != "is" {
 		return nil
 	}
 	if !slices.Contains(k.words, strings.ToLower(word)) {
-		return errorf("%s is one of %s, not %s", k.name, strings.Join(k.words, ", "), quoted(text))
+		return errorf("%s must be one of %s, not %s", k.name, strings.Join(k.words, ", "), quoted(text))
 	}
 	return nil
 }
 
-// compared reads a comparison with a number behind a key.
+// compared parses a comparison with a number behind a key.
 func (p *parser) compared(k *key) (*node, error) {
 	start := p.off
 	c := p.comparison()
@@ -347,7 +376,7 @@ func (p *parser) compared(k *key) (*node, error) {
 	return negate(c == "!=")(newTerm(&term{key: k, comparison: c, numbers: []number{n}}))
 }
 
-// number reads a number of a key's kind.
+// number parses a number with the unit that the key requires.
 func (p *parser) number(k *key) (n number, err error) {
 	start := p.off
 	rest := p.text[start:]
@@ -369,7 +398,7 @@ func (p *parser) number(k *key) (n number, err error) {
 	return n, p.at(start, err)
 }
 
-// path reads a path and what its value is compared with.
+// path parses a field path and the comparison of the field's value.
 func (p *parser) path(k *key) (*node, error) {
 	start := p.off
 	p.off += pathLen(p.text[start:])
@@ -382,6 +411,7 @@ func (p *parser) path(k *key) (*node, error) {
 		p.off++
 		return p.alternatives(t)
 	}
+	// Without a comparison, the term only requires that the field exists.
 	c := p.comparison()
 	p.off += len(c)
 	switch c {
@@ -395,7 +425,9 @@ func (p *parser) path(k *key) (*node, error) {
 		t.patterns = []pattern{one}
 		return negate(c == "!=")(newTerm(t))
 	}
+
 	n, err := p.number(&key{name: k.name, kind: plainKey})
+	// The comparison applies to the value as a number.
 	t.comparison, t.numbers = c, []number{n}
 	if err != nil {
 		return nil, err
@@ -403,7 +435,7 @@ func (p *parser) path(k *key) (*node, error) {
 	return newTerm(t)
 }
 
-// pathLen returns how much of a text is a path.
+// pathLen returns the length of the path at the beginning of text, in bytes.
 func pathLen(text string) int {
 	end := len(text)
 	eachRune(text, func(i int, r rune, quoted bool) {
@@ -414,7 +446,7 @@ func pathLen(text string) int {
 	return end
 }
 
-// header reads the name of a field and a pattern of its value.
+// header parses the name of a header and the pattern for its value.
 func (p *parser) header(k *key) (*node, error) {
 	name, err := p.pattern()
 	if err != nil {
@@ -426,6 +458,7 @@ func (p *parser) header(k *key) (*node, error) {
 		return newTerm(t)
 	}
 	p.off += len(c)
+	// Values of headers are case-sensitive.
 	value, err := p.pattern()
 	if err != nil {
 		return nil, err

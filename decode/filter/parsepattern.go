@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// quoted quotes a text of the user in an error, shortened.
+// quoted quotes and shortens the user's text for an error message.
 func quoted(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {
@@ -16,12 +16,12 @@ func quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// unexpected is the error for a character that no bare pattern has.
+// unexpected returns the error for a character that a bare pattern cannot contain.
 func unexpected(c rune) error {
 	return errorf("%q has to be in double quotes here", string(c))
 }
 
-// bare reads a bare pattern, which may be empty.
+// bare parses an unquoted pattern, which may be empty.
 func (p *parser) bare() string {
 	const reserved = `()",:=!<>`
 	rest := p.text[p.off:]
@@ -33,7 +33,7 @@ func (p *parser) bare() string {
 	return rest[:n]
 }
 
-// port reads a colon and digits behind a host name.
+// port parses a colon and digits behind a host name.
 func (p *parser) port() string {
 	rest := p.text[p.off:]
 	if !strings.HasPrefix(rest, ":") {
@@ -47,10 +47,11 @@ func (p *parser) port() string {
 	return ":" + digits
 }
 
-// pattern reads a bare or a quoted pattern.
+// pattern parses an unquoted or quoted pattern.
 func (p *parser) pattern() (pattern, error) {
 	start := p.off
 	if p.next() != '"' {
+		// A colon ends a bare pattern, except before the port of a host.
 		text := p.bare()
 		if text != "" {
 			text += p.port()
@@ -64,7 +65,7 @@ func (p *parser) pattern() (pattern, error) {
 	return newPattern(text), err
 }
 
-// missing is the error where a pattern should be.
+// missing returns the error for a pattern that is missing.
 func (p *parser) missing() error {
 	if c := p.next(); !p.atEnd() && !unicode.IsSpace(c) && c != ')' {
 		return unexpected(c)
@@ -72,8 +73,8 @@ func (p *parser) missing() error {
 	return errorf(`a value is missing; "" is the empty text, and * is any`)
 }
 
-// quotedText reads a text in double quotes. The wildcards and their escapes stay as they
-// are; the other escapes are those of Go.
+// quotedText parses a text in double quotes. Wildcards and their escapes are kept for newPattern; other escapes
+// are those of Go.
 func (p *parser) quotedText() (string, error) {
 	start := p.off
 	p.off++
@@ -96,7 +97,7 @@ func (p *parser) quotedText() (string, error) {
 	}
 }
 
-// escape reads what begins with a backslash.
+// escape parses an escape sequence of a quoted pattern, and appends its character to b.
 func (p *parser) escape(b *strings.Builder) error {
 	rest := p.text[p.off:]
 	if len(rest) > 1 && strings.IndexByte(`*?\`, rest[1]) >= 0 {
@@ -104,13 +105,15 @@ func (p *parser) escape(b *strings.Builder) error {
 		p.off += 2
 		return nil
 	}
+	// Go's escapes, decoded here.
 	if len(rest) > 1 && strings.IndexByte(`"nrtxu`, rest[1]) >= 0 {
 		r, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
 		if err == nil {
 			if multibyte || r < utf8.RuneSelf {
 				b.WriteRune(r)
 			} else {
-				b.WriteByte(byte(r)) // \xNN is a byte
+				// The escape \xNN is a single byte.
+				b.WriteByte(byte(r))
 			}
 			p.off = len(p.text) - len(tail)
 			return nil

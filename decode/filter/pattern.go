@@ -6,18 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a text with wildcards.
+// A pattern is a text with wildcards that a value is compared with.
 type pattern struct {
-	// parts are the texts between the wildcards that stand for any text; one part has no
-	// such wildcard. In a part, anyRune stands for any one character.
+	// parts are the texts between the * wildcards. A pattern without * has one part. In a part, anyRune
+	// represents the wildcard ?.
 	parts []string
 }
 
-// anyRune stands for ? in a part. It is no character of Unicode, so that no text has it.
+// anyRune represents ? in a part. It is a noncharacter of Unicode, so texts do not contain it.
 const anyRune = '\uFFFF'
 
-// newPattern reads the text of a pattern, in which a backslash stands before a wildcard
-// that stands for itself.
+// newPattern parses a pattern, in which a backslash precedes a literal wildcard.
 func newPattern(text string) pattern {
 	var p pattern
 	var part strings.Builder
@@ -41,12 +40,12 @@ func newPattern(text string) pattern {
 	return p
 }
 
-// literal returns the text that the pattern alone matches; ok is false if it has wildcards.
+// literal returns the text of a pattern without wildcards. ok is false if it has any.
 func (p pattern) literal() (text string, ok bool) {
 	return p.parts[0], len(p.parts) == 1 && !strings.ContainsRune(p.parts[0], anyRune)
 }
 
-// lower returns the pattern for texts in lower case.
+// lower returns the pattern in lower case, for case-insensitive matching.
 func (p pattern) lower() pattern {
 	parts := make([]string, len(p.parts))
 	for i, s := range p.parts {
@@ -55,15 +54,16 @@ func (p pattern) lower() pattern {
 	return pattern{parts}
 }
 
-// anywhere returns the pattern that matches texts of which a part matches p.
+// anywhere returns a pattern that matches texts of which a part matches p.
 func (p pattern) anywhere() pattern {
 	parts := append([]string{""}, p.parts...)
 	return pattern{append(parts, "")}
 }
 
-// matches reports whether the whole text matches. Each part is looked for behind the one
-// before, as early as possible, so no choice has to be taken back.
+// matches reports whether the whole text matches. Each part is matched as early as possible behind the previous
+// one, so no backtracking is necessary.
 func (p pattern) matches(text string) bool {
+	// The first part must be at the beginning.
 	first, last := p.parts[0], p.parts[len(p.parts)-1]
 	n, ok := prefixLen(text, first)
 	if !ok {
@@ -72,6 +72,8 @@ func (p pattern) matches(text string) bool {
 	if len(p.parts) == 1 {
 		return n == len(text)
 	}
+
+	// The middle parts follow in order.
 	text = text[n:]
 	for _, part := range p.parts[1 : len(p.parts)-1] {
 		end, ok := findPart(text, part)
@@ -80,7 +82,7 @@ func (p pattern) matches(text string) bool {
 		}
 		text = text[end:]
 	}
-	// The last part has to be at the end: skip the characters that are too many.
+	// The last part must be at the end, so skip the characters before it.
 	for skip := utf8.RuneCountInString(text) - utf8.RuneCountInString(last); skip != 0; skip-- {
 		if skip < 0 {
 			return false
@@ -92,7 +94,7 @@ func (p pattern) matches(text string) bool {
 	return ok && n == len(text)
 }
 
-// findPart returns the end of the first place where a part is.
+// findPart returns the end of the first occurrence of a part.
 func findPart(text, part string) (end int, ok bool) {
 	if !strings.ContainsRune(part, anyRune) {
 		at := strings.Index(text, part)
@@ -108,7 +110,7 @@ func findPart(text, part string) (end int, ok bool) {
 	return 0, false
 }
 
-// prefixLen returns how many bytes at the beginning of a text a part matches.
+// prefixLen returns how many bytes at the beginning of text match a part. ok is false if they do not.
 func prefixLen(text, part string) (n int, ok bool) {
 	for len(part) > 0 {
 		if r, size := utf8.DecodeRuneInString(part); r == anyRune {
@@ -119,7 +121,7 @@ func prefixLen(text, part string) (n int, ok bool) {
 			part, n = part[size:], n+got
 			continue
 		}
-		// Bytes are compared, since a part may have some that are no UTF-8.
+		// Compare bytes, because a part may contain invalid UTF-8.
 		if n == len(text) || text[n] != part[0] {
 			return 0, false
 		}
@@ -128,7 +130,7 @@ func prefixLen(text, part string) (n int, ok bool) {
 	return n, true
 }
 
-// expression is the regular expression (RE2) of the pattern, to be found anywhere.
+// expression returns an equivalent regular expression (RE2), to be searched anywhere in a text.
 func (p pattern) expression() string {
 	var b strings.Builder
 	b.WriteString("(?s)")

@@ -13,26 +13,30 @@ import (
 	"unwire/decode/search"
 )
 
-// A term is a condition on one property.
+// A term is a condition on a single property, such as status>=400.
 type term struct {
 	key *key
 
-	// patterns are alternatives, in lower case unless the key distinguishes case.
+	// patterns are alternatives, in lower case unless the key is case-sensitive.
 	patterns []pattern
 
-	// numbers are alternatives, or the one that a comparison has.
-	numbers    []number
+	// numbers are the alternative values of the property, or the operand of a comparison.
+	numbers []number
+
+	// comparison is the operator before the number, or "".
 	comparison comparison
 
-	path fieldpath.Path // of a path
-	name pattern        // of a header field, in lower case
+	// path is the field path, if the term examines a field.
+	path fieldpath.Path
 
-	// texts are the patterns of a text, compiled.
+	// name is the pattern for the name of a header, in lower case.
+	name pattern
+
+	// texts are the patterns of the key text in compiled form.
 	texts []*search.Text
 }
 
-// newTerm completes a term. The words of is become a term each, since they are about
-// different things.
+// newTerm completes a term. Several words behind is become separate terms, because they examine different facts.
 func newTerm(t *term) (*node, error) {
 	switch {
 	case t.key.name == "is" && len(t.patterns) > 1:
@@ -45,6 +49,7 @@ func newTerm(t *term) (*node, error) {
 			out.operands = append(out.operands, n)
 		}
 		return out, nil
+	// Compile the patterns once, not for each frame.
 	case t.key.name == "text":
 		for _, one := range t.patterns {
 			text, literal := one.literal()
@@ -58,6 +63,8 @@ func newTerm(t *term) (*node, error) {
 			t.texts = append(t.texts, compiled)
 		}
 	}
+
+	// Case-insensitive patterns are compared with lower-case texts.
 	if t.key.kind == wordKey && !t.key.sameCase {
 		for i := range t.patterns {
 			t.patterns[i] = t.patterns[i].lower()
@@ -66,18 +73,20 @@ func newTerm(t *term) (*node, error) {
 			}
 		}
 	}
+
 	return &node{op: opTerm, term: t}, nil
 }
 
-// isWord is the word of a term of is.
+// isWord returns the word after "is:".
 func (t *term) isWord() string {
 	word, _ := t.patterns[0].literal()
 	return word
 }
 
-// needs returns the facts that the term depends on.
+// needs returns the facts that must be known to evaluate the term.
 func (t *term) needs() Facts {
 	if t.key.name == "is" {
+		// The words behind "is" differ in the facts that they need.
 		i := slices.IndexFunc(isWords, func(w struct {
 			name  string
 			facts Facts
@@ -97,9 +106,10 @@ func (t *term) needs() Facts {
 	return f
 }
 
-// ofFrame reports whether the term is about a frame.
+// ofFrame reports whether the term examines a frame.
 func (t *term) ofFrame() bool { return t.needs()&Frames != 0 }
 
+// eval evaluates the term for an exchange or a frame.
 func (t *term) eval(e evaluation) Truth {
 	if t.ofFrame() {
 		if e.frame == nil {
@@ -110,6 +120,8 @@ func (t *term) eval(e evaluation) Truth {
 	if t.needs()&e.x.Missing != 0 {
 		return Unknown
 	}
+
+	// Facts about the exchange as a whole.
 	switch t.key.name {
 	case "is":
 		return t.isExchange(e.x)
@@ -121,6 +133,8 @@ func (t *term) eval(e evaluation) Truth {
 	if len(t.numbers) > 0 {
 		return t.compare(e.x)
 	}
+
+	// A text matches if one of its names does.
 	values, known := t.words(e.x)
 	if slices.ContainsFunc(values, t.matchesWord) {
 		return Yes
@@ -131,7 +145,7 @@ func (t *term) eval(e evaluation) Truth {
 	return No
 }
 
-// matchesWord reports whether a text matches one of the patterns. The empty text is no value.
+// matchesWord reports whether text matches one of the patterns. The empty text is no value.
 func (t *term) matchesWord(text string) bool {
 	if text == "" {
 		return false
@@ -142,8 +156,7 @@ func (t *term) matchesWord(text string) bool {
 	return slices.ContainsFunc(t.patterns, func(p pattern) bool { return p.matches(text) })
 }
 
-// words returns the texts that a property of an exchange has. They are not known if they
-// may change until the exchange has ended.
+// words returns the texts of a property. known is false if they may change before the exchange ends.
 func (t *term) words(x *Exchange) (values []string, known bool) {
 	ended := x.Ended()
 	switch t.key.name {
@@ -168,11 +181,13 @@ func (t *term) words(x *Exchange) (values []string, known bool) {
 	case "source":
 		return []string{x.Source}, true
 	}
+
+	// The key client is the remaining one.
 	host, _, _ := net.SplitHostPort(x.Client) // client
 	return []string{x.Client, host, x.Process.Name, x.Process.Client}, true
 }
 
-// hosts are the names of a URL's host, with its port only if a pattern has one.
+// hosts returns the host of a URL, and host with port only if a pattern has a port.
 func (t *term) hosts(rawURL string) []string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -182,6 +197,8 @@ func (t *term) hosts(rawURL string) []string {
 	if !slices.ContainsFunc(t.patterns, func(p pattern) bool { return strings.Contains(p.parts[len(p.parts)-1], ":") }) {
 		return []string{name}
 	}
+
+	// The port is implied by the scheme unless the URL has one.
 	port := u.Port()
 	switch {
 	case port != "":
@@ -193,7 +210,7 @@ func (t *term) hosts(rawURL string) []string {
 	return []string{name, net.JoinHostPort(name, port)}
 }
 
-// methods are the names of a remote procedure.
+// methods returns the names of a remote procedure, from short to long.
 func methods(service, rpc string) []string {
 	if service == "" {
 		return nil
@@ -202,7 +219,7 @@ func methods(service, rpc string) []string {
 	return []string{rpc, short + "/" + rpc, service + "/" + rpc}
 }
 
-// protocols are the names of a protocol, that of its family too.
+// protocols returns the names under which a protocol can be filtered: its own and that of its family.
 func protocols(p decode.Protocol) []string {
 	names := []string{string(p)}
 	switch p {
@@ -214,7 +231,7 @@ func protocols(p decode.Protocol) []string {
 	return names
 }
 
-// compare compares a number of an exchange.
+// compare evaluates a term about a number of an exchange, such as its duration.
 func (t *term) compare(x *Exchange) Truth {
 	var n number
 	known := true
@@ -236,27 +253,29 @@ func (t *term) compare(x *Exchange) Truth {
 		n, known = exactly(x.BytesDown), x.Ended()
 	case "started":
 		n = exactly(x.Started.UnixNano())
-	default: // duration
+	// The duration.
+	default:
 		d := x.Duration
 		if !x.Ended() {
 			d = x.Now.Sub(x.Started)
 		}
 		n = exactly(d.Nanoseconds())
 	}
+
 	holds := t.holds(n)
-	// A number that still grows decides only what is true of greater ones as well.
+	// A number that is still growing is decided only if a greater number has the same result.
 	if !known && (!holds || t.comparison != ">" && t.comparison != ">=") {
 		return Unknown
 	}
 	return truthOf(holds)
 }
 
-// holds compares a number with that of the term, or with the alternatives.
+// holds reports whether n satisfies the term's comparison, or equals one of its alternatives.
 func (t *term) holds(n number) bool {
 	return slices.ContainsFunc(t.numbers, func(m number) bool { return t.comparison.holds(n.compare(m)) })
 }
 
-// isExchange evaluates the words of is that are about exchanges.
+// isExchange evaluates those words after "is:" that concern exchanges.
 func (t *term) isExchange(x *Exchange) Truth {
 	switch t.isWord() {
 	case "open":
@@ -265,13 +284,14 @@ func (t *term) isExchange(x *Exchange) Truth {
 		if !x.Ended() {
 			return Unknown
 		}
-		return truthOf(x.Shortened())
+		return truthOf(x.Truncated())
 	case "replay":
 		return truthOf(x.Source == "replay")
 	case "edited":
-		return No // no rule can change what is forwarded yet
+		return truthOf(x.Edited)
 	}
-	switch { // failed
+	// failed.
+	switch {
 	case x.Status >= 400 || x.Code != "" && x.Code != "ok":
 		return Yes
 	case !x.Ended():
@@ -280,6 +300,7 @@ func (t *term) isExchange(x *Exchange) Truth {
 	return truthOf(x.Outcome != captures.Complete)
 }
 
+// matchesNote evaluates a term with the key note or mark.
 func (t *term) matchesNote(notes []captures.Note) bool {
 	want := captures.TextNote
 	if t.key.name == "mark" {
@@ -288,6 +309,7 @@ func (t *term) matchesNote(notes []captures.Note) bool {
 	return slices.ContainsFunc(notes, func(n captures.Note) bool { return n.Kind == want && t.matchesWord(n.Value) })
 }
 
+// matchesHeader evaluates a term with the key header.
 func (t *term) matchesHeader(x *captures.Exchange) bool {
 	for _, section := range []captures.Headers{x.RequestHeaders, x.RequestTrailers, x.ResponseHeaders, x.ResponseTrailers} {
 		for _, h := range section {
@@ -300,7 +322,7 @@ func (t *term) matchesHeader(x *captures.Exchange) bool {
 	return false
 }
 
-// matchesFrame evaluates a term of frames.
+// matchesFrame evaluates a term about a frame.
 func (t *term) matchesFrame(f *Frame) bool {
 	switch t.key.name {
 	case "dir":
@@ -322,6 +344,6 @@ func (t *term) matchesFrame(f *Frame) bool {
 	case "end":
 		return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Close != nil
 	}
-	// What is left is malformed.
+	// The remaining word is malformed.
 	return f.Partial || f.Err != nil || f.Tree != nil && f.Tree.Err() != nil
 }

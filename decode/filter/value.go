@@ -15,7 +15,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// matchesPath reports whether a field at the path is there and has a value that matches.
+// matchesPath reports whether a field at the path exists and has a matching value.
 func (t *term) matchesPath(f *Frame) (found bool) {
 	search.Values(f.Frame, t.path, f.Type, func(v search.Value) bool {
 		switch {
@@ -39,8 +39,8 @@ func (t *term) matchesText(text string) bool {
 	return slices.ContainsFunc(t.patterns, func(p pattern) bool { return p.matches(text) })
 }
 
-// textsOf returns the texts of a value that a pattern is compared with: one for each way to
-// read it that its bytes, and its declaration if there is one, allow.
+// textsOf returns the texts with which a pattern is compared: one for each reading that the value's bytes and
+// its declaration allow.
 func textsOf(v search.Value) []string {
 	if v.Tree == nil {
 		return textsOfJSON(v.JSON)
@@ -48,6 +48,8 @@ func textsOf(v search.Value) []string {
 	if typ := v.Tree.Node(v.Node).Type; typ != wire.Len && typ != wire.StartGroup {
 		return scalarTexts(v.Declared, typ, v.Tree.Uint(v.Node))
 	}
+
+	// Length-delimited values: packed lists, texts and bytes.
 	data := v.Tree.Payload(v.Node)
 	if fd := v.Declared; fd != nil && fd.IsList() {
 		if typ, ok := elementType(fd.Kind()); ok {
@@ -60,7 +62,7 @@ func textsOf(v search.Value) []string {
 	return []string{hex.EncodeToString(data)}
 }
 
-// textsOfJSON are the texts of a value of JSON; those of objects and arrays have none.
+// textsOfJSON returns the text of a JSON scalar. Objects and arrays have none.
 func textsOfJSON(v jsontree.Value) []string {
 	switch v.Kind() {
 	case jsontree.Object, jsontree.Array:
@@ -69,7 +71,7 @@ func textsOfJSON(v jsontree.Value) []string {
 	return []string{v.Text()}
 }
 
-// elementType is the wire type of the elements of a packed list.
+// elementType returns the wire type of elements of a packed list. packed is false if the type cannot be packed.
 func elementType(k protoreflect.Kind) (typ wire.Type, packed bool) {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
@@ -82,7 +84,7 @@ func elementType(k protoreflect.Kind) (typ wire.Type, packed bool) {
 	return wire.Varint, true
 }
 
-// packedTexts are the texts of the elements of a packed list.
+// packedTexts returns the texts of the elements of a packed list.
 func packedTexts(fd protoreflect.FieldDescriptor, typ wire.Type, data []byte) (texts []string) {
 	for len(data) > 0 {
 		var u uint64
@@ -106,14 +108,15 @@ func packedTexts(fd protoreflect.FieldDescriptor, typ wire.Type, data []byte) (t
 	return texts
 }
 
-// scalarTexts are the texts of a number on the wire: as its field is declared, or each that
-// it can stand for.
+// scalarTexts returns the texts of a number: as declared, or else one for each possible type.
 func scalarTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []string {
 	if fd != nil {
 		if texts := declaredTexts(fd, typ, u); texts != nil {
 			return texts
 		}
 	}
+
+	// Without a declaration, every type of this wire type is possible.
 	texts := []string{strconv.FormatUint(u, 10)}
 	switch {
 	case typ == wire.I32:
@@ -134,11 +137,14 @@ func scalarTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []str
 	return texts
 }
 
-// declaredTexts are the texts of a number of a declared field; nil if it is none.
+// declaredTexts returns the texts of a number by its declaration, or nil if the wire type contradicts the
+// declaration.
 func declaredTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []string {
 	if want, ok := elementType(fd.Kind()); !ok || want != typ {
 		return nil
 	}
+
+	// The declaration leaves one text, or two for an enum.
 	signed := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -165,4 +171,5 @@ func declaredTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []s
 	return []string{strconv.FormatUint(u, 10)}
 }
 
+// floatText formats a floating-point number without exponent. bits is its width.
 func floatText(f float64, bits int) string { return strconv.FormatFloat(f, 'f', -1, bits) }

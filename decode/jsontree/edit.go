@@ -2,20 +2,20 @@ package jsontree
 
 import "slices"
 
-// Replace returns the text with raw, which is JSON, in place of the value. All
-// other bytes stay as they are.
+// Replace returns the text with the value replaced by raw, which must be JSON. All other bytes are unchanged.
 func (v Value) Replace(raw []byte) []byte {
 	off, end := v.Span()
 	return slices.Concat(v.text.data[:off], raw, v.text.data[end:])
 }
 
-// Insert returns the text with a new item before the i-th of the object or array,
-// or behind its last. Item is an element, or a member with its name and colon.
+// Insert returns the text with item inserted before the i-th item of the object or array, or at its end if there
+// are fewer items. item is an element, or a member with its name and colon.
 func (v Value) Insert(i int, item []byte) []byte {
 	data := v.text.data
 	off, _ := v.Span()
 	items := v.items()
 	switch {
+	// An empty object or array needs no comma.
 	case len(items) == 0:
 		return slices.Concat(data[:off+1], item, data[off+1:])
 	case i < len(items):
@@ -26,12 +26,14 @@ func (v Value) Insert(i int, item []byte) []byte {
 	return slices.Concat(data[:at], []byte(","), item, data[at:])
 }
 
-// Delete returns the text without the i-th item of the object or array, and
-// without the comma that separates it from its neighbour.
+// Delete returns the text without the i-th item of the object or array. It also removes the comma between the
+// item and its neighbour.
 func (v Value) Delete(i int) []byte {
 	items := v.items()
+	// A member begins at its name.
 	start, end := items[i].name, items[i].end
 	switch {
+	// The comma before the item disappears, or the one behind the first item.
 	case i > 0:
 		start = items[i-1].end
 	case len(items) > 1:
@@ -40,6 +42,7 @@ func (v Value) Delete(i int) []byte {
 	return slices.Concat(v.text.data[:start], v.text.data[end:])
 }
 
+// items returns the members or elements of the value.
 func (v Value) items() []node {
 	var out []node
 	for item := range v.Items() {

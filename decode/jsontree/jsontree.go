@@ -1,21 +1,22 @@
-// Package jsontree reads a JSON text into its values, each with its place in the
-// text, and changes a text one value at a time.
+// Package jsontree parses a JSON text into values that know their offsets in the text, and edits the text one
+// value at a time. Text goes in through Parse, a tree of Values comes out, and Replace, Insert and Delete return
+// edited text.
+//
+//	root, err := jsontree.Parse(text)
+//	for v := range root.Items() {
+//		fmt.Println(v.Name(), v.Kind(), v.Text())
+//	}
 //
 // JSON is read in one of three ways in this module:
 //
-//   - into a struct, with encoding/json, where the members are known;
-//   - with this package, where any JSON may come, and where the place of a value,
-//     the order of members, a name that occurs twice or the digits of a number
-//     count;
-//   - token by token, with a json.Decoder, where the input has no bound, or where
-//     reading ends or goes on at a value that is wrong. The doc comment of such a
-//     reader says which.
+//   - into a struct, with encoding/json, if the members are fixed;
+//   - with this package, if any JSON may come, and if the offset of a value, the order of members, duplicate names or the digits of a number matter;
+//   - token by token, with json.Decoder, if the input is unbounded, or if reading must stop or continue at a malformed value. The doc comment of such a reader gives the reason.
 //
-// The package accepts exactly the texts that encoding/json accepts: json.Valid
-// decides, and what it lets through is only cut into values.
+// The package accepts exactly the texts that encoding/json accepts: json.Valid checks a text before it is
+// divided into values.
 //
-// Limits: a text has less than 2 GiB; encoding/json bounds the nesting to 10,000
-// levels.
+// Limits: a text has less than 2 GiB. encoding/json limits the nesting to 10,000 levels.
 package jsontree
 
 import (
@@ -30,7 +31,7 @@ import (
 // A Kind is one of the six kinds of JSON values.
 type Kind uint8
 
-// The kinds. The zero Value has none of them.
+// The kinds of JSON values. The zero Value has kind 0.
 const (
 	Null Kind = iota + 1
 	Bool
@@ -40,46 +41,53 @@ const (
 	Object
 )
 
-// String returns the name of the kind as JSON's specification has it: "bool" and
-// the others in lower case; "" for no kind.
+// String returns the kind's name in lower case, such as "object", or "" for kind 0.
 func (k Kind) String() string {
 	return [...]string{"", "null", "bool", "number", "string", "array", "object"}[k]
 }
 
-// A Value is a value in a JSON text. It stays valid while the text is not changed.
-// The zero Value is no value; of its methods only Kind may be called.
+// A Value is one value in a JSON text. It is valid as long as the text does not change. The zero Value is no
+// value, and only its method Kind may be called.
 type Value struct {
+	// text is the JSON text that contains the value; nil for the zero Value.
 	text *text
-	at   int32 // of text.nodes
+
+	// at is the index of the value in text.nodes.
+	at int32
 }
 
-// A text is a JSON text and the values in it, in the order in which they begin.
+// A text is a JSON text with the positions of all values in it, in the order in which they begin.
 type text struct {
 	data  []byte
 	nodes []node
 }
 
-// A node is the place of one value.
+// A node is the position of one JSON value in the text, in bytes.
 type node struct {
-	name int32 // where a member's name begins; off if the value is no member
-	off  int32
-	end  int32
-	next int32 // the first node behind the value and all that is in it
+	// name is where a member's name begins. It equals off if the value is not a member of an object.
+	name int32
+
+	// off is the offset of the value's first byte, and end that after its last byte.
+	off int32
+	end int32
+
+	// next is the index of the first node behind the value and everything in it.
+	next int32
 	kind Kind
 }
 
-// errTooLong is the error of Parse for a text that int32 cannot count.
+// errTooLong is the error of Parse for a text whose offsets exceed int32.
 var errTooLong = errors.New("jsontree: the text has 2 GiB or more")
 
-// Parse returns the one value that a text consists of.
+// Parse parses a text that consists of one JSON value.
 //
-// Errors: a *json.SyntaxError as json.Unmarshal returns it; a text that is too
-// long.
+// Errors: a *json.SyntaxError as json.Unmarshal returns it, or a text of 2 GiB or more.
 func Parse(data []byte) (Value, error) {
 	if len(data) > math.MaxInt32 {
 		return Value{}, errTooLong
 	}
 	if !json.Valid(data) {
+		// json.Valid does not report the error's offset, but Unmarshal does.
 		var raw json.RawMessage
 		return Value{}, json.Unmarshal(data, &raw)
 	}
@@ -89,8 +97,8 @@ func Parse(data []byte) (Value, error) {
 	return Value{text: t}, nil
 }
 
-// scan appends the value at off with all that is in it, and returns its end. The
-// text is valid.
+// scan appends the value at off and everything in it, and returns the value's end. It relies on the text being
+// valid, so it checks nothing.
 func (t *text) scan(name, off int) (end int) {
 	at := len(t.nodes)
 	t.nodes = append(t.nodes, node{name: int32(name), off: int32(off)})
@@ -111,18 +119,19 @@ func (t *text) scan(name, off int) (end int) {
 	default:
 		end = t.numberEnd(off)
 	}
+	// scanItems may have moved the slice, so take the address now.
 	n := &t.nodes[at]
 	n.kind, n.end, n.next = kind, int32(end), int32(len(t.nodes))
 	return end
 }
 
-// scanItems appends the members or elements of the object or array at off, and
-// returns its end.
+// scanItems appends the members or elements of the object or array at off, and returns its end.
 func (t *text) scanItems(off int) (end int) {
 	isObject := t.data[off] == '{'
 	i := t.skipSpace(off + 1)
 	for t.data[i] != '}' && t.data[i] != ']' {
 		name := i
+		// The name and its colon precede a member's value.
 		if isObject {
 			colon := t.skipSpace(t.stringEnd(i))
 			i = t.skipSpace(colon + 1)
@@ -135,6 +144,7 @@ func (t *text) scanItems(off int) (end int) {
 	return i + 1
 }
 
+// skipSpace returns the offset of the first byte from i on that is not white space.
 func (t *text) skipSpace(i int) int {
 	for i < len(t.data) && (t.data[i] == ' ' || t.data[i] == '\t' || t.data[i] == '\n' || t.data[i] == '\r') {
 		i++
@@ -142,9 +152,10 @@ func (t *text) skipSpace(i int) int {
 	return i
 }
 
-// stringEnd returns the end of the string that begins at i.
+// stringEnd returns the end of the string that begins at i, behind its quote.
 func (t *text) stringEnd(i int) int {
 	for i++; t.data[i] != '"'; i++ {
+		// The next byte is escaped and cannot end the string. The digits of \u need no attention.
 		if t.data[i] == '\\' {
 			i++
 		}
@@ -152,6 +163,7 @@ func (t *text) stringEnd(i int) int {
 	return i + 1
 }
 
+// numberEnd returns the end of the number that begins at i.
 func (t *text) numberEnd(i int) int {
 	for ; i < len(t.data); i++ {
 		switch c := t.data[i]; {
@@ -163,6 +175,7 @@ func (t *text) numberEnd(i int) int {
 	return i
 }
 
+// node returns the position of v. v must not be the zero Value.
 func (v Value) node() *node { return &v.text.nodes[v.at] }
 
 // Kind returns the value's kind, or 0 for the zero Value.
@@ -173,20 +186,20 @@ func (v Value) Kind() Kind {
 	return v.node().kind
 }
 
-// Span returns where the value begins and ends in the text.
+// Span returns the offsets where the value begins and ends in the text.
 func (v Value) Span() (off, end int) {
 	n := v.node()
 	return int(n.off), int(n.end)
 }
 
-// Raw returns the value as it is written, a part of the text.
+// Raw returns the value as written: a slice of the text.
 func (v Value) Raw() []byte {
 	off, end := v.Span()
 	return v.text.data[off:end:end]
 }
 
-// Text returns the characters of a string, or any other value as it is written.
-// What is not UTF-8 becomes U+FFFD, as with encoding/json.
+// Text returns the characters of a string, and any other value as written. Invalid UTF-8 becomes U+FFFD, as in
+// encoding/json.
 func (v Value) Text() string {
 	if v.node().kind == String {
 		return unquote(v.Raw())
@@ -194,8 +207,8 @@ func (v Value) Text() string {
 	return string(v.Raw())
 }
 
-// NameSpan returns where the name of a member begins and ends, with its quotes. It
-// is empty where the value is no member of an object.
+// NameSpan returns the offsets where the name of a member begins and ends, including its quotes. The span is
+// empty if the value is not a member of an object.
 func (v Value) NameSpan() (off, end int) {
 	n := v.node()
 	if n.name == n.off {
@@ -204,8 +217,7 @@ func (v Value) NameSpan() (off, end int) {
 	return int(n.name), v.text.stringEnd(int(n.name))
 }
 
-// Name returns the name of a member, or "" where the value is no member of an
-// object.
+// Name returns the name of a member, or "" if the value is not a member of an object.
 func (v Value) Name() string {
 	off, end := v.NameSpan()
 	if off == end {
@@ -214,8 +226,7 @@ func (v Value) Name() string {
 	return unquote(v.text.data[off:end])
 }
 
-// Items yields the members or elements of the value, in their order. A scalar has
-// none.
+// Items yields the members or elements of the value, in order. Scalars have none.
 func (v Value) Items() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		end := v.node().next
@@ -227,7 +238,7 @@ func (v Value) Items() iter.Seq[Value] {
 	}
 }
 
-// All yields the value and all values in it, each before what is in it.
+// All yields the value and all values inside it. A parent precedes its children.
 func (v Value) All() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for at := v.at; at < v.node().next; at++ {
@@ -238,8 +249,9 @@ func (v Value) All() iter.Seq[Value] {
 	}
 }
 
-// unquote returns the characters of a valid string with its quotes.
+// unquote returns the decoded characters of a valid JSON string; raw includes the quotes.
 func unquote(raw []byte) string {
+	// Most strings need no conversion.
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
 		return string(inner)
@@ -251,7 +263,7 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// Quote writes a text as a JSON string. Nothing is escaped for HTML.
+// Quote returns s as a JSON string. It does not escape HTML characters.
 func Quote(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -6,46 +6,65 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxNumber is the greatest field number.
+// maxNumber is the highest field number of protobuf.
 const maxNumber = 1<<29 - 1
 
-// scratch is memory that Add reuses between messages, one entry a level.
+// scratch is memory that addMessage reuses between messages. levels has one entry per level of nesting.
 type scratch struct {
-	path          [MaxDepth + 1]int32
-	levels        []*level
-	tree          wire.Tree // of the message that is being read
-	root          string    // of the message that is being read
-	sample        int64     // how many were read before it
-	samplingLevel int       // of it
+	path   [MaxDepth + 1]int32
+	levels []*level
 
-	// Where not nil: the field of each node of the tree that is being read.
+	// tree is the parsed message that is being added.
+	tree wire.Tree
+
+	// root is the name of the message's type.
+	root string
+
+	// sample is the number of messages of the type that were added before.
+	sample int64
+
+	// samplingLevel is the level of the message for coordinated sampling; see the function
+	// samplingLevel.
+	samplingLevel int
+
+	// nodes, if not nil, receives the field of each node of the tree.
 	nodes []*Field
 }
 
-// A level holds the fields of the message that is being read at one depth.
+// A level has the fields of the message that is being added at one level of nesting.
 type level struct {
+	// touched are the fields that occurred in the message.
 	touched []*Field
+
+	// entries are its length-delimited occurrences that may be entries of maps.
 	entries []entry
-	keys    keySet
+
+	// keys detects duplicate map keys.
+	keys keySet
 }
 
-// An entry is one length-delimited occurrence, kept for the map hypothesis.
+// An entry is a length-delimited occurrence that may be an entry of a map.
 type entry struct {
 	number int32
-	key    []byte // as it is encoded
+
+	// key is the encoded key of the map entry.
+	key []byte
 }
 
-// addMessage enters the fields of node i of t. path is its place below its root.
+// addMessage adds the fields of node i of t. path has the field numbers from the root to the node.
 func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
 		e.scratch.levels = append(e.scratch.levels, &level{})
 	}
+
+	// Nested messages use levels of their own, so their state does not mix.
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
 	m.Samples++
 	var seen bitset
 	for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
+		// Malformed fields are no evidence.
 		n := &t.Nodes[c]
 		if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
 			continue
@@ -53,10 +72,12 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 		number := int32(n.Number)
 		f := m.Field(number)
 		if f == nil {
-			if f = e.newField(m, number, path); f == nil { // beyond the bounds
+			// The limit on fields is reached.
+			if f = e.newField(m, number, path); f == nil {
 				continue
 			}
 		}
+		// The first occurrence in this message: record which fields preceded it.
 		if f.now == 0 {
 			lv.touched = append(lv.touched, f)
 			f.Before.or(&seen)
@@ -73,7 +94,8 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 			lv.addEntry(f.Len, number, t, c)
 		}
 	}
-	for _, f := range lv.touched { // some may be forgotten since, for want of room
+	// Some fields may have been dropped meanwhile because of the limit.
+	for _, f := range lv.touched {
 		f.Seen++
 		f.Most = max(f.Most, f.now)
 		f.now = 0
@@ -81,11 +103,12 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	addEntries(m, lv)
 }
 
-// newField makes room for a field, or returns nil where there is none.
+// newField adds a field to m. It returns nil if the limit on fields or the nesting does not allow it.
 func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	if len(path) >= MaxDepth {
 		return nil
 	}
+	// Fields behind the cut were dropped before, so they must not return.
 	if e.cut != nil {
 		k := key{append(slices.Clone(path), number), e.scratch.root}
 		if k.compare(*e.cut) > 0 {

@@ -1,16 +1,21 @@
 package kind
 
-import "math"
+import (
+	"math"
 
-// maskLen is up to which size payloads are looked at column by column.
+	"unwire/decode/kind/bytecost"
+)
+
+// maskLen is the maximum size in bytes of payloads whose bytes are compared position by position.
 const maskLen = 64
 
-// addMask enters the bits that all of some payloads have, and those that any has;
-// first says that they are all there is.
+// addMask merges the bits that are set in all of some payloads (ones) and in any of them (anys). first means
+// that there are no earlier payloads.
 func (l *Payloads) addMask(ones, anys []byte, first bool) {
 	switch {
 	case first && len(ones) <= maskLen:
 		l.Ones, l.Anys = append([]byte(nil), ones...), append([]byte(nil), anys...)
+	// Payloads of several sizes have no common positions.
 	case len(l.Ones) == 0:
 	case len(ones) != len(l.Ones):
 		l.Ones, l.Anys = nil, nil
@@ -22,21 +27,22 @@ func (l *Payloads) addMask(ones, anys []byte, first bool) {
 	}
 }
 
-// What it costs to say, in nats, that a byte is the same in all payloads, or its upper half.
+// The cost in nats of stating that a byte, or its upper half, is the same in all payloads.
 const (
 	costSameColumn = 3.0
 	costSameNibble = 4.5
 )
 
-// costMasked is the cost of the payloads as bytes of which some are the same in all
-// of one size: identifiers with a time or a version in them, headers, padding. Text
-// and messages have such bytes too, and are not looked at in this way.
+// costMasked is the cost of the payloads, all of one size, as bytes some of which are constant: identifiers with
+// a time or a version inside, headers, padding. It is infinite for texts and messages, which have constant bytes
+// for other reasons.
 func (l *Payloads) costMasked(novelty float64) float64 {
 	n := float64(l.N) * novelty
 	if len(l.Ones) == 0 || n < 1.5 || !l.NotText || !l.NotMessage {
 		return math.Inf(1)
 	}
-	cost := float64(l.Bytes) * novelty * costRawByte / nat
+	cost := float64(l.Bytes) * novelty * bytecost.RawByte / bytecost.Nat
+	// Start with 8 bits per byte and subtract what constant bytes save.
 	for i, one := range l.Ones {
 		switch same := ^(one ^ l.Anys[i]); {
 		case same == 0xff:
@@ -48,8 +54,8 @@ func (l *Payloads) costMasked(novelty float64) float64 {
 	return cost
 }
 
-// highSame reports whether, in numbers of so many bytes, it is the upper ones that are
-// the same in all payloads, if any: as in numbers that are alike, and not in identifiers.
+// highSame reports whether, within numbers of width bytes, constant bytes are the upper ones only. That suggests
+// similar numbers rather than identifiers.
 func (l *Payloads) highSame(width int) bool {
 	for i := range l.Ones {
 		same, above := l.Ones[i] == l.Anys[i], (i+1)%width

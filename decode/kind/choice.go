@@ -12,22 +12,26 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Choice is how somebody says that the field at a path is read.
+// A Choice is the type that a user chose for the field at a path.
 //
-// Shape: Type is a Reading's: string, bytes, message, group, a type of numbers, or
-// "packed " and such a type; "auto" takes a choice back. A type of numbers is, for a
-// length-delimited field, a packed list of such numbers. A step of Path with an index
-// is that element alone, one without all elements.
+// Shape: a step of Path with an index selects that element only, and one without an index all elements.
 type Choice struct {
+	// Path selects the field whose type is chosen.
 	Path fieldpath.Path
+
+	// Kind is the kind of the type, or "" for a timestamp, which any number may be.
 	Kind wire.Kind
+
+	// Type is the chosen type: string, bytes, message, group, a type of numbers, or "packed " and a
+	// type of numbers. For a length-delimited field, a type of numbers means a packed list. "auto"
+	// revokes an earlier choice.
 	Type string
 }
 
-// Auto is the type of a choice that leaves the reading to the evidence.
+// Auto is the type of a Choice that leaves the decision to the evidence.
 const Auto = "auto"
 
-// chosenKinds are the types that can be chosen, with other words for them.
+// chosenKinds are the types that users can choose, with synonyms.
 var chosenKinds = [...]struct {
 	typ   string
 	kind  wire.Kind
@@ -60,20 +64,21 @@ var chosenKinds = [...]struct {
 	{"double", wire.KindFixed64, nil},
 	{"fixed64", wire.KindFixed64, nil},
 	{"sfixed64", wire.KindFixed64, nil},
-	{"timestamp-s", "", []string{"epoch-s"}}, // a varint or a fixed number
+	// A varint or a fixed number.
+	{"timestamp-s", "", []string{"epoch-s"}},
 	{"timestamp-ms", "", []string{"epoch-ms"}},
 	{"timestamp-us", "", []string{"epoch-us"}},
 	{"timestamp-ns", "", []string{"epoch-ns"}},
 	{Auto, "", nil},
 }
 
-// ParseChoice reads a choice as String writes it: `1.2:string`.
+// ParseChoice parses a choice in the form of String: `1.2:string`.
 //
-// Errors: say what is wrong with the path, or which types there are.
+// Errors: an invalid path, or an unknown type, with the list of types.
 func ParseChoice(s string) (Choice, error) {
 	at := strings.IndexByte(s, ':')
 	if at <= 0 {
-		return Choice{}, fmt.Errorf("kind: %q: a path and a type, as 1.2:string", s)
+		return Choice{}, fmt.Errorf("kind: %q: must be a path and a type, such as 1.2:string", s)
 	}
 	path, err := fieldpath.ParseNumbers(s[:at])
 	if err != nil {
@@ -88,10 +93,11 @@ func ParseChoice(s string) (Choice, error) {
 			return Choice{path, k.kind, k.typ}, nil
 		}
 	}
-	return Choice{}, fmt.Errorf("kind: %q: the type is one of %s", s, strings.Join(chosenWords(), ", "))
+	return Choice{}, fmt.Errorf("kind: %q: the type is one of %s", s, strings.Join(ChoiceTypes(), ", "))
 }
 
-func chosenWords() []string {
+// ChoiceTypes returns the names of the types that users can choose, without Auto.
+func ChoiceTypes() []string {
 	var words []string
 	for _, k := range chosenKinds {
 		words = append(words, strings.ReplaceAll(k.typ, " ", "-"))
@@ -99,14 +105,16 @@ func chosenWords() []string {
 	return words
 }
 
+// String returns the choice in the form that ParseChoice parses.
 func (c Choice) String() string {
 	return c.Path.String() + ":" + strings.ReplaceAll(c.Type, " ", "-")
 }
 
-// For is the kind and type that the choice means for a field of wire type t.
+// For returns the kind and the type that the choice means for a field of wire type t.
 func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	k := c.Kind
-	if k == "" { // a time, which any number can be
+	// A timestamp may be any number.
+	if k == "" {
 		switch t {
 		case wire.I32:
 			return wire.KindFixed32, c.Type
@@ -121,17 +129,22 @@ func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	return k, c.Type
 }
 
-// A chosen node is one that a Choice is about.
+// A chosen is the effect of a user's Choice on one node of a message.
 type chosen struct {
-	list    []Reading // as the choice has it; nil where it does not fit
-	err     error
-	implied bool // a message, because a field in it was chosen
+	// list are the possible types, the chosen one first; nil if the node's bytes contradict the choice.
+	list []Reading
+
+	// err describes why the bytes contradict the choice, or is nil.
+	err error
+
+	// implied means that the node must be a message because the user chose the type of a field inside
+	// it.
+	implied bool
 }
 
-// Choose has the nodes that choices name read as they say, where their bytes can
-// be read so: with probability 1, before the readings that the evidence gives, which
-// keep their own. Of choices about one node the last counts. What is around a field
-// that was chosen is a message, unless something else was chosen for it.
+// Choose applies choices to the nodes that they select. If a node's bytes allow the chosen type, that reading
+// comes first, with probability 1, and the others keep their probabilities. The last choice for a node counts. A
+// payload around a chosen field becomes a message, unless something else was chosen for that payload.
 func (r *Reader) Choose(choices []Choice) {
 	maps.DeleteFunc(r.chosen, func(_ int32, c chosen) bool { return c.implied })
 	for _, c := range choices {
@@ -156,7 +169,7 @@ func (r *Reader) Choose(choices []Choice) {
 	}
 }
 
-// imply has the payloads around node i read as messages.
+// imply marks the payloads that enclose node i as messages.
 func (r *Reader) imply(i int32) {
 	for up := r.t.Node(i).Parent; up > 0; up = r.t.Node(up).Parent {
 		if _, explicit := r.chosen[up]; explicit || r.t.Node(up).Type != wire.Len {
@@ -172,12 +185,13 @@ func (r *Reader) imply(i int32) {
 	}
 }
 
+// choose applies the user's choice c to node i.
 func (r *Reader) choose(i int32, c Choice) chosen {
 	rest := r.possible(i, true)
 	g := Reading{P: 1, Why: []Feature{{Name: "chosen"}}}
 	g.Kind, g.Type = c.For(r.t.Node(i).Type)
 	if !r.fits(r.t.Node(i), i, &g) {
-		return chosen{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.unfit(i, &g, c))}
+		return chosen{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
 	}
 	out := []Reading{g}
 	for _, o := range rest {
@@ -188,31 +202,33 @@ func (r *Reader) choose(i int32, c Choice) chosen {
 	return chosen{list: out}
 }
 
-// Chosen reports whether node i's reading was chosen; the error says why its
-// bytes are not read as they were to be.
+// Chosen reports whether node i has a chosen reading. The error describes why its bytes contradict the choice.
 func (r *Reader) Chosen(i int32) (bool, error) {
 	c, ok := r.chosen[i]
 	return ok && c.err == nil, c.err
 }
 
-// wireWords name the wire types of fields.
+// wireWords describe wire types in errors.
 var wireWords = map[wire.Type]string{
 	wire.Varint: "a varint", wire.I32: "a fixed 32-bit value", wire.I64: "a fixed 64-bit value", wire.StartGroup: "a group",
 }
 
-// unfit says why node i cannot be read as g, which the choice c asks for, with the
-// place in the tree's bytes.
-func (r *Reader) unfit(i int32, g *Reading, c Choice) string {
+// mismatch describes why node i cannot be read as g, which choice c asks for, with the offset of the
+// contradiction.
+func (r *Reader) mismatch(i int32, g *Reading, c Choice) string {
 	n := r.t.Node(i)
+	// Other wire types have only one reading per type, so the wire type is the reason.
 	if n.Type != wire.Len {
 		if n.Type == wire.Varint && g.Type == "bool" {
 			return fmt.Sprintf("the value is %d", r.t.Uint(i))
 		}
 		return "the field is " + wireWords[n.Type]
 	}
+
 	data := r.t.Payload(i)
 	switch g.Kind {
 	case wire.KindMessage:
+		// The payload was not parsed as a message, so parse it again for the reason.
 		inner := wire.Parse(data, wire.Options{})
 		for k := range inner.Nodes {
 			if bad, ok := errors.AsType[*wire.Error](inner.Nodes[k].Err); ok && inner.Nodes[k].Type != wire.Len {
@@ -220,7 +236,7 @@ func (r *Reader) unfit(i int32, g *Reading, c Choice) string {
 				return bad.Error()
 			}
 		}
-		return "its fields were not followed"
+		return "its fields were not decoded"
 	case wire.KindString:
 		at := 0
 		for at < len(data) {
@@ -232,7 +248,7 @@ func (r *Reader) unfit(i int32, g *Reading, c Choice) string {
 		}
 		return fmt.Sprintf("invalid UTF-8 at 0x%x", n.Val+at)
 	case wire.KindPacked:
-		why := unfitPacked(g.Type, data, n.Val)
+		why := mismatchPacked(g.Type, data, n.Val)
 		if c.Kind != wire.KindPacked {
 			why = "the field is length-delimited, " + why
 		}
@@ -241,8 +257,8 @@ func (r *Reader) unfit(i int32, g *Reading, c Choice) string {
 	return "the field is length-delimited"
 }
 
-// unfitPacked says why data, which begins at off, is no packed list of type typ.
-func unfitPacked(typ string, data []byte, off int) string {
+// mismatchPacked describes why data, which begins at offset off, is not a packed list of type typ.
+func mismatchPacked(typ string, data []byte, off int) string {
 	switch ElementOf(typ) {
 	case PackedFixed32:
 		return fmt.Sprintf("%d bytes are not a multiple of 4", len(data))

@@ -146,7 +146,7 @@ func TestChooseEverywhere(t *testing.T) {
 	for name, b := range values {
 		tree := wire.Parse(b, wire.Options{})
 		before := NewReader(tree, nil).Readings(1)[0]
-		for _, word := range chosenWords() {
+		for _, word := range ChoiceTypes() {
 			choice, err := ParseChoice("1:" + word)
 			if err != nil {
 				t.Fatal(err)

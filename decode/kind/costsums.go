@@ -2,67 +2,84 @@ package kind
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/kind/bytecost"
 )
 
-// costSums is what payloads cost under each hypothesis that none refutes: what is added up,
-// of those that were scored. The costs are in thousandths of a nat.
+// costSums are the summed costs of the scored payloads under each hypothesis that no payload has refuted, in
+// thousandths of a nat.
 type costSums struct {
-	// Bytes that the costs are of, each as often as it stands for others.
-	Scored int64 `json:"scored,omitempty"`
+	// Scored is the number of bytes of the scored payloads, each multiplied by its weight: how many payloads it
+	// represents.
+	Scored int64 `json:"scored,omitempty" pb:"40"`
 
-	Uneven int64 `json:"uneven,omitempty"` // the same with the squares of that
-	Raw    int64 `json:"raw,omitempty"`    // cost as arbitrary bytes
+	// Uneven is the same sum with squared weights.
+	Uneven int64 `json:"uneven,omitempty" pb:"41"`
 
-	// That of their bytes, and how they repeat.
-	Repeated int64 `json:"repeated,omitempty"`
+	// Raw is the description length of the payloads as arbitrary bytes.
+	Raw int64 `json:"raw,omitempty" pb:"42"`
 
-	// Of payloads that are words of 16 bits: their cost as UTF-16, and as numbers.
-	UTF16 int64 `json:"utf16,omitempty"`
-	Words int64 `json:"words,omitempty"`
+	// Repeated is the cost of the bytes with their repetitions, as encoded numbers.
+	Repeated int64 `json:"repeated,omitempty" pb:"43"`
 
-	Text    int64 `json:"text,omitempty"`
-	Control int64 `json:"control,omitempty"` // payloads with control characters
+	// UTF16 is the cost as UTF-16, if the payloads consist of 16-bit words, and Words the cost as 16-bit
+	// numbers.
+	UTF16 int64 `json:"utf16,omitempty" pb:"44"`
+	Words int64 `json:"words,omitempty" pb:"45"`
 
-	Varints int64 `json:"varints,omitempty"`
-	Float32 int64 `json:"float32,omitempty"`
-	Int32   int64 `json:"int32,omitempty"`
-	Float64 int64 `json:"float64,omitempty"`
-	Int64   int64 `json:"int64,omitempty"`
-	// Numbers is the cost of payloads of which each holds numbers of its own kind, in
-	// either order of bytes; zero where it was not looked for.
-	Numbers int64 `json:"numbers,omitempty"`
+	// Text is the description length of the payloads as UTF-8 text.
+	Text int64 `json:"text,omitempty" pb:"46"`
 
-	// Packed values by their top six bits; nil where there are none.
-	Tops32 *histogram `json:"tops32,omitempty"`
+	// Control is the number of payloads with control characters.
+	Control int64 `json:"control,omitempty" pb:"47"`
 
-	Tops64 *histogram `json:"tops64,omitempty"`
+	// Varints is the description length of the payloads as packed varints.
+	Varints int64 `json:"varints,omitempty" pb:"48"`
 
-	// Elements are packed varints; nil where there are none. Their greatest and least
-	// values are those of all payloads.
-	Elements *Varints `json:"elements,omitempty"`
+	// Float32, Int32, Float64 and Int64 are the costs as packed fixed values.
+	Float32 int64 `json:"float32,omitempty" pb:"49"`
+	Int32   int64 `json:"int32,omitempty" pb:"50"`
+	Float64 int64 `json:"float64,omitempty" pb:"51"`
+	Int64   int64 `json:"int64,omitempty" pb:"52"`
+
+	// Numbers is the description length if each payload contains numbers of a different kind, in either
+	// byte order; 0 if that was not computed.
+	Numbers int64 `json:"numbers,omitempty" pb:"53"`
+
+	// Tops32 and Tops64 are histograms of the top six bits of packed 4-byte and 8-byte values; nil if
+	// there are none.
+	Tops32 *histogram `json:"tops32,omitempty" pb:"54"`
+
+	Tops64 *histogram `json:"tops64,omitempty" pb:"55"`
+
+	// Elements are the packed varints; nil if there are none. Its maximum and minimum cover all payloads, scored
+	// or not.
+	Elements *Varints `json:"elements,omitempty" pb:"56"`
 }
 
-// score adds the cost of a payload that counts as weight; known says that it is surely
-// text or a message, and file that it is a file. What refutes a hypothesis is found by then.
+// score adds the cost of payload p, which represents weight payloads. known means that p is certainly text or a
+// message, and file that it has a file format. Refuted hypotheses are already marked.
 func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) {
 	n := int64(len(p))
 	s.Scored += weight * n
 	s.Uneven = min(s.Uneven+weight*weight*n, maxCount)
 	if !l.NotText {
-		cost, control := costText(p)
+		cost, control := bytecost.Text(p)
 		if control {
 			s.Control++
 		}
-		s.Text += weight * whole(cost, len(p))
+		s.Text += weight * bytecost.Extrapolate(cost, len(p))
 	}
 	if !l.NotWide {
-		text, numbers := costWide(p)
+		text, numbers := bytecost.Wide(p)
 		s.UTF16 += weight * text
 		s.Words += weight * numbers
 	}
-	raw, repeated := costRaw(p, known)
+
+	// Bytes may have regularities of their own.
+	raw, repeated := bytecost.Raw(p, known)
 	if file {
-		raw = max(min(raw, costNumbers(p))-costNoFile, 0)
+		raw = max(min(raw, bytecost.Numbers(p))-bytecost.NoFile, 0)
 	}
 	s.Raw += weight * raw
 	s.Repeated += weight * repeated
@@ -74,7 +91,7 @@ func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) 
 	}
 }
 
-// addVarints adds p as packed varints, which it is.
+// addVarints adds the cost of the payload p as packed varints.
 func (s *costSums) addVarints(p []byte, weight int64) {
 	if s.Elements == nil {
 		s.Elements = newElements()
@@ -95,21 +112,24 @@ func (s *costSums) addVarints(p []byte, weight int64) {
 	s.Varints += weight * cost
 }
 
-// addFixed adds p as values of four bytes, and of eight.
+// addFixed adds p as packed values of 4 bytes, and of 8 bytes if wide is true.
 func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 	if s.Tops32 == nil {
 		s.Tops32 = &histogram{}
 	}
-	head := p[:min(len(p), costBytes)]
-	asFloat, asInt := costWidth32(head)
+	head := p[:min(len(p), bytecost.Head)]
+	// Score the beginning and extrapolate.
+	asFloat, asInt := bytecost.Width32(head)
 	for b := head; len(b) >= 4; b = b[4:] {
 		s.Tops32[b[3]>>2] += weight
 	}
-	s.Float32 += weight * whole(asFloat, len(p))
-	s.Int32 += weight * whole(asInt, len(p))
+	s.Float32 += weight * bytecost.Extrapolate(asFloat, len(p))
+	s.Int32 += weight * bytecost.Extrapolate(asInt, len(p))
+
+	// A payload may have numbers of a kind of its own.
 	own := min(asFloat, asInt)
 	if len(p)%8 == 0 {
-		asFloat, asInt = costWidth64(head)
+		asFloat, asInt = bytecost.Width64(head)
 		own = min(own, asFloat, asInt)
 		if wide {
 			if s.Tops64 == nil {
@@ -118,14 +138,14 @@ func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 			for b := head; len(b) >= 8; b = b[8:] {
 				s.Tops64[b[7]>>2] += weight
 			}
-			s.Float64 += weight * whole(asFloat, len(p))
-			s.Int64 += weight * whole(asInt, len(p))
+			s.Float64 += weight * bytecost.Extrapolate(asFloat, len(p))
+			s.Int64 += weight * bytecost.Extrapolate(asInt, len(p))
 		}
 	}
-	s.Numbers += weight * whole(min(own, costBigEndian(head))+costNumberKind, len(p))
+	s.Numbers += weight * bytecost.Extrapolate(min(own, bytecost.BigEndian(head))+bytecost.NumberKind, len(p))
 }
 
-// addSums adds other sums; o stays as it is.
+// addSums adds other sums to s.
 func (s *costSums) addSums(o *costSums) {
 	s.Scored += o.Scored
 	s.Uneven = min(s.Uneven+o.Uneven, maxCount)
@@ -151,13 +171,15 @@ func (s *costSums) addSums(o *costSums) {
 	}
 }
 
-// What is refuted costs nothing any more, so that the order of payloads does not show.
+// noText, noWords, noVarints, noFixed32 and noFixed64 clear the sums of a refuted
+// hypothesis, so that the order of payloads does not matter.
 func (s *costSums) noText()    { s.Text, s.Control = 0, 0 }
 func (s *costSums) noWords()   { s.UTF16, s.Words = 0, 0 }
 func (s *costSums) noVarints() { s.Varints, s.Elements = 0, nil }
 func (s *costSums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
 func (s *costSums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
 
+// valid reports whether the sums, which were read from a file, are plausible.
 func (s *costSums) valid() bool {
 	return countsValid(s.Scored, s.Uneven, s.Raw, s.Repeated, s.UTF16, s.Words, s.Text, s.Control,
 		s.Tops32.sum(), s.Tops64.sum(), s.Varints, s.Float32, s.Int32, s.Float64, s.Int64, s.Numbers) &&

@@ -8,60 +8,69 @@ import (
 	"unwire/decode/wire"
 )
 
-// Bounds of the evidence. Real schemas stay far below: the largest message
-// known has 300 fields, the deepest object 20 levels. Fields with the smallest
-// (depth, path) are kept, so what is kept does not depend on the order of input.
+// Limits of the evidence. Real schemas are far smaller: the largest known message has 300 fields, and the
+// deepest one 20 levels. Fields with the smallest (depth, path) are kept, so the result does not depend on the
+// order of samples.
 const (
-	maxFields = 100_000 // in all
-	MaxDepth  = 48      // levels of nesting below the root
-	maxRoots  = 4096
+	// maxFields is the number of fields in total.
+	maxFields = 100_000
+
+	// MaxDepth is the number of levels of nesting below the root.
+	MaxDepth = 48
+
+	// maxRoots is the number of root types.
+	maxRoots = 4096
 )
 
-// Evidence is what was seen of every field of some root types, pooled over all
-// samples: a value that merges. Adding samples in any order, or merging the
-// evidence of parts in any order, gives the same evidence.
+// Evidence has the statistics of every field of some root types, over all samples. Adding samples in any order,
+// or merging the evidence of parts in any order, yields the same evidence.
 //
-// A payload of a length-delimited field is entered under every hypothesis it
-// does not refute by itself: text, bytes, packed numbers, and message, whose
-// fields are followed. The choice between them is made by Infer, once.
+// A length-delimited payload is recorded under every hypothesis that it does not refute by itself: text, bytes,
+// packed numbers, and a message, whose fields are recorded in turn. JudgeField chooses among them.
 //
-// Limits: 100,000 fields (twice that between two tidyings), 48 levels, 4,096
-// roots. Beyond that the fields with the greatest depth and numbers are forgotten and
-// Truncated says so; only then can the order of input show, through fields that were kept
-// for a while below a payload that a later sample proves to be no message.
+// Limits: 100,000 fields (temporarily twice as many), 48 levels, 4,096 roots. Beyond that, the fields with the
+// greatest depth and numbers are dropped, and Truncated reports it. Only then may the result depend on the
+// order, because of fields that were kept for a while below a payload that a later sample proves not to be a
+// message.
 type Evidence struct {
-	roots   map[string]*Message
-	count   int  // fields in all, vetoed subtrees taken off
-	cut     *key // fields after it were forgotten; nil while nothing was
+	// roots maps the name of each root type to the statistics of its messages.
+	roots map[string]*Message
+
+	// count is the number of fields, without dropped subtrees.
+	count int
+
+	// cut is the last field that is kept; nil if none was dropped.
+	cut     *key
 	scratch scratch
 }
 
-// NewEvidence returns evidence of nothing.
+// NewEvidence returns an Evidence without messages.
 func NewEvidence() *Evidence {
 	return &Evidence{roots: map[string]*Message{}}
 }
 
-// Add enters one serialized message of the named root type.
+// Add adds one encoded message of the named root type.
 //
-// Errors: data that is no protobuf message is not entered, and the error says
-// where it stopped being one.
+// Errors: data is not a protobuf message. It is not added, and the error has the offset of the violation.
 func (e *Evidence) Add(root string, data []byte) error {
 	t := &e.scratch.tree
 	t.Reset(data, wire.Options{MaxDepth: MaxDepth})
 	return e.AddTree(root, t)
 }
 
-// AddTree is Add for a message that is parsed.
+// AddTree is like Add, for a message that is already parsed.
 func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	for i := range t.Nodes {
 		if err := t.Nodes[i].Err; err != nil && t.Nodes[i].Type != wire.Len {
 			at := len(t.Data)
-			if bad, ok := errors.AsType[*wire.Error](err); ok {
-				at = bad.Off
+			if violation, ok := errors.AsType[*wire.Error](err); ok {
+				at = violation.Off
 			}
 			return fmt.Errorf("kind: a sample of %s is no protobuf message: stops at 0x%x of 0x%x: %w", root, at, len(t.Data), err)
 		}
 	}
+
+	// The message is sound. Its root type may be new.
 	m := e.roots[root]
 	if m == nil {
 		if len(e.roots) >= maxRoots {
@@ -80,7 +89,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	return nil
 }
 
-// Truncated reports whether fields were forgotten for want of room.
+// Truncated reports whether fields were dropped because of the limits.
 func (e *Evidence) Truncated() bool { return e.cut != nil }
 
 // Roots returns the names of the root types, sorted.
@@ -96,6 +105,5 @@ func (e *Evidence) Roots() []string {
 // Root returns the evidence of the named root type, or nil.
 func (e *Evidence) Root(name string) *Message { return e.roots[name] }
 
-// Fields returns how many fields there is evidence of, message fields within
-// payloads included.
+// Fields returns the number of distinct fields in the evidence, including nested ones.
 func (e *Evidence) Fields() int { return e.count }

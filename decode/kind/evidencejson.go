@@ -9,44 +9,46 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxCount bounds every number read from JSON, so that merging thousands of
-// such files does not overflow.
+// maxCount bounds every count that is read from JSON, so that merging thousands of files does not overflow.
 const maxCount = 1 << 52
 
-// A Doc is Evidence as it is written in JSON.
+// A Doc is the JSON form of Evidence.
 type Doc struct {
-	Roots map[string]*messageDoc `json:"roots"`
-	Cut   *cutDoc                `json:"cut,omitempty"`
+	// Roots maps the names of root types to their messages.
+	Roots map[string]*messageDoc `json:"roots" pb:"3"`
+
+	// Cut lists the fields that were dropped at a limit; nil if there are none.
+	Cut *cutDoc `json:"cut,omitempty" pb:"4"`
 }
 
-// A cutDoc is the last field that was kept, where fields were forgotten.
+// A cutDoc is the last field that is kept, if fields were dropped.
 type cutDoc struct {
-	Path []int32 `json:"path"`
-	Root string  `json:"root"`
+	Path []int32 `json:"path" pb:"1"`
+	Root string  `json:"root" pb:"2"`
 }
 
-// A messageDoc is a Message in JSON.
+// A messageDoc is the JSON form of a Message.
 type messageDoc struct {
-	Samples int64               `json:"samples"`
-	Fields  map[int32]*fieldDoc `json:"fields,omitempty"`
+	Samples int64               `json:"samples" pb:"1"`
+	Fields  map[int32]*fieldDoc `json:"fields,omitempty" pb:"2"`
 }
 
-// A fieldDoc is a Field in JSON.
+// A fieldDoc is the JSON form of a Field.
 type fieldDoc struct {
-	Seen    int64       `json:"seen"`
-	Occurs  int64       `json:"occurs"`
-	Most    int64       `json:"most"`
-	Before  []int32     `json:"before,omitempty"`
-	Varint  *Varints    `json:"varint,omitempty"`
-	Fixed32 *fixeds     `json:"fixed32,omitempty"`
-	Fixed64 *fixeds     `json:"fixed64,omitempty"`
-	Len     *Payloads   `json:"len,omitempty"`
-	Child   *messageDoc `json:"message,omitempty"`
-	Group   *messageDoc `json:"group,omitempty"`
-	Groups  int64       `json:"groups,omitempty"`
+	Seen    int64       `json:"seen" pb:"1"`
+	Occurs  int64       `json:"occurs" pb:"2"`
+	Most    int64       `json:"most" pb:"3"`
+	Before  []int32     `json:"before,omitempty" pb:"4"`
+	Varint  *Varints    `json:"varint,omitempty" pb:"5"`
+	Fixed32 *fixeds     `json:"fixed32,omitempty" pb:"6"`
+	Fixed64 *fixeds     `json:"fixed64,omitempty" pb:"7"`
+	Len     *Payloads   `json:"len,omitempty" pb:"8"`
+	Child   *messageDoc `json:"message,omitempty" pb:"9"`
+	Group   *messageDoc `json:"group,omitempty" pb:"10"`
+	Groups  int64       `json:"groups,omitempty" pb:"11"`
 }
 
-// Doc returns the evidence for JSON. The same evidence is the same bytes.
+// Doc returns the JSON form. Equal evidence yields equal bytes.
 func (e *Evidence) Doc() Doc {
 	doc := Doc{Roots: map[string]*messageDoc{}}
 	for name, m := range e.roots {
@@ -58,6 +60,7 @@ func (e *Evidence) Doc() Doc {
 	return doc
 }
 
+// doc returns the JSON form of a message; nil for nil.
 func (m *Message) doc() *messageDoc {
 	if m == nil {
 		return nil
@@ -74,10 +77,10 @@ func (m *Message) doc() *messageDoc {
 	return d
 }
 
-// Evidence returns what Doc was made of, perhaps by another program.
+// Evidence validates a Doc, which may come from another program, and converts it to an Evidence, whose
+// limits apply.
 //
-// Limits: those of Evidence.
-// Errors: names the field whose numbers no traffic can have left.
+// Errors: the error names the first field whose counts are impossible.
 func (doc *Doc) Evidence() (*Evidence, error) {
 	e := NewEvidence()
 	if len(doc.Roots) > maxRoots {
@@ -99,12 +102,13 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 	return e, nil
 }
 
-// A placeError is an error of one field; the field's ancestors prepend themselves.
+// A placeError is an error in one field. Enclosing messages append their field numbers to path.
 type placeError struct {
 	path   []int32
 	reason string
 }
 
+// Error formats the error with the path of the field.
 func (p *placeError) Error() string {
 	var b strings.Builder
 	for i := len(p.path) - 1; i >= 0; i-- {
@@ -113,6 +117,7 @@ func (p *placeError) Error() string {
 	return b.String() + ": " + p.reason
 }
 
+// message validates and converts a message with its fields.
 func (d *messageDoc) message(e *Evidence, path []int32) (*Message, *placeError) {
 	if d == nil || !countsValid(d.Samples) {
 		return nil, &placeError{reason: "samples out of range"}
@@ -135,18 +140,23 @@ func (d *messageDoc) message(e *Evidence, path []int32) (*Message, *placeError) 
 	return m, nil
 }
 
+// field validates and converts the counts of a field, and everything below it.
 func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 	bad := func(what string) (*Field, *placeError) { return nil, &placeError{reason: what + " out of range"} }
 	if d == nil || !countsValid(d.Seen, d.Occurs, d.Most, d.Groups) || d.Most > d.Occurs || d.Seen > d.Occurs || d.Seen == 0 {
 		return bad("counts")
 	}
 	f := &Field{Seen: d.Seen, Occurs: d.Occurs, Most: d.Most, Groups: d.Groups}
+
+	// Only small field numbers are tracked, in a bit set of fixed size.
 	for _, n := range d.Before {
 		if n < 1 || n >= LowNumbers {
 			return bad("before")
 		}
 		f.Before.Set(n)
 	}
+
+	// The occurrences by wire type must add up.
 	var sum int64
 	if f.Varint = d.Varint; f.Varint != nil {
 		if !f.Varint.valid() || !f.Varint.Values.valid() || f.Varint.N == 0 {
@@ -177,6 +187,8 @@ func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 	if sum += f.Groups; sum != f.Occurs || (f.Groups > 0) != (d.Group != nil) {
 		return bad("occurrences")
 	}
+
+	// The children are read last, so that a damaged parent fails before a deep recursion.
 	var err *placeError
 	if d.Child != nil {
 		if f.Child, err = d.Child.message(e, path); err != nil {
@@ -189,6 +201,7 @@ func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 	return f, err
 }
 
+// countsValid reports whether all counts are from 0 to maxCount.
 func countsValid(list ...int64) bool {
 	for _, n := range list {
 		if n < 0 || n > maxCount {
@@ -198,6 +211,7 @@ func countsValid(list ...int64) bool {
 	return true
 }
 
+// valid reports whether the statistics, which were read from a file, are consistent.
 func (s *Varints) valid() bool {
 	sum := int64(0)
 	for _, n := range s.Bits {
@@ -211,22 +225,26 @@ func (s *Varints) valid() bool {
 		s.Lowest <= 0 && int64(s.Max) >= 0
 }
 
+// valid reports whether the statistics, which were read from a file, are consistent.
 func (s *fixeds) valid() bool {
 	return s.N > 0 && countsValid(s.N, s.Zero, s.Float, s.Int, s.Small) && s.Zero <= s.N && s.Small <= s.N && s.Values.valid()
 }
 
+// valid reports whether the statistics, which were read from a file, are consistent.
 func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Skipped, l.Shortest, l.Longest, l.Ascending, l.Descending) &&
 		l.costSums.valid() && (l.N == l.Empty || l.summed(&l.costSums)) && l.levelsValid() &&
 		l.Forms.Valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
-		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid()
+		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.KeyOrders.valid()
 }
 
-// summed: what is not refuted has been summed up, and what is has not.
+// summed reports whether the sums exist for exactly those hypotheses that are not refuted.
 func (l *Payloads) summed(s *costSums) bool {
 	return (s.Elements != nil) == !l.NotVarints && (s.Tops32 != nil) == !l.NotFixed32 && (s.Tops64 != nil) == !l.NotFixed64
 }
 
+// valid reports whether the sketch, which was read from a file, is consistent: its hashes
+// ascend without repetition.
 func (s *sketch) valid() bool {
 	if s == nil || len(s.Items) > sketchSize || !s.Texts.valid(len(s.Items)) {
 		return false

@@ -7,15 +7,18 @@ import (
 )
 
 const (
-	maxTexts    = 3  // payloads of a field that are kept as examples
-	maxTextSize = 40 // bytes; what is longer is prose, or no example
+	// maxTexts is the number of payloads of a field that are kept as examples.
+	maxTexts = 3
+
+	// maxTextSize is the maximum size in bytes of an example. Longer text is prose.
+	maxTextSize = 40
 )
 
-// texts are the first few payloads of a sketch as they are, "" for those that are
-// no short text: by hash, so that the order of input does not show.
+// texts are the first payloads of a sketch, in the order of their hashes; "" for payloads that are not short
+// printable text.
 type texts []string
 
-// exampleText is a payload as an example, or "".
+// exampleText returns a payload as an example for the user, or "" if it is not suitable.
 func exampleText(p []byte) string {
 	if len(p) == 0 || len(p) > maxTextSize || !utf8.Valid(p) {
 		return ""
@@ -28,7 +31,7 @@ func exampleText(p []byte) string {
 	return string(p)
 }
 
-// insert makes room at place i, and forgets what is behind the last.
+// insert inserts text at index i and drops everything beyond maxTexts.
 func (t *texts) insert(i int, text string) {
 	for len(*t) < i {
 		*t = append(*t, "")
@@ -38,20 +41,23 @@ func (t *texts) insert(i int, text string) {
 	}
 }
 
-// merge adds what another sketch knows of the same payload. Where two say
-// different things one of them is redacted.
+// merge adds the text of the same payload from another sketch. If two texts differ, one of them is redacted, and
+// the redaction wins.
 func (t *texts) merge(i int, text string) {
 	for len(*t) <= i {
 		*t = append(*t, "")
 	}
+	// A redaction must survive merging.
 	if mine := (*t)[i]; mine == "" || text == Redacted {
 		(*t)[i] = text
 	}
 }
 
-// Redacted stands for a text that is not shown.
+// Redacted replaces a secret example.
 const Redacted = "[redacted]"
 
+// valid reports whether the texts, which were read from a file, may be examples of a
+// sketch with the given number of items.
 func (t texts) valid(items int) bool {
 	for _, s := range t {
 		if len(s) > maxTextSize || s != "" && exampleText([]byte(s)) == "" {
@@ -61,8 +67,8 @@ func (t texts) valid(items int) bool {
 	return len(t) <= min(maxTexts, items)
 }
 
-// Examples returns some of the field's payloads, short text that they are, in an
-// order that does not depend on that of input; all says that there were no others.
+// Examples returns some short texts among the field's payloads, in an order that does not depend on that of
+// samples. all reports whether there are no other payloads.
 func (l *Payloads) Examples() (list []string, all bool) {
 	for _, s := range l.Values.Texts {
 		if s != "" {
@@ -72,13 +78,14 @@ func (l *Payloads) Examples() (list []string, all bool) {
 	return list, l.Skipped == 0 && !l.Values.Full && len(list) == len(l.Values.Items)
 }
 
-// Redact has hide look at each example of the evidence, and keeps what it returns.
+// Redact replaces each example by the result of hide.
 func (e *Evidence) Redact(hide func(string) string) {
 	for _, m := range e.roots {
 		m.redact(hide)
 	}
 }
 
+// redact replaces the example texts of a message, and of all messages below it, by the result of hide.
 func (m *Message) redact(hide func(string) string) {
 	for _, n := range m.Numbers() {
 		f := m.Field(n)

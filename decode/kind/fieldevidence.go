@@ -9,37 +9,53 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Field is the evidence of one field number of one message.
+// A Field holds the statistics of one field number of a message type.
 type Field struct {
-	Seen   int64 // messages with the field
-	Occurs int64 // occurrences in all
-	Most   int64 // occurrences in the message with the most
+	// Seen is the number of messages that contain the field.
+	Seen int64
 
-	// Occurrences in the message that is being read; 0 between messages.
+	// Occurs is the number of occurrences of the field in all messages.
+	Occurs int64
+
+	// Most is the largest number of occurrences of the field in one message.
+	Most int64
+
+	// now counts the occurrences in the current message; 0 between messages.
 	now int64
 
-	// Before holds the fields that began earlier in some message with this one:
-	// two fields met if one is in the other's set, and a smaller number behind a
-	// greater one tells a oneof, which the Go runtime writes last.
+	// Before has the fields that preceded this one in some message. Two fields occurred together if one is in
+	// the other's set. A smaller number behind a greater one suggests a oneof, which Go's encoder writes last.
 	Before bitset
 
+	// Varint, Fixed32, Fixed64 and Len have the values by wire type; nil if there are none.
 	Varint  *Varints
 	Fixed32 *fixeds
 	Fixed64 *fixeds
 	Len     *Payloads
-	Child   *Message // payloads read as messages; nil once one could not be
-	Group   *Message
-	Groups  int64
 
+	// Child holds the statistics of the field's payloads as messages; nil once a payload could not be
+	// parsed as a message.
+	Child *Message
+
+	// Group holds the statistics of the field's groups, and Groups is their number.
+	Group  *Message
+	Groups int64
+
+	// sampler selects the payloads whose description length is computed.
 	sampler stratifiedSampler
-	left    bool   // it is below a payload that proved to be no message
-	judged  judged // by the Reader whose evidence alone it is of
+
+	// dropped means that the field is below a payload that proved not to be a message.
+	dropped bool
+
+	// judged caches the inferred types, for a Reader that uses only this evidence.
+	judged judged
 }
 
-// addNode enters one occurrence, node i of t.
+// addNode adds one occurrence of the field, which is node i of t.
 func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	f.Occurs++
 	n := &t.Nodes[i]
+	// Evidence is collected by wire type; a field may occur with several.
 	switch n.Type {
 	case wire.Varint:
 		if f.Varint == nil {
@@ -70,15 +86,17 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 }
 
-// addPayload enters a length-delimited payload under every hypothesis. One that
-// was not followed for its depth may be a message, of unknown fields.
+// addPayload adds a payload under every hypothesis. A payload that was not parsed because of its depth may be a
+// message.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
 	l := f.Len
 	p := t.Data[n.Val:n.End]
-	if n.Overlong && n.Val-n.Tag != wire.SizeVarint(uint64(len(p))) {
+	if n.Overlong && n.Val-n.TagEnd != wire.SizeVarint(uint64(len(p))) {
 		l.Overlong++
 	}
+
+	// Empty payloads are cheap, so they are always scored.
 	weight := int64(1)
 	if len(p) > 0 {
 		weight = f.sampler.weight(e.scratch.sample)
@@ -89,7 +107,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 	if n.First == wire.None && len(p) > 0 && n.Err == nil {
 		l.NotMessage = true
-		e.count -= f.Child.leave()
+		e.count -= f.Child.markDropped()
 		f.Child = nil
 		return
 	}
@@ -99,7 +117,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	e.addMessage(f.Child, t, i, path)
 }
 
-// Children returns the messages below the field.
+// Children returns the message types below the field.
 func (f *Field) Children() []*Message {
 	var list []*Message
 	if f.Child != nil {
@@ -111,31 +129,31 @@ func (f *Field) Children() []*Message {
 	return list
 }
 
-// leave counts the fields at and below m, which are in no evidence any more.
-func (m *Message) leave() int {
+// markDropped marks the fields below m as dropped and returns their number.
+func (m *Message) markDropped() int {
 	if m == nil {
 		return 0
 	}
 	n := 0
 	for _, number := range m.Numbers() {
 		f := m.Field(number)
-		f.left = true
+		f.dropped = true
 		n++
 		for _, c := range f.Children() {
-			n += c.leave()
+			n += c.markDropped()
 		}
 	}
 	return n
 }
 
-// addEntry keeps node i of t for addEntries, or finds that it is no entry.
-//
-// An entry is exactly a key, field 1, and a value, field 2: every encoder known
-// writes both, also when they are zero, which an ordinary message never does.
+// addEntry records node i of t as a possible map entry, or notes that the field is not a map. An entry consists
+// of a key (field 1) and a value (field 2). Common encoders write both even if they are zero, which they do not
+// for ordinary messages.
 func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 	n := &t.Nodes[i]
 	if n.First == wire.None {
-		key, ok := entryKey(t.Data[n.Val:n.End]) // it was perhaps not followed
+		// The payload may not have been parsed because of its depth.
+		key, ok := entryKey(t.Data[n.Val:n.End])
 		if !ok {
 			l.notMap()
 			return
@@ -148,14 +166,15 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 		l.notMap()
 		return
 	}
-	lv.entries = append(lv.entries, entry{number, t.Data[key.Tag:key.End]})
+	lv.entries = append(lv.entries, entry{number, t.Data[key.TagEnd:key.End]})
 }
 
-// addEntries judges the repeated length-delimited fields of one message as maps.
+// addEntries examines whether the repeated length-delimited fields of one message may be maps.
 func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
 	}
+	// Group the entries by field.
 	for i := 1; i < len(lv.entries); i++ {
 		if lv.entries[i].number < lv.entries[i-1].number {
 			slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
@@ -167,7 +186,7 @@ func addEntries(m *Message, lv *level) {
 		for n < len(list) && list[n].number == list[0].number {
 			n++
 		}
-		// Nil: forgotten since.
+		// The field may have been dropped meanwhile.
 		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap {
 			f.Len.addMap(list[:n], &lv.keys)
 		}
@@ -176,7 +195,7 @@ func addEntries(m *Message, lv *level) {
 	clear(lv.entries)
 }
 
-// addMap judges the entries of one message.
+// addMap examines the entries of one message: duplicate keys refute a map.
 func (l *Payloads) addMap(list []entry, keys *keySet) {
 	defer keys.reset()
 	var last []byte
@@ -185,6 +204,9 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 		if len(list) > 1 && !keys.addKey(key) {
 			l.notMap()
 			return
+		}
+		if i > 0 {
+			l.KeyOrders.addPair(last, key)
 		}
 		switch {
 		case i == 0:
@@ -197,27 +219,31 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	}
 }
 
-// A keySet is the keys of one message's entries: a list, and from some length on a table
-// of places in it, one more than each, by hash.
+// A keySet is the set of keys of one message's entries: a list, and above a certain size an open-addressing hash
+// table of indexes plus one.
 type keySet struct {
-	list  [][]byte
-	slots []int32 // twice as many as keys, or more
+	list [][]byte
+
+	// slots is an open-addressing hash table with at least twice as many elements as keys.
+	slots []int32
 	seed  maphash.Seed
 }
 
-// fewKeys are compared one by one.
+// fewKeys is the number of keys up to which a linear search is used.
 const fewKeys = 8
 
+// reset removes all keys.
 func (s *keySet) reset() {
 	clear(s.list)
 	s.list = s.list[:0]
 	if len(s.slots) > 4096 {
-		s.slots = nil // clearing a grown table costs its whole size every time
+		// Clearing a large table would cost its whole size for every message.
+		s.slots = nil
 	}
 	s.slots = s.slots[:0]
 }
 
-// addKey reports whether the key is a new one.
+// addKey adds a key, and reports whether it was new.
 func (s *keySet) addKey(key []byte) bool {
 	if len(s.list) < fewKeys {
 		for _, k := range s.list {
@@ -240,7 +266,7 @@ func (s *keySet) addKey(key []byte) bool {
 	return true
 }
 
-// grow makes the table anew, with room for as many keys again.
+// grow rebuilds the table with space for twice as many keys.
 func (s *keySet) grow() {
 	if s.seed == (maphash.Seed{}) {
 		s.seed = maphash.MakeSeed()
@@ -260,7 +286,7 @@ func (s *keySet) grow() {
 	}
 }
 
-// place is where a key is in the table, or is to be.
+// place returns the index of a key in the hash table, or of the free slot where it can be inserted.
 func (s *keySet) place(key []byte) int {
 	at := int(maphash.Bytes(s.seed, key)) & (len(s.slots) - 1)
 	for s.slots[at] != 0 && !bytes.Equal(s.list[s.slots[at]-1], key) {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// A key is a field's place: root, then field numbers from the root down.
-// Keys are ordered by depth, then path, then root.
+// A key identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
 type key struct {
 	path []int32
 	root string
 }
 
+// compare compares two map keys for sorting.
 func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim forgets the fields with the greatest keys, so that maxFields are left.
+// trim drops the fields with the greatest keys, so that at most maxFields remain.
 func (e *Evidence) trim() {
 	var keys []key
 	for root, m := range e.roots {
@@ -26,10 +26,13 @@ func (e *Evidence) trim() {
 		e.count = len(keys)
 		return
 	}
+
+	// Deep fields with high numbers are dropped first.
 	slices.SortFunc(keys, key.compare)
 	e.forget(keys[maxFields-1])
 }
 
+// collectKeys appends the keys of all fields below m.
 func collectKeys(m *Message, root string, path []int32, keys *[]key) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
@@ -40,7 +43,7 @@ func collectKeys(m *Message, root string, path []int32, keys *[]key) {
 	}
 }
 
-// forget drops every field whose key is after last, now and in the future.
+// forget drops every field whose key is greater than last, now and in the future.
 func (e *Evidence) forget(last key) {
 	if e.cut == nil || last.compare(*e.cut) < 0 {
 		e.cut = &last
@@ -51,6 +54,7 @@ func (e *Evidence) forget(last key) {
 	}
 }
 
+// forgetIn drops the fields below m when a limit is reached, and counts the other ones.
 func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)

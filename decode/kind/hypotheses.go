@@ -4,142 +4,268 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/wire"
 )
 
-// hypotheses lists what the payloads do not refute, with costs.
+// hypotheses returns the possible types that no payload rules out, with their description lengths.
+// messageCost is the description length of the payloads as messages.
 func hypotheses(l *Payloads, messageCost float64) []hypothesis {
-	empty := 0.0
-	if l.Empty > 0 { // the second says less than the first
-		empty = min(1+math.Log(float64(l.Empty)), mostEmpty)
-	}
-	files := l.files()
-	list := make([]hypothesis, 0, 6)
-	add := func(k wire.Kind, e Element, prior, ifEmpty, sizes, content float64) {
-		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
-		if files && k != wire.KindBytes {
-			h.file = costMagic
-			h.prior += h.file
-		}
-		h.cost = h.prior + h.empty + h.sizes + content
-		list = append(list, h)
-	}
-	novelty := l.Novelty()
-	scale, thin := l.scale()
-	unit := novelty / nat * scale
-	masked := l.costMasked(novelty)
-	repeated := float64(l.Repeated)*unit + costRepeated
-	raw := min(float64(l.Raw)*unit, masked)
-	text := float64(l.Text) * unit
-	if !l.NotText {
-		add(wire.KindString, notPacked, priorString, emptyString, 0, text)
-	}
-	add(wire.KindBytes, notPacked, priorBytes, emptyBytes, l.costSize(), raw)
-	if !l.NotMessage {
-		add(wire.KindMessage, notPacked, priorMessage, emptyMessage, 0, messageCost)
-		add(wire.KindBytes, notPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
-	}
-	if !l.NotText {
-		rarer := bytesOfText
-		if l.Forms.JSON == l.N-l.Empty {
-			rarer = bytesOfJSON
-		}
-		add(wire.KindBytes, notPacked, priorBytes+rarer, emptyBytes, 0, text)
-	}
+	c := newContenders(l)
+	// Payloads that parse as messages, too, are judged by their characters: nothing else separates the two.
+	clean := l.cleanText() && l.NotMessage
+	c.addPlain(messageCost, clean)
 	if l.Empty == l.N {
-		return list
+		return c.list
 	}
-	if block := l.block(); block >= leastBlock {
-		fit := min(float64(l.sizes()-1), maxSizes) * math.Log(float64(block))
-		add(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, raw)
+	c.addBlocks()
+	c.addVarints()
+	c.addFixed()
+	if clean {
+		describeTextAsBest(c.list)
 	}
-	if !l.NotWide {
-		add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.UTF16)*unit)
-		add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.Words)*unit)
-	}
-	if !l.NotVarints {
-		values, shape := costLengths(l.Elements, scale, thin)
-		again := repeated - l.varintOrder()*novelty
-		if e := l.Elements; e.N >= 16 && e.Lowest == 0 && e.Max > 0 && e.Max < smallNumber {
-			again -= costSmallNumbers // few and small, as bytes hardly are
-		}
-		// What ends a number has its top bit clear.
-		one := masked - float64(l.N-l.Empty)*novelty*math.Ln2
-		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, l.costOneSize(), min(float64(l.Varints)*unit, values*novelty+shape, again, one))
-	}
-	// That sizes differ and all are multiples of the width is a coincidence under
-	// any other hypothesis, but for blocks of a cipher or a file.
-	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
-	// Numbers that are hashes.
-	full := min((float64(l.Bytes)*costRawByte/nat)*novelty+costHashes, repeated)
-	fixed := func(e Element, width int, reals, ints int64, tops *histogram) {
-		fit := -sizes * math.Log(float64(width)/8)
-		cost := min(float64(min(reals, ints))*unit, costTops(tops, width, l.Bytes, thin)*novelty, full)
-		switch likeNumbers := l.highSame(width / 8); {
-		case likeNumbers:
-			cost = min(cost, masked)
-		default:
-			cost = min(cost, masked+costHashes)
-		}
-		add(wire.KindPacked, e, priorFixed, emptyPacked, fit, cost)
-		add(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost)
-	}
-	if !l.NotFixed32 {
-		fixed(PackedFixed32, 32, l.Float32, l.Int32, l.Tops32)
-		if l.Numbers > 0 {
-			add(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -sizes*math.Log(4), float64(l.Numbers)*unit)
-		}
-	}
-	if !l.NotFixed64 {
-		fixed(PackedFixed64, 64, l.Float64, l.Int64, l.Tops64)
-	}
-	if files { // which hold anything
-		least := raw
-		for i := range list {
-			h := &list[i]
+	// Files may contain anything.
+	if c.allFiles {
+		least := c.raw
+		for i := range c.list {
+			h := &c.list[i]
 			least = min(least, h.cost-h.prior-h.empty-h.sizes)
 		}
-		add(wire.KindBytes, notPacked, priorBytes, emptyBytes, 0, least)
+		c.add(wire.KindBytes, notPacked, priorBytes, emptyBytes, 0, least)
 	}
-	return list
+	return c.list
 }
 
-// files reports whether all payloads but the empty ones are files.
+// contenders collects the hypotheses about the type of a field, with quantities that their costs share.
+type contenders struct {
+	*Payloads
+	list []hypothesis
+
+	// empty is how much the empty payloads count, in nats.
+	empty float64
+
+	// allFiles is set if all payloads that are not empty have a file format.
+	allFiles bool
+
+	// novelty, factor and thin are the results of Novelty and scale.
+	novelty, factor, thin float64
+
+	// unit is the number of nats of evidence that one unit of a cost sum represents.
+	unit float64
+
+	// masked is the cost of bytes of which some are the same in all payloads.
+	masked float64
+
+	// repeated is the cost of the bytes with their repetitions, as encoded numbers.
+	repeated float64
+
+	// raw is the cost of arbitrary bytes.
+	raw float64
+
+	// differ is the number of distinct payload sizes minus one; addFixed sets it. If the sizes differ
+	// and all are multiples of the width of a number, that supports packed numbers: under other
+	// hypotheses, except blocks of a cipher or a file, it would be a coincidence.
+	differ float64
+}
+
+// newContenders returns an empty list of hypotheses.
+func newContenders(l *Payloads) contenders {
+	c := contenders{Payloads: l, list: make([]hypothesis, 0, 6), allFiles: l.files(), novelty: l.Novelty()}
+	// An empty payload is evidence, and further ones add less.
+	if l.Empty > 0 {
+		c.empty = min(1+math.Log(float64(l.Empty)), mostEmpty)
+	}
+	c.factor, c.thin = l.scale()
+	c.unit = c.novelty / bytecost.Nat * c.factor
+	c.masked = l.costMasked(c.novelty)
+	c.repeated = float64(l.Repeated)*c.unit + costRepeated
+	c.raw = min(float64(l.Raw)*c.unit, c.masked)
+	return c
+}
+
+// add adds a hypothesis with its prior and its costs. ifEmpty is the cost of one empty payload.
+func (c *contenders) add(k wire.Kind, e Element, prior, ifEmpty, sizes, content float64) {
+	h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * c.empty, sizes: sizes}
+	if c.allFiles && k != wire.KindBytes {
+		h.file = costMagic
+		h.prior += h.file
+	}
+	h.cost = h.prior + h.empty + h.sizes + content
+	c.list = append(c.list, h)
+}
+
+// addPlain adds raw bytes, text and messages. Bytes may also contain text or a message. clean means that all
+// payloads are text and none of them can be a message.
+func (c *contenders) addPlain(messageCost float64, clean bool) {
+	text, sizes := float64(c.Text)*c.unit, c.costSize()
+	if clean {
+		// Usual sizes of digests are no evidence for bytes if all payloads are text, which has any size.
+		sizes = max(sizes, 0)
+		text = min(text, c.raw)
+	}
+	if !c.NotText {
+		c.add(wire.KindString, notPacked, priorString, emptyString, 0, text)
+	}
+	c.add(wire.KindBytes, notPacked, priorBytes, emptyBytes, sizes, c.raw)
+	if !c.NotMessage {
+		c.add(wire.KindMessage, notPacked, priorMessage, emptyMessage, 0, messageCost)
+		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
+	}
+	if !c.NotText {
+		rarer := bytesOfText
+		if c.Forms.JSON == c.N-c.Empty {
+			rarer = bytesOfJSON
+		}
+		c.add(wire.KindBytes, notPacked, priorBytes+rarer, emptyBytes, 0, text)
+	}
+}
+
+// addBlocks adds the hypotheses that bytes consist of blocks or of 16-bit words.
+func (c *contenders) addBlocks() {
+	if block := c.block(); block >= leastBlock {
+		// Sizes that are multiples of a block are a coincidence unless there is a block.
+		fit := min(float64(c.sizes()-1), maxSizes) * math.Log(float64(block))
+		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, c.raw)
+	}
+	if !c.NotWide {
+		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.UTF16)*c.unit)
+		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.Words)*c.unit)
+	}
+}
+
+// addVarints adds the hypothesis of packed varints.
+func (c *contenders) addVarints() {
+	if c.NotVarints {
+		return
+	}
+	values, shape := costLengths(c.Elements, c.factor, c.thin)
+	again := c.repeated - c.varintOrder()*c.novelty
+	if e := c.Elements; e.N >= 16 && e.Lowest == 0 && e.Max > 0 && e.Max < smallNumber {
+		// Few small numbers are unusual for arbitrary bytes.
+		again -= costSmallNumbers
+	}
+	// The last byte of each number has its top bit clear.
+	one := c.masked - float64(c.N-c.Empty)*c.novelty*math.Ln2
+	c.add(wire.KindPacked, PackedVarint, priorVarints+c.costZeroColumns(), emptyPacked, c.costOneSize(), min(float64(c.Varints)*c.unit, values*c.novelty+shape, again, one))
+}
+
+// addFixed adds the hypotheses of packed 4-byte and 8-byte numbers.
+func (c *contenders) addFixed() {
+	c.differ = float64(min(max(c.sizes()-1, 0), maxSizes))
+	if !c.NotFixed32 {
+		c.addWidth(PackedFixed32, 32, c.Float32, c.Int32, c.Tops32)
+		if c.Numbers > 0 {
+			c.add(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -c.differ*math.Log(4), float64(c.Numbers)*c.unit)
+		}
+	}
+	if !c.NotFixed64 {
+		c.addWidth(PackedFixed64, 64, c.Float64, c.Int64, c.Tops64)
+	}
+}
+
+// addWidth adds packed numbers of width bits. reals and ints are their costs, and tops counts their top bits.
+func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
+	// Numbers that are hashes cost as much as raw bytes.
+	full := min((float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty+costHashes, c.repeated)
+	fit := -c.differ * math.Log(float64(width)/8)
+	single := c.costSingle(width / 8)
+	cost := min(float64(reals)*c.unit, float64(ints)*c.unit+single, costTops(tops, width, c.Bytes, c.thin)*c.novelty+single, full+single)
+	switch likeNumbers := c.highSame(width / 8); {
+	case likeNumbers:
+		cost = min(cost, c.masked)
+	default:
+		cost = min(cost, c.masked+costHashes)
+	}
+	c.add(wire.KindPacked, e, priorFixed+c.costAlwaysOne(width/8), emptyPacked, fit, cost)
+	c.add(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost-min(single, cost))
+}
+
+// cleanText reports whether all payloads are text without control characters, and not all are empty.
+func (l *Payloads) cleanText() bool { return !l.NotText && l.Control == 0 && l.N > l.Empty }
+
+// describeTextAsBest lets text use the shortest description of the content that another hypothesis but a message
+// has. The characters of patterns, tables and lists of signs follow no common statistics, so these must not reject
+// text that nothing refutes: the priors decide.
+func describeTextAsBest(list []hypothesis) {
+	content := func(h *hypothesis) float64 { return h.cost - h.prior - h.empty - h.sizes }
+	least := math.Inf(1)
+	for i := range list {
+		if h := &list[i]; h.kind == wire.KindBytes || h.kind == wire.KindPacked {
+			least = min(least, content(h)+min(h.sizes, 0))
+		}
+	}
+	for i := range list {
+		if h := &list[i]; h.kind == wire.KindString && content(h) > least {
+			h.cost = h.prior + h.empty + h.sizes + least
+		}
+	}
+}
+
+// costSingle is the cost of integers, in nats, if each payload has the size of exactly one: bytes that contain one
+// number are as common as lists that never have two.
+func (l *Payloads) costSingle(width int) float64 {
+	if l.Shortest != l.Longest || l.Longest != int64(width) {
+		return 0
+	}
+	return costSingleNumber
+}
+
+// costAlwaysOne is the cost of a list that has one element each time, which grows with the number of payloads.
+func (l *Payloads) costAlwaysOne(width int) float64 {
+	if l.Shortest != l.Longest || l.Longest != int64(width) {
+		return 0
+	}
+	return min(math.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
+}
+
+// costZeroColumns is the cost of varints if all payloads have one size of a number and begin or end with two zero
+// bytes: these are numbers of fixed width in either byte order.
+func (l *Payloads) costZeroColumns() float64 {
+	n := len(l.Anys)
+	if n != 4 && n != 8 {
+		return 0
+	}
+	if l.Anys[0]|l.Anys[1] == 0 || l.Anys[n-1]|l.Anys[n-2] == 0 {
+		return costZeroBytes
+	}
+	return 0
+}
+
+// files reports whether all payloads that are not empty have a file format.
 func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.FileCount() == l.N-l.Empty }
 
-// mostZeros bounds the share of zeros that is counted on: they stand together.
+// mostZeros is the maximum share of zero bytes that is taken into account, because zeros are clustered.
 const mostZeros = 0.25
 
-// fewVarints is from how many numbers on their order is looked at.
+// fewVarints is the minimum number of varints whose order is evidence.
 const fewVarints = 16
 
-// varintOrder is how much, in nats, it tells that varints are whole, and none longer than it
-// need be: bytes in any order end with some that do not end one, and have zeros behind some.
+// varintOrder is the evidence in nats for varints from the fact that all are complete and minimal. Arbitrary
+// bytes would often end inside a varint and have zero bytes at the end of one.
 func (l *Payloads) varintOrder() float64 {
 	all, ends, zeros, filled := float64(l.Scored), float64(l.Elements.N), float64(l.Elements.Zero), float64(l.N-l.Empty)
 	switch {
 	case ends >= all:
 		return 0
 	case ends < fewVarints || all > 3*ends:
-		// What few bytes are like says nothing of their order.
+		// Few bytes are no evidence about their order.
 		return filled * math.Ln2
 	}
 	return -filled*math.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))
 }
 
-// costOneSize is what it tells against numbers of several lengths that all payloads
-// have one size: those of identifiers do.
+// costOneSize is a cost of the varint hypothesis if all payloads have the same size, as identifiers do.
 func (l *Payloads) costOneSize() float64 {
-	if l.Shortest < l.Longest || l.Elements.N >= l.Scored || l.Longest != 8 && !isDigestLen(l.Longest) {
+	if l.Shortest < l.Longest || l.Elements.N >= l.Scored || l.Longest != 2 && l.Longest != 4 && l.Longest != 8 && !isDigestLen(l.Longest) {
 		return 0
 	}
 	return costSameSize * min(float64(len(l.Values.Items)-1), 4)
 }
 
-// leastBlock is the least size of a block of a cipher, or a record of a file.
+// leastBlock is the minimum size of a cipher's block or a file's record.
 const leastBlock = 16
 
-// block is what all sizes of payloads are multiples of, if there are several.
+// block returns the greatest common divisor of the payloads' sizes, or 0 if all have the same size.
 func (l *Payloads) block() (block uint64) {
 	if l.sizes() < 2 {
 		return 0
@@ -152,8 +278,8 @@ func (l *Payloads) block() (block uint64) {
 	return block
 }
 
-// costSize is what the sizes of payloads say of bytes: digests, keys and
-// identifiers have one size, few have an uneven one, or three bytes.
+// costSize is the cost of the payloads' sizes under the hypothesis of bytes: digests, keys and identifiers have
+// one size, and uneven or tiny sizes are rare.
 func (l *Payloads) costSize() float64 {
 	switch {
 	case l.Longest < 4:
@@ -162,7 +288,8 @@ func (l *Payloads) costSize() float64 {
 		return costShort * float64(12-l.Longest) / 12
 	case l.Shortest < l.Longest:
 		return 0
-	case l.Longest == 8: // one number of eight bytes is as long
+	// A packed number of eight bytes has the same size.
+	case l.Longest == 8:
 		return -min(math.Log(float64(l.N)), 3)
 	case isDigestLen(l.Longest):
 		return -costDigest - min(math.Log(float64(l.N)), 3)/2
@@ -172,7 +299,7 @@ func (l *Payloads) costSize() float64 {
 	return 0
 }
 
-// isDigestLen reports the sizes of digests, keys and identifiers.
+// isDigestLen reports whether n is a usual size of digests, keys and identifiers.
 func isDigestLen(n int64) bool {
 	switch n {
 	case 12, 16, 20, 24, 28, 32, 48, 64:
@@ -181,9 +308,9 @@ func isDigestLen(n int64) bool {
 	return false
 }
 
-// costTops is the cost, in nats, of fixed values of so many bits in so many bytes
-// by the histogram of their top six bits; the others are free. The histogram is
-// of the payloads' heads.
+// costTops returns the cost in nats of fixed-width values, estimated from the histogram of their top
+// six bits; the cost excludes the other bits. width is in bits. size is the size of all payloads in
+// bytes, while the histogram covers only their beginnings.
 func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	n, used := 0.0, 0.0
 	for _, c := range h {
@@ -202,13 +329,13 @@ func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(math.Log(64)+0.5*math.Log(n+1))
 }
 
-// costUnseen is what values cost more, where there are times as many as were counted:
-// a histogram of so many classes fits those that made it better than others.
+// costUnseen corrects the cost of a histogram that was made from a sample. A histogram with used classes fits
+// its own sample better than the remaining data. times is the ratio of all values to the counted ones.
 func costUnseen(used, times float64) float64 {
 	return max(used-1, 0) * max(times-1, 0)
 }
 
-// sizes counts the distinct sizes of payloads, as far as they are remembered.
+// sizes counts the distinct sizes of payloads, as far as the sketch has them.
 func (l *Payloads) sizes() int {
 	seen := make([]uint64, 0, sketchSize)
 	for _, it := range l.Values.Items {
@@ -219,15 +346,16 @@ func (l *Payloads) sizes() int {
 	return len(seen)
 }
 
-// Novelty is the share of the payloads' bytes that is in the first payload of
-// each value: one that repeats says nothing new under any hypothesis.
+// Novelty is the share of the payloads' bytes that belongs to the first occurrence of each value. Repetitions
+// are no evidence for any hypothesis.
 func (l *Payloads) Novelty() float64 {
 	if l.Values.Full || len(l.Values.Items) == 0 {
 		return 1
 	}
 	var first, all float64
 	for _, it := range l.Values.Items {
-		first += float64(it.Value) + 1 // its length is a byte too
+		// The length prefix is a byte, too.
+		first += float64(it.Value) + 1
 		all += (float64(it.Value) + 1) * float64(it.Count)
 	}
 	return first / all

@@ -1,21 +1,26 @@
-// Package kind decides what the fields of unknown protobuf are, from all that was seen of
-// them, with a probability. Messages go in, Readings of fields come out.
+// Package kind infers the types of the fields of unknown protobuf messages, with probabilities. Messages go in,
+// and Readings of fields come out.
 //
-// Evidence pools samples of root types: Add enters a message, Merge the evidence of
-// another machine, and it can be kept as JSON. Per field it has statistics of its numbers
-// and its payloads, a sketch of its distinct values, and a few texts as examples. Of many
-// payloads a stratified sample is scored. The number of fields is limited.
+//	r := kind.NewReader(tree, nil)
+//	for i := range tree.Children(0) {
+//		best := r.Readings(i)[0]
+//		fmt.Println(tree.Node(i).Number, best.Type, best.P, best.Value)
+//	}
 //
-// JudgeField, in this file, makes a Judgement of the hypotheses' costs and priors: a cost
-// is how many nats the samples take if they are text, a message, packed numbers, bytes
-// with a mask, or raw bytes. Then the type is chosen by the range or the elements.
+// Evidence collects statistics over samples of root types. Add adds a message, Merge combines the evidence of
+// several machines, and Doc converts it to JSON. A Field has statistics of numbers and payloads, a sketch of
+// distinct values, and a few example texts. Of many payloads, only a sample is scored (see sampling.go and
+// stratified.go).
 //
-// A Reader gives the readings of the nodes of one tree, by its own repeats or by Evidence
-// of a whole capture, and what well-known shape a message has, such as Timestamp or Any. A
-// Choice is a reading that a user has chosen; it comes first.
+// JudgeField, in this file, compares hypotheses: text, message, packed numbers, bytes. The cost of a hypothesis
+// is its description length in nats plus a prior (minimum description length, see cost.go). A softmax over the
+// costs yields probabilities. Then the type of numbers is chosen by their range and distribution.
 //
-// Package decode shows the readings, and package schema/infer makes definitions of the
-// same Evidence. This package knows neither definitions nor captures.
+// A Reader provides the readings of one tree's nodes, from the tree itself or from Evidence of a whole capture.
+// It also detects well-known types such as Timestamp and Any. A Choice is a type that a user chose, which takes
+// precedence.
+//
+// Package decode shows the readings, and package schema/infer makes schemas of the same Evidence.
 //
 // Source: decode/kind/README.md
 package kind
@@ -28,17 +33,21 @@ import (
 	"unwire/decode/wire"
 )
 
-// An Alternative is a kind with its probability.
+// An Alternative is a possible kind of a field with its probability.
 type Alternative struct {
+	// Kind is the possible kind of the field.
 	Kind wire.Kind `json:"kind"`
-	P    float64   `json:"p"`
 
+	// P is the probability of the kind, from 0 to 1.
+	P float64 `json:"p"`
+
+	// element is the encoding of a packed list's elements.
 	element Element
 }
 
-// The prior cost, in nats, of what a length-delimited field is, and of an empty
-// payload under each hypothesis: writers of proto3 leave empty strings out, but
-// not empty messages and elements; packed fields are never empty.
+// The prior costs, in nats, of the kinds of a length-delimited field, and the costs of an empty payload of each
+// kind. Encoders of proto3 omit empty strings, but neither empty messages nor empty elements, and packed fields
+// are never empty.
 const (
 	priorString, emptyString   = 0.6, 3.0
 	priorMessage, emptyMessage = 1.0, 0.7
@@ -47,96 +56,165 @@ const (
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
 
-	// Times one that all empty payloads tell: who writes one writes many.
+	// mostEmpty is the maximum factor for several empty payloads. A sender that writes one usually writes many.
 	mostEmpty = 2.4
 
-	// Costs of the shape of a message: a field is described once, its presence
-	// and its length every time.
+	// costNewField is the cost of describing a field once.
 	costNewField = 2.3
 
-	// Times the logarithm of how far its number is from the one before.
+	// costNumber is multiplied by the logarithm of the distance to the previous field number.
 	costNumber = 1.6
 
+	// costOutOfOrder is for a field that occurs behind a greater number.
 	costOutOfOrder = 2.5
-	costOddWire    = 8.0 // an occurrence with another wire type than the field's
-	costNewGroup   = 12.0
-	costFixedField = 2.5 // fixed-width fields are rarer than others
-	costOverlong   = 8.0
 
-	// Bytes that hold text, a message or numbers are rarer than other bytes.
+	// costOddWire is for an occurrence with another wire type than the field's.
+	costOddWire = 8.0
+
+	// costNewGroup is for a group.
+	costNewGroup = 12.0
+
+	// costFixedField is for fixed-width fields, which are rarer than others.
+	costFixedField = 2.5
+
+	// costOverlong is for an overlong varint.
+	costOverlong = 8.0
+
+	// bytesOfText and the constants below are added to the log prior of bytes with a certain content,
+	// because such bytes are rarer than arbitrary ones. bytesOfText is for bytes that contain text.
 	bytesOfText = 2.5
 
-	bytesOfJSON    = 1.3
-	bytesOfMessage = 2.5
-	bytesOfWords   = 1.0
-	bytesOfNumbers = 4.2
-	bytesOfEach    = 5.4 // of other numbers in each
-	bytesOfBlocks  = 1.5 // and so are those of a cipher
+	// bytesOfJSON is for JSON.
+	bytesOfJSON = 1.3
 
-	// Of anything else that starts as a file or a compressed frame does.
+	// bytesOfMessage is for a message.
+	bytesOfMessage = 2.5
+
+	// bytesOfWords is the log prior of bytes that consist of 16-bit words.
+	bytesOfWords = 1.0
+
+	// bytesOfNumbers is for fixed-width numbers.
+	bytesOfNumbers = 4.2
+
+	// bytesOfEach is for payloads with different kinds of numbers.
+	bytesOfEach = 5.4
+
+	// bytesOfBlocks is for sizes that are multiples of a cipher's block.
+	bytesOfBlocks = 1.5
+
+	// costMagic is for other kinds than bytes if all payloads begin with a magic number.
 	costMagic = 10
 
-	costShort    = 2.0 // bytes that are too few for what bytes are used for
-	costDigest   = 3.3
-	costUneven   = 1.6
-	costHashes   = 3.0
-	costRepeated = 0.5 // that numbers repeat byte by byte
+	// costShort is for bytes that are shorter than usual data.
+	costShort = 2.0
 
+	// costDigest is subtracted for the sizes of digests.
+	costDigest = 3.3
+
+	// costUneven is for a small size that is not a multiple of four.
+	costUneven = 1.6
+
+	// costHashes is for numbers that look random.
+	costHashes = 3.0
+
+	// costRepeated is for describing numbers by their repeating bytes.
+	costRepeated = 0.5
+
+	// smallNumber is the limit of small packed numbers, and costSmallNumbers the evidence for varints if all are
+	// small.
 	smallNumber      = 32
 	costSmallNumbers = 2.5
 
-	// For packed, of a field whose numbers also came one by one.
+	// mixedBonus is subtracted for packed numbers if the field's numbers also occurred one by one.
 	mixedBonus = 2.5
 
-	mixedMost = 3.0 // and more the more of them
+	// mixedMost is the maximum additional bonus for many such numbers.
+	mixedMost = 3.0
 
-	// That numbers of several lengths have one size together.
+	// costSameSize is for varints of several lengths whose payloads have one size.
 	costSameSize = 2.0
 
-	maxSizes = 6 // sizes that count as a coincidence
+	// costSingleNumber is for integers if each payload has the size of one, and mostAlwaysOne the maximum cost of
+	// a list that always has one element.
+	costSingleNumber, mostAlwaysOne = 3.0, 2.5
+
+	// costZeroBytes is for varints that begin or end with zero bytes as fixed-width numbers do.
+	costZeroBytes = 4.0
+
+	// mostUnrefuted is the maximum probability of bytes if all payloads are text, which nothing refutes then.
+	mostUnrefuted = 0.94
+
+	// maxSizes is the maximum number of sizes that count as a coincidence.
+	maxSizes = 6
 )
 
-// Samples of one field resemble each other, so their costs do not simply add
-// up to certainty: a sum over n samples counts as n to the power of poolPower.
+// Samples of one field resemble each other, so their costs are not independent. The sum over n samples counts as
+// much as n to the power of poolPower.
 const (
-	poolPower          = 0.75
-	inverseTemperature = 0.55 // how much of a difference in cost is believed
+	// poolPower is that exponent.
+	poolPower = 0.75
 
-	unmodelledMass = 0.015 // what is held back for what was not thought of
+	// inverseTemperature scales cost differences before the softmax. Below 1, the model trusts its own costs
+	// less.
+	inverseTemperature = 0.55
+
+	// unmodelledMass is the probability that is reserved for hypotheses outside the model.
+	unmodelledMass = 0.015
 )
 
-// An Element is what a packed field holds.
+// An Element is the encoding of a packed field's elements.
 type Element uint8
 
 const (
+	// notPacked: the field is not packed.
 	notPacked Element = iota
+
+	// PackedVarint: varints.
 	PackedVarint
+
+	// PackedFixed32: values of 4 bytes.
 	PackedFixed32
+
+	// PackedFixed64: values of 8 bytes.
 	PackedFixed64
 )
 
-// A Judgement is what a field's occurrences are, pooled.
+// A Judgement is the likeliest kind of a field, judged by all its occurrences.
 type Judgement struct {
-	Kind    wire.Kind
-	Element Element // of packed numbers
-	P       float64
-	Others  []Alternative // best first
-	Odd     int64         // occurrences whose wire type contradicts the kind
+	// Kind is the most probable kind of the field.
+	Kind wire.Kind
+
+	// Element is the encoding of the elements, if the field contains packed numbers.
+	Element Element
+
+	// P is the probability of Kind, from 0 to 1.
+	P float64
+
+	// Others are the other possible kinds, most probable first.
+	Others []Alternative
+
+	// Odd is the number of occurrences whose wire type contradicts the kind.
+	Odd int64
 }
 
-// A hypothesis is one reading of a length-delimited field with its cost in nats.
+// A hypothesis is a possible type of a length-delimited field, with its description length in nats.
 type hypothesis struct {
 	kind    wire.Kind
 	element Element
-	cost    float64 // all of it
 
-	prior, empty, sizes float64 // parts of cost
+	// cost is the total description length of the hypothesis, in nats.
+	cost float64
 
-	// The part of prior that tells against all but bytes.
+	// prior, empty and sizes are parts of cost: of the kind itself, of empty payloads, and of the payloads'
+	// sizes.
+	prior, empty, sizes float64
+
+	// file is the part of prior that is due to a file format.
 	file float64
 }
 
-// JudgeField judges a field. messageCost is the cost of its payloads as messages.
+// JudgeField determines the likeliest kind of a field. messageCost is the cost of its payloads as messages, in
+// nats.
 func JudgeField(f *Field, messageCost float64) Judgement {
 	counts := [...]struct {
 		kind    wire.Kind
@@ -157,6 +235,8 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	if f.Fixed64 != nil {
 		counts[2].n = f.Fixed64.N
 	}
+
+	// Without payloads, the most frequent wire type decides.
 	best := counts[0]
 	for _, c := range counts[1:] {
 		if c.n > best.n {
@@ -169,9 +249,14 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	}
 	list := hypotheses(f.Len, messageCost)
 	if best.n == 0 {
-		return judge(list, f.Len.N)
+		if f.Most > 1 || f.Len.Empty > 0 {
+			// Encoders write a packed list once, and not if it is empty. Decoders would join two lists, so that
+			// encoding again would give other bytes.
+			list = slices.DeleteFunc(list, func(h hypothesis) bool { return h.kind == wire.KindPacked })
+		}
+		return boundUnrefuted(f.Len, judge(list, f.Len.N))
 	}
-	// Written packed and one by one: readers accept both, few writers do it.
+	// The field occurs packed and one by one. Decoders accept both, but few encoders do it.
 	mixed := slices.Clone(list)
 	for i := range mixed {
 		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
@@ -185,8 +270,8 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 		v.P *= share(best.n+f.Len.N, v.Odd)
 		return v
 	}
-	// A list of numbers would have readers take the payloads for packed ones, and
-	// fail; a single number, and a payload, have them skip what does not fit.
+	// For a list of numbers, decoders would interpret the payloads as packed numbers and fail. For a single
+	// number, they would skip the payloads.
 	if best.n > f.Len.N && f.Most == 1 {
 		odd := f.Occurs - best.n
 		return Judgement{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
@@ -197,14 +282,34 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	return v
 }
 
-// share is how sure a wire type is that n occurrences have and odd have not.
+// boundUnrefuted limits the probability of bytes whose payloads are all text without a file format: as long as no
+// payload refutes text, bytes cannot be certain.
+func boundUnrefuted(l *Payloads, v Judgement) Judgement {
+	if v.Kind != wire.KindBytes || v.P <= mostUnrefuted || !l.cleanText() || l.files() {
+		return v
+	}
+	rest := v.P - mostUnrefuted
+	v.P = mostUnrefuted
+	v.Others = slices.Clone(v.Others)
+	i := slices.IndexFunc(v.Others, func(a Alternative) bool { return a.Kind == wire.KindString })
+	if i < 0 {
+		v.Others = append(v.Others, Alternative{Kind: wire.KindString})
+		i = len(v.Others) - 1
+	}
+	v.Others[i].P = round(v.Others[i].P + rest)
+	slices.SortStableFunc(v.Others, func(a, b Alternative) int { return cmp.Compare(b.P, a.P) })
+	return v
+}
+
+// share is the confidence in a wire type that n occurrences have and odd occurrences do not.
 func share(n, odd int64) float64 {
 	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
 }
 
-// judge turns costs over n samples into probabilities: how common a kind is
-// counts in full, the content less, the more samples there are.
+// judge converts costs over n samples to probabilities by a softmax. Priors count in full, while the cost of the
+// content counts less with more samples, because samples of one field are not independent.
 func judge(list []hypothesis, n int64) Judgement {
+	// The total cost of n samples counts as much as n^poolPower samples.
 	scale := inverseTemperature * math.Pow(float64(max(n, 1)), poolPower-1)
 	score := func(h *hypothesis) float64 {
 		return -(h.prior + (h.empty+h.sizes)*inverseTemperature + scale*(h.cost-h.prior-h.empty-h.sizes))
@@ -218,6 +323,8 @@ func judge(list []hypothesis, n int64) Judgement {
 		element     Element
 		weight, top float64
 	}
+
+	// Add up the hypotheses of each kind.
 	kinds := make([]one, 0, 4)
 	sum := 0.0
 	for i := range list {
@@ -236,7 +343,7 @@ func judge(list []hypothesis, n int64) Judgement {
 	}
 	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
 	v := Judgement{Kind: kinds[0].kind, Element: kinds[0].element}
-	// Nothing is certain from few samples: another kind may still show.
+	// Few samples leave more probability for other kinds.
 	doubt := unmodelledMass / (float64(n) + 1)
 	for i, k := range kinds {
 		p := round(k.weight/sum*(1-doubt) + doubt/8)
@@ -249,5 +356,5 @@ func judge(list []hypothesis, n int64) Judgement {
 	return v
 }
 
-// round keeps four digits of a probability.
+// round rounds a probability to four decimals.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }

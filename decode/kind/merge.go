@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Merge adds what o has seen to e; o stays as it is. It commutes and associates: the
-// evidence of the parts of a corpus, merged in any order, is that of the whole.
+// Merge adds the evidence of o to e. o is not changed. Merging is commutative and associative: the merged
+// evidence of the parts of a corpus is that of the whole, in any order.
 //
-// Limits: as for Evidence; of more than 4,096 roots the last by name are left out.
+// Limits: those of Evidence. Of more than 4,096 roots, the last ones by name are dropped.
 func (e *Evidence) Merge(o *Evidence) {
 	for _, name := range slices.Sorted(maps.Keys(o.roots)) {
 		m := e.roots[name]
@@ -28,6 +28,7 @@ func (e *Evidence) Merge(o *Evidence) {
 	e.trim()
 }
 
+// keepFirst removes all but the alphabetically first maxRoots names.
 func keepFirst[V any](m map[string]V) {
 	if len(m) <= maxRoots {
 		return
@@ -37,6 +38,7 @@ func keepFirst[V any](m map[string]V) {
 	}
 }
 
+// merge adds the statistics of another message type to m.
 func (m *Message) merge(o *Message) {
 	m.Samples += o.Samples
 	for _, n := range o.Numbers() {
@@ -49,6 +51,7 @@ func (m *Message) merge(o *Message) {
 	}
 }
 
+// merge adds the statistics of another field, and of everything below it, to f.
 func (f *Field) merge(o *Field) {
 	f.MergeFlat(o)
 	switch {
@@ -68,13 +71,15 @@ func (f *Field) merge(o *Field) {
 	}
 }
 
-// MergeFlat merges all but the messages below the field.
+// MergeFlat adds the evidence of another field without the messages below it.
 func (f *Field) MergeFlat(o *Field) {
 	f.Seen += o.Seen
 	f.Occurs += o.Occurs
 	f.Most = max(f.Most, o.Most)
 	f.Groups += o.Groups
 	f.Before.or(&o.Before)
+
+	// Statistics exist only for wire types that occurred.
 	if o.Varint != nil {
 		if f.Varint == nil {
 			f.Varint = newVarints()

@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// A Cost is what samples of a message cost, in nats: what is described once; the
-// values, one by one and with their repetition accounted for; and the shape,
-// which fields there are how often.
+// A Cost is the description length of all samples of a message, in nats.
 type Cost struct {
+	// Once is for the description of the fields. Each is for the values if each is described on its own, and
+	// Values if repeated values are described once. Shape is for the presence and number of fields in each
+	// message.
 	Once, Each, Values, Shape float64
 }
 
-// Of is the cost of payloads of which only a share is new: there is no need to
-// tell twice what repeats, be it the payload or the values in it.
+// Of returns the cost if only the share novelty of the payloads is new. Repetition of payloads or of the values
+// inside them is counted only once.
 func (c Cost) Of(novelty float64) float64 {
 	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
 }
 
-// addCost adds the cost of another part of the description.
+// addCost adds the cost o to c.
 func (c *Cost) addCost(o Cost) {
 	c.Once += o.Once
 	c.Each += o.Each
@@ -26,10 +27,10 @@ func (c *Cost) addCost(o Cost) {
 	c.Shape += o.Shape
 }
 
-// A Costs computes the costs of messages, each once.
+// Costs caches the description lengths of messages.
 type Costs map[*Message]Cost
 
-// message is the cost of all samples of m.
+// message returns the description length of all samples of m.
 func (c Costs) message(m *Message) Cost {
 	sum, ok := c[m]
 	if ok {
@@ -50,7 +51,7 @@ func (c Costs) message(m *Message) Cost {
 	return sum
 }
 
-// Payloads is the cost of a field's payloads as messages, in nats.
+// Payloads returns the cost of a field's payloads as messages, in nats.
 func (c Costs) Payloads(f *Field) float64 {
 	if f.Child == nil {
 		return 0
@@ -58,34 +59,45 @@ func (c Costs) Payloads(f *Field) float64 {
 	return c.message(f.Child).Of(f.Len.Novelty())
 }
 
-// A tally sums the cost of the fields of one message type.
+// A tally sums the description lengths of the fields of one message type.
 type tally struct {
+	// samples is the number of messages.
 	samples int64
-	last    int32 // the number that was added last
-	sum     Cost
-	ends    []end
+
+	// last is the number of the field that was added last.
+	last int32
+
+	// sum is the cost so far, and ends holds the costs of encoding the lengths.
+	sum  Cost
+	ends []end
 }
 
-// An end is what the lengths of a field's payloads cost.
+// An end is the cost of the lengths of a field's payloads.
 type end struct {
-	seen         int64
-	each, values float64 // of one
+	seen int64
+
+	// each and values are the costs per message, as in Cost.
+	each, values float64
 }
 
-// NewTally is for fields of so many messages.
+// NewTally returns an empty tally for a message type with the given number of messages.
 func NewTally(samples int64) *tally { return &tally{samples: samples} }
 
-// Add adds a field, given the cost of its payloads as messages. Numbers ascend.
+// Add adds a field. messageCost is the cost of the field's payloads as messages. Fields must be added
+// in ascending order of their numbers.
 func (t *tally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
 		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
 	}
+
+	// The costs are description lengths in nats.
 	t.last = number
 	if !f.pure() {
 		c.Once += costOddWire * float64(JudgeField(f, messageCost).Odd)
 	}
 	if f.Most > 1 {
+		// A repeated field must state after each element whether another one follows.
 		c.Shape += 0.7 * float64(f.Occurs)
 	}
 	if f.outOfOrder(number) {
@@ -97,6 +109,8 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 		c.Values += values
 		c.Shape += float64(f.Varint.Zero) / 2
 	}
+
+	// Both sizes of fixed numbers have the same costs.
 	for _, s := range []*fixeds{f.Fixed32, f.Fixed64} {
 		if s != nil {
 			each, values := costFixeds(s)
@@ -108,6 +122,8 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 			c.Shape += float64(s.Zero)
 		}
 	}
+
+	// Payloads: the cheapest hypothesis, and the length of each.
 	last := end{seen: f.Seen}
 	if l := f.Len; l != nil {
 		least := math.Inf(1)
@@ -126,8 +142,8 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 	t.sum.addCost(c)
 }
 
-// Sum is the cost of the messages. How long a message is is known, so the length of
-// what ends it need not be told: that it reaches just to the end is no accident.
+// Sum returns the cost of the messages. The length of a message is known, so the length of its last field is
+// free.
 func (t *tally) Sum() Cost {
 	sum, rest := t.sum, t.samples
 	for _, e := range slices.Backward(t.ends) {
@@ -139,15 +155,15 @@ func (t *tally) Sum() Cost {
 	return sum
 }
 
-// costPresence is the cost of saying which of n messages have the field.
+// costPresence is the cost of stating which of n messages have a field that seen messages have.
 func costPresence(seen, n int64) float64 {
 	k, rest := float64(seen), float64(max(n-seen, 0))
 	total := k + rest + 1
 	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
 }
 
-// outOfOrder reports whether the field ever came behind a greater number,
-// which no common encoder does, but for a oneof's.
+// outOfOrder reports whether the field ever occurred behind a greater number, which common encoders do only for
+// fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
 	for _, n := range f.Before.List() {
 		if n > number {

@@ -2,18 +2,21 @@ package kind
 
 import "slices"
 
-// A Message is the evidence of one message type at one path.
+// A Message holds the statistics of the messages at one path.
 type Message struct {
-	Samples int64 // messages of this type
-	low     []*Field
-	high    map[int32]*Field
+	// Samples is the number of messages.
+	Samples int64
+
+	// low has the fields with numbers below LowNumbers by index, and high the others.
+	low  []*Field
+	high map[int32]*Field
 }
 
-// LowNumbers is the count of field numbers that are looked up without a map,
-// and of those whose meetings are recorded.
+// LowNumbers is the number from which on fields are stored in a map. Only fields below it are recorded in
+// Field.Before.
 const LowNumbers = 256
 
-// Field returns the evidence of a field, or nil.
+// Field returns the statistics of a field, or nil.
 func (m *Message) Field(number int32) *Field {
 	if number < LowNumbers {
 		if int(number) < len(m.low) {
@@ -24,6 +27,7 @@ func (m *Message) Field(number int32) *Field {
 	return m.high[number]
 }
 
+// set adds the statistics of a field.
 func (m *Message) set(number int32, f *Field) {
 	if number >= LowNumbers {
 		if m.high == nil {
@@ -38,7 +42,7 @@ func (m *Message) set(number int32, f *Field) {
 	m.low[number] = f
 }
 
-// Numbers returns the message's field numbers, ascending.
+// Numbers returns the field numbers in ascending order.
 func (m *Message) Numbers() []int32 {
 	var list []int32
 	for n, f := range m.low {

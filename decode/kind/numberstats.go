@@ -8,47 +8,69 @@ import (
 	"math/bits"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/kind/bytecost"
 )
 
-// Varints is what was seen of a field's varints. Counts only: it merges by
-// addition, minimum and maximum.
+// Varints has the statistics of a field's varints. All members are counts, minima or maxima, so that they can be
+// merged.
 type Varints struct {
-	N        int64 `json:"n"`
-	Zero     int64 `json:"zero,omitempty"`
-	Overlong int64 `json:"overlong,omitempty"` // longer than need be
+	// N is the number of varint values.
+	N int64 `json:"n" pb:"1"`
 
-	// Greatest value with the top bit clear.
-	Max uint64 `json:"max"`
+	// Zero is the number of values that are zero.
+	Zero int64 `json:"zero,omitempty" pb:"2"`
 
-	// Smallest value with the top bit clear.
-	Min uint64 `json:"min"`
+	// Overlong counts values with more bytes than necessary.
+	Overlong int64 `json:"overlong,omitempty" pb:"3"`
 
-	// Values with the top bit set: ten bytes.
-	Negative int64 `json:"negative,omitempty"`
+	// Max is the greatest of the values whose top bit is clear.
+	Max uint64 `json:"max" pb:"4"`
 
-	// The smallest of those as int64.
-	Lowest int64 `json:"lowest,omitempty"`
+	// Min is the smallest of the values whose top bit is clear.
+	Min uint64 `json:"min" pb:"5"`
 
-	Bits   histogram `json:"bits"` // values by bit length
-	Odd    int64     `json:"odd,omitempty"`
-	Twos   int64     `json:"twos,omitempty"`  // even, and not a multiple of four
-	Small  int64     `json:"small,omitempty"` // below 8: parity says nothing
-	Values *sketch   `json:"values,omitempty"`
+	// Negative counts values with the top bit set, which have ten bytes.
+	Negative int64 `json:"negative,omitempty" pb:"6"`
 
-	// Values that are seconds of 2001 to 2100.
-	Epoch int64 `json:"epoch,omitempty"`
+	// Lowest is the smallest value with the top bit set, as an int64.
+	Lowest int64 `json:"lowest,omitempty" pb:"7,sint"`
 
-	Nanos  int64 `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
-	Micros int64 `json:"micros,omitempty"` // of those, multiples of 1000
+	// Bits is a histogram of the values by their length in bits.
+	Bits histogram `json:"bits" pb:"8"`
+
+	// Odd is the number of odd values from 8 on.
+	Odd int64 `json:"odd,omitempty" pb:"9"`
+
+	// Twos counts values from 8 on that are even but not multiples of four.
+	Twos int64 `json:"twos,omitempty" pb:"10"`
+
+	// Small is the number of values below 8, whose parity is not counted as evidence for zigzag
+	// encoding.
+	Small int64 `json:"small,omitempty" pb:"11"`
+
+	// Values is a sketch of the distinct values; nil for elements of packed fields.
+	Values *sketch `json:"values,omitempty" pb:"12"`
+
+	// Epoch counts values that may be Unix times from 2001 to 2100, in seconds.
+	Epoch int64 `json:"epoch,omitempty" pb:"13"`
+
+	// Nanos is the number of values from 1e3 to 1e9-1, the range of nanoseconds in a timestamp.
+	Nanos int64 `json:"nanos,omitempty" pb:"14"`
+
+	// Micros is the number of values counted by Nanos that are multiples of 1000.
+	Micros int64 `json:"micros,omitempty" pb:"15"`
 }
 
+// newVarints returns statistics without values.
 func newVarints() *Varints {
 	return &Varints{Min: math.MaxUint64, Values: &sketch{}}
 }
 
-// newElements is Varints that do not know their distinct values.
+// newElements returns empty statistics without a sketch.
 func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
 
+// addValue adds a varint value that is encoded in size bytes.
 func (s *Varints) addValue(v uint64, size int) {
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
@@ -66,7 +88,7 @@ func (s *Varints) addValue(v uint64, size int) {
 	}
 }
 
-// count is what add does for an element of a packed field too, which counts as weight.
+// count adds a value with the given weight, without the statistics that only single values have.
 func (s *Varints) count(v uint64, weight int64) {
 	s.N += weight
 	switch {
@@ -90,8 +112,8 @@ func (s *Varints) count(v uint64, weight int64) {
 	}
 }
 
-// smallCounts is what count counts of each number of one byte: eight bits each, of
-// small, odd, twos and zero.
+// smallCounts has the counts for each one-byte varint in four groups of eight bits: small, odd, twos and zero.
+// So one addition updates all four.
 var smallCounts = func() (t [128]uint32) {
 	for v := range t {
 		switch {
@@ -107,11 +129,11 @@ var smallCounts = func() (t [128]uint32) {
 	return t
 }()
 
-// countSmall counts the numbers of one byte that p begins with, up to 255, and
-// returns how many there are.
+// countSmall adds the consecutive one-byte varints at the beginning of p, at most 255, and returns how
+// many there are.
 func (s *Varints) countSmall(p []byte, weight int64) int {
 	p = p[:min(len(p), 255)]
-	// Counts of eight bits.
+	// Each of these has counts of eight bits.
 	kinds, lengths, longest := uint32(0), uint64(0), uint64(0)
 	least, most := byte(127), byte(0)
 	n := 0
@@ -128,6 +150,8 @@ func (s *Varints) countSmall(p []byte, weight int64) int {
 		least, most = min(least, c), max(most, c)
 		n++
 	}
+
+	// Unpack the counts.
 	s.N += weight * int64(n)
 	s.Small += weight * int64(kinds&0xff)
 	s.Odd += weight * int64(kinds>>8&0xff)
@@ -141,33 +165,39 @@ func (s *Varints) countSmall(p []byte, weight int64) int {
 	return n
 }
 
-// spans reports whether p is varints of one byte each, none of them outside of the
-// range of those before.
-func (s *Varints) spans(p []byte) bool {
+// inRange reports whether p consists of one-byte varints within the range from Min to Max. It examines eight bytes
+// at a time.
+func (s *Varints) inRange(p []byte) bool {
 	if s == nil || s.Min > s.Max {
 		return false
 	}
-	if s.Min > 127 { // which no byte is
+	// No byte of p can be in the range.
+	if s.Min > 127 {
 		return len(p) == 0
 	}
 	const ones = 0x0101010101010101
 	least, most := min(s.Min, 127), min(s.Max, 127)
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)
+		// The top bit of a byte is set where the value exceeds most.
 		above := v + (127-most)*ones | v
+		// The top bit of a byte is set where the value is below least.
 		below := ^((v | 0x80*ones) - least*ones)
 		if (above|below)&(0x80*ones) != 0 {
 			return false
 		}
 	}
+
 	for _, c := range p {
 		if uint64(c) < least || uint64(c) > most {
 			return false
 		}
 	}
+
 	return true
 }
 
+// merge adds the statistics of other varints.
 func (s *Varints) merge(o *Varints) {
 	s.N += o.N
 	s.Zero += o.Zero
@@ -191,37 +221,52 @@ func (s *Varints) merge(o *Varints) {
 	s.Micros += o.Micros
 }
 
-// fixeds is what was seen of a field's 4- or 8-byte values. The costs are
-// description lengths in thousandths of a nat, integers so that sums commute.
+// fixeds has the statistics of a field's values of 4 or 8 bytes. Costs are in thousandths of a nat.
 type fixeds struct {
-	N      int64   `json:"n"`
-	Zero   int64   `json:"zero,omitempty"`
-	Float  int64   `json:"float"`           // cost as floating point
-	Int    int64   `json:"int"`             // cost as an integer
-	Small  int64   `json:"small,omitempty"` // negative integers near zero
-	Max    uint64  `json:"max"`
-	Min    uint64  `json:"min"`
-	Values *sketch `json:"values,omitempty"`
+	// N is the number of fixed-width values.
+	N int64 `json:"n" pb:"1"`
+
+	// Zero is the number of values that are zero.
+	Zero int64 `json:"zero,omitempty" pb:"2"`
+
+	// Float is the description length of the values as floating-point numbers.
+	Float int64 `json:"float" pb:"3"`
+
+	// Int is the description length of the values as integers.
+	Int int64 `json:"int" pb:"4"`
+
+	// Small is the number of negative integers near zero.
+	Small int64 `json:"small,omitempty" pb:"5"`
+
+	// Max and Min are the greatest and the smallest bit pattern as an unsigned integer.
+	Max uint64 `json:"max" pb:"6"`
+	Min uint64 `json:"min" pb:"7"`
+
+	// Values is a sketch of the distinct values.
+	Values *sketch `json:"values,omitempty" pb:"8"`
 }
 
+// add64 adds an 8-byte value.
 func (s *fixeds) add64(v uint64) {
-	s.Float += costDouble(v)
-	s.Int += costFixed(v, 64)
+	s.Float += bytecost.Double(v)
+	s.Int += bytecost.Fixed(v, 64)
 	if int64(v) < 0 && int64(v) > -1<<48 {
 		s.Small++
 	}
 	s.addBits(v)
 }
 
+// add32 adds a 4-byte value.
 func (s *fixeds) add32(v uint32) {
-	s.Float += costFloat(v)
-	s.Int += costFixed(uint64(v), 32)
+	s.Float += bytecost.Float(v)
+	s.Int += bytecost.Fixed(uint64(v), 32)
 	if int32(v) < 0 && int32(v) > -1<<20 {
 		s.Small++
 	}
 	s.addBits(uint64(v))
 }
 
+// addBits adds the statistics that do not depend on the width.
 func (s *fixeds) addBits(v uint64) {
 	if s.N++; s.N == 1 {
 		s.Min = v
@@ -236,15 +281,16 @@ func (s *fixeds) addBits(v uint64) {
 	s.Values.addValue(v)
 }
 
-// random reports whether the values are neither like integers nor like real numbers.
+// random reports whether the values resemble neither integers nor floating-point numbers.
 func (s *fixeds) random() bool {
 	width := int64(4)
 	if s.Max > math.MaxUint32 {
 		width = 8
 	}
-	return min(s.Float, s.Int) >= s.N*width*costRawByte
+	return min(s.Float, s.Int) >= s.N*width*bytecost.RawByte
 }
 
+// merge adds the statistics of other fixed-width values.
 func (s *fixeds) merge(o *fixeds) {
 	if s.N == 0 {
 		s.Min = o.Min
@@ -262,17 +308,17 @@ func (s *fixeds) merge(o *fixeds) {
 	s.Values.merge(o.Values)
 }
 
-// A histogram counts values by their length in bits. Its JSON leaves the
-// zeros at its end out.
+// A histogram counts values by their length in bits. Its JSON omits zeros at the end.
 type histogram [65]int64
 
+// addHistogram adds the counts of the histogram o.
 func (h *histogram) addHistogram(o *histogram) {
 	for i := range h {
 		h[i] += o[i]
 	}
 }
 
-// plus is the sum of both, in the first's place; nil is none.
+// plus adds o to h and returns h. Either may be nil.
 func (h *histogram) plus(o *histogram) *histogram {
 	if o == nil {
 		return h
@@ -284,7 +330,7 @@ func (h *histogram) plus(o *histogram) *histogram {
 	return h
 }
 
-// sum counts all values; it is negative where a count is, or the sum overflows.
+// sum returns the number of values. It is negative if a count is, or on overflow.
 func (h *histogram) sum() (n int64) {
 	if h == nil {
 		return 0
@@ -298,7 +344,7 @@ func (h *histogram) sum() (n int64) {
 	return n
 }
 
-// MarshalJSON writes the counts up to the last that is not zero.
+// MarshalJSON encodes the histogram's counts up to the last one that is not zero.
 func (h histogram) MarshalJSON() ([]byte, error) {
 	n := len(h)
 	for n > 0 && h[n-1] == 0 {
@@ -307,7 +353,7 @@ func (h histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(h[:n])
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (h *histogram) UnmarshalJSON(b []byte) error {
 	var list []int64
 	if err := json.Unmarshal(b, &list); err != nil {

@@ -4,26 +4,34 @@ import (
 	"fmt"
 	"math"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/wire"
 )
 
-// A TypeEstimate is the declared type of a number, with the doubt about it.
+// A TypeEstimate is the likeliest protobuf type of a number.
 type TypeEstimate struct {
-	Name   string
-	P      float64
-	Note   string // what the values say, for a comment
-	Settle string // what would decide it
+	// Name is the name of the possible type.
+	Name string
+
+	// P is the probability of the type, from 0 to 1.
+	P float64
+
+	// Note describes the values for a comment in a schema.
+	Note string
+
+	// ResolvedBy describes an observation that would decide whether the type is right.
+	ResolvedBy string
 }
 
 // varintType chooses a type for varints.
 //
-// No value tells an enum from an int32, nor int32 from uint32 or a small int64; the choice
-// is the most usual type that keeps every value seen. All of them read each other's small
-// values alike, so a wrong choice loses nothing until a value outside the seen range comes.
+// Values alone cannot distinguish an enum from an int32, nor an int32 from a uint32 or a small int64. The choice
+// is the most usual type that represents all values seen. These types decode each other's small values
+// identically, so a wrong choice has no effect until a value outside the range occurs.
 func varintType(s *Varints, u Use) TypeEstimate {
 	for _, t := range varintScalars(s) {
 		if t.Type == "sint64" && t.P > 0.5 {
-			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", Settle: "the client's own code"}
+			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", ResolvedBy: "the client's source code"}
 			if s.Max > math.MaxUint32 {
 				v.Name = "sint64"
 			}
@@ -36,9 +44,10 @@ func varintType(s *Varints, u Use) TypeEstimate {
 	case s.Max <= 1:
 		return boolType(s, u)
 	case s.Max > math.MaxUint32:
-		v := TypeEstimate{Name: "int64", P: 0.8, Note: rangeNote(s), Settle: "a value with the top bit set: negative, or a hash"}
+		v := TypeEstimate{Name: "int64", P: 0.8, Note: rangeNote(s), ResolvedBy: "a value with the top bit set: negative, or a hash"}
 		switch {
-		case s.Bits[63] > 0: // no time or size is so large
+		// No time or size is that large.
+		case s.Bits[63] > 0:
 			v.Name, v.P = "uint64", 0.6
 		case s.Min > 1_000_000_000_000 && s.Max < 4_200_000_000_000:
 			v.Note += ", milliseconds of the Unix epoch by their size"
@@ -47,45 +56,50 @@ func varintType(s *Varints, u Use) TypeEstimate {
 		return v
 	case s.Max > math.MaxInt32:
 		if 3*s.Bits[32] > s.N {
-			return TypeEstimate{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", values fill 32 bits", Settle: "a value above 4294967295"}
+			return TypeEstimate{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", values fill 32 bits", ResolvedBy: "a value above 4294967295"}
 		}
-		return TypeEstimate{Name: "int64", P: 0.55, Note: rangeNote(s), Settle: "a value above 4294967295"}
+		return TypeEstimate{Name: "int64", P: 0.55, Note: rangeNote(s), ResolvedBy: "a value above 4294967295"}
 	case s.Epoch == s.N && s.N > 1:
 		return TypeEstimate{
 			Name: "int64", P: 0.8, Note: rangeNote(s) + ", seconds of the Unix epoch by their size",
-			Settle: "a value above 4294967295 or below 0",
+			ResolvedBy: "a value above 4294967295 or below 0",
 		}
 	}
-	v := TypeEstimate{Name: "int32", P: 0.55, Note: rangeNote(s), Settle: "a negative value, or one above 2147483647"}
+
+	// Small non-negative values: an int32, unless they repeat like an enum's.
+	v := TypeEstimate{Name: "int32", P: 0.55, Note: rangeNote(s), ResolvedBy: "a negative value, or one above 2147483647"}
 	distinct := int64(len(s.Values.Items))
 	switch {
 	case !s.Values.Full && s.Max < 64 && distinct*3 <= s.N && s.N >= 6:
 		v.P = 0.25
-		v.Note += fmt.Sprintf(", %d distinct: perhaps an enum, which reads alike", distinct)
-		v.Settle = "the client's own code: the wire does not tell an enum from an int32"
+		v.Note += fmt.Sprintf(", %d distinct: may be an enum, which has the same encoding", distinct)
+		v.ResolvedBy = "the client's source code: enum and int32 have the same encoding"
 	case s.N >= 10:
 		v.P = 0.75
 	}
 	return v
 }
 
-// A Use is what surrounds a field of numbers. The zero value knows nothing.
+// A Use describes the surroundings of a field of numbers. The zero value means that they are unknown.
 type Use struct {
-	Number int32 // the field's
+	// Number is the field number at which the message type is used.
+	Number int32
 
-	// The share of its messages that are no copies of others; 0 is all.
+	// Fresh is the share of the field's messages that are not copies of messages at other fields, from
+	// 0 to 1; 0 means all.
 	Fresh float64
 
-	Key bool // it is the key of a map
+	// Key means that the field is the key of a map entry.
+	Key bool
 }
 
-// The share of bools among single varint fields, by field number up to five and
-// more, in the definitions of genproto: what comes first is a count or an id.
+// boolShare is the share of bools among single varint fields, by field number up to five, in the definitions of
+// genproto. The first fields are rarely bools, but counts or ids.
 var boolShare = [...]float64{0.36, 0.21, 0.24, 0.40, 0.38, 0.37}
 
-// Of the other varint fields this share are enums, and so many of enums and of
-// ints have one value for all of their samples that is the first above zero, or
-// only the two first: chosen by hand on the generated tuning corpora.
+// enumShare is the share of enums among other varint fields. The following constants are the shares of enums and
+// ints whose samples all have the first value above zero, or only the first two values. They were chosen by hand
+// on generated tuning corpora.
 const (
 	enumShare     = 0.35
 	enumAlwaysOne = 0.33
@@ -93,18 +107,19 @@ const (
 	enumZeroOne   = 0.15
 	intZeroOne    = 0.08
 
-	// The power of the samples with which that gets rarer.
+	// rarer is the exponent by which these shares decrease with the number of samples.
 	rarer = -0.3
 
-	// Below it an int is written, which reads whatever comes.
+	// leastBool is the probability below which an int is chosen, because an int represents any later value.
 	leastBool = 0.6
 
+	// boolZeroes and intZeroes are the shares of bools and ints that are always zero.
 	boolZeroes, intZeroes = 0.3, 0.45
 )
 
-// boolType is for values of 0 and 1 only: an int or an enum whose values all
-// happened to be those gets rarer with samples, but never rare. Where a bool is
-// not much more likely an int is the safer declaration: it keeps a later 2.
+// boolType chooses a type if all values are 0 and 1. That becomes less likely for ints and enums with more
+// samples, but never rare. Unless a bool is much more likely, an int is the safer declaration, because it
+// represents a later 2.
 func boolType(s *Varints, u Use) TypeEstimate {
 	n := float64(s.N)
 	if u.Fresh > 0 {
@@ -121,20 +136,22 @@ func boolType(s *Varints, u Use) TypeEstimate {
 	case s.Zero > 0:
 		isBool, isEnum, isInt, note = 0.6, enumZeroOne, intZeroOne, "0 or 1"
 	}
+
+	// Bayes' rule, with shares as likelihoods.
 	isBool *= prior
 	others := (1 - prior) * (enumShare*isEnum + (1-enumShare)*isInt) * math.Pow(n, rarer)
 	p := isBool / (isBool + others)
 	if p < leastBool {
-		return TypeEstimate{Name: "int32", P: round(1 - p), Note: note + ": perhaps a bool, which reads alike", Settle: "a value above 1 would make it an int32 or an enum"}
+		return TypeEstimate{Name: "int32", P: round(1 - p), Note: note + ": may be a bool, which has the same encoding", ResolvedBy: "a value above 1 would make it an int32 or an enum"}
 	}
-	return TypeEstimate{Name: "bool", P: round(p), Note: note, Settle: "a value above 1 would make it an int32 or an enum"}
+	return TypeEstimate{Name: "bool", P: round(p), Note: note, ResolvedBy: "a value above 1 would make it an int32 or an enum"}
 }
 
-// signedType chooses among the types that write ten bytes for some value.
+// signedType chooses a type if some values have ten bytes.
 func signedType(s *Varints) TypeEstimate {
-	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), Settle: "a value outside 32 bits would make it an int64"}
+	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), ResolvedBy: "a value outside 32 bits would make it an int64"}
 	if s.Lowest < math.MinInt32 || s.Max > math.MaxInt32 {
-		v = TypeEstimate{Name: "int64", P: 0.85, Note: rangeNote(s), Settle: "the client's own code"}
+		v = TypeEstimate{Name: "int64", P: 0.85, Note: rangeNote(s), ResolvedBy: "the client's source code"}
 		// Values that fill 64 bits on both sides of zero are hashes or ids.
 		if high := s.Bits[63] + s.Bits[62] + s.Bits[61]; 2*high > s.N && s.N > 2 {
 			v.Name, v.P, v.Note = "uint64", 0.7, "values fill 64 bits"
@@ -143,12 +160,14 @@ func signedType(s *Varints) TypeEstimate {
 	return v
 }
 
+// rangeNote describes the range of the values in words.
 func rangeNote(s *Varints) string {
 	lo := int64(s.Min)
 	if s.Negative > 0 {
 		lo = s.Lowest
 	}
-	if s.Negative == s.N { // Max says nothing
+	// Max is meaningless.
+	if s.Negative == s.N {
 		return fmt.Sprintf("%d and greater, negative", lo)
 	}
 	if uint64(lo) == s.Max {
@@ -157,33 +176,37 @@ func rangeNote(s *Varints) string {
 	return fmt.Sprintf("%d to %d", lo, s.Max)
 }
 
-// fixedType chooses between floating point and integer for values of width bits.
+// fixedType chooses between floating-point and integer types by their costs for values of width bits. small
+// counts negative integers near zero.
 func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
-	diff := float64(asInt-asFloat) / nat * math.Pow(float64(max(n, 1)), poolPower-1)
+	// The difference of the costs is the log-odds of floating point.
+	diff := float64(asInt-asFloat) / bytecost.Nat * math.Pow(float64(max(n, 1)), poolPower-1)
 	p := 1 / (1 + math.Exp(-(diff + 1)))
 	if p >= 0.5 {
 		name := "double"
 		if width == 32 {
 			name = "float"
 		}
-		return TypeEstimate{Name: name, P: round(math.Min(p, 0.995)), Settle: "values that make no sense as floating point"}
+		return TypeEstimate{Name: name, P: round(math.Min(p, 0.995)), ResolvedBy: "values that make no sense as floating point"}
 	}
-	v := TypeEstimate{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), Settle: "a value near zero from below would make it signed"}
+	v := TypeEstimate{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), ResolvedBy: "a small negative value would make it signed"}
 	if small > 0 {
 		v.Name = "s" + v.Name
 	}
 	return v
 }
 
-// NumberType chooses the type of a field of numbers, packed or not, by its values and by
-// what surrounds the field.
+// NumberType chooses the type of a field of numbers, packed or not, by its values and its surroundings.
 func NumberType(f *Field, v Judgement, u Use) TypeEstimate {
 	switch {
 	case v.Kind == wire.KindVarint || v.Element == PackedVarint:
+		// Elements of packed lists are evidence as well as single values.
 		s := newVarints()
 		if f.Varint != nil {
 			s.merge(f.Varint)
 		}
+
+		// A packed list without statistics of its elements adds nothing.
 		if v.Kind == wire.KindPacked && f.Len != nil && f.Len.Elements != nil {
 			s.merge(f.Len.elements())
 		}
@@ -197,16 +220,18 @@ func NumberType(f *Field, v Judgement, u Use) TypeEstimate {
 			asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 		}
 		if f.Len != nil && v.Kind == wire.KindPacked {
-			asFloat, asInt, n = asFloat+f.Len.inAll(f.Len.Float32), asInt+f.Len.inAll(f.Len.Int32), n+f.Len.Bytes/4
+			// Only a sample of the payloads was read as numbers, so its counts are extrapolated.
+			asFloat, asInt, n = asFloat+f.Len.extrapolate(f.Len.Float32), asInt+f.Len.extrapolate(f.Len.Int32), n+f.Len.Bytes/4
 		}
 		return fixedType(asFloat, asInt, n, small, 32)
 	}
+
 	var asFloat, asInt, n, small int64
 	if s := f.Fixed64; s != nil {
 		asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 	}
 	if f.Len != nil && v.Kind == wire.KindPacked {
-		asFloat, asInt, n = asFloat+f.Len.inAll(f.Len.Float64), asInt+f.Len.inAll(f.Len.Int64), n+f.Len.Bytes/8
+		asFloat, asInt, n = asFloat+f.Len.extrapolate(f.Len.Float64), asInt+f.Len.extrapolate(f.Len.Int64), n+f.Len.Bytes/8
 	}
 	return fixedType(asFloat, asInt, n, small, 64)
 }

@@ -8,11 +8,10 @@ import (
 	"unwire/decode/wire"
 )
 
-// packedPrefix begins the types of packed lists: "packed float".
+// packedPrefix begins the names of packed types: "packed float".
 const packedPrefix = "packed "
 
-// packedElements are the types that a packed list's elements may have, with how they
-// are on the wire. Those of 32 bits that are varints read as those of 64.
+// packedElements are the types of elements of packed lists, with their encodings.
 var packedElements = map[string]Element{
 	"varint": PackedVarint, "int32": PackedVarint, "int64": PackedVarint, "uint32": PackedVarint, "uint64": PackedVarint,
 	"sint32": PackedVarint, "sint64": PackedVarint, "bool": PackedVarint, "enum": PackedVarint,
@@ -20,8 +19,8 @@ var packedElements = map[string]Element{
 	"fixed64": PackedFixed64, "sfixed64": PackedFixed64, "double": PackedFixed64,
 }
 
-// ElementType returns the type of the elements of a packed list of type typ: "float"
-// of "packed float". It is "" for any other type.
+// ElementType returns the type of the elements of packed type typ: "float" for "packed float". It returns "" for
+// other types.
 func ElementType(typ string) string {
 	if element, ok := strings.CutPrefix(typ, packedPrefix); ok && packedElements[element] != notPacked {
 		return element
@@ -29,12 +28,11 @@ func ElementType(typ string) string {
 	return ""
 }
 
-// ElementOf returns how the elements of a packed list of type typ are on the wire;
-// notPacked for any other type.
+// ElementOf returns the encoding of the elements of packed type typ, or notPacked for other types.
 func ElementOf(typ string) Element { return packedElements[ElementType(typ)] }
 
-// packedType is the type of a field's payloads as packed lists of e: the numbers tell
-// a float from an integer.
+// packedType returns the packed type of a field whose elements have the encoding e. The numbers decide between
+// floating point and integers.
 func packedType(f *Field, e Element) string {
 	if e == PackedVarint {
 		return packedPrefix + "varint"
@@ -42,7 +40,7 @@ func packedType(f *Field, e Element) string {
 	return packedPrefix + NumberType(f, Judgement{Kind: wire.KindPacked, Element: e}, Use{}).Name
 }
 
-// fitsPacked reports whether data can be a packed list of type typ.
+// fitsPacked reports whether data is a valid packed list of type typ.
 func fitsPacked(typ string, data []byte) bool {
 	switch ElementOf(typ) {
 	case PackedFixed32:
@@ -55,7 +53,7 @@ func fitsPacked(typ string, data []byte) bool {
 	return false
 }
 
-// notBool is where the first varint above 1 begins in data; len(data) if there is none.
+// notBool returns the offset of the first varint above 1 in data, or len(data).
 func notBool(data []byte) int {
 	for at := 0; at < len(data); at++ {
 		if data[at] > 1 {
@@ -65,11 +63,11 @@ func notBool(data []byte) int {
 	return len(data)
 }
 
-// IsPackedVarint reports whether data is varints, none longer than it need be: their
-// numbers alone tell the bytes.
+// IsPackedVarint reports whether data consists of minimally encoded varints. Then the numbers determine the
+// bytes.
 func IsPackedVarint(data []byte) bool { return plainVarints(data) == len(data) }
 
-// plainVarints is how many bytes from the beginning on are such varints.
+// plainVarints returns the size of the run of such varints at the beginning of data.
 func plainVarints(data []byte) int {
 	at := 0
 	for at < len(data) {
@@ -82,9 +80,8 @@ func plainVarints(data []byte) int {
 	return at
 }
 
-// PackedValues returns the numbers in a payload that has a reading of the packed type
-// typ, as they are on the wire: the bits of a float, zigzag as it is. Of other data it
-// returns those before the place where it stops being that.
+// PackedValues returns the elements of a packed list as they are encoded: the bits of a float, zigzag numbers
+// without decoding. If data is malformed, it returns the elements before the violation.
 func PackedValues(typ string, data []byte) []uint64 {
 	width := 0
 	switch ElementOf(typ) {
@@ -95,6 +92,7 @@ func PackedValues(typ string, data []byte) []uint64 {
 	}
 	vs := []uint64{}
 	for len(data) >= max(width, 1) {
+		// A varint has no fixed width.
 		n := width
 		v := uint64(0)
 		if n > 0 {
@@ -107,7 +105,7 @@ func PackedValues(typ string, data []byte) []uint64 {
 	return vs
 }
 
-// packedList is a payload as the list that the packed type typ makes of it.
+// packedList returns the decoded elements of a packed list.
 func packedList(typ string, data []byte) any {
 	bits, element := PackedValues(typ, data), ElementType(typ)
 	switch element {
@@ -123,7 +121,7 @@ func packedList(typ string, data []byte) any {
 	return bits
 }
 
-// listOf reads each element as a scalar of type element, whose values are of type T.
+// listOf decodes each element as a scalar of type element, whose Go type is T.
 func listOf[T any](bits []uint64, element string) []T {
 	out := make([]T, len(bits))
 	for i, v := range bits {
@@ -132,8 +130,7 @@ func listOf[T any](bits []uint64, element string) []T {
 	return out
 }
 
-// JSONValue replaces what JSON has no numbers for: NaN and the infinities become
-// strings, in a list too.
+// JSONValue replaces NaN and infinities by strings, also inside lists, because JSON has no numbers for them.
 func JSONValue(v any) any {
 	switch v := v.(type) {
 	case float32:
@@ -152,6 +149,7 @@ func JSONValue(v any) any {
 	return v
 }
 
+// jsonList applies JSONValue to a list. Lists without such values are returned unchanged.
 func jsonList[T float32 | float64](list []T) any {
 	if !slices.ContainsFunc(list, func(f T) bool { return notFinite(float64(f)) != "" }) {
 		return list
@@ -163,7 +161,7 @@ func jsonList[T float32 | float64](list []T) any {
 	return out
 }
 
-// notFinite is the word for what is no number; "" for a number.
+// notFinite returns the word for NaN or an infinity, or "" for a finite number.
 func notFinite(f float64) string {
 	switch {
 	case math.IsNaN(f):

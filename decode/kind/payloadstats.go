@@ -8,71 +8,94 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/value"
 )
 
-// Payloads is what was seen of a field's length-delimited payloads, a cost and
-// a veto for each hypothesis. A veto is final, and the numbers that it makes
-// pointless are zeroed, so that the order of samples does not show.
+// Payloads has the statistics of a field's length-delimited payloads, with a cost and a refutation flag for each
+// hypothesis. A refutation is final and clears the sums of its hypothesis, so that the order of samples does not
+// matter.
 type Payloads struct {
-	N     int64 `json:"n"`
-	Empty int64 `json:"empty,omitempty"`
+	// N is the number of payloads.
+	N int64 `json:"n" pb:"1"`
 
-	// Length prefixes longer than need be.
-	Overlong int64 `json:"overlong,omitempty"`
+	// Empty is the number of empty payloads.
+	Empty int64 `json:"empty,omitempty" pb:"2"`
 
-	Bytes    int64 `json:"bytes"`
-	Shortest int64 `json:"shortest"`
-	Longest  int64 `json:"longest"`
-	Skipped  int64 `json:"skipped,omitempty"` // that Values has not
+	// Overlong is the number of length prefixes with more bytes than necessary.
+	Overlong int64 `json:"overlong,omitempty" pb:"3"`
+
+	// Bytes is the total size of all payloads in bytes.
+	Bytes int64 `json:"bytes" pb:"4"`
+
+	// Shortest and Longest are the smallest and the greatest size.
+	Shortest int64 `json:"shortest" pb:"5"`
+	Longest  int64 `json:"longest" pb:"6"`
+
+	// Skipped is the number of payloads that were not added to Values.
+	Skipped int64 `json:"skipped,omitempty" pb:"7"`
 
 	costSums
 
-	// Threshold is the least level of messages whose payloads are in the sums.
-	Threshold int `json:"floor,omitempty"`
+	// Threshold is the lowest sampling level whose messages are included in the sums; see
+	// samplingLevel.
+	Threshold int `json:"floor,omitempty" pb:"8"`
 
-	// Levels is what is in them of greater levels, ascending.
-	Levels []levelSums `json:"tiers,omitempty"`
+	// Levels has the sums of each higher level, ascending.
+	Levels []levelSums `json:"tiers,omitempty" pb:"9"`
 
-	NotWide    bool `json:"not_wide,omitempty"` // not words of 16 bits
-	NotMessage bool `json:"not_message,omitempty"`
-	NotMap     bool `json:"not_map,omitempty"`  // not entries with distinct keys
-	NotText    bool `json:"not_text,omitempty"` // some payload is not UTF-8
-	NotVarints bool `json:"not_varints,omitempty"`
-	NotFixed32 bool `json:"not_fixed32,omitempty"`
-	NotFixed64 bool `json:"not_fixed64,omitempty"`
+	// NotWide: some payload does not consist of 16-bit words.
+	NotWide bool `json:"not_wide,omitempty" pb:"10"`
 
-	// Neighbouring map keys in order.
-	Ascending int64 `json:"ascending,omitempty"`
+	// NotMessage: some payload does not parse as a message.
+	NotMessage bool `json:"not_message,omitempty" pb:"11"`
 
-	Descending int64 `json:"descending,omitempty"` // and not
+	// NotMap: some payload is not a map entry, or a key occurs twice.
+	NotMap bool `json:"not_map,omitempty" pb:"12"`
 
-	// Ones and Anys are the bits that all payloads have, and those that any has, while all
-	// have one size, of at most maskLen bytes; else they are empty.
-	Ones []byte `json:"ones,omitempty"`
-	Anys []byte `json:"anys,omitempty"`
+	// NotText means that some payload is not valid UTF-8.
+	NotText bool `json:"not_text,omitempty" pb:"13"`
 
-	// All payloads begin so; at most PrefixLen bytes; unset while N is 0.
-	Prefix []byte `json:"prefix,omitempty"`
+	// NotVarints, NotFixed32 and NotFixed64: some payload is not a packed list of that encoding.
+	NotVarints bool `json:"not_varints,omitempty" pb:"14"`
+	NotFixed32 bool `json:"not_fixed32,omitempty" pb:"15"`
+	NotFixed64 bool `json:"not_fixed64,omitempty" pb:"16"`
 
-	Values *sketch     `json:"values,omitempty"`
-	Forms  value.Forms `json:"forms,omitzero"`
+	// Ascending counts pairs of adjacent map keys in ascending order.
+	Ascending int64 `json:"ascending,omitempty" pb:"17"`
+
+	// Descending is the number of pairs of neighbouring map keys in descending order.
+	Descending int64 `json:"descending,omitempty" pb:"18"`
+
+	// KeyOrders records in which order pairs of map keys were seen.
+	KeyOrders keyOrders `json:"key_orders,omitempty" pb:"24"`
+
+	// Ones are the bits that are set in every payload, and Anys those that are set in at least one.
+	// Both are empty unless all payloads have one size of at most maskLen bytes.
+	Ones []byte `json:"ones,omitempty" pb:"19"`
+	Anys []byte `json:"anys,omitempty" pb:"20"`
+
+	// Prefix is the common beginning of all payloads, at most PrefixLen bytes.
+	Prefix []byte `json:"prefix,omitempty" pb:"21"`
+
+	// Values is a sketch of the distinct payloads.
+	Values *sketch `json:"values,omitempty" pb:"22"`
+
+	// Forms counts payloads by recognisable text format, such as UUID.
+	Forms value.Forms `json:"forms,omitzero" pb:"23"`
 }
 
-const (
-	PrefixLen = 24
-	// costBytes is how much of a payload is judged by its content; the rest is
-	// only checked for validity, and taken to cost as much a byte.
-	costBytes = 512
-)
+// PrefixLen is the maximum length of Prefix in bytes.
+const PrefixLen = 24
 
+// newPayloads returns statistics without payloads.
 func newPayloads() *Payloads {
 	return &Payloads{Shortest: math.MaxInt64, Values: &sketch{}}
 }
 
-// addPayload enters a payload of a message of a level; message says that it parses as one and
-// is not empty. It is scored as if it were weight payloads, or only looked at for what
-// refutes a hypothesis: with weight 0, and where the level is below the threshold.
+// addPayload adds a payload of a message with a sampling level. message means that it is not empty and parses as
+// a message. If weight is 0, or if level is below the threshold, the payload may only refute hypotheses.
+// Otherwise it is scored and represents weight payloads.
 func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
@@ -83,12 +106,14 @@ func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	} else {
 		l.Skipped++
 	}
-	file := l.see(p)
+
+	// Everything is counted, but only a sample is scored.
+	file := l.countPayload(p)
 	switch {
 	case len(p) == 0:
 		l.Empty++
 	case weight == 0:
-		l.check(p, message)
+		l.checkOnly(p, message)
 	default:
 		known := l.refute(p, message, level >= l.Threshold)
 		if level < l.Threshold {
@@ -104,14 +129,14 @@ func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	}
 }
 
-// refute finds what a payload refutes, and reports whether it is surely text or a
-// message, which is only found out where it may refute something or all says so.
+// refute marks the hypotheses that p refutes. It reports whether p is certainly text or a message, which is
+// examined only if it may refute something or if all is true.
 func (l *Payloads) refute(p []byte, message, all bool) (known bool) {
-	if (!l.NotText || len(p) >= proseLen) && !utf8.Valid(p) {
+	if (!l.NotText || len(p) >= bytecost.ProseLen) && !utf8.Valid(p) {
 		l.notText()
-	} else if len(p) >= proseLen && (all || !l.NotWide || !l.NotVarints || !l.NotFixed32) {
-		cost, _ := costText(p)
-		known = cost <= proseCost*int64(min(len(p), costBytes))
+	} else if len(p) >= bytecost.ProseLen && (all || !l.NotWide || !l.NotVarints || !l.NotFixed32) {
+		cost, _ := bytecost.Text(p)
+		known = cost <= proseCost*int64(min(len(p), bytecost.Head))
 	}
 	if known = known || message && len(p) >= messageLen; known {
 		l.notWide()
@@ -123,7 +148,7 @@ func (l *Payloads) refute(p []byte, message, all bool) (known bool) {
 	return false
 }
 
-// checkNumbers looks for what refutes that a payload is numbers of some size.
+// checkNumbers marks the hypotheses of numbers that p refutes.
 func (l *Payloads) checkNumbers(p []byte) {
 	if len(p)%2 != 0 {
 		l.notWide()
@@ -134,11 +159,12 @@ func (l *Payloads) checkNumbers(p []byte) {
 	if len(p)%4 != 0 {
 		l.notFixed()
 	}
-	l.stretch(p)
+	l.widenRange(p)
 }
 
-// see counts a payload, and its form, and reports whether it is a file.
-func (l *Payloads) see(p []byte) (file bool) {
+// countPayload counts a payload and its text format, and reports whether it begins like a known file
+// format.
+func (l *Payloads) countPayload(p []byte) (file bool) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
@@ -152,8 +178,8 @@ func (l *Payloads) see(p []byte) (file bool) {
 	return n > 0 && l.Forms.Count(p)
 }
 
-// check is refute for one of many payloads in a message, without a look at the text.
-func (l *Payloads) check(p []byte, message bool) {
+// checkOnly is refute without the cost of text, for payloads that are not scored.
+func (l *Payloads) checkOnly(p []byte, message bool) {
 	if message && len(p) >= messageLen {
 		l.notWide()
 		l.notVarints()
@@ -166,8 +192,9 @@ func (l *Payloads) check(p []byte, message bool) {
 	}
 }
 
-// scale is how many times the costs are those of all payloads, about one. Thin is for
-// how many bytes each one stands: as few bytes, all alike in that, tell as much.
+// scale returns two factors of sampling: scale is the ratio of all bytes to the weighted sampled bytes,
+// about one; thin is the average number of bytes that a sampled byte represents. If thin is above 1,
+// the evidence is weaker than the weighted size suggests.
 func (l *Payloads) scale() (scale, thin float64) {
 	if l.Scored == 0 {
 		return 1, 1
@@ -175,23 +202,21 @@ func (l *Payloads) scale() (scale, thin float64) {
 	return float64(l.Bytes) / float64(l.Scored), float64(l.Uneven) / float64(l.Scored)
 }
 
-// inAll is the cost of all payloads where that of those that were scored is so much.
-func (l *Payloads) inAll(cost int64) int64 {
+// extrapolate extrapolates the cost of the scored payloads to all payloads.
+func (l *Payloads) extrapolate(cost int64) int64 {
 	scale, _ := l.scale()
 	return int64(float64(cost) * scale)
 }
 
-// messageLen is the size from which what parses as a message is no list of
-// numbers: one list of a few thousand does at ten bytes, and ever fewer do.
+// messageLen is the size in bytes from which a payload that parses as a message is not a list of numbers. At ten
+// bytes, one list in a few thousand parses by accident, and fewer do with every further byte.
 const messageLen = 64
 
-// Nobody's numbers look like that much text: so many bytes or more, at no more
-// than so much each.
-const (
-	proseLen  = 32
-	proseCost = 3400
-)
+// proseCost defines certain text: at least bytecost.ProseLen bytes at no more than this cost per byte. Numbers never
+// look like that.
+const proseCost = 3400
 
+// notWide rules out 16-bit words as the content.
 func (l *Payloads) notWide() {
 	if !l.NotWide {
 		l.NotWide = true
@@ -199,6 +224,7 @@ func (l *Payloads) notWide() {
 	}
 }
 
+// notVarints rules out packed varints as the content.
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
@@ -206,6 +232,7 @@ func (l *Payloads) notVarints() {
 	}
 }
 
+// notFixed refutes packed fixed values of both widths.
 func (l *Payloads) notFixed() {
 	if !l.NotFixed32 {
 		l.NotFixed32 = true
@@ -214,6 +241,7 @@ func (l *Payloads) notFixed() {
 	}
 }
 
+// notFixed64 refutes packed fixed values of 8 bytes.
 func (l *Payloads) notFixed64() {
 	if !l.NotFixed64 {
 		l.NotFixed64 = true
@@ -221,7 +249,8 @@ func (l *Payloads) notFixed64() {
 	}
 }
 
-// addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
+// addPrefix shortens the common prefix of the payloads to the part that p also begins with. first means
+// that p is the first payload.
 func (l *Payloads) addPrefix(p []byte, first bool) {
 	if first {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
@@ -234,11 +263,13 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
+// notMap rules out map entries as the content.
 func (l *Payloads) notMap() {
 	l.NotMap = true
-	l.Ascending, l.Descending = 0, 0
+	l.Ascending, l.Descending, l.KeyOrders = 0, 0, nil
 }
 
+// notText rules out text as the content.
 func (l *Payloads) notText() {
 	if !l.NotText {
 		l.NotText = true
@@ -246,14 +277,7 @@ func (l *Payloads) notText() {
 	}
 }
 
-// whole extends the cost of a payload's head to all of its size bytes.
-func whole(cost int64, size int) int64 {
-	if size <= costBytes {
-		return cost
-	}
-	return int64(float64(cost) * float64(size) / costBytes)
-}
-
+// merge adds the statistics of other payloads.
 func (l *Payloads) merge(o *Payloads) {
 	if o.N == 0 {
 		return
@@ -272,13 +296,14 @@ func (l *Payloads) merge(o *Payloads) {
 	} else {
 		l.Ascending += o.Ascending
 		l.Descending += o.Descending
+		l.KeyOrders.merge(o.KeyOrders)
 	}
 	l.mergeSums(o)
 	l.Values.merge(o.Values)
 	l.Forms.Merge(&o.Forms)
 }
 
-// entryKey returns the encoding of a map entry's key: field 1, then field 2, no more.
+// entryKey returns the encoded key of a map entry. ok is false unless p consists of field 1 and field 2.
 func entryKey(p []byte) (key []byte, ok bool) {
 	number, typ, n := protowire.ConsumeTag(p)
 	if n < 0 || number != 1 {
@@ -296,8 +321,8 @@ func entryKey(p []byte) (key []byte, ok bool) {
 	return key, protowire.ConsumeFieldValue(number, typ, p[n:]) == len(p)-n
 }
 
-// compareKeys orders two encoded keys as a sorting encoder orders text. Text
-// keys begin with their length.
+// compareKeys orders two encoded keys as an encoder with sorted maps does. Text keys begin with their length,
+// which does not count.
 func compareKeys(a, b []byte) int {
 	x, n := protowire.ConsumeBytes(a)
 	y, m := protowire.ConsumeBytes(b)

@@ -2,15 +2,18 @@ package kind
 
 import "unwire/decode/wire"
 
-// A Pooled message is evidence that many Readers judge by: what it says of a
-// field is worked out once. It is not for several goroutines at once.
+// A Pooled is evidence that several Readers share. The readings of each field are computed once. It must not be
+// used by several goroutines at once.
 type Pooled struct {
-	m      *Message
-	costs  Costs
-	judged map[*Field]*judged // of all fields of m
+	// m holds the statistics of all messages; nil for none.
+	m     *Message
+	costs Costs
+
+	// judged maps each field of m to its inferred types.
+	judged map[*Field]*judged
 }
 
-// NewPooled returns m, which may be nil, to be shared. M must not change any more.
+// NewPooled returns a Pooled for m, which may be nil. m must not change afterwards.
 func NewPooled(m *Message) *Pooled {
 	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field]*judged{}}
 	if m != nil {
@@ -19,6 +22,7 @@ func NewPooled(m *Message) *Pooled {
 	return p
 }
 
+// enter adds the fields of m, and all below them, to the cache.
 func (p *Pooled) enter(m *Message) {
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
@@ -29,7 +33,8 @@ func (p *Pooled) enter(m *Message) {
 	}
 }
 
-// judgement is where a field of the evidence has its readings; of others it is nil.
+// judgement returns the cache entry for a field's inferred types, or nil if the field is not part of
+// the evidence.
 func (p *Pooled) judgement(f *Field) *judged {
 	if p == nil {
 		return nil
@@ -37,7 +42,7 @@ func (p *Pooled) judgement(f *Field) *judged {
 	return p.judged[f]
 }
 
-// NewReader is the package's NewReader by this evidence; a nil Pooled is none.
+// NewReader returns a Reader of t that uses this evidence. p may be nil.
 func (p *Pooled) NewReader(t *wire.Tree) *Reader {
 	if p == nil {
 		return NewReader(t, nil)

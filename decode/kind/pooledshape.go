@@ -7,27 +7,36 @@ import (
 	"unwire/decode/wire"
 )
 
-// Shapes that much else has are told by all that was seen of a field, and are never
-// certain: any message of one field may be a wrapper, and a Status without details is
-// a number and a text.
+// Some shapes need statistics over many messages and are never certain: any message with one field may be a
+// wrapper, and a Status without details is only a number and a text.
 
-// The log-odds of a message that has never had but field 1 being a wrapper: without
-// more, for its emptiness, as of a wrapper of zero, for each sibling that is one as
-// well, and for having been seen often. They are chosen by hand.
+// The log-odds that a message with field 1 only is a wrapper: without further evidence, if it may be empty (a
+// wrapper of zero), for each sibling that may be a wrapper as well, and if it occurs often. They were chosen by
+// hand.
 const (
-	oddsWrapper     = -1.7
-	oddsEmpty       = 1.3
-	oddsSibling     = 0.7
-	oddsOften       = 0.4
-	mostWrapper     = 0.8
-	leastGuess      = 0.25 // below it nothing is said
-	leastSamples    = 3
-	mostSiblings    = 3
+	oddsWrapper = -1.7
+	oddsEmpty   = 1.3
+	oddsSibling = 0.7
+	oddsOften   = 0.4
+
+	// mostWrapper is the maximum probability of a wrapper.
+	mostWrapper = 0.8
+
+	// leastGuess is the probability below which nothing is reported.
+	leastGuess = 0.25
+
+	// leastSamples is the minimum number of payloads.
+	leastSamples = 3
+
+	// mostSiblings is the maximum number of siblings that count.
+	mostSiblings = 3
+
+	// oneStatusP is the probability of a Status, and leastStatusRate the minimum share of payloads with a text.
 	oneStatusP      = 0.35
 	leastStatusRate = 0.9
 )
 
-// pooledShape is for the shapes that one message does not tell.
+// pooledShape detects well-known message shapes that cannot be recognised from a single message.
 func (r *Reader) pooledShape(i int32) Remark {
 	f := r.Field(i)
 	if f == nil || f.Child == nil || f.Len == nil || f.Len.N < leastSamples {
@@ -42,7 +51,7 @@ func (r *Reader) pooledShape(i int32) Remark {
 	return r.bareStatus(i, f)
 }
 
-// wrapped is the wrapper that a field's payloads could all be, or "".
+// wrapped returns the name of the wrapper that all payloads of a field may be, or "".
 func wrapped(f *Field) string {
 	if f == nil || f.Len == nil || f.Child == nil {
 		return ""
@@ -51,6 +60,8 @@ func wrapped(f *Field) string {
 	if len(numbers) != 1 || numbers[0] != 1 {
 		return ""
 	}
+
+	// A wrapper has one field, at most once, and omits its zero value.
 	g := f.Child.Field(1)
 	if g.Most > 1 || !g.pure() {
 		return ""
@@ -70,10 +81,12 @@ func wrapped(f *Field) string {
 			return "google.protobuf.BytesValue"
 		}
 	}
-	return "" // zeros, which a wrapper leaves out, or a message
+	// The values are zeros, which a wrapper omits, or messages.
+	return ""
 }
 
-// varintWrapper is the wrapper whose values' range is the one that was seen.
+// varintWrapper returns the name of the google.protobuf wrapper type, such as BoolValue, whose range
+// fits the field's values.
 func varintWrapper(g *Field) string {
 	switch {
 	case g.Varint.Negative == 0 && g.Varint.Max == 1:
@@ -84,6 +97,7 @@ func varintWrapper(g *Field) string {
 	return "Int64Value"
 }
 
+// wrapperP returns the probability that node i is a google.protobuf wrapper type.
 func (r *Reader) wrapperP(i int32, f *Field) float64 {
 	odds := oddsWrapper
 	if f.Len.Empty > 0 {
@@ -93,8 +107,11 @@ func (r *Reader) wrapperP(i int32, f *Field) float64 {
 		odds += oddsOften
 	}
 	if f.Most > 1 {
-		odds -= oddsEmpty // lists are of messages that have more to say
+		// Elements of lists are usually messages with more fields.
+		odds -= oddsEmpty
 	}
+
+	// Wrappers often occur together.
 	siblings, seen := 0, 0
 	for c := range r.t.Children(r.t.Node(i).Parent) {
 		if seen++; seen > mostShapeFields || siblings == mostSiblings {
@@ -108,12 +125,14 @@ func (r *Reader) wrapperP(i int32, f *Field) float64 {
 	return math.Min(math.Round(100/(1+math.Exp(-odds)))/100, mostWrapper)
 }
 
-// bareStatus is for a code of RPC and words, and nothing else.
+// bareStatus detects a google.rpc.Status that contains only a code and a message.
 func (r *Reader) bareStatus(i int32, f *Field) Remark {
 	numbers := f.Child.Numbers()
 	if len(numbers) != 2 || numbers[0] != 1 || numbers[1] != 2 {
 		return Remark{}
 	}
+
+	// The codes must vary, and the text must be present and consist of words.
 	code, text := f.Child.Field(1), f.Child.Field(2)
 	if code.Varint == nil || !code.pure() || code.Most > 1 || code.Varint.Negative > 0 || code.Varint.Max > 16 || code.Varint.Max < 3 || code.Varint.Zero > 0 ||
 		len(code.Varint.Values.Items) < 2 || text.Most > 1 || !text.pure() || text.Len == nil || float64(text.Seen) < leastStatusRate*float64(f.Len.N) || text.readings()[0].Kind != wire.KindString {
@@ -121,7 +140,8 @@ func (r *Reader) bareStatus(i int32, f *Field) Remark {
 	}
 	for c := range r.t.Children(i) {
 		if n := r.t.Node(c); n.Number == 2 && bytes.IndexByte(bytes.TrimSpace(r.t.Payload(c)), ' ') < 0 {
-			return Remark{} // a name, not words
+			// A name, not words.
+			return Remark{}
 		}
 	}
 	for c := range r.t.Children(i) {
@@ -132,8 +152,8 @@ func (r *Reader) bareStatus(i int32, f *Field) Remark {
 	return Remark{}
 }
 
-// fieldMask is how likely a message is to be a FieldMask: names of fields as protobuf
-// writes them, of which some have several parts.
+// fieldMask returns the probability of a FieldMask: names of fields as protobuf writes them, some with several
+// parts.
 func (r *Reader) fieldMask(i int32) float64 {
 	paths, words, steps := 0, false, false
 	for c := range r.t.Children(i) {
@@ -156,7 +176,7 @@ func (r *Reader) fieldMask(i int32) float64 {
 	return 0
 }
 
-// isFieldPath is for names of lower case with dots between them.
+// isFieldPath reports whether p consists of lower-case names with dots between them.
 func isFieldPath(p []byte) bool {
 	if len(p) > 200 {
 		return false

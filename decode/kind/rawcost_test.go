@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -213,22 +212,5 @@ func TestSeveralWireTypes(t *testing.T) {
 	})
 	if reads > 100 {
 		t.Errorf("%.0f allocations for 4,400 nodes that are judged", reads)
-	}
-}
-
-// TestTextWithin: words within bytes save what they take less, random bytes nothing.
-func TestTextWithin(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 2000 {
-		p := make([]byte, 8+r.IntN(500))
-		for i := range p {
-			p[i] = byte(r.Uint32())
-		}
-		if saved := textWithin(p); saved > 6*nat {
-			t.Errorf("%d of random bytes: %q", saved, p)
-		}
-	}
-	if saved := textWithin(append(bytes.Repeat([]byte{0xff}, 20), "and the words within"...)); saved < 15*nat {
-		t.Errorf("%d of words", saved)
 	}
 }

@@ -8,42 +8,56 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Reader finds the readings of a tree's nodes: for each, what the evidence of its field
-// says, of all the field's occurrences together. It is not for several goroutines at once.
+// A Reader infers the types of the nodes of one message, from all occurrences of each field in the
+// evidence. It must not be used by several goroutines at once.
 //
-// Shape: a node's reading is always one that its own bytes allow, whatever the
-// field's other occurrences say.
-// Limits: nodes below a payload that the evidence does not take for a message
-// are judged by their own bytes alone.
+// Shape: an inferred type is always compatible with the node's own bytes, even if other occurrences
+// suggest another type.
+//
+// Limits: nodes below a payload that is not a message in the evidence are judged by their own bytes
+// alone.
+//
 // Source: decode/README.md#readings
 type Reader struct {
-	t      *wire.Tree
-	fields []*Field // of each node, or nil
-	pooled bool     // whether some are of evidence that has not seen t
-	costs  Costs
-	judged map[*Field]*judged // of a Reader by pooled evidence
-	parts  map[partKey]*part  // of fields with several wire types
+	// t is the parsed message.
+	t *wire.Tree
 
-	// Whose readings are kept between Readers; may be nil.
+	// fields has, for each node of the tree, the statistics of its field, or nil.
+	fields []*Field
+
+	// pooled means that part of the evidence comes from other messages.
+	pooled bool
+
+	// costs caches the description lengths of messages.
+	costs Costs
+
+	// judged caches the inferred types of fields, if pooled is true.
+	judged map[*Field]*judged
+
+	// parts caches the inferred types of fields that occur with several wire types.
+	parts map[partKey]*part
+
+	// shared is the evidence that Readers share, or nil.
 	shared *Pooled
 
-	chosen map[int32]chosen // nodes whose reading somebody chose
+	// chosen has the nodes whose type a user chose.
+	chosen map[int32]chosen
 }
 
-// NewReader looks at all of t. With evidence, which may be nil, it is that
-// which judges, of fields that it has; the others are judged by t.
+// NewReader returns a Reader of t. If pooled is not nil, fields are judged by that evidence, and fields that it
+// lacks by t alone.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
 	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}}
 	if pooled == nil {
-		r.look(r.fields)
+		r.collectEvidence(r.fields)
 		return r
 	}
 	r.judged = map[*Field]*judged{}
 	if !r.assign(r.fields, 0, pooled) {
 		own := make([]*Field, len(t.Nodes))
-		r.look(own)
+		r.collectEvidence(own)
 		for i, f := range r.fields {
-			if f == nil && own[i] != nil && !own[i].left {
+			if f == nil && own[i] != nil && !own[i].dropped {
 				r.fields[i] = own[i]
 			}
 		}
@@ -51,20 +65,21 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 	return r
 }
 
-// look gathers the tree's own evidence, and notes in fields that of each node.
-func (r *Reader) look(fields []*Field) {
+// collectEvidence collects the evidence of the tree itself, and stores that of each node in fields.
+func (r *Reader) collectEvidence(fields []*Field) {
 	e := NewEvidence()
 	e.scratch.nodes = fields
 	own := &Message{}
 	e.addMessage(own, r.t, 0, e.scratch.path[:0])
-	if e.Truncated() { // some that were noted are forgotten
+	// Some of the recorded fields were dropped.
+	if e.Truncated() {
 		clear(fields)
 		r.assign(fields, 0, own)
 	}
 	fields[0] = rootField(r.t, own)
 }
 
-// rootField is the evidence of all the data as if it were a field's payload.
+// rootField returns the evidence of all data as if it were the payload of a field.
 func rootField(t *wire.Tree, m *Message) *Field {
 	f := &Field{Seen: 1, Occurs: 1, Most: 1, Len: newPayloads(), Child: m}
 	whole := t.Nodes[0].First != wire.None
@@ -77,8 +92,7 @@ func rootField(t *wire.Tree, m *Message) *Field {
 	return f
 }
 
-// assign finds the evidence in m of the nodes below i, and reports whether there
-// is some for every field.
+// assign stores the evidence in m for each node below node i, and reports whether all fields have some.
 func (r *Reader) assign(fields []*Field, i int32, m *Message) bool {
 	all := true
 	for c := range r.t.Children(i) {
@@ -98,7 +112,7 @@ func (r *Reader) assign(fields []*Field, i int32, m *Message) bool {
 	return all
 }
 
-// below is the evidence of the messages in a field's payloads, or its groups.
+// below returns the evidence of the messages in a field's payloads, or of its groups.
 func (f *Field) below(t wire.Type) *Message {
 	switch {
 	case f == nil:
@@ -111,7 +125,7 @@ func (f *Field) below(t wire.Type) *Message {
 
 // Field returns the evidence by which node i is judged.
 func (r *Reader) Field(i int32) *Field {
-	if f := r.fields[i]; f != nil && !f.left {
+	if f := r.fields[i]; f != nil && !f.dropped {
 		return f
 	}
 	n := r.t.Node(i)
@@ -120,7 +134,7 @@ func (r *Reader) Field(i int32) *Field {
 	}
 	if i == 0 {
 		own := make([]*Field, len(r.t.Nodes))
-		r.look(own)
+		r.collectEvidence(own)
 		r.fields[0] = own[0]
 	} else {
 		r.fields[i] = r.alone(i)
@@ -128,9 +142,9 @@ func (r *Reader) Field(i int32) *Field {
 	return r.fields[i]
 }
 
-// Readings returns the readings of node i, the best first. Their probabilities sum to 1.
+// Readings returns the readings of node i, likeliest first. Their probabilities add up to 1.
 //
-// Shape: of the root, those of all the data. Garbage is bytes.
+// Shape: for the root, they are the readings of all data. Garbage is bytes.
 func (r *Reader) Readings(i int32) []Reading {
 	list := r.possible(i, true)
 	out := make([]Reading, len(list))
@@ -141,8 +155,7 @@ func (r *Reader) Readings(i int32) []Reading {
 	return out
 }
 
-// Best returns the kind and type of node i's likeliest reading with its
-// probability, in less time and memory than Readings.
+// Best returns the kind, type and probability of node i's likeliest reading. It is faster than Readings.
 func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
 		best := &f.judged.list[0]
@@ -152,8 +165,8 @@ func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 	return best.Kind, best.Type, best.P
 }
 
-// possible returns the readings of node i's field that node i itself allows; with
-// their evidence, or they may lack it.
+// possible returns the readings of node i's field that the node's bytes allow. If why is false, they may lack
+// the reasons.
 func (r *Reader) possible(i int32, why bool) []Reading {
 	if len(r.chosen) > 0 && r.chosen[i].list != nil {
 		return r.chosen[i].list
@@ -165,11 +178,15 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	}
 	all := r.judge(f, why)
 	if !r.pooled && f.pure() {
-		f.judged.settled = !f.left
+		f.judged.settled = !f.dropped
 		if n.Err == nil {
-			return all // what a payload refutes is not among them
+			// Refuted readings are not in the list.
+			return all
 		}
 	}
+
+	// The fallbacks: occurrences of the same wire type, readings that the bytes allow, and finally the node
+	// alone.
 	if !r.pooled && n.Err == nil {
 		if out := r.part(f, i, why); len(out) > 0 {
 			return out
@@ -187,26 +204,30 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 }
 
-// A part of a field is its occurrences with one wire type.
+// A part holds the inferred types for the occurrences of a field with one wire type.
 type part struct {
+	// of are the statistics of these occurrences only.
 	of   *Field
 	list []Reading
-	why  bool
+
+	// why means that the types include the reasons for their probabilities.
+	why bool
 }
 
+// A partKey identifies a part: a field and a wire type.
 type partKey struct {
 	f *Field
 	t wire.Type
 }
 
-// part returns the readings of a field's occurrences that have node i's wire type,
-// which are worked out once: those of the field that they allow, or where there are
-// none, those of these occurrences alone.
+// part returns the readings of the occurrences of f that have node i's wire type. They are computed once: those
+// of the field that fit, or else those of these occurrences alone.
 func (r *Reader) part(f *Field, i int32, why bool) []Reading {
 	n := r.t.Node(i)
 	key := partKey{f, n.Type}
 	p := r.parts[key]
 	if p == nil {
+		// Prefer the readings of the whole field.
 		p = &part{of: f}
 		if !r.pooled {
 			p.list = r.fitting(n, i, r.judge(f, false))
@@ -227,7 +248,7 @@ func (r *Reader) part(f *Field, i int32, why bool) []Reading {
 	return p.list
 }
 
-// only is the evidence of the occurrences with one wire type.
+// only returns the statistics of those occurrences of the field that have the wire type t.
 func (f *Field) only(t wire.Type) *Field {
 	o := &Field{Seen: f.Seen, Most: f.Most}
 	switch t {
@@ -253,14 +274,19 @@ func (f *Field) only(t wire.Type) *Field {
 	return o
 }
 
-// A judged field has its readings worked out, and perhaps explained.
+// A judged caches the inferred types of a field.
 type judged struct {
-	list    []Reading
-	why     bool
-	settled bool // the list is that of every node of the field
+	list []Reading
+
+	// why means that the cached types include the reasons for their probabilities.
+	why bool
+
+	// settled means that the cached types are valid for every occurrence of the field.
+	settled bool
 }
 
-// judge returns the readings of a field, which are worked out once.
+// judge returns the possible types of a field, most probable first, and caches them. why adds the
+// reasons.
 func (r *Reader) judge(f *Field, why bool) []Reading {
 	j := &f.judged
 	costs := r.costs
@@ -282,7 +308,7 @@ func (r *Reader) judge(f *Field, why bool) []Reading {
 	return j.list
 }
 
-// fitting returns the readings that node i itself allows.
+// fitting returns those of the possible types that the bytes of node i allow.
 func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
 	fits := func(g Reading) bool { return r.fits(n, i, &g) }
 	if !slices.ContainsFunc(all, func(g Reading) bool { return !fits(g) }) {
@@ -291,7 +317,7 @@ func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
 	return normalize(slices.DeleteFunc(slices.Clone(all), func(g Reading) bool { return !fits(g) }))
 }
 
-// pure reports whether all occurrences had one wire type.
+// pure reports whether all occurrences of the field have the same wire type.
 func (f *Field) pure() bool {
 	switch {
 	case f.Len != nil:
@@ -306,14 +332,14 @@ func (f *Field) pure() bool {
 	return f.Group != nil
 }
 
-// alone is the evidence of node i by itself.
+// alone returns statistics of node i only, without other occurrences of its field.
 func (r *Reader) alone(i int32) *Field {
 	f := &Field{Seen: 1, Most: 1}
 	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
 	return f
 }
 
-// fits reports whether node i can be read so.
+// fits reports whether the bytes of node i allow the type g.
 func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 	switch n.Type {
 	case wire.Varint:
@@ -328,6 +354,8 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 	case wire.StartGroup:
 		return g.Kind == wire.KindGroup
 	}
+
+	// Length-delimited payloads are checked by their content.
 	data := r.t.Payload(i)
 	switch g.Kind {
 	case wire.KindBytes:
@@ -339,10 +367,11 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 	case wire.KindPacked:
 		return fitsPacked(g.Type, data)
 	}
+
 	return false
 }
 
-// value is node i's value as the type has it.
+// value returns node i's value, decoded as type typ.
 func (r *Reader) value(i int32, typ string) any {
 	n := r.t.Node(i)
 	switch n.Type {
@@ -364,6 +393,7 @@ func (r *Reader) value(i int32, typ string) any {
 	return nil
 }
 
+// scalarValue decodes the bits of a number as type typ.
 func scalarValue(v uint64, typ string) any {
 	switch typ {
 	case "uint32", "uint64", "fixed64", "fixed32":

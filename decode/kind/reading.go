@@ -8,50 +8,61 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Feature is one piece of the evidence for a reading.
-//
-// Shape: the weight is in nats, log-odds: of a payload, against bytes without
-// any structure; of a scalar's type, against all its types being alike.
+// A Feature is one reason for the probability of a type.
 type Feature struct {
-	Name   string  `json:"feature"`
+	// Name describes the reason in words.
+	Name string `json:"feature"`
+
+	// Weight is its log-odds in nats. For a payload they are relative to bytes without structure, for a number
+	// relative to equally likely types.
 	Weight float64 `json:"weight"`
 }
 
-// A Reading is one way to understand a field, with its probability.
+// A Reading is one possible type of a field with its probability.
 //
-// Shape: Type is finer than Kind: for varint int64, uint64, sint64, bool, enum
-// or timestamp-s, -ms, -us, -ns; for fixed32 float, fixed32, sfixed32, timestamp-s; for
-// fixed64 double, fixed64, sfixed64 or timestamp-ns …; for packed "packed varint" or
-// "packed " and a type of fixed numbers, as "packed float"; else the kind. Somebody may
-// choose any packed type: "packed sint64". Value is set by a Reader: a string, []byte,
-// int64, uint64, bool, float32, float64 or a list of one of these numbers; nil for a
-// message or a group, whose fields are the node's children.
+// Shape: Type is more specific than Kind. For varint it is int64, uint64, sint64, bool, enum or
+// timestamp-s, -ms, -us, -ns. For fixed32 it is float, fixed32, sfixed32 or timestamp-s, for fixed64
+// double, fixed64, sfixed64 or a timestamp. For packed it is "packed varint" or "packed " and a
+// fixed-width type. Otherwise it equals the kind. Users may choose any packed type, such as "packed
+// sint64".
 type Reading struct {
-	Kind  wire.Kind
-	Type  string
-	P     float64
+	// Kind is the kind of value, such as a varint number or a message.
+	Kind wire.Kind
+
+	// Type is the protobuf type, such as sint64.
+	Type string
+
+	// P is the probability of the type, from 0 to 1.
+	P float64
+
+	// Value is the decoded value, set by Reader.Readings: a string, []byte, int64, uint64, bool, float32,
+	// float64 or a list of numbers. It is nil for messages and groups.
 	Value any
-	Why   []Feature
+
+	// Why are the reasons for the probability; empty unless requested.
+	Why []Feature
 }
 
-// leastP is the probability below which a reading is left out.
+// leastP is the probability below which readings are omitted.
 const leastP = 0.001
 
-// readings returns the readings of the field by all that was seen of it, the
-// best first, with the evidence for each. Their probabilities sum to 1.
+// readings returns the possible types of the field, based on all its occurrences, most probable first
+// and with reasons. The probabilities sum to 1.
 func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 
-// explainedReadings is Field.explainedReadings; one Costs should serve for all fields of a tree.
+// explainedReadings is Field.readings with cached costs. One Costs should be used for all fields of a tree.
 func (c Costs) explainedReadings(f *Field) []Reading {
 	out := c.readings(f)
 	c.explain(f, out)
 	return out
 }
 
-// readings is Readings without what explain adds.
+// readings returns the possible types of the field without the reasons, which explain adds.
 func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
+
+	// Numbers have several types, which share the probability of their kind.
 	add := func(k wire.Kind, e Element, p float64) {
 		switch k {
 		case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
@@ -71,7 +82,7 @@ func (c Costs) readings(f *Field) []Reading {
 	return normalize(out)
 }
 
-// explain adds the pieces of evidence for the readings of payloads.
+// explain adds the reasons for their probabilities to the possible types of a length-delimited field.
 func (c Costs) explain(f *Field, list []Reading) {
 	if f.Len == nil {
 		return
@@ -84,15 +95,17 @@ func (c Costs) explain(f *Field, list []Reading) {
 	}
 }
 
-// why lists the pieces of evidence for each reading of the payloads of f.
+// why returns the reasons for each reading of the payloads of f, by type.
 func (c Costs) why(f *Field) map[string][]Feature {
 	all := map[string][]Feature{}
+	// Of several hypotheses of one type, the cheapest one has the reasons.
 	least := map[string]float64{}
 	list := hypotheses(f.Len, c.Payloads(f))
 	content := func(h *hypothesis) float64 { return h.cost - h.prior - h.empty - h.sizes }
 	raw := 0.0
 	if at := slices.IndexFunc(list, func(h hypothesis) bool { return h.kind == wire.KindBytes }); at >= 0 {
-		raw = content(&list[at]) // bytes of no structure come first
+		// Bytes without structure are the first hypothesis of their kind.
+		raw = content(&list[at])
 	}
 	for i := range list {
 		h := &list[i]
@@ -104,6 +117,8 @@ func (c Costs) why(f *Field) map[string][]Feature {
 			continue
 		}
 		least[typ] = h.cost
+
+		// All reasons are relative to bytes without structure.
 		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common it is", round2(h.file - h.prior)}}
 		if h.kind == wire.KindBytes && f.Len.files() {
 			w = append(w, Feature{"it begins as a file does", costMagic})
@@ -114,11 +129,13 @@ func (c Costs) why(f *Field) map[string][]Feature {
 		if h.sizes != 0 {
 			w = append(w, Feature{"sizes of the payloads", round2(-h.sizes)})
 		}
+
 		all[typ] = w
 	}
 	return all
 }
 
+// contentWords describe the content in reasons.
 var contentWords = map[wire.Kind]string{
 	wire.KindMessage: "fields with plausible numbers, types and values",
 	wire.KindString:  "characters of text",
@@ -126,9 +143,11 @@ var contentWords = map[wire.Kind]string{
 	wire.KindPacked:  "numbers that are alike",
 }
 
+// round2 rounds x to two decimals.
 func round2(x float64) float64 { return math.Round(x*100) / 100 }
 
-// normalize sorts, drops what is too unlikely, and makes the sum 1.
+// normalize removes improbable types, sorts the rest by probability, and scales the probabilities so
+// that they sum to 1.
 func normalize(in []Reading) []Reading {
 	sum := 0.0
 	for i := range in {

@@ -8,38 +8,43 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Of the payloads of a field that many messages have, only a sample is scored: a few
-// thousand tell what they cost as well as all do. All of them are counted, and looked
-// at for what refutes a hypothesis.
+// If many messages have a field, only a sample of its payloads is scored, because a few thousand payloads show
+// the costs as well as all do. All payloads are counted and may refute hypotheses.
 //
-// The sample is a coordinated one with an adaptive threshold: it depends on what was
-// seen, not on when, so evidence that is merged in any order is the same. Every message
-// has a level, by the leading zeros of a hash of its bytes: three of four have the
-// lowest. Of a field the messages from a threshold on are scored: the greatest level
-// from which on there are enough. More messages can only raise it. So each level above
-// the threshold has sums of its own, and when the threshold rises those below it are
-// forgotten, with the same result as if they had never been scored.
+// The sample is a coordinated one with an adaptive threshold. It depends on which messages exist, and not on
+// their order, so evidence can be merged in any order. Every message has a level, which is derived from the
+// leading zeros of a hash of its bytes: three of four messages have level 0. For each field, the messages from a
+// threshold on are scored: the highest level from which on there are still enough messages. Further messages can
+// only raise the threshold. So each level above the threshold has sums of its own. When the threshold rises, the
+// sums below it are dropped, as if these messages had never been scored.
 //
-// Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values
-// Queries and Event Reports", VLDB 2001.
+// Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values Queries and Event Reports",
+// VLDB 2001.
 
 const (
-	// Payloads of a field; on average a few times that are scored.
+	// enoughScored is the number of payloads from which on the threshold may rise. On average, a few times as
+	// many are scored.
 	enoughScored = 512
 
+	// bitsOfLevel is the number of hash bits per level, and maxLevel the highest level.
 	bitsOfLevel = 2
 	maxLevel    = 64 / bitsOfLevel
-	levelBytes  = 4 << 10 // of a message that its level is by, and its end
+
+	// levelBytes is how many bytes of a message determine its level, in addition to its end and its size.
+	levelBytes = 4 << 10
 )
 
-// A levelSums is what was scored of the payloads in messages of one level.
+// A levelSums holds the cost sums of payloads in messages of one sampling level.
 type levelSums struct {
-	Level    int   `json:"rank"`
-	Payloads int64 `json:"n"`
+	// Level is the sampling level of the messages.
+	Level int `json:"rank" pb:"1"`
+
+	// Payloads is the number of payloads whose cost was computed.
+	Payloads int64 `json:"n" pb:"2"`
 	costSums
 }
 
-// samplingLevel is the level of a message: 0 of three in four.
+// samplingLevel returns the level of a message. Three of four messages have level 0.
 func samplingLevel(data []byte) int {
 	const odd = 0x9e3779b97f4a7c15
 	h := uint64(len(data)) * odd
@@ -60,7 +65,7 @@ func (l *Payloads) level(level int) *levelSums {
 	return &l.Levels[i]
 }
 
-// adaptThreshold raises the threshold as far as enough payloads are left.
+// adaptThreshold raises the threshold as long as enough payloads remain.
 func (l *Payloads) adaptThreshold() {
 	left := int64(0)
 	for i := len(l.Levels) - 1; i >= 0; i-- {
@@ -71,18 +76,19 @@ func (l *Payloads) adaptThreshold() {
 	}
 }
 
-// raiseThreshold forgets what was scored below a level.
+// raiseThreshold drops the sums of all sampling levels below a threshold.
 func (l *Payloads) raiseThreshold(threshold int) {
 	if threshold <= l.Threshold {
 		return
 	}
 	all := l.Elements
 	l.costSums = l.from(threshold)
+	// The range of the numbers covers all payloads, so it remains.
 	if all != nil {
 		if l.Elements == nil {
 			l.Elements = newElements()
 		}
-		l.Elements.span(all)
+		l.Elements.widenRange(all)
 	}
 	l.Threshold = threshold
 	l.Levels = slices.DeleteFunc(l.Levels, func(t levelSums) bool { return t.Level <= threshold })
@@ -91,7 +97,7 @@ func (l *Payloads) raiseThreshold(threshold int) {
 	}
 }
 
-// from sums up what was scored from a level on, which is not below the threshold.
+// from returns the sums of all levels from threshold on, which must not be below the current threshold.
 func (l *Payloads) from(threshold int) (s costSums) {
 	if threshold == l.Threshold {
 		s.addSums(&l.costSums)
@@ -105,20 +111,23 @@ func (l *Payloads) from(threshold int) (s costSums) {
 	return s
 }
 
-// mergeSums merges what was scored, and what is refuted.
+// mergeSums merges the refutations and the sums of o.
 func (l *Payloads) mergeSums(o *Payloads) {
 	l.NotWide = l.NotWide || o.NotWide
 	l.NotText = l.NotText || o.NotText
 	l.NotVarints = l.NotVarints || o.NotVarints
 	l.NotFixed32 = l.NotFixed32 || o.NotFixed32
 	l.NotFixed64 = l.NotFixed64 || o.NotFixed64
+
+	// Both sides need the same threshold before their sums can be added.
 	l.raiseThreshold(o.Threshold)
+	// Only the sums from the common threshold on are comparable.
 	s := o.from(l.Threshold)
 	if o.Elements != nil {
 		if s.Elements == nil {
 			s.Elements = newElements()
 		}
-		s.Elements.span(o.Elements)
+		s.Elements.widenRange(o.Elements)
 	}
 	l.costSums.addSums(&s)
 	for i := range o.Levels {
@@ -132,7 +141,7 @@ func (l *Payloads) mergeSums(o *Payloads) {
 	l.adaptThreshold()
 }
 
-// dropRefuted takes what is refuted out of sums.
+// dropRefuted clears the sums of refuted hypotheses.
 func (l *Payloads) dropRefuted(s *costSums) {
 	if l.NotWide {
 		s.noWords()
@@ -151,7 +160,7 @@ func (l *Payloads) dropRefuted(s *costSums) {
 	}
 }
 
-// eachSums has f look at all sums.
+// eachSums calls f with the cost sums of each sampling level.
 func (l *Payloads) eachSums(f func(*costSums)) {
 	f(&l.costSums)
 	for i := range l.Levels {
@@ -159,21 +168,22 @@ func (l *Payloads) eachSums(f func(*costSums)) {
 	}
 }
 
-// span widens the range of values by that of others, without counting them.
-func (s *Varints) span(o *Varints) {
+// widenRange extends the range of values by that of o, without counting values.
+func (s *Varints) widenRange(o *Varints) {
 	s.Max, s.Min, s.Lowest = max(s.Max, o.Max), min(s.Min, o.Min), min(s.Lowest, o.Lowest)
 }
 
-// stretch widens the range of the packed varints in all payloads by those in p, or
-// finds that p is none.
-func (l *Payloads) stretch(p []byte) {
-	if l.NotVarints || l.Elements.spans(p) {
+// widenRange extends the range of the packed varints by those in p, or refutes packed varints.
+func (l *Payloads) widenRange(p []byte) {
+	if l.NotVarints || l.Elements.inRange(p) {
 		return
 	}
 	if p[len(p)-1] >= 0x80 {
 		l.notVarints()
 		return
 	}
+
+	// Extend the range by each number. An overlong varint refutes the hypothesis.
 	e := l.Elements
 	if e == nil {
 		e = newElements()
@@ -196,7 +206,8 @@ func (l *Payloads) stretch(p []byte) {
 	l.Elements = e
 }
 
-// elements are the packed varints, of which one is negative if any is that was not scored.
+// elements returns the packed varints. If only payloads that were not scored have negative elements, one of
+// these is counted.
 func (l *Payloads) elements() *Varints {
 	e := *l.Elements
 	if e.Lowest < 0 && e.Negative == 0 {
@@ -207,8 +218,8 @@ func (l *Payloads) elements() *Varints {
 	return &e
 }
 
-// levelsValid reports that what is kept by level is above the threshold, and not yet
-// enough to raise it.
+// levelsValid reports whether all sampling levels are at or above the threshold, and few enough that
+// the threshold need not be raised.
 func (l *Payloads) levelsValid() bool {
 	if l.Threshold < 0 || l.Threshold > maxLevel || len(l.Levels) > maxLevel {
 		return false

@@ -3,19 +3,22 @@ package kind
 import (
 	"math"
 
+	"unwire/decode/kind/bytecost"
 	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
-// A scalar is one type of a field of numbers, with its probability.
+// A scalar is a possible type of a field of numbers.
 type scalar struct {
+	// Type is a possible scalar type. P is its log odds before normalisation, and its probability
+	// afterwards.
 	Type string
 	P    float64
 	Why  []Feature
 }
 
-// weighed turns log-odds into probabilities.
-func weighed(in []scalar) []scalar {
+// softmax converts log odds to probabilities that sum to 1.
+func softmax(in []scalar) []scalar {
 	best := math.Inf(-1)
 	for _, s := range in {
 		best = max(best, s.P)
@@ -31,7 +34,7 @@ func weighed(in []scalar) []scalar {
 	return in
 }
 
-// scalarsOf returns the types of a field of numbers.
+// scalarsOf returns the possible types of a field of numbers.
 func scalarsOf(f *Field, k wire.Kind) []scalar {
 	switch k {
 	case wire.KindVarint:
@@ -42,7 +45,7 @@ func scalarsOf(f *Field, k wire.Kind) []scalar {
 	return fixedScalars(f.Fixed64, 64)
 }
 
-// The log-odds of a varint field's types before its values are looked at.
+// The log-odds of the types of a varint field before its values are examined.
 const (
 	oddsInt    = 0.0
 	oddsUint   = -1.2
@@ -52,22 +55,23 @@ const (
 	oddsTime   = -1.5
 )
 
-// varintScalars weighs the types of varints. No value tells an enum from an int,
-// nor a small int from any other.
+// varintScalars returns the possible types of varints. Values alone cannot distinguish an enum from an int, nor
+// a small int from other types.
 func varintScalars(s *Varints) []scalar {
 	if s == nil || s.N == 0 {
 		return []scalar{{Type: "int64", P: 1}}
 	}
 	var list []scalar
+	// Log-odds of prior and evidence add up.
 	add := func(typ string, prior, weight float64, why string) {
-		list = append(list, scalar{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common it is", prior}}})
+		list = append(list, scalar{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common the type is", prior}}})
 	}
 	n := math.Log(float64(s.N))
-	// zigzagOdds is about parity; what is negative takes ten bytes only as an enormous zigzag.
+	// Parity is evidence for zigzag. A negative number has ten bytes in zigzag only if it is enormous.
 	zigzag := zigzagOdds(s)
 	if s.Negative > 0 {
 		small := s.Lowest > -1<<40
-		add("int64", oddsInt, 0, "ten bytes: below zero")
+		add("int64", oddsInt, 0, "ten bytes: negative")
 		if small {
 			add("uint64", oddsUint, -3, "values just below 2^64")
 			add("sint64", oddsZigzag, -4, "zigzag would be enormous")
@@ -75,10 +79,13 @@ func varintScalars(s *Varints) []scalar {
 			add("uint64", oddsUint, 1.2, "values fill 64 bits")
 			add("sint64", oddsZigzag, zigzag, "parity of the values")
 		}
-		return weighed(list)
+		return softmax(list)
 	}
+
+	// The range of the values determines which types compete.
 	switch {
 	case s.Max <= 1:
+		// Bools usually take both values.
 		both := 0.0
 		if s.Zero > 0 && s.Zero < s.N {
 			both = -0.5
@@ -87,9 +94,10 @@ func varintScalars(s *Varints) []scalar {
 		add("int64", oddsInt, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
 		add("enum", oddsEnum, -0.9-0.3*n+both, "an enum is rarely only 0 and 1")
 		add("uint64", oddsUint, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
-		return weighed(list)
+		return softmax(list)
 	case s.Max < 100:
 		distinct := float64(len(s.Values.Items))
+		// Values of enums repeat.
 		few := 0.0
 		if !s.Values.Full {
 			few = min(max(math.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
@@ -108,12 +116,12 @@ func varintScalars(s *Varints) []scalar {
 		}
 		add(unit, oddsTime, w+min(n, 2), "times between 2001 and 2065")
 	}
-	return weighed(list)
+	return softmax(list)
 }
 
-// zigzagOdds is the log-odds of zigzag in the parity of values: half of ordinary
-// numbers are odd, and zigzag makes those that are not negative even. Round numbers
-// are even too: they are multiples of ten, or of four more often than of two alone.
+// zigzagOdds is the log-odds of zigzag encoding by the parity of the values. Half of ordinary numbers are odd,
+// but zigzag makes all numbers even that are not negative. Round numbers are even, too: they are multiples of
+// ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
 	all := float64(s.N - s.Small - s.Negative)
 	seen, known, evens, tens := all, 0.0, 0.0, 0.0
@@ -128,12 +136,15 @@ func zigzagOdds(s *Varints) float64 {
 			tens++
 		}
 	}
-	if !s.Values.Full { // what repeats says nothing new
+	// Repetitions are no evidence.
+	if !s.Values.Full {
 		seen = min(seen, known)
 	}
 	if seen < 1 {
 		return -0.3
 	}
+
+	// Compare zigzag with several models of ordinary numbers.
 	n := min(seen, mostParities)
 	k := float64(s.Odd) / all * n
 	twos := 0.5
@@ -145,7 +156,8 @@ func zigzagOdds(s *Varints) float64 {
 	ints := math.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
 	for _, other := range [...]float64{
 		math.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
-		math.Log(0.006) + round + fair, // as many even for no reason that shows
+		// Even numbers without a visible reason.
+		math.Log(0.006) + round + fair,
 		math.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
 		math.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
 	} {
@@ -154,15 +166,18 @@ func zigzagOdds(s *Varints) float64 {
 	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
-// mostParities is how many values' parities count: those of one field resemble each other.
+// mostParities is the maximum number of values whose parity counts, because values of one field resemble each
+// other.
 const mostParities = 300
 
-// betaBinomial is the log-likelihood of a run of k successes in n, the chance of one being drawn from Beta(a, b).
+// betaBinomial is the log-likelihood of a sequence with k successes in n trials, whose probability has a Beta(a,
+// b) prior.
 func betaBinomial(n, k, a, b float64) float64 {
 	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
 	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
 }
 
+// logSum returns ln(e^a + e^b) without overflow.
 func logSum(a, b float64) float64 {
 	if a < b {
 		a, b = b, a
@@ -170,7 +185,7 @@ func logSum(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// fixedScalars weighs the types of fixed values of so many bits.
+// fixedScalars returns the possible types of fixed values of the given width in bits.
 func fixedScalars(s *fixeds, width int) []scalar {
 	names := [...]string{"float", "fixed32", "sfixed32"}
 	if width == 64 {
@@ -179,11 +194,13 @@ func fixedScalars(s *fixeds, width int) []scalar {
 	if s == nil || s.N == 0 {
 		return []scalar{{Type: names[1], P: 1}}
 	}
-	diff := float64(s.Int-s.Float) / nat * math.Pow(float64(s.N), poolPower-1)
+	diff := float64(s.Int-s.Float) / bytecost.Nat * math.Pow(float64(s.N), poolPower-1)
 	list := []scalar{
-		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common it is", 1}}},
+		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}},
 		{names[1], 0, []Feature{{"a number", 0}}},
 	}
+
+	// Negative integers near zero suggest a signed type.
 	signed := -1.5
 	if s.Small > 0 {
 		signed = 3
@@ -196,5 +213,5 @@ func fixedScalars(s *fixeds, width int) []scalar {
 		}
 		list = append(list, scalar{unit, w, []Feature{{"times between 2001 and 2065", w}}})
 	}
-	return weighed(list)
+	return softmax(list)
 }

@@ -5,34 +5,40 @@ import (
 	"slices"
 )
 
-// sketchSize is how many distinct values a sketch knows exactly.
+// sketchSize is the maximum number of distinct values in a sketch.
 const sketchSize = 24
 
-// A sketch is a bounded summary of the distinct values of a field: the values with the
-// smallest hashes, and how often each was seen. Whatever the order of input, the same
-// values are kept, and each kept value's count is that of all of it that was entered.
+// A sketch is a bottom-k sketch of a field's distinct values: the values with the smallest hashes, with exact
+// counts. It does not depend on the order of values. Source: Cohen and Kaplan, "Summarizing data using bottom-k
+// sketches", PODC 2007.
 type sketch struct {
-	Items []item `json:"items,omitempty"` // by hash
-	Full  bool   `json:"full,omitempty"`  // there were more distinct values
+	// Items are sorted by hash.
+	Items []item `json:"items,omitempty" pb:"1"`
 
-	// Of the first Items, where they are payloads.
-	Texts texts `json:"texts,omitempty"`
+	// Full means that there were more distinct values than the sketch can store.
+	Full bool `json:"full,omitempty" pb:"2"`
 
-	recent [8]uint8 // which of Items a value was, by its last bits
+	// Texts has the texts of the first elements of Items, if these are payloads.
+	Texts texts `json:"texts,omitempty" pb:"3"`
+
+	// recent caches the index in Items of recent values, by their last three bits.
+	recent [8]uint8
 }
 
+// An item is one distinct value in a sketch.
 type item struct {
-	Hash uint64 `json:"h"`
+	Hash uint64 `json:"h" pb:"1,fixed"`
 
-	// A number itself, or the length of a payload.
-	Value uint64 `json:"v,omitempty"`
+	// Value is the number itself, or the length of a payload.
+	Value uint64 `json:"v,omitempty" pb:"2"`
 
-	Count int64 `json:"n"`
+	// Count is the number of occurrences of the value.
+	Count int64 `json:"n" pb:"3"`
 }
 
-// addValue counts one value.
+// addValue counts one occurrence of a number.
 func (s *sketch) addValue(v uint64) {
-	// No two numbers have one hash.
+	// mix is a bijection, so different numbers have different hashes.
 	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
 		s.Items[i].Count++
 		return
@@ -42,19 +48,22 @@ func (s *sketch) addValue(v uint64) {
 	}
 }
 
+// addBytes counts a payload that represents weight payloads.
 func (s *sketch) addBytes(p []byte, weight int64) {
 	if i, fresh := s.insert(item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
 		s.Texts.insert(i, exampleText(p))
 	}
 }
 
-// insert returns the item's place among Items, sketchSize if it has none, and
-// whether it is new there.
+// insert adds an item. It returns the item's index, or sketchSize if the item is not kept, and whether it is
+// new.
 func (s *sketch) insert(it item) (place int, fresh bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return sketchSize, false
 	}
+
+	// Binary search by hash.
 	lo, hi := 0, len(s.Items)
 	for lo < hi {
 		if mid := (lo + hi) / 2; s.Items[mid].Hash < it.Hash {
@@ -67,6 +76,8 @@ func (s *sketch) insert(it item) (place int, fresh bool) {
 		s.Items[lo].Count += it.Count
 		return lo, false
 	}
+
+	// Grow once to the full size: many fields have few distinct values, the others exceed it.
 	if n := len(s.Items); n == cap(s.Items) {
 		size := sketchSize + 1
 		if n < 4 {
@@ -82,6 +93,7 @@ func (s *sketch) insert(it item) (place int, fresh bool) {
 	return lo, true
 }
 
+// merge adds the values of another sketch.
 func (s *sketch) merge(o *sketch) {
 	if o == nil {
 		return
@@ -104,7 +116,8 @@ func (s *sketch) merge(o *sketch) {
 	s.Full = s.Full || o.Full
 }
 
-// mix is the finaliser of splitmix64: a bijection, so distinct numbers never collide.
+// mix is the finalizer of SplitMix64: a bijection, so different numbers never collide. Source:
+// https://prng.di.unimi.it/splitmix64.c
 func mix(v uint64) uint64 {
 	v ^= v >> 30
 	v *= 0xbf58476d1ce4e5b9
@@ -113,8 +126,8 @@ func mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
-// hashBytes hashes a payload's first 128 bytes, its last 8 and its length. It
-// must be the same in every process, for evidence is merged across them.
+// hashBytes hashes the first 128 bytes, the last 8 bytes and the length of a payload. It must be the same in
+// every process, because evidence is merged across processes.
 func hashBytes(p []byte) uint64 {
 	h := uint64(len(p))*0x9e3779b97f4a7c15 + 1
 	tail := p[max(0, len(p)-8):]
@@ -124,7 +137,7 @@ func hashBytes(p []byte) uint64 {
 	return mix(mix(h^word(p)) ^ word(tail))
 }
 
-// word is up to eight bytes as a number, the first the least.
+// word returns the first bytes of p, up to eight, as a little-endian number.
 func word(p []byte) (v uint64) {
 	if len(p) >= 8 {
 		return binary.LittleEndian.Uint64(p)
@@ -133,4 +146,102 @@ func word(p []byte) (v uint64) {
 		v = v<<8 | uint64(p[i])
 	}
 	return v
+}
+
+// LongHashes returns the hashes of the remembered distinct payloads of at least so many bytes, in ascending order.
+func (l *Payloads) LongHashes(least uint64) []uint64 { return l.Values.hashesFrom(least) }
+
+// LargeHashes returns the hashes of the remembered distinct values of at least so much, in ascending order.
+func (s *Varints) LargeHashes(least uint64) []uint64 { return s.Values.hashesFrom(least) }
+
+// hashesFrom returns the hashes of the items whose value is at least so much.
+func (s *sketch) hashesFrom(least uint64) (list []uint64) {
+	if s == nil {
+		return nil
+	}
+	for _, it := range s.Items {
+		if it.Value >= least {
+			list = append(list, it.Hash)
+		}
+	}
+	return list
+}
+
+// keyOrders are the orders in which pairs of neighbouring map keys came: a bottom-k sketch by the hash of both keys,
+// so that it does not depend on the order of messages. A pair in both orders shows a map in a hash table; a list of
+// named things keeps its order.
+type keyOrders []keyOrder
+
+// A keyOrder records in which orders a pair of map keys was seen.
+type keyOrder struct {
+	// Hash is the hash of the two keys, independent of their order.
+	Hash uint64 `json:"h" pb:"1,fixed"`
+
+	// Orders is a bit set of the orders that were seen: forwards, backwards or both.
+	Orders int32 `json:"o" pb:"2"`
+}
+
+// The orders of a pair of keys: by their hashes.
+const (
+	orderForth int32 = 1
+	orderBack  int32 = 2
+	orderBoth        = orderForth | orderBack
+)
+
+// maxKeyOrders limits the pairs that are remembered.
+const maxKeyOrders = 16
+
+// addPair records the order of two neighbouring map keys.
+func (s *keyOrders) addPair(a, b []byte) {
+	x, y, order := hashBytes(a), hashBytes(b), orderForth
+	if x > y {
+		x, y, order = y, x, orderBack
+	}
+	s.insert(keyOrder{mix(x ^ mix(y)), order})
+}
+
+// insert adds a pair of keys. The sketch keeps only the pairs with the smallest hashes.
+func (s *keyOrders) insert(k keyOrder) {
+	list := *s
+	i, found := slices.BinarySearchFunc(list, k, func(a, b keyOrder) int {
+		switch {
+		case a.Hash < b.Hash:
+			return -1
+		case a.Hash > b.Hash:
+			return 1
+		}
+		return 0
+	})
+	if found {
+		list[i].Orders |= k.Orders
+		return
+	}
+	if i == maxKeyOrders {
+		return
+	}
+	list = slices.Insert(list, i, k)
+	*s = list[:min(len(list), maxKeyOrders)]
+}
+
+// merge adds the pairs of another sketch.
+func (s *keyOrders) merge(o keyOrders) {
+	for _, k := range o {
+		s.insert(k)
+	}
+}
+
+// valid reports whether a sketch from a file is possible.
+func (s keyOrders) valid() bool {
+	for i, k := range s {
+		if k.Orders <= 0 || k.Orders > orderBoth || i > 0 && s[i-1].Hash >= k.Hash {
+			return false
+		}
+	}
+	return len(s) <= maxKeyOrders
+}
+
+// Reordered reports whether some pair of map keys was seen in both orders, as happens if the sender
+// stores maps in hash tables.
+func (l *Payloads) Reordered() bool {
+	return slices.ContainsFunc(l.KeyOrders, func(k keyOrder) bool { return k.Orders == orderBoth })
 }

@@ -2,45 +2,54 @@ package kind
 
 import "math/bits"
 
-// A stratifiedSampler chooses which of a field's payloads in one root message are scored: the
-// first ones, and of those behind them ever fewer, which stand for the others.
+// A stratifiedSampler selects which of a field's payloads in one root message are scored: all of the first ones,
+// and ever fewer of the following ones, which represent the others.
 //
-// Each doubling of their number is a stratum of which as many are scored, at random
-// places of equal runs. What says most is in the first: the hundredth payload of one message rarely changes
-// a judgement. But all are looked at for what refutes a reading. It is within one
-// message that they are counted, so that the order of messages does not show.
+// Each doubling of the number of payloads is a stratum, of which an equal number is scored, at random positions
+// in runs of equal length. The first payloads have most of the information: the hundredth payload of a message
+// rarely changes a judgement. All payloads may refute hypotheses. Payloads are counted within one message, so
+// that the order of messages does not matter.
 //
-// Limits: the first 32, then 16 each time that their number doubles.
+// Limits: the first 32, then 16 per doubling.
 type stratifiedSampler struct {
-	sample int64 // the root message
-	count  int64 // of payloads of the field in it
-	next   int64 // that is scored
+	// sample is the number of the root message that is being sampled.
+	sample int64
+
+	// count is the number of the field's payloads in that message so far.
+	count int64
+
+	// next is the index of the next payload that is scored.
+	next int64
 }
 
 const (
+	// scoredFirst is the number of payloads that are all scored.
 	scoredFirst = 32
-	scoredThen  = 16 // of each doubling
+
+	// scoredThen is the number that is scored per doubling.
+	scoredThen = 16
 )
 
-// weight is that of the next payload, in the given root message: how many it stands
-// for. Those that are not scored have none.
+// weight returns how many payloads the next payload represents in the sample; 0 if it is skipped.
+// sample is the number of the root message.
 func (s *stratifiedSampler) weight(sample int64) int64 {
 	if s.sample != sample {
 		*s = stratifiedSampler{sample: sample}
 	}
+	// Count every payload, but select only the planned one.
 	k := s.count
 	s.count++
 	if k != s.next {
 		return 0
 	}
 	w := stride(k)
-	// Where the next run of payloads begins, of which one is scored.
+	// The next run begins here. One payload of it is scored.
 	s.next = k&^(w-1) + w
 	s.next += int64(mix(uint64(s.next))) & (stride(s.next) - 1)
 	return w
 }
 
-// stride is how many payloads one stands for that is the k-th.
+// stride returns how many payloads the k-th payload of a message represents in the sample.
 func stride(k int64) int64 {
 	if k < scoredFirst {
 		return 1

@@ -10,25 +10,26 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Remark is what a field's value looks like, besides its kind.
-//
-// Shape: Form is of a string, or the file format of bytes, Shape of a message: the full name of a well-known type,
-// or "map entry", and P how likely that is. Note says what that, or a number that is a
-// time, means in words. All are guesses: they never change how a value is written.
+// A Remark describes a well-known format or shape that a field's value resembles. It is a guess, and
+// does not affect how the value is encoded.
 type Remark struct {
+	// Form is the format of a string, or the file format of bytes. Shape is the full name of a well-known type
+	// that a message resembles, or "map entry". Note explains the form, the shape or a timestamp in words.
 	Form, Shape, Note string
-	P                 float64 // of the shape; 0 where there is none
+
+	// P is the probability of the shape, from 0 to 1; 0 without a shape.
+	P float64
 }
 
-// Doubtful reports whether the shape is one that much else has, too.
-func (m Remark) Doubtful() bool { return m.Shape != "" && m.P < surely }
+// Doubtful reports whether messages of other types often have the same shape.
+func (m Remark) Doubtful() bool { return m.Shape != "" && m.P < certain }
 
-// surely is the probability from which on a shape is named without saying it.
-const surely = 0.6
+// certain is the probability from which on a shape is reported without its probability.
+const certain = 0.6
 
-// Remark looks at node i, read as kind and type.
+// Remark returns a remark on node i, read as the given kind and type.
 //
-// Limits: a message's own fields and theirs are looked at, no deeper.
+// Limits: only a message's own fields and their fields are examined.
 func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
 	n := r.t.Node(i)
 	switch is {
@@ -51,14 +52,19 @@ func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
 }
 
 const (
-	mostShapeFields = 64 // of a message that is looked at
-	mostEntries     = 16 // of a map
-	leastEntries    = 3
+	// mostShapeFields is the maximum number of fields of an examined message.
+	mostShapeFields = 64
+
+	// mostEntries is the maximum number of entries of a map that are examined.
+	mostEntries = 16
+
+	// leastEntries is the minimum number of entries of a map.
+	leastEntries = 3
 )
 
-// shape finds the well-known type that a message looks like.
+// shape detects the well-known type that a message resembles.
 func (r *Reader) shape(i int32) Remark {
-	// The last of each number.
+	// The last occurrence of each number.
 	var one, two, three int32 = wire.None, wire.None, wire.None
 
 	count := 0
@@ -80,6 +86,8 @@ func (r *Reader) shape(i int32) Remark {
 			return Remark{}
 		}
 	}
+
+	// From the most specific shape to the least.
 	if m, ok := r.secondsAndNanos(one, two, three, count); ok {
 		return m
 	}
@@ -101,8 +109,8 @@ func (r *Reader) shape(i int32) Remark {
 	return r.pooledShape(i)
 }
 
-// secondsAndNanos is for Timestamp and Duration. Seconds alone are told from other
-// numbers by their size only, so a Duration needs nanoseconds that are many.
+// secondsAndNanos detects Timestamp and Duration. Seconds alone differ from other numbers only by their size, so
+// a Duration needs plausible nanoseconds.
 func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool) {
 	if three != wire.None || one == wire.None || count > 2 || r.t.Node(one).Type != wire.Varint {
 		return Remark{}, false
@@ -114,11 +122,13 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 		}
 		nanos = int64(r.t.Uint(two))
 	}
+
 	switch {
 	case two == wire.None && count != 1, nanos >= 1e9, nanos <= -1e9:
 		return Remark{}, false
 	case seconds >= 1e9 && seconds < 3e9 && nanos >= 0:
-		p := 0.75 // any number may be so large
+		// Any number may be that large.
+		p := 0.75
 		if two != wire.None {
 			p = 0.97
 		}
@@ -127,14 +137,14 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 		d := time.Duration(seconds)*time.Second + time.Duration(nanos)
 		return Remark{Shape: "google.protobuf.Duration", Note: d.String(), P: 0.8}, true
 	}
+
 	return Remark{}, false
 }
 
-// AnyType is the full name of the type that node i holds, if that looks like a
-// google.protobuf.Any.
+// AnyType returns the full name of the message inside node i, if the node resembles a google.protobuf.Any.
 func (r *Reader) AnyType(i int32) (string, bool) { return r.anyName(i) }
 
-// anyName is the type that an Any of node i holds.
+// anyName returns the type of the message inside an Any.
 func (r *Reader) anyName(i int32) (string, bool) {
 	name, ok := "", false
 	for c := range r.t.Children(i) {
@@ -151,14 +161,15 @@ func (r *Reader) anyName(i int32) (string, bool) {
 	return name, ok
 }
 
-// typeURL is the full name in the URL of an Any: type.googleapis.com/package.Type.
+// typeURL returns the full name in the type URL of an Any: type.googleapis.com/package.Type.
 func typeURL(b []byte) (string, bool) {
 	if len(b) > 300 || !utf8.Valid(b) {
 		return "", false
 	}
 	host, name, ok := strings.Cut(string(b), "/")
 	if !ok || !strings.Contains(host, ".") || strings.ContainsAny(host, " \n") || !strings.Contains(name, ".") {
-		return "", false // "/package.Type" is as likely a path
+		// Without a host, "/package.Type" may as well be a path.
+		return "", false
 	}
 	for part := range strings.SplitSeq(name, ".") {
 		if part == "" || isDigit(part[0]) {
@@ -170,11 +181,11 @@ func typeURL(b []byte) (string, bool) {
 			}
 		}
 	}
-	// A file has an extension, a type a capital letter somewhere.
+	// A file name has an extension, but a type has a capital letter somewhere.
 	return name, strings.ToLower(name) != name
 }
 
-// isStatus is for a code of RPC with details.
+// isStatus detects a google.rpc.Status with details.
 func (r *Reader) isStatus(i, one, three int32) bool {
 	if one == wire.None || three == wire.None || r.t.Node(one).Type != wire.Varint || r.t.Uint(one) > 16 {
 		return false
@@ -198,25 +209,29 @@ func (r *Reader) isStatus(i, one, three int32) bool {
 	return true
 }
 
-// rpcCodes are the words for the codes of gRPC.
+// rpcCodes are the names of gRPC's status codes.
 var rpcCodes = [...]string{
 	"ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
 	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
 }
 
+// statusWord returns the name of the RPC status code whose number is in a node.
 func (r *Reader) statusWord(one int32) string { return rpcCodes[r.t.Uint(one)] }
 
-// isStruct is for entries of names and values, each of one of a Value's kinds.
+// isStruct detects a google.protobuf.Struct: entries of names and Values.
 func (r *Reader) isStruct(i int32, count int) bool {
 	if count == 0 {
 		return false
 	}
-	telling := false
+	hasTypes := false
 	for c := range r.t.Children(i) {
 		n := r.t.Node(c)
+
+		// Struct has one field, a map, whose entries are messages of number 1.
 		if n.Number != 1 || n.Type != wire.Len || !r.t.IsMessage(c) {
 			return false
 		}
+		// An entry has exactly one key and one Value.
 		key, value := wire.None, wire.None
 		for e := range r.t.Children(c) {
 			switch m := r.t.Node(e); {
@@ -233,14 +248,17 @@ func (r *Reader) isStruct(i int32, count int) bool {
 		if key == wire.None || value == wire.None || !utf8.Valid(r.t.Payload(key)) || !r.t.IsMessage(value) || !r.isValue(value) {
 			return false
 		}
+
+		// A Value of another type than null, which is field 1, makes the reading likely.
 		for v := range r.t.Children(value) {
-			telling = telling || r.t.Node(v).Number != 1
+			hasTypes = hasTypes || r.t.Node(v).Number != 1
 		}
 	}
-	return telling
+
+	return hasTypes
 }
 
-// isValue is for google.protobuf.Value.
+// isValue reports whether a node looks like a google.protobuf.Value.
 func (r *Reader) isValue(i int32) bool {
 	fields := 0
 	for c := range r.t.Children(i) {
@@ -266,18 +284,21 @@ func (r *Reader) isValue(i int32) bool {
 	return fields == 1
 }
 
-// isEntry is for one of several messages of one field that are a key and a value
-// each, with no key twice.
+// isEntry detects an entry of a map: one of several messages of the same field that consist of a key and a value
+// each, without duplicate keys.
 func (r *Reader) isEntry(i, one, two int32, count int) bool {
 	if i == 0 || count != 2 || one == wire.None || two == wire.None {
 		return false
 	}
+
+	// All siblings of this number must have the same form.
 	number := r.t.Node(i).Number
 	keyType, valueType := r.t.Node(one).Type, r.t.Node(two).Type
 	if keyType != wire.Len && keyType != wire.Varint || keyType == wire.Len && !utf8.Valid(r.t.Payload(one)) {
 		return false
 	}
-	var keys [mostEntries]int32 // of the entries that were looked at
+	// These are the keys of the entries examined so far.
+	var keys [mostEntries]int32
 	entries, seen := 0, 0
 	for c := range r.t.Children(r.t.Node(i).Parent) {
 		if seen++; seen > mostShapeFields || entries == len(keys) {
@@ -294,6 +315,8 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 		if second == wire.None || r.t.Node(second).Next != wire.None {
 			return false
 		}
+
+		// A key and a value of the same types as in this entry.
 		k, v := r.t.Node(first), r.t.Node(second)
 		if k.Number != 1 || v.Number != 2 || k.Type != keyType || v.Type != valueType {
 			return false
@@ -307,4 +330,12 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 		entries++
 	}
 	return entries >= leastEntries
+}
+
+// isDigit reports whether c is an ASCII digit.
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isAlnum reports whether c is an ASCII letter or digit.
+func isAlnum(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -1,5 +1,6 @@
-// Package known has the definitions of messages that every API may carry: Google's
-// well-known types, google.rpc.Status and the details of errors.
+// Package known has the definitions of messages that any API may use: Google's well-known types,
+// google.rpc.Status and the details of errors. Package decode uses them to decode a google.protobuf.Any and gRPC
+// status details without a schema.
 //
 // Source: decode/README.md#readings
 package known
@@ -7,7 +8,7 @@ package known
 import (
 	"strings"
 
-	// Registers the details of errors.
+	// The import registers the details of errors.
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	_ "google.golang.org/genproto/googleapis/rpc/status"
@@ -21,9 +22,10 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Message returns the definition of a message of google.protobuf or google.rpc by its
-// full name, which a host may precede as in an Any, or nil.
+// Message returns the definition of a message of google.protobuf or google.rpc, or nil. name is the full name,
+// optionally behind a host as in the type URL of an Any.
 func Message(name string) protoreflect.MessageDescriptor {
+	// type.googleapis.com/google.protobuf.Duration: the name is behind the last slash.
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if !strings.HasPrefix(name, "google.protobuf.") && !strings.HasPrefix(name, "google.rpc.") {
 		return nil

@@ -12,32 +12,40 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A Layer is one way in which data is written, with the style that it takes to
-// write it so again.
+// A Layer is one encoding around data, such as gzip or base64, including details of its style. With it,
+// edited data is encoded again as before, and unedited data to the same bytes.
 type Layer string
 
 const (
-	layerHex           Layer = "hex"
-	layerHexUpper      Layer = "HEX"
+	// layerHex and layerHexUpper are hexadecimal digits in lower and upper case.
+	layerHex      Layer = "hex"
+	layerHexUpper Layer = "HEX"
+
+	// The four variants of base64 differ in alphabet and padding.
 	layerBase64        Layer = "base64"
 	layerBase64Bare    Layer = "base64 unpadded"
 	layerBase64URL     Layer = "base64url"
 	layerBase64URLBare Layer = "base64url unpadded"
-	layerGzip          Layer = "gzip"
-	layerZstd          Layer = "zstd"
 
-	// JSON is the innermost layer of a document: what is in it is the document
-	// without white space.
-	JSONCompact     Layer = "JSON"             // {"a":1,"b":[2]}
-	layerJSONSpaced Layer = "JSON with spaces" // {"a": 1, "b": [2]}
+	// layerGzip and layerZstd are compressions.
+	layerGzip Layer = "gzip"
+	layerZstd Layer = "zstd"
 
-	// A line a member, indented by two spaces.
+	// JSONCompact is JSON without white space: {"a":1,"b":[2]}. All JSON layers are innermost, and the data
+	// inside them is compact JSON.
+	JSONCompact Layer = "JSON" // {"a":1,"b":[2]}
+
+	// layerJSONSpaced has a space behind commas and colons: {"a": 1, "b": [2]}.
+	layerJSONSpaced Layer = "JSON with spaces"
+
+	// layerJSONLines has one line per member, indented by two spaces.
 	layerJSONLines Layer = "JSON on lines"
 
-	layerJSONLines4 Layer = "JSON on wider lines" // by four
+	// layerJSONLines4 is the same, indented by four spaces.
+	layerJSONLines4 Layer = "JSON on wider lines"
 )
 
-// IsJSON reports a layer of JSON.
+// IsJSON reports whether the layer is a style of formatting JSON.
 func (l Layer) IsJSON() bool {
 	switch l {
 	case JSONCompact, layerJSONSpaced, layerJSONLines, layerJSONLines4:
@@ -46,12 +54,12 @@ func (l Layer) IsJSON() bool {
 	return false
 }
 
-// Known reports a layer that Wrap knows.
+// Known reports whether l is a layer that Wrap and Unwrap support.
 func (l Layer) Known() bool {
 	return l == layerHex || l == layerHexUpper || l == layerGzip || l == layerZstd || l.IsJSON() || l.encoding() != nil
 }
 
-// encoding is that of a layer of base64, else nil.
+// encoding returns the variant of base64, or nil for other layers.
 func (l Layer) encoding() *base64.Encoding {
 	switch l {
 	case layerBase64:
@@ -66,12 +74,14 @@ func (l Layer) encoding() *base64.Encoding {
 	return nil
 }
 
+// errNoLayer is the error for an unknown layer.
 var errNoLayer = errors.New("want hex, HEX, base64, base64url (unpadded), gzip, zstd or JSON")
 
-// Wrap writes data in layers, of which the first is the outermost.
+// Wrap encodes data in layers, of which the first is the outermost.
 //
-// Errors: for a layer that does not exist, and for data that is no JSON.
+// Errors: an unknown layer, or data that is not JSON for a layer of JSON.
 func Wrap(layers []Layer, data []byte) ([]byte, error) {
+	// The innermost layer is applied first.
 	for i := len(layers) - 1; i >= 0; i-- {
 		var err error
 		if data, err = layers[i].wrap(data); err != nil {
@@ -81,6 +91,7 @@ func Wrap(layers []Layer, data []byte) ([]byte, error) {
 	return data, nil
 }
 
+// wrap encodes data with this layer.
 func (l Layer) wrap(data []byte) ([]byte, error) {
 	switch l {
 	case layerHex:
@@ -93,9 +104,13 @@ func (l Layer) wrap(data []byte) ([]byte, error) {
 	if enc := l.encoding(); enc != nil {
 		return enc.AppendEncode(nil, data), nil
 	}
+
+	// The binary layers are done, so only JSON is left.
 	if !l.IsJSON() {
 		return nil, errNoLayer
 	}
+
+	// Compact JSON is the basis of every style.
 	var out bytes.Buffer
 	if err := json.Compact(&out, data); err != nil {
 		return nil, err
@@ -117,12 +132,13 @@ func (l Layer) wrap(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// spaced puts a space behind the commas and colons of a compact document.
+// spaced adds a space behind each comma and colon of compact JSON.
 func spaced(data []byte) []byte {
 	out := make([]byte, 0, len(data)+len(data)/8)
 	quoted := false
 	for i := 0; i < len(data); i++ {
 		out = append(out, data[i])
+		// Commas and colons within strings stay unchanged.
 		switch c := data[i]; {
 		case quoted && c == '\\':
 			i++
@@ -136,10 +152,11 @@ func spaced(data []byte) []byte {
 	return out
 }
 
-// Unwrap takes layers off a payload, the first one first.
+// Unwrap removes layers from a payload, the first one first.
 //
-// Limits: at most MaxInflated bytes are inflated. Errors: where a layer does not
-// hold to the end.
+// Limits: decompression stops at MaxInflated bytes.
+//
+// Errors: a payload that is not entirely in the given layer.
 func Unwrap(layers []Layer, payload []byte) ([]byte, error) {
 	for _, l := range layers {
 		var err error
@@ -150,6 +167,7 @@ func Unwrap(layers []Layer, payload []byte) ([]byte, error) {
 	return payload, nil
 }
 
+// unwrap decodes payload, removing this layer.
 func (l Layer) unwrap(payload []byte) ([]byte, error) {
 	switch l {
 	case layerHex, layerHexUpper:
@@ -168,18 +186,18 @@ func (l Layer) unwrap(payload []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Layers are those that Wrap makes payload of, in which c was found, from c.Data;
-// envelopes that stand there as they are have none. A text comes back to the byte;
-// compressed bytes may be others, which inflate to the same.
+// Layers returns the layers that encode c.Data as payload, in which c was found. Envelopes without encoding have
+// none. Text layers restore the payload exactly. Compressed bytes may differ from the original, but decompress
+// to the same data.
 //
-// Errors: ok is false where the payload could not be made again: JSON whose white
-// space has no rule.
+// Errors: ok is false if the payload cannot be restored, such as JSON with irregular white space.
 func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 	text, packed, _ := strings.Cut(c.Encoding, "+")
 	if text == "gzip" || text == "zstd" {
 		text, packed = "", text
 	}
 	inner := payload
+	// An encoding is a text layer, a compression, or both joined by "+".
 	if text != "" {
 		l := TextLayer(text, payload)
 		layers = append(layers, l)
@@ -187,10 +205,13 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 		if inner, err = l.unwrap(payload); err != nil {
 			return nil, false
 		}
+		// Without this check, an edit would also change the parts of the payload that were not edited.
 		if again, err := l.wrap(inner); err != nil || !bytes.Equal(again, payload) {
 			return nil, false
 		}
 	}
+
+	// A compression has no styles, so its name is the layer.
 	if packed != "" {
 		layers = append(layers, Layer(packed))
 	}
@@ -204,9 +225,9 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 	return layers, true
 }
 
-// TextLayer is the layer that could have written payload as hex, base64 or
-// base64url. What shows neither padding nor its lack is taken to have it, but
-// for base64url.
+// TextLayer returns the layer that produces payload by encoding: hex, base64 or base64url. If the payload's
+// length is a multiple of four, it does not show whether padding is used: TextLayer then assumes padding for
+// base64, but none for base64url.
 func TextLayer(encoding string, payload []byte) Layer {
 	if encoding == "hex" {
 		if bytes.ContainsAny(payload, "ABCDEF") {
@@ -226,7 +247,7 @@ func TextLayer(encoding string, payload []byte) Layer {
 	return layerBase64Bare
 }
 
-// jsonLayer is the style of a document, if it is a regular one.
+// jsonLayer returns the style of a JSON document. ok is false if its white space follows none of the styles.
 func jsonLayer(doc []byte) (Layer, bool) {
 	for _, l := range [...]Layer{JSONCompact, layerJSONSpaced, layerJSONLines, layerJSONLines4} {
 		if again, err := l.wrap(doc); err == nil && bytes.Equal(again, doc) {

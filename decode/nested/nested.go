@@ -1,9 +1,14 @@
-// Package nested finds data inside data: a message that travels in a string or bytes
-// field as hex, base64 or gzip, a run of envelopes, a JSON document. A payload goes in,
-// and a Content comes out: its form and the data.
+// Package nested detects data inside data: a message in a string or bytes field as hex, base64 or gzip, a
+// sequence of envelopes, or a JSON document. A payload goes into a Finder, and a Content with its form and data
+// comes out:
 //
-// A Layer is one encoding that such data is wrapped in. Layers are unwrapped to read the
-// data, and wrapped again, to the same bytes, after it was edited.
+//	var f nested.Finder
+//	if c, ok := f.Find(payload); ok {
+//		fmt.Println(c.Encoding, c.Form, c.Data)
+//	}
+//
+// A Layer is one encoding around such data. Unwrap removes layers, and Wrap applies them again after an edit.
+// Packages decode, text and replay use both.
 //
 // Source: decode/README.md#text
 package nested
@@ -22,49 +27,72 @@ import (
 )
 
 const (
-	leastMessage = 8 // bytes; of less, chance makes messages
-	leastText    = 8 // characters of hex or base64
-	leastJSON    = 8
+	// leastMessage is the minimum size of a message in bytes. Shorter data parses as a message by accident too
+	// often.
+	leastMessage = 8
 
-	// MaxInflated is the most bytes that one payload is inflated to.
+	// leastText is the minimum number of characters of hex or base64.
+	leastText = 8
+
+	// leastJSON is the minimum size of a JSON document in bytes.
+	leastJSON = 8
+
+	// MaxInflated is the maximum size to which one payload is decompressed: 4 MiB.
 	MaxInflated = 4 << 20
+
+	// defaultLeft is how many bytes a Finder decodes in total: 64 MiB.
 	defaultLeft = 64 << 20
 )
 
-// A Form says what a Content's data is.
+// A Form is the kind of data that was found: a message, envelopes or JSON.
 type Form string
 
 const (
-	Message Form = "message" // Tree is set
-	Frames  Form = "frames"  // envelopes, one behind the other
-	JSON    Form = "json"
-	Bytes   Form = "bytes" // something that was compressed
+	// Message is a protobuf message.
+	Message Form = "message"
+
+	// Frames are consecutive envelopes.
+	Frames Form = "frames"
+
+	// JSON is a JSON object or array.
+	JSON Form = "json"
+
+	// Bytes is other data that was compressed.
+	Bytes Form = "bytes"
 )
 
-// A Content is what a payload holds in another form.
+// A Content is the data that a payload contains in encoded form.
 type Content struct {
-	// "hex", "base64", "gzip", "zstd", or two joined by "+", outermost first; "" where
-	// the payload is it as it stands.
+	// Encoding is "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first. It is "" if
+	// the payload itself is JSON or envelopes.
 	Encoding string
 
+	// Form is the kind of the data found.
 	Form Form
+
+	// Data is the payload after removing all encodings.
 	Data []byte
-	Tree *wire.Tree // of a message; its offsets are those of Data
+
+	// Tree is set for a Message. Its offsets refer to Data.
+	Tree *wire.Tree
 }
 
-// A Finder looks into payloads, within a bound for all of them together. The
-// zero value has the default bound, of 64 MiB decoded or inflated.
+// A Finder detects data in payloads. All payloads together may use 64 MiB of decoded data, and further payloads
+// are not examined. The zero value is ready to use.
 type Finder struct {
-	Wire  wire.Options
+	// Wire are the options for parsing found messages.
+	Wire wire.Options
+
+	// spent is the number of bytes decoded so far, for the limit.
 	spent int64
 }
 
-// Find looks into a payload that is no message itself.
+// Find detects the content of a payload that is not a message itself.
 //
-// Shape: text that decodes counts only if what comes out is rather a message
-// than anything else, or is a run of envelopes, compressed, or JSON: words are
-// base64, too.
-// Limits: a payload is inflated to at most MaxInflated.
+// Shape: ordinary words are valid base64, too. So decoded text counts only if its likeliest reading is a
+// message, or if it is a sequence of envelopes, compressed, or JSON.
+//
+// Limits: a payload is decompressed to at most MaxInflated bytes.
 func (f *Finder) Find(payload []byte) (Content, bool) {
 	if len(payload) < leastText || f.spent > defaultLeft {
 		return Content{}, false
@@ -72,13 +100,18 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 	if isJSON(payload) {
 		return Content{Form: JSON, Data: payload}, true
 	}
+
+	// Without an encoding, only envelopes remain.
 	encoding, data := f.Unwrap(payload)
 	if encoding == "" {
+		// Reject other first bytes before IsFrames examines the payload: envelopes begin with flags.
 		if payload[0]&^0x83 == 0 && envelope.IsFrames(payload) {
 			return Content{Form: Frames, Data: payload}, true
 		}
 		return Content{}, false
 	}
+
+	// Something was decoded. It is discarded unless it is clearly data.
 	c := Content{Encoding: encoding, Data: data, Form: Bytes}
 	switch {
 	case isJSON(data):
@@ -96,14 +129,15 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 	return c, true
 }
 
-// message is the tree of what is rather a message than anything else, or nil.
+// message parses data and returns the tree if a message is the likeliest reading. Otherwise it returns nil.
 func message(data []byte, o wire.Options) *wire.Tree {
 	if len(data) < leastMessage {
 		return nil
 	}
 	t := wire.Parse(data, o)
 	if err := t.Err(); err != nil && !errors.Is(err, wire.ErrDepth) {
-		return nil // most words end here
+		// Most words do not parse.
+		return nil
 	}
 	if is, _, _ := kind.NewReader(t, nil).Best(0); is != wire.KindMessage {
 		return nil
@@ -111,20 +145,22 @@ func message(data []byte, o wire.Options) *wire.Tree {
 	return t
 }
 
+// compressed reports whether the last part of an encoding is a compression.
 func compressed(encoding string) bool {
 	return len(encoding) >= 4 && (encoding[len(encoding)-4:] == "gzip" || encoding[len(encoding)-4:] == "zstd")
 }
 
-// Unwrap undoes one text encoding and, around or below it, one compression.
-// The encoding is "" where there is none, or where it does not hold to the end.
+// Unwrap decodes one text encoding (hex or base64), and a compression outside or inside it. encoding is
+// "" if there is none, or if the payload is not entirely encoded.
 //
-// Limits: as Find.
+// Limits: those of Find.
 func (f *Finder) Unwrap(b []byte) (encoding string, data []byte) {
 	if f.spent > defaultLeft {
 		return "", nil
 	}
 	encoding, data, err := unwrap(b)
 	if err != nil {
+		// A payload that exceeds the limit costs as much as the largest allowed one.
 		f.spent += MaxInflated
 		return "", nil
 	}
@@ -132,8 +168,9 @@ func (f *Finder) Unwrap(b []byte) (encoding string, data []byte) {
 	return encoding, data
 }
 
-// unwrap is Unwrap; its error says that inflating was given up.
+// unwrap is Unwrap without the limit for all payloads. It returns an error if decompression exceeded its limit.
 func unwrap(b []byte) (encoding string, data []byte, err error) {
+	// The payload itself may be compressed.
 	if name, out, err := inflate(b); err != nil || name != "" {
 		return name, out, err
 	}
@@ -151,6 +188,8 @@ func unwrap(b []byte) (encoding string, data []byte, err error) {
 		}
 		encoding = "base64"
 	}
+
+	// Compressed data may be inside the text encoding.
 	name, out, err := inflate(data)
 	if err != nil {
 		return "", nil, err
@@ -161,7 +200,7 @@ func unwrap(b []byte) (encoding string, data []byte, err error) {
 	return encoding, data, nil
 }
 
-// inflate undoes gzip or zstd that holds to the end.
+// inflate decompresses b if all of it is one gzip or zstd stream.
 func inflate(b []byte) (name string, data []byte, err error) {
 	name = envelope.Sniff(b)
 	if name == "" || len(b) < 9 {
@@ -177,7 +216,7 @@ func inflate(b []byte) (name string, data []byte, err error) {
 	return name, data, nil
 }
 
-// isHex reports pairs of hex digits whose letters are all of one case.
+// isHex reports whether b consists of pairs of hex digits, with letters of one case only.
 func isHex(b []byte) bool {
 	if len(b)%2 != 0 || len(b) == 0 {
 		return false
@@ -197,8 +236,9 @@ func isHex(b []byte) bool {
 	return !lower || !upper
 }
 
-// fromBase64 decodes any of the alphabets, padded or not.
+// fromBase64 decodes base64 of either alphabet, padded or not.
 func fromBase64(b []byte) ([]byte, bool) {
+	// Up to two padding characters end the text.
 	url := false
 	end := len(b)
 	for end > 0 && b[end-1] == '=' && len(b)-end < 2 {
@@ -213,9 +253,12 @@ func fromBase64(b []byte) ([]byte, bool) {
 			return nil, false
 		}
 	}
+
+	// With padding, the length must be a multiple of four.
 	if end < len(b) && len(b)%4 != 0 {
 		return nil, false
 	}
+	// Strict decoding rejects unused bits that are not zero, which base64 of real data never has.
 	enc := base64.RawStdEncoding.Strict()
 	if url {
 		enc = base64.RawURLEncoding.Strict()
@@ -225,7 +268,7 @@ func fromBase64(b []byte) ([]byte, bool) {
 	return out[:n], err == nil
 }
 
-// isJSON reports an object or an array of JSON with something in it.
+// isJSON reports whether b is a JSON object or array of at least leastJSON bytes.
 func isJSON(b []byte) bool {
 	s := bytes.TrimSpace(b)
 	if len(s) < leastJSON || !(s[0] == '{' && s[len(s)-1] == '}') && !(s[0] == '[' && s[len(s)-1] == ']') {

@@ -6,24 +6,32 @@ import (
 	"unwire/captures"
 )
 
-// A tailKey names a field of a direction.
+// A tailKey identifies a field by direction and path.
 type tailKey struct {
 	dir  captures.Direction
 	path uint64
 }
 
-// A tail is the end of a field's text in the frames so far.
+// A tail is the end of a text field that is streamed over several frames. A match may span them.
 type tail struct {
-	text   []byte
-	starts []segment // of the frames that it is of, in order
-	round  int       // in which it was last added to
-	many   bool      // more than once in that one
+	// text has the last tailLen bytes of the field's text, or all if there are fewer.
+	text []byte
+
+	// starts are the frames from which the text comes, in order.
+	starts []segment
+
+	// round is the number of the last frame that added to text.
+	round int
+
+	// many means that the field occurred more than once in that frame.
+	many bool
 }
 
+// A segment records that the text from off on comes from frame number frame.
 type segment struct{ off, frame int }
 
-// text finds Text in a value. A value that may go on in the next frame's field
-// is joined to what came before.
+// text searches a value for Query.Text. kind is "" if it must be detected. If joined is true, the value may
+// continue the text of the same field in earlier frames.
 func (s *searcher) text(data []byte, kind string, joined bool) {
 	if !s.wanted() {
 		return
@@ -43,7 +51,7 @@ func (s *searcher) text(data []byte, kind string, joined bool) {
 	}
 }
 
-// join looks for what begins in an earlier frame and ends in this one.
+// join finds matches that begin in an earlier frame and end in this one.
 func (s *searcher) join(data []byte, kind string) {
 	key := tailKey{s.frame.Dir, s.pathHash()}
 	t := s.tails[key]
@@ -56,7 +64,7 @@ func (s *searcher) join(data []byte, kind string) {
 	}
 	switch {
 	case t.round == s.round:
-		// A repeated field: its values do not continue each other.
+		// The values of a repeated field do not continue each other.
 		t.text, t.starts, t.many = t.text[:0], t.starts[:0], true
 		return
 	case t.many:
@@ -68,10 +76,11 @@ func (s *searcher) join(data []byte, kind string) {
 	t.addFrame(data, s.frame.Seq)
 }
 
+// across searches the end of t's text together with the beginning of data.
 func (s *searcher) across(t *tail, data []byte, kind string) {
 	before, reach := t.text, tailLen
 	if s.q.Text.literal != nil {
-		// It cannot reach further than it is long.
+		// A match of a literal cannot extend further than the literal's length.
 		reach = min(max(len(s.q.Text.literal)-1, 0), tailLen)
 		before = before[max(len(before)-reach, 0):]
 	}
@@ -80,11 +89,14 @@ func (s *searcher) across(t *tail, data []byte, kind string) {
 	s.both = append(append(s.both[:0], before...), data[:min(len(data), reach)]...)
 	both := s.both
 	s.q.Text.findAll(both, func(lo, hi int) bool {
+		// A match on one side only is found elsewhere.
 		if lo >= edge || hi <= edge {
 			return lo < edge
 		}
 		m := around(both, lo, hi, false)
 		m.Kind = kind
+
+		// List the frames from the one in which the match begins.
 		var frames []int
 		for i, seg := range t.starts {
 			if i+1 == len(t.starts) || t.starts[i+1].off > lo+skipped {
@@ -96,7 +108,7 @@ func (s *searcher) across(t *tail, data []byte, kind string) {
 	})
 }
 
-// addFrame appends a frame's text and forgets what is too far back.
+// addFrame appends a frame's text and drops text that is too far back.
 func (t *tail) addFrame(data []byte, frame int) {
 	if len(data) >= tailLen {
 		t.text, t.starts = append(t.text[:0], data[len(data)-tailLen:]...), append(t.starts[:0], segment{0, frame})
@@ -107,6 +119,8 @@ func (t *tail) addFrame(data []byte, frame int) {
 	if len(t.text) < 2*tailLen {
 		return
 	}
+
+	// Dropping only every tailLen bytes keeps the cost of moving low.
 	drop := len(t.text) - tailLen
 	t.text = append(t.text[:0], t.text[drop:]...)
 	kept := t.starts[:0]
@@ -119,7 +133,8 @@ func (t *tail) addFrame(data []byte, frame int) {
 	t.starts = kept
 }
 
-// pathHash tells paths apart, without indexes.
+// pathHash returns an FNV-1a hash of the current path without indexes. Source:
+// http://www.isthe.com/chongo/tech/comp/fnv/
 func (s *searcher) pathHash() uint64 {
 	h := uint64(14695981039346656037)
 	for i := range s.steps {

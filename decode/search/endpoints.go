@@ -12,21 +12,24 @@ import (
 )
 
 const (
-	// maxSearched bounds the bytes of an answer that is searched for servers.
+	// maxSearched is the size in bytes up to which a frame is searched for servers.
 	maxSearched = 1 << 20
-	// maxEndpoints bounds the servers that are known.
+
+	// maxEndpoints is the maximum number of servers that Endpoints records.
 	maxEndpoints = 64
 )
 
-// Endpoints finds the servers that unary answers name and that are not known yet: a
-// client that is handed one goes there. It is for any number of goroutines.
+// Endpoints finds servers that unary responses mention and that are new. A client that learns of a server from a
+// response will connect to it. Endpoints may be used by several goroutines.
 type Endpoints struct {
-	mu    sync.Mutex
-	known map[string]bool // by host:port
+	// mu guards the fields below it.
+	mu sync.Mutex
+
+	// known are the servers recorded so far, as host:port.
+	known map[string]bool
 }
 
-// NewEndpoints returns an Endpoints that knows the servers of URLs; text that is no URL
-// is skipped.
+// NewEndpoints returns an Endpoints that has the servers of the given URLs. Malformed URLs are ignored.
 func NewEndpoints(known ...string) *Endpoints {
 	e := &Endpoints{known: map[string]bool{}}
 	for _, s := range known {
@@ -37,11 +40,11 @@ func NewEndpoints(known ...string) *Endpoints {
 	return e
 }
 
-// In returns the servers that the answer of an exchange names and that were not known,
-// which they are from then on.
+// In returns the new servers that the response of an exchange mentions, and records them.
 //
-// Limits: 64 servers; 1 MiB of a frame.
-// Errors: none; what cannot be read names no server.
+// Limits: 64 servers in total, and frames of up to 1 MiB.
+//
+// Errors: none. A response that cannot be decoded mentions no server.
 func (e *Endpoints) In(ctx context.Context, src captures.Source, ex *captures.Exchange) (found []*url.URL) {
 	if ex.Status != http.StatusOK || decode.Classify(ex).Protocol != decode.ConnectUnary {
 		return nil
@@ -58,7 +61,7 @@ func (e *Endpoints) In(ctx context.Context, src captures.Source, ex *captures.Ex
 	return found
 }
 
-// addNew returns those of urls whose servers were not known, and adds them.
+// addNew records the servers of URLs, and returns the URLs of new ones.
 func (e *Endpoints) addNew(urls []*url.URL) (added []*url.URL) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +76,7 @@ func (e *Endpoints) addNew(urls []*url.URL) (added []*url.URL) {
 	return added
 }
 
-// hostPort is where a URL's server is.
+// hostPort returns the host and the port of a URL's server.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

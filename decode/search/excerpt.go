@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// around cuts the surroundings of data[lo:hi] out, as text or as hex.
+// around returns a Match with data[lo:hi] and its surroundings, as text or as hex.
 func around(data []byte, lo, hi int, asHex bool) Match {
 	if asHex {
 		const most = 16
@@ -16,6 +16,7 @@ func around(data []byte, lo, hi int, asHex bool) Match {
 			b = hi
 		}
 		m := Match{Value: hexText(data[a:b])}
+		// A byte takes three characters: two digits and a space.
 		m.Start, m.End = 3*(lo-a), 3*(hi-a)-1
 		if hi == lo {
 			m.Start = min(m.Start, len(m.Value))
@@ -23,6 +24,8 @@ func around(data []byte, lo, hi int, asHex bool) Match {
 		}
 		return m
 	}
+
+	// Do not divide characters at the ends.
 	hi = min(hi, lo+4*contextLen)
 	a, b := max(lo-contextLen, 0), min(hi+contextLen, len(data))
 	for a < lo && !utf8.RuneStart(data[a]) {
@@ -34,6 +37,7 @@ func around(data []byte, lo, hi int, asHex bool) Match {
 	return Match{Value: string(data[a:b]), Start: lo - a, End: hi - a}
 }
 
+// hexText formats bytes as hex with spaces; long ones are shortened.
 func hexText(b []byte) string {
 	var out strings.Builder
 	for i, c := range b {
@@ -49,7 +53,7 @@ func hexText(b []byte) string {
 	return out.String()
 }
 
-// isPlain reports UTF-8 without control characters that text does not have.
+// isPlain reports whether b is UTF-8 without control characters other than white space and escape.
 func isPlain(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != 0x1b {

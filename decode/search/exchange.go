@@ -7,20 +7,22 @@ import (
 	"unwire/decode"
 )
 
-// A Scope says what of an exchange is searched. The zero value is all its frames.
+// A Scope selects the parts of an exchange that are searched. The zero value selects all frames.
 type Scope struct {
-	// Headers has the URL and the headers searched, too, before the frames.
+	// Headers adds the URL and the headers, before the frames.
 	Headers bool
-	// Frames, if set, chooses the frames.
+
+	// Frames, if not nil, reports whether a frame is searched.
 	Frames func(*decode.Frame) bool
-	// Split says how the bytes of exchanges without HTTP divide into messages.
+
+	// Split names how bytes of exchanges without HTTP are divided into messages.
 	Split decode.Splitting
 }
 
-// Exchange looks into an exchange of src while it is read, and hands what it finds to
-// emit until that returns false.
+// Exchange searches an exchange of src while it is read, and calls emit with each match until emit returns
+// false.
 //
-// Errors: where src cannot be read, after what was read until then was searched.
+// Errors: src cannot be read. The part that was read has been searched.
 func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {
 	if scope.Headers && !q.headers(rec, emit) {
 		return nil
@@ -34,6 +36,7 @@ func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, 
 		}
 	}
 
+	// Frames are decoded and searched chunk by chunk, so that memory stays bounded.
 	stream := decode.NewStream(rec, decode.Options{Profile: src.Profile(), Split: scope.Split})
 	var unread error
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {

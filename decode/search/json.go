@@ -6,13 +6,13 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// json looks at the strings and numbers of a JSON value.
+// json searches the strings and numbers of a JSON value. enc is the encoding that contained the value, or "".
 func (s *searcher) json(v jsontree.Value, enc string) {
 	if s.over {
 		return
 	}
 	if s.onValue != nil {
-		s.onValue(Value{JSON: v})
+		s.reportValue(Value{JSON: v})
 	}
 	switch v.Kind() {
 	case jsontree.Object, jsontree.Array:
@@ -21,6 +21,7 @@ func (s *searcher) json(v jsontree.Value, enc string) {
 		s.jsonText(v.Text())
 	case jsontree.Number:
 		switch text := v.Text(); {
+		// A number matches by value, or as text.
 		case s.q.Number != nil && s.q.Number.matchesText(text), s.everything():
 			s.value("json", text)
 		case s.q.Text != nil:
@@ -33,7 +34,7 @@ func (s *searcher) json(v jsontree.Value, enc string) {
 	}
 }
 
-// jsonItems looks at the members of an object or the elements of an array.
+// jsonItems searches the members of an object or the elements of an array.
 func (s *searcher) jsonItems(v jsontree.Value, enc string) {
 	isObject := v.Kind() == jsontree.Object
 	i := 0
@@ -44,6 +45,7 @@ func (s *searcher) jsonItems(v jsontree.Value, enc string) {
 		}
 		i++
 		s.steps = append(s.steps, step{name: name, enc: enc})
+		// Names of members are searched, too.
 		if isObject && s.q.Text != nil {
 			s.jsonKey(name)
 		}
@@ -55,13 +57,14 @@ func (s *searcher) jsonItems(v jsontree.Value, enc string) {
 	}
 }
 
-// jsonKey finds text in the name of a member.
+// jsonKey searches the name of a JSON member.
 func (s *searcher) jsonKey(name string) {
 	if lo, hi, ok := s.q.Text.find([]byte(name), 0); ok {
 		s.hit("json", []byte(name), lo, hi, false)
 	}
 }
 
+// jsonText searches a JSON string, and data encoded in it.
 func (s *searcher) jsonText(v string) {
 	switch {
 	case s.q.Text != nil:

@@ -6,10 +6,11 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// matchSteps reports whether a path matches the pattern.
+// matchSteps reports whether steps match the pattern.
 func matchSteps(pattern fieldpath.Path, steps []step) bool {
 	for i := range pattern {
 		if pattern[i].Name == fieldpath.AnySteps {
+			// Try all numbers of steps for the wildcard, the most first.
 			for k := len(steps); k >= i; k-- {
 				if matchSteps(pattern[i+1:], steps[k:]) {
 					return true
@@ -24,6 +25,7 @@ func matchSteps(pattern fieldpath.Path, steps []step) bool {
 	return len(pattern) == len(steps)
 }
 
+// matchStep reports whether a step matches one step of a pattern other than AnySteps.
 func matchStep(pattern *fieldpath.Step, s *step) bool {
 	if pattern.Name != fieldpath.Any {
 		name := s.name

@@ -8,15 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is a pattern for text.
+// A Text is a pattern that is searched for in texts: a literal or a regular expression.
 type Text struct {
-	re      *regexp.Regexp
-	literal []byte // instead of re: what it stands for alone
-	fold    bool   // literal, in either case; it is lower-case ASCII then
+	// re is the regular expression, or nil for a literal.
+	re *regexp.Regexp
+
+	// literal is the text to search for, if the pattern is equivalent to a literal.
+	literal []byte
+
+	// fold ignores case. The literal is then ASCII in lower case.
+	fold bool
 }
 
-// NewText makes a pattern: a regular expression (RE2), or, if fixed, the text
-// itself; fold ignores case.
+// NewText returns a pattern. pattern is a regular expression (RE2), or, if fixed is true, literal text. fold
+// ignores case.
 func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	if fixed {
 		if !fold {
@@ -27,6 +32,8 @@ func NewText(pattern string, fixed, fold bool) (*Text, error) {
 		}
 		pattern = regexp.QuoteMeta(pattern)
 	}
+
+	// Go's regular expressions implement folding by a flag.
 	if fold {
 		pattern = "(?i)" + pattern
 	}
@@ -34,6 +41,7 @@ func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Literals are much faster than regular expressions.
 	if lit, whole := re.LiteralPrefix(); whole {
 		return &Text{literal: []byte(lit)}, nil
 	}
@@ -43,19 +51,20 @@ func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	return &Text{re: re}, nil
 }
 
-// foldedLiteral finds that a pattern is ASCII text without regard to case.
+// foldedLiteral returns the literal in lower case if pattern is ASCII text that ignores case.
 func foldedLiteral(pattern string) ([]byte, bool) {
 	p, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || p.Op != syntax.OpLiteral || p.Flags&syntax.FoldCase == 0 || !isASCII(string(p.Rune)) {
 		return nil, false
 	}
-	// K and S have relatives beyond ASCII.
+	// K and S also match non-ASCII characters: the Kelvin sign and the long s.
 	if strings.ContainsAny(strings.ToLower(string(p.Rune)), "ks") {
 		return nil, false
 	}
 	return []byte(strings.ToLower(string(p.Rune))), true
 }
 
+// isASCII reports whether s has only ASCII characters.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -65,7 +74,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Find returns the first place of the pattern in a text.
+// Find returns the position of the first match in s.
 func (t *Text) Find(s string) (lo, hi int, ok bool) { return t.find([]byte(s), 0) }
 
 // find returns the first match in data from offset from on.
@@ -79,7 +88,7 @@ func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
 			}
 			return loc[0], loc[1], true
 		}
-		// What precedes decides on ^ and \b, so all is looked at again.
+		// Text before from affects ^ and \b, so search from the beginning.
 		all := t.re.FindAllIndex(data, maxPerValue)
 		for _, loc := range all {
 			if loc[0] >= from {
@@ -95,7 +104,7 @@ func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
 	return from + k, from + k + len(t.literal), k >= 0
 }
 
-// findAll calls f for matches that do not overlap, until it returns false.
+// findAll calls f for each match until f returns false. Matches do not overlap.
 func (t *Text) findAll(data []byte, f func(lo, hi int) bool) {
 	if t.re != nil {
 		if !t.re.Match(data) {
@@ -108,6 +117,7 @@ func (t *Text) findAll(data []byte, f func(lo, hi int) bool) {
 		}
 		return
 	}
+	// Literals need no slice of all matches.
 	for from, n := 0, 0; from <= len(data) && n < maxPerValue; n++ {
 		lo, hi, ok := t.find(data, from)
 		if !ok || !f(lo, hi) {
@@ -117,7 +127,7 @@ func (t *Text) findAll(data []byte, f func(lo, hi int) bool) {
 	}
 }
 
-// indexFold is bytes.Index without regard to the case of ASCII; sub is lower-case.
+// indexFold is bytes.Index ignoring the case of ASCII. sub must be in lower case.
 func indexFold(data, sub []byte) int {
 	if len(sub) == 0 {
 		return 0
@@ -126,7 +136,8 @@ func indexFold(data, sub []byte) int {
 	if lower >= 'a' && lower <= 'z' {
 		upper -= 'a' - 'A'
 	}
-	nextLower, nextUpper := -2, -2 // where each occurs next; -1 for nowhere
+	// These are the next offsets of the first letter in either case; -1 means that there is none.
+	nextLower, nextUpper := -2, -2
 	for i := 0; i+len(sub) <= len(data); i++ {
 		if nextLower != -1 && nextLower < i {
 			nextLower = indexFrom(data, lower, i)
@@ -134,6 +145,8 @@ func indexFold(data, sub []byte) int {
 		if nextUpper != -1 && nextUpper < i {
 			nextUpper = indexFrom(data, upper, i)
 		}
+
+		// Continue at the nearer one of the two offsets.
 		switch {
 		case nextLower < 0 && nextUpper < 0:
 			return -1
@@ -148,9 +161,11 @@ func indexFold(data, sub []byte) int {
 			return i
 		}
 	}
+
 	return -1
 }
 
+// indexFrom returns the first offset of c from from on, or -1.
 func indexFrom(data []byte, c byte, from int) int {
 	if k := bytes.IndexByte(data[from:], c); k >= 0 {
 		return from + k
@@ -158,6 +173,7 @@ func indexFrom(data []byte, c byte, from int) int {
 	return -1
 }
 
+// equalFold compares data with lower, ignoring the case of ASCII.
 func equalFold(data, lower []byte) bool {
 	for i, c := range data {
 		if c >= 'A' && c <= 'Z' {

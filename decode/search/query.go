@@ -10,16 +10,22 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Number is a number in every form that the wire has for it.
+// A Number is a number to be searched for, in all its protobuf encodings.
 type Number struct {
-	varints []uint64 // what a varint or a fixed value may be, bit by bit
+	// varints are the varints that may mean the number: plain, zigzag, and as an int32.
+	varints []uint64
+
+	// fixed32 and fixed64 are the bit patterns of fixed-width fields that may represent the number:
+	// integer and floating point.
 	fixed32 []uint64
 	fixed64 []uint64
-	text    string
-	value   float64
+
+	// text is the number as the user wrote it, and value its parsed value.
+	text  string
+	value float64
 }
 
-// ParseNumber reads an integer (decimal, 0x…) or a number with a point.
+// ParseNumber parses an integer (decimal or 0x…) or a number with a decimal point.
 func ParseNumber(s string) (*Number, error) {
 	n := &Number{text: s}
 	var integer, found bool
@@ -27,9 +33,10 @@ func ParseNumber(s string) (*Number, error) {
 	if v, err := strconv.ParseInt(s, 0, 64); err == nil {
 		integer, found, bits, n.value = true, true, uint64(v), float64(v)
 		n.varints = append(n.varints, uint64(v))
-		n.varints = append(n.varints, uint64(v)<<1^uint64(v>>63)) // zigzag
+		// The second one is in zigzag encoding.
+		n.varints = append(n.varints, uint64(v)<<1^uint64(v>>63))
 		if v < 0 && v >= math.MinInt32 {
-			// An int32 that was not extended.
+			// An int32 that was encoded without sign extension.
 			n.varints = append(n.varints, uint64(uint32(v)))
 		}
 		if v >= math.MinInt32 && v <= math.MaxUint32 {
@@ -42,6 +49,8 @@ func ParseNumber(s string) (*Number, error) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !found {
 		found, n.value = true, f
 	}
+
+	// Every number may also be a floating-point value.
 	if !found {
 		return nil, fmt.Errorf("%.40q is no number", s)
 	}
@@ -55,7 +64,7 @@ func ParseNumber(s string) (*Number, error) {
 	return n, nil
 }
 
-// matches reports whether a value of a wire type can be read as the number.
+// matches reports whether the bits v of wire type typ may mean the number.
 func (n *Number) matches(typ wire.Type, v uint64) bool {
 	switch typ {
 	case wire.I32:
@@ -66,7 +75,7 @@ func (n *Number) matches(typ wire.Type, v uint64) bool {
 	return slices.Contains(n.varints, v)
 }
 
-// matchesText is matches for a number of JSON.
+// matchesText reports whether a JSON number equals the number.
 func (n *Number) matchesText(s string) bool {
 	if s == n.text {
 		return true
@@ -75,7 +84,7 @@ func (n *Number) matchesText(s string) bool {
 	return err == nil && f == n.value
 }
 
-// numberText shows a value with its likeliest readings.
+// numberText formats a field's value in its most probable types.
 func numberText(typ wire.Type, v uint64) string {
 	switch typ {
 	case wire.I32:
@@ -89,11 +98,13 @@ func numberText(typ wire.Type, v uint64) string {
 	return fmt.Sprintf("%d (zigzag %d)", v, int64(v>>1)^-int64(v&1))
 }
 
-// headers looks for Text in an exchange's URL and headers.
+// headers searches an exchange's URL and headers. It returns false if emit ended the search.
 func (q Query) headers(ex *captures.Exchange, emit func(Match) bool) bool {
 	if q.Text == nil {
 		return true
 	}
+
+	// Report at most one match per header.
 	look := func(kind, path string, dir captures.Direction, s string) bool {
 		lo, hi, ok := q.Text.find([]byte(s), 0)
 		if !ok {
@@ -103,6 +114,8 @@ func (q Query) headers(ex *captures.Exchange, emit func(Match) bool) bool {
 		m.Kind, m.Path, m.Dir, m.Frame = kind, path, dir, -1
 		return emit(m)
 	}
+
+	// The URL first, then all headers and trailers.
 	if !look("url", "", captures.Up, ex.URL) {
 		return false
 	}

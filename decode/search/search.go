@@ -1,15 +1,19 @@
-// Package search finds text, bytes, numbers and field paths inside decoded frames:
-// through compression, hex and base64 in strings, JSON, and messages within messages. A
-// Query and frames, or an exchange, go in; each Match comes out with its frame, its
-// field path and an excerpt. No schema is needed.
+// Package search finds text, bytes, numbers and field paths in decoded frames. It looks through compression, hex
+// and base64 in strings, JSON, and messages inside messages. A Query and an exchange go in, and each Match comes
+// out with its frame, field path and excerpt. No schema is needed:
 //
-// A pattern of text is a literal or a regular expression. A text that a server sends in
-// several frames is also found where it runs across frames, if they have it in the same
-// field. An excerpt is the text around a match, or the bytes around it in hex. A path in
-// a query may have wildcards.
+//	text, err := search.NewText("rate limit", true, true)
+//	err = search.Exchange(ctx, capture, record, search.Query{Text: text}, search.Scope{}, func(m search.Match) bool {
+//		fmt.Println(m.Frame, m.Path, m.Value)
+//		return true
+//	})
 //
-// Endpoints uses the same view of frames for another purpose: it finds the URLs of
-// servers that an answer names and that are not recorded yet.
+// A pattern for text is a literal or a regular expression. Text that a server sends in several frames is also
+// found across frames, if the frames have it in the same field. Paths in a query may have wildcards.
+//
+// The command grep, the filter language, the workbench and rules of the proxy use this package. Values visits
+// fields by path without a pattern. Endpoints finds URLs of servers in responses, so that the recorder can
+// record those servers too.
 //
 // Source: decode/README.md#search
 package search
@@ -32,92 +36,142 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Query says what to look for. Of Text, Bytes and Number one may be set; with
-// none of them every field at Path is found.
+// A Query describes what to find. At most one of Text, Bytes and Number may be set. Without any of them, every
+// field at Path matches.
 type Query struct {
-	Text   *Text          // in strings, bytes, JSON and plain bodies
-	Bytes  []byte         // anywhere in a frame's data
-	Number *Number        // in varints, fixed values, packed ones and JSON
-	Path   fieldpath.Path // as ParsePath returns it; nil: any
+	// Text is searched in strings, bytes, JSON and plain bodies.
+	Text *Text
+
+	// Bytes is a byte string that is searched for anywhere in a frame's data.
+	Bytes []byte
+
+	// Number is searched in varints, fixed values, packed lists and JSON.
+	Number *Number
+
+	// Path restricts matches to paths that match this pattern (see fieldpath.ParsePattern). nil matches all.
+	Path fieldpath.Path
 }
 
-// A Match is a place where something was found.
+// A Match is one result of a search.
 type Match struct {
-	Dir    captures.Direction
-	Frame  int   // in which it begins
-	Frames []int // all that it spans
+	// Dir is the direction of the frame with the match.
+	Dir captures.Direction
 
-	// Path is field numbers joined by dots; (hex) and the like where the value was
-	// something else inside; "" for a body without fields
+	// Frame is the number of the frame in which the match begins, or -1 for a header.
+	Frame int
+
+	// Frames are the numbers of all frames that the match extends over.
+	Frames []int
+
+	// Path consists of field numbers joined by dots. An encoding in parentheses, as in 3(hex).1, precedes the
+	// path inside decoded data. It is "" for a body without fields.
 	Path string
 
-	// Kind is one of "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed",
-	// "json", "text", "header", "url"
-	Kind  string
-	Value string // the text around the match, or the value
-	Start int    // of the match in Value, and its
-	End   int    // end
+	// Kind is one of "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed", "json", "text",
+	// "header" and "url".
+	Kind string
+
+	// Value is the text around the match, or the matching value.
+	Value string
+
+	// Start and End are the offsets of the match in Value.
+	Start int
+	End   int
 }
 
 const (
-	// tailLen bounds the bytes of a path's text that are kept for what goes on in
-	// the next frame.
+	// tailLen is how many bytes of a field's text are kept for matches that continue in the next frame.
 	tailLen = 4 << 10
 
-	contextLen    = 60       // bytes of text on either side of a match
-	maxDepth      = 4        // levels of data inside data
-	maxTails      = 4096     // paths of an exchange whose text is joined
-	maxPerValue   = 1000     // matches in one value
-	maxPackedText = 16       // bytes
-	maxJSONLen    = 16 << 20 // bytes of a JSON document that is taken apart
+	// contextLen is how many bytes of text are shown before and after a match.
+	contextLen = 60
+
+	// maxDepth is the maximum nesting of data inside data.
+	maxDepth = 4
+
+	// maxTails is the maximum number of fields per exchange whose text is joined.
+	maxTails = 4096
+
+	// maxPerValue is the maximum number of matches in one value.
+	maxPerValue = 1000
+
+	// maxPackedText is the size in bytes above which text is not considered packed numbers.
+	maxPackedText = 16
+
+	// maxJSONLen is the maximum size in bytes of a JSON document that is parsed.
+	maxJSONLen = 16 << 20
 )
 
-// A searcher looks into the frames of one exchange, in order. A text that goes
-// on in the same field of the direction's next frames is found, too.
+// A searcher searches the frames of one exchange, in order. It also finds text that continues in the same field
+// of the next frames.
 //
-// Limits: of what spans frames at most 4 KiB; 1,000 matches in one value.
+// Limits: matches across frames extend over at most 4 KiB, and one value has at most 1,000 matches.
 type searcher struct {
-	q     Query
-	emit  func(Match) bool // false ends the search
-	over  bool
-	find  nested.Finder
-	tails map[tailKey]*tail
-	round int // frames seen
-	found int
-	both  []byte // the end of a field's text and what goes on, joined
+	q Query
 
+	// emit receives the matches. If it returns false, the search ends.
+	emit func(Match) bool
+
+	// over means that the callback emit has ended the search.
+	over bool
+
+	// find decodes data that is encoded inside fields.
+	find nested.Finder
+
+	// tails are the texts that may continue in the next frame.
+	tails map[tailKey]*tail
+
+	// round is the number of frames so far, and found the number of matches.
+	round int
+	found int
+
+	// both is the memory for the end of a field's text and its continuation.
+	both []byte
+
+	// frame is the current frame, and steps the path to the current value.
 	frame *decode.Frame
 	steps []step
 
-	// onValue, if set, is called with each value instead of emit, and declared is the
-	// definition of the frame's message, if there is one.
-	onValue  func(Value)
+	// onValue, if set, is called with each value of the path, until it returns false. emit is not used then.
+	onValue func(Value) bool
+
+	// declared is the definition of the frame's message, or nil.
 	declared protoreflect.MessageDescriptor
 
-	reader *kind.Reader // of the tree that was asked about last
+	// reader infers the types of fields in the tree readOf.
+	reader *kind.Reader
 	readOf *wire.Tree
 }
 
-// A step is a field, or a member of JSON.
+// A step is a field, or a member or element of JSON.
 type step struct {
+	// number is the number of the field on the current path.
 	number uint64
-	name   string // of JSON; "" for a field
-	enc    string // the value above was this inside
-	tree   *wire.Tree
-	node   int32
 
-	declared protoreflect.FieldDescriptor // nil if that is not known
+	// name is the name or index in JSON; "" for a field.
+	name string
+
+	// enc is the encoding that was undone above this step, or "".
+	enc string
+
+	// tree is the message that contains the field, and node the field's node in it; tree
+	// is nil for JSON.
+	tree *wire.Tree
+	node int32
+
+	// declared is the declaration of the field; nil if unknown.
+	declared protoreflect.FieldDescriptor
 }
 
-// newSearcher returns a Searcher that hands what it finds to emit.
+// newSearcher returns a searcher that calls emit with each match.
 func newSearcher(q Query, emit func(Match) bool) *searcher {
 	return &searcher{q: q, emit: emit, tails: map[tailKey]*tail{}}
 }
 
-// Done reports whether emit has ended the search.
+// Done reports whether the callback emit has ended the search.
 func (s *searcher) Done() bool { return s.over }
 
-// Frame looks into one frame.
+// Frame searches one frame, and reports its matches.
 func (s *searcher) Frame(f *decode.Frame) {
 	if s.over {
 		return
@@ -134,15 +188,16 @@ func (s *searcher) Frame(f *decode.Frame) {
 	}
 }
 
-// carried looks into messages that only their place tells to be some: those of
-// fewer bytes than would be believed elsewhere.
+// carried searches inner messages that only the profile identifies as messages, because they are too short to be
+// detected.
 func (s *searcher) carried(f *decode.Frame) {
 	for _, in := range f.Inner {
 		if in.Tree == nil {
 			continue
 		}
 		if _, ok := s.find.Find(f.Tree.Payload(in.Node)); ok {
-			continue // it was found on the way
+			// The tree walk has found it already.
+			continue
 		}
 		n := f.Tree.Node(in.Node)
 		s.steps = append(s.steps[:0], step{number: n.Number, tree: f.Tree, node: in.Node})
@@ -151,7 +206,7 @@ func (s *searcher) carried(f *decode.Frame) {
 	s.steps = s.steps[:0]
 }
 
-// tree looks into a message, which was in enc.
+// tree searches a message. enc is the encoding that contained it, or "".
 func (s *searcher) tree(t *wire.Tree, enc string) {
 	if len(s.q.Bytes) > 0 {
 		s.bytes(t, enc)
@@ -159,6 +214,7 @@ func (s *searcher) tree(t *wire.Tree, enc string) {
 	s.children(t, 0, enc)
 }
 
+// children searches the child nodes of node i. enc is the encoding inside which the tree was found.
 func (s *searcher) children(t *wire.Tree, i int32, enc string) {
 	for c := t.Nodes[i].First; c != wire.None && !s.over; c = t.Nodes[c].Next {
 		n := &t.Nodes[c]
@@ -169,17 +225,18 @@ func (s *searcher) children(t *wire.Tree, i int32, enc string) {
 			continue
 		}
 		s.steps = append(s.steps, step{number: n.Number, enc: enc, tree: t, node: c, declared: s.declarationOf(n, enc)})
-		s.node(t, c, n)
+		s.visit(t, c, n)
 		s.steps = s.steps[:len(s.steps)-1]
 	}
 }
 
+// node searches one field of a message.
 func (s *searcher) node(t *wire.Tree, c int32, n *wire.Node) {
 	switch {
 	case s.onValue != nil:
-		s.onValue(Value{Tree: t, Node: c, Declared: s.steps[len(s.steps)-1].declared})
+		s.reportValue(Value{Tree: t, Node: c, Declared: s.steps[len(s.steps)-1].declared})
 	case s.everything():
-		s.listed(t, c, n)
+		s.reportField(t, c, n)
 	}
 	switch n.Type {
 	case wire.Varint, wire.I32, wire.I64:
@@ -193,14 +250,14 @@ func (s *searcher) node(t *wire.Tree, c int32, n *wire.Node) {
 	}
 }
 
-// payload looks into a length-delimited value: at its fields where it is a
-// message, else at its text and what that may stand for.
+// payload searches a length-delimited value: the fields of a message, or else the text and any data inside it.
 func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 	data := t.Payload(c)
 	if len(data) == 0 {
 		return
 	}
 	if n.First != wire.None {
+		// The payload parses as a message, but text may do so, too.
 		message := !isPlain(data)
 		if !message {
 			is, _ := s.best(t, c)
@@ -211,10 +268,11 @@ func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 			return
 		}
 	}
+
 	if s.q.Number != nil {
 		s.packed(t, c, data)
 	}
-	// What is found in a member of JSON need not be found in its text again.
+	// A match in a JSON member must not be reported again for the JSON text.
 	before := s.found
 	if s.depth() < maxDepth {
 		s.inside(data)
@@ -224,7 +282,7 @@ func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 	}
 }
 
-// depth is how many times data is inside data here.
+// depth returns the number of encodings around the current value.
 func (s *searcher) depth() (d int) {
 	for i := range s.steps {
 		if s.steps[i].enc != "" {
@@ -234,12 +292,14 @@ func (s *searcher) depth() (d int) {
 	return d
 }
 
-// inside looks at what a value holds in another form.
+// inside searches the data that is encoded inside a value.
 func (s *searcher) inside(data []byte) {
 	in, ok := s.find.Find(data)
 	if !ok {
 		return
 	}
+
+	// Every encoding becomes a step of the path.
 	enc := in.Encoding
 	switch in.Form {
 	case nested.Message:
@@ -251,6 +311,8 @@ func (s *searcher) inside(data []byte) {
 		frames, _ := envelope.Split(in.Data)
 		for i := range frames {
 			payload := frames[i].Raw
+
+			// A frame whose payload is no valid message can still contain the text.
 			if t := wire.Parse(payload, wire.Options{}); t.Err() == nil {
 				s.tree(t, enc)
 			} else if s.q.Text != nil {
@@ -272,11 +334,13 @@ func (s *searcher) inside(data []byte) {
 	}
 }
 
-// body looks into a body without fields: JSON, or any text.
+// body searches data that is not protobuf: JSON, or any text.
 func (s *searcher) body(data []byte, enc string, depth int) {
 	if k := bytes.Index(data, s.q.Bytes); len(s.q.Bytes) > 0 && k >= 0 && depth == 0 {
 		s.hit("text", data, k, k+len(s.q.Bytes), true)
 	}
+
+	// JSON is searched value by value, other text as a whole.
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) > 1 && len(trimmed) <= maxJSONLen && (trimmed[0] == '{' || trimmed[0] == '[') {
 		if root, err := jsontree.Parse(trimmed); err == nil {
@@ -289,12 +353,12 @@ func (s *searcher) body(data []byte, enc string, depth int) {
 	}
 }
 
-// everything reports that all values at the path are wanted.
+// everything reports whether all values at the path match.
 func (s *searcher) everything() bool {
 	return s.onValue == nil && s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0
 }
 
-// bytes finds Bytes in a message's bytes: each once, at the innermost field.
+// bytes searches a message's bytes for Query.Bytes, and reports each match once, at the innermost field.
 func (s *searcher) bytes(t *wire.Tree, enc string) {
 	for from := 0; from < len(t.Data) && !s.over; {
 		k := bytes.Index(t.Data[from:], s.q.Bytes)
@@ -305,6 +369,8 @@ func (s *searcher) bytes(t *wire.Tree, enc string) {
 		from = at + 1
 		outer := len(s.steps)
 		i := t.At(at)
+
+		// Build the path from the innermost field upwards.
 		var up []int32
 		for n := i; n > 0; n = t.Nodes[n].Parent {
 			if t.Nodes[n].Type != wire.Garbage {
@@ -323,10 +389,11 @@ func (s *searcher) bytes(t *wire.Tree, enc string) {
 	}
 }
 
-// packed finds the number in a value that is rather packed than anything else.
+// packed searches a value for Query.Number if the likeliest reading of the value is a packed list.
 func (s *searcher) packed(t *wire.Tree, c int32, data []byte) {
 	if len(data) > maxPackedText && isPlain(data) {
-		return // numbers do not look like that much text
+		// Packed numbers rarely look like this much text.
+		return
 	}
 	for _, typ := range [...]string{"packed varint", "packed fixed32", "packed fixed64"} {
 		for _, v := range kind.PackedValues(typ, data) {
@@ -342,6 +409,7 @@ func (s *searcher) packed(t *wire.Tree, c int32, data []byte) {
 	}
 }
 
+// packedType returns the wire type of a packed list's elements.
 func packedType(typ string) wire.Type {
 	switch kind.ElementOf(typ) {
 	case kind.PackedFixed32:
@@ -352,10 +420,11 @@ func packedType(typ string) wire.Type {
 	return wire.Varint
 }
 
+// number reports a field with a number as a match.
 func (s *searcher) number(typ wire.Type, v uint64) { s.value(kindOf(typ), numberText(typ, v)) }
 
-// listed gives a field out because of its path alone.
-func (s *searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
+// reportField reports a field that matches by its path only.
+func (s *searcher) reportField(t *wire.Tree, c int32, n *wire.Node) {
 	if !s.wanted() {
 		return
 	}
@@ -376,7 +445,7 @@ func (s *searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 	}
 }
 
-// best is the likeliest reading of a node, by its tree alone.
+// best returns the most probable type of a node, inferred from its message alone.
 func (s *searcher) best(t *wire.Tree, c int32) (k wire.Kind, typ string) {
 	if s.readOf != t {
 		s.reader, s.readOf = kind.NewReader(t, nil), t
@@ -385,6 +454,7 @@ func (s *searcher) best(t *wire.Tree, c int32) (k wire.Kind, typ string) {
 	return k, typ
 }
 
+// kindOf returns the name of the kind of a scalar with a wire type.
 func kindOf(typ wire.Type) string {
 	switch typ {
 	case wire.I32:
@@ -395,24 +465,25 @@ func kindOf(typ wire.Type) string {
 	return string(wire.KindVarint)
 }
 
-// wanted reports whether the path here is one that is asked for.
+// wanted reports whether the current path matches the query.
 func (s *searcher) wanted() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
 
-// value gives out a value as a whole.
+// value reports a whole value as a match.
 func (s *searcher) value(kind, v string) {
 	if s.wanted() {
-		s.send(Match{Kind: kind, Value: cut(v), End: len(cut(v))}, nil)
+		s.send(Match{Kind: kind, Value: shorten(v), End: len(shorten(v))}, nil)
 	}
 }
 
-func cut(s string) string {
+// shorten shortens a value for output.
+func shorten(s string) string {
 	if len(s) <= 4*contextLen {
 		return s
 	}
 	return strings.ToValidUTF8(s[:4*contextLen], "") + "…"
 }
 
-// hit gives out a stretch of data with what is around it.
+// hit reports data[lo:hi] with the surrounding text as a match. asHex formats it in hex.
 func (s *searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
 	if !s.wanted() {
 		return
@@ -422,6 +493,7 @@ func (s *searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
 	s.send(m, nil)
 }
 
+// send completes a match with frame and path, and calls emit.
 func (s *searcher) send(m Match, frames []int) {
 	m.Dir, m.Frame, m.Frames = s.frame.Dir, s.frame.Seq, frames
 	if frames == nil {
@@ -436,7 +508,7 @@ func (s *searcher) send(m Match, frames []int) {
 	}
 }
 
-// path writes the steps: 3(hex).1.2, with an index where a field is repeated.
+// path formats the current path, as in 3(hex).1.2, with an index where a field repeats.
 func (s *searcher) path() string {
 	var b strings.Builder
 	for i := range s.steps {
@@ -459,7 +531,7 @@ func (s *searcher) path() string {
 	return b.String()
 }
 
-// indexOf is a node's place among its siblings of the same number.
+// indexOf returns the position of a node among siblings of the same number. many is true if there are several.
 func indexOf(t *wire.Tree, i int32) (index int, many bool) {
 	count := 0
 	for c := range t.Children(t.Nodes[i].Parent) {

@@ -10,14 +10,16 @@ import (
 	"unwire/decode/wire"
 )
 
-// origins returns the servers that a message names: strings that are a URL
-// without a path, in full. A link to a page has one.
+// origins returns the servers that a message mentions: strings that are a URL without a path. Links to pages
+// have a path.
 func origins(f *decode.Frame) []*url.URL {
 	var out []*url.URL
 	visit := func(s string) {
 		if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") {
 			return
 		}
+
+		// The URL must be complete, but without a path.
 		u, err := url.Parse(s)
 		bare := err == nil && u.Hostname() != "" && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
 		if bare && !slices.ContainsFunc(out, func(o *url.URL) bool { return o.Host == u.Host }) {
@@ -32,6 +34,8 @@ func origins(f *decode.Frame) []*url.URL {
 		}
 		return out
 	}
+
+	// Not protobuf: the response may be JSON.
 	var v any
 	if json.Unmarshal(f.Data, &v) == nil {
 		visitStrings(v, visit)
@@ -39,6 +43,7 @@ func origins(f *decode.Frame) []*url.URL {
 	return out
 }
 
+// visitStrings calls visit for each string in a decoded JSON value.
 func visitStrings(v any, visit func(string)) {
 	switch v := v.(type) {
 	case string:

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -10,32 +12,74 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Value is a field of a frame, or a value of JSON in it.
+// A Value is a protobuf field of a frame, or a JSON value in it.
 type Value struct {
-	// Tree and Node are the field; without a Tree it is JSON.
+	// Tree and Node are the field. Tree is nil for a JSON value.
 	Tree *wire.Tree
 	Node int32
+
+	// JSON is the value, if the frame is JSON.
 	JSON jsontree.Value
 
-	// Declared is the declaration of the field; nil if it has none.
+	// Declared is the declaration of the field; nil if unknown.
 	Declared protoreflect.FieldDescriptor
 }
 
-// Values hands the values at a path of a frame, also in data inside data, to emit until
-// that returns false. With md, the definition of the frame's message, the steps of the path
-// may be names of fields; md may be nil.
+// Values calls emit with each value of a frame at a path, including values in data inside data, until emit
+// returns false. If md, the definition of the frame's message, is not nil, steps of the path may be field names.
 func Values(f *decode.Frame, path fieldpath.Path, md protoreflect.MessageDescriptor, emit func(Value) bool) {
-	s := newSearcher(Query{Path: path}, nil)
-	s.declared = md
-	s.onValue = func(v Value) {
-		if s.wanted() && !emit(v) {
-			s.over = true
-		}
+	// Most frames do not have the path's first field. To find that out must be cheap, because a frame that passes the
+	// proxy is asked about the path of each rule.
+	if f.Tree != nil && len(f.Inner) == 0 && len(path) > 0 && !hasField(f.Tree, path[0], md) {
+		return
 	}
+	s := searcher{q: Query{Path: path}, declared: md, onValue: emit, steps: make([]step, 0, len(path)+1)}
 	s.Frame(f)
 }
 
-// In reports whether the text is in a frame.
+// hasField reports whether a message has a field that a step of a path may select.
+func hasField(t *wire.Tree, first fieldpath.Step, md protoreflect.MessageDescriptor) bool {
+	number, isNumber := first.Number()
+	if !isNumber {
+		return first.Name == fieldpath.Any || first.Name == fieldpath.AnySteps || md != nil
+	}
+	for c := t.Nodes[0].First; c != wire.None; c = t.Nodes[c].Next {
+		if t.Nodes[c].Number == number {
+			return true
+		}
+	}
+	return false
+}
+
+// reportValue reports a value to the caller of Values if the path is that of the query.
+func (s *searcher) reportValue(v Value) {
+	if s.wanted() && !s.onValue(v) {
+		s.over = true
+	}
+}
+
+// visit searches one field, unless Values needs nothing in it, because the paths it wants begin otherwise.
+func (s *searcher) visit(t *wire.Tree, c int32, n *wire.Node) {
+	if s.onValue == nil || s.leadsTo(len(s.steps)) {
+		s.node(t, c, n)
+	}
+}
+
+// leadsTo reports whether the step at a depth may belong to a value that Values reports, if those before do.
+func (s *searcher) leadsTo(depth int) bool {
+	path := s.q.Path
+	if len(path) == 0 || anySteps(path[:min(depth, len(path))]) {
+		return true
+	}
+	return depth <= len(path) && matchStep(&path[depth-1], &s.steps[depth-1])
+}
+
+// anySteps reports whether a path has a wildcard for any number of steps.
+func anySteps(path fieldpath.Path) bool {
+	return slices.ContainsFunc(path, func(p fieldpath.Step) bool { return p.Name == fieldpath.AnySteps })
+}
+
+// In reports whether the pattern occurs anywhere in a frame.
 func (t *Text) In(f *decode.Frame) (found bool) {
 	newSearcher(Query{Text: t}, func(Match) bool {
 		found = true
@@ -44,8 +88,8 @@ func (t *Text) In(f *decode.Frame) (found bool) {
 	return found
 }
 
-// declarationOf is the declaration of a field of the message that the steps lead to, which
-// was inside something else if enc is not empty; nil if it has none.
+// declarationOf returns the declaration of a field in the message at the current path, or nil. There is none if
+// the message was encoded inside another value (enc is not "").
 func (s *searcher) declarationOf(n *wire.Node, enc string) protoreflect.FieldDescriptor {
 	md := s.declared
 	if md == nil || enc != "" || n.Number > uint64(protowire.MaxValidNumber) {
@@ -61,7 +105,7 @@ func (s *searcher) declarationOf(n *wire.Node, enc string) protoreflect.FieldDes
 	return md.Fields().ByNumber(protowire.Number(n.Number))
 }
 
-// isNamed reports whether the declaration of a step has a name.
+// isNamed reports whether the step's field has the given name in the schema.
 func (s *step) isNamed(name string) bool {
 	return s.declared != nil && (string(s.declared.Name()) == name || s.declared.JSONName() == name)
 }

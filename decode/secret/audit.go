@@ -18,53 +18,77 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxFindings bounds what an audit lists; more are counted in Findings already
-// listed, or left out.
+// maxFindings is the maximum number of findings in an audit. Further ones are counted in listed findings of the
+// same place, or omitted.
 const maxFindings = 10_000
 
-// A Finding is what looks like a secret at one place of an exchange, without
-// its value.
+// A Finding is a probable secret at one place of an exchange. It does not contain the secret's value.
 //
-// Shape: Place is "url", "request header", "request trailer", "response header",
-// "response trailer", "error", "frame" or "body" (bytes that are no frames).
-// Name is the header's, parameter's, member's or protobuf field's, or what a key
-// begins with. A finding of rule RuleUnsearched is no secret but bytes of a body
-// or a URL that could not be searched, Len of them, and Name says why. Of several hits at one place in frames of one direction, Seq, Off
-// and Len are those of the first. Off counts from the beginning of the value, the
-// URL, or the frame's data after decompression; Encoding says in which text
-// encoding of the field at Path it is counted in.
+// A finding with the rule redact.RuleUnsearched is not a secret, but a range of a body or URL that
+// could not be searched.
 type Finding struct {
+	// Exchange is the number of the exchange with the secret.
 	Exchange int64
-	Part     bool // the exchange is a piece of a conversation, and meant alone
-	Rule     redact.Rule
-	Place    string
-	Header   string // the header field it is in
-	Name     string
-	Dir      captures.Direction // of a frame or a body
-	Seq      int                // of a frame
-	Path     fieldpath.Path     // of the field, where the frame is protobuf
-	Encoding string
-	Off, Len int
-	Count    int
 
-	// Stays is true if Clean does not remove it.
+	// Part means that the exchange is a piece of a conversation, and the finding is in the piece itself.
+	Part bool
+
+	// Rule is the rule that recognised the secret.
+	Rule redact.Rule
+
+	// Place is "url", "request header", "request trailer", "response header", "response trailer", "error",
+	// "note", "frame", or "body" for bytes that are not in frames.
+	Place string
+
+	// Header is the name of the header that contains the secret.
+	Header string
+
+	// Name is the name of the header, parameter, member or protobuf field, or the characteristic beginning of a
+	// key. For redact.RuleUnsearched it is the reason.
+	Name string
+
+	// Dir is the direction of the frame or body with the secret.
+	Dir captures.Direction
+
+	// Seq is the number of the frame. If a place has several hits, Seq, Off and Len are those of the first.
+	Seq int
+
+	// Path is the path of the field, if the frame is protobuf.
+	Path fieldpath.Path
+
+	// Encoding is the text encoding of the field in which Off counts, or "".
+	Encoding string
+
+	// Off is the offset in bytes from the beginning of the value, the URL, or the frame's decompressed data. Len
+	// is the length in bytes.
+	Off, Len int
+
+	// Count is the number of times that the rule found a secret at the place.
+	Count int
+
+	// Stays means that Clean cannot remove the secret.
 	Stays bool
 }
 
-// Audit returns what looks like a secret in a capture, each place once.
+// Audit returns the places of probable secrets in a capture, each once.
 //
-// Shape: red has the rules, and learns: a value that a header gives away
-// anywhere in the capture is found in all of it.
-// Limits: 10,000 findings; with more, the error says so. The limits of
-// redact.Redactor and of decode.Decode hold.
-// Errors: of the store.
+// Shape: red provides the rules and learns secrets: a value that a header identifies as secret is then
+// searched for in the whole capture.
+//
+// Limits: 10,000 findings; with more, Audit returns an error. The limits of redact.Redactor and
+// decode.Decode apply.
+//
+// Errors: errors of the store.
 func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules) ([]Finding, error) {
+	// Learn all secrets first, because they may occur in earlier exchanges as well.
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		learnFrom(red, ex)
 	}
+
+	// Findings in pieces of conversations are reported as such.
 	pieces, err := conversation.FindAll(ctx, src)
 	if err != nil {
 		return nil, err
@@ -73,6 +97,8 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 	if err != nil {
 		return nil, err
 	}
+
+	// Then search each exchange.
 	var all []Finding
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
@@ -91,15 +117,18 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 	return all, markStays(ctx, src, red, rules, all)
 }
 
-// markStays looks for the findings in what Clean would make of the capture.
+// markStays sets Stays of the findings that also exist in the output of Clean.
 func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules, all []Finding) error {
 	if len(all) == 0 {
 		return nil
 	}
+
+	// Search the cleaned copy in the same way, and compare the places.
 	view, err := NewView(ctx, src, red.Omitting(), rules)
 	if err != nil {
 		return err
 	}
+	// Findings are in the order of exchanges.
 	for from := 0; from < len(all); {
 		to := from
 		for to < len(all) && all[to].Exchange == all[from].Exchange {
@@ -122,7 +151,7 @@ func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rule
 	return nil
 }
 
-// learnFrom has the redactor meet the secrets of an exchange's head.
+// learnFrom teaches the redactor the secrets in an exchange's URL and headers.
 func learnFrom(red *redact.Redactor, ex *captures.Exchange) {
 	for _, h := range []captures.Headers{ex.RequestHeaders, ex.ResponseHeaders, ex.RequestTrailers, ex.ResponseTrailers} {
 		red.FindHeaders(h)
@@ -130,17 +159,25 @@ func learnFrom(red *redact.Redactor, ex *captures.Exchange) {
 	red.FindURL(ex.URL)
 }
 
-// An auditor looks at one exchange.
+// An auditor searches one exchange for secrets.
 type auditor struct {
-	red    *redact.Redactor
-	rules  *Rules
-	ex     *captures.Exchange
-	part   bool
-	found  []Finding
-	places map[string]int // index in found
+	// red and rules decide which values are secrets.
+	red   *redact.Redactor
+	rules *Rules
+
+	// ex is the searched exchange, and found are its findings so far.
+	ex *captures.Exchange
+
+	// part means that the exchange is a piece of a conversation that other exchanges
+	// continue.
+	part  bool
+	found []Finding
+
+	// places maps each place to its index in found.
+	places map[string]int
 }
 
-// addFinding notes a finding, or counts it where its place is known.
+// addFinding adds a finding, or increments the count of an earlier one at the same place.
 func (a *auditor) addFinding(f Finding) {
 	f.Exchange, f.Part = a.ex.ID, a.part
 	key := f.place()
@@ -156,17 +193,17 @@ func (a *auditor) addFinding(f Finding) {
 	a.found = append(a.found, f)
 }
 
-// place is what findings of one place have in common.
+// place returns a key that is equal for findings of the same place.
 func (f *Finding) place() string {
 	return strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
 }
 
-// hit is a finding made of what a rule of bytes found.
+// hit returns the finding for a secret that a rule found in bytes.
 func hit(h redact.Hit, place string) Finding {
 	return Finding{Rule: h.Rule, Place: place, Header: h.Header, Name: h.Name, Off: h.Off, Len: h.Len}
 }
 
-// head looks at all but the bodies.
+// head searches everything in the exchange except its bodies.
 func (a *auditor) head() {
 	for _, s := range []struct {
 		place  string
@@ -189,7 +226,7 @@ func (a *auditor) head() {
 	}
 }
 
-// notes looks at the notes about the exchange, of those of the capture.
+// notes searches the notes about the exchange. list has all notes of the capture.
 func (a *auditor) notes(list []captures.Note) {
 	for _, n := range list {
 		if n.Exchange != a.ex.ID {
@@ -201,7 +238,7 @@ func (a *auditor) notes(list []captures.Note) {
 	}
 }
 
-// bodies looks at the frames, and at bytes that are none.
+// bodies searches the frames, and bytes that are not in frames.
 func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	if err := a.unsearched(ctx, src); err != nil {
 		return err
@@ -210,12 +247,15 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	if err != nil {
 		return err
 	}
+
+	// The number of decoded frames per direction decides below whether the raw body needs a search.
 	var frames [2]int
 	for i := range d.Frames {
 		f := &d.Frames[i]
 		frames[f.Dir]++
 		a.frame(d, f)
 	}
+
 	if !hasRawBodies(d) {
 		return nil
 	}
@@ -223,6 +263,7 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	if err != nil {
 		return err
 	}
+	// Frames have been searched in decoded form, unless decoding failed.
 	for dir, p := range raw {
 		if d.Err == nil && frames[dir] > 0 {
 			continue
@@ -233,11 +274,11 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 			a.addFinding(f)
 		}
 	}
+
 	return nil
 }
 
-// unsearched looks for what cannot be searched, one finding for each direction
-// and reason.
+// unsearched adds a finding for each direction and reason for which bytes cannot be searched.
 func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
 	runs, err := a.red.FindUnsearched(ctx, src, a.ex)
 	if err != nil {
@@ -264,6 +305,7 @@ func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
 	return nil
 }
 
+// isForm reports whether a body is a URL-encoded form.
 func (a *auditor) isForm(dir captures.Direction) bool {
 	h := a.ex.RequestHeaders
 	if dir == captures.Down {
@@ -272,12 +314,13 @@ func (a *auditor) isForm(dir captures.Direction) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("content-type")), "application/x-www-form-urlencoded")
 }
 
-// frame looks at a frame's data and at the messages inside its fields.
+// frame searches the data of a frame, and the messages inside its fields.
 func (a *auditor) frame(d *decode.Exchange, f *decode.Frame) {
 	at := Finding{Place: "frame", Dir: f.Dir, Seq: f.Seq}
 	data := f.Data
 	if len(data) == 0 {
-		data = f.Raw // it does not inflate
+		// The frame cannot be decompressed.
+		data = f.Raw
 	}
 	a.message(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1], a.isForm(f.Dir))
 	for _, in := range f.Inner {
@@ -287,7 +330,7 @@ func (a *auditor) frame(d *decode.Exchange, f *decode.Frame) {
 	}
 }
 
-// message looks at one message, by its bytes and by its type.
+// message searches one message, both its bytes and, by its type, its fields.
 func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice, form bool) {
 	covered := make(map[int]bool)
 	for _, v := range a.rules.typed(a.red, t, md, choices) {
@@ -299,7 +342,8 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 	}
 	for _, h := range a.red.Find(data, form) {
 		if covered[h.Off] {
-			continue // the field tells more
+			// The typed finding is more precise.
+			continue
 		}
 		f := at
 		f.Rule, f.Name, f.Off, f.Len = h.Rule, h.Name, h.Off, h.Len
@@ -312,8 +356,7 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 	}
 }
 
-// hasRawBodies reports whether there are bytes in an exchange's bodies that are
-// in no frame.
+// hasRawBodies reports whether an exchange has bytes that are in no frame.
 func hasRawBodies(d *decode.Exchange) bool {
 	var frames [2]int
 	for i := range d.Frames {
@@ -322,7 +365,7 @@ func hasRawBodies(d *decode.Exchange) bool {
 	return d.Err != nil || frames[captures.Up] == 0 && d.BytesUp > 0 || frames[captures.Down] == 0 && d.BytesDown > 0
 }
 
-// rawBodies are an exchange's bodies as they passed.
+// rawBodies returns both bodies of an exchange as recorded.
 func rawBodies(ctx context.Context, src captures.ChunkSource, id int64) (raw [2][]byte, err error) {
 	for c, err := range src.Chunks(ctx, id, 0) {
 		if err != nil {

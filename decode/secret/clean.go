@@ -19,22 +19,21 @@ import (
 	"unwire/decode/wire"
 )
 
-// Clean copies a capture without its secrets: everything passes the redaction of
-// to, after the values of fields that hold secrets were replaced. Exchanges keep
-// their numbers, times, outcomes, trailers and chunk boundaries; what was
-// derived is not copied. It returns how many exchanges were copied, and how many
-// values were replaced because of their field, and what was left out: what the
-// search for secrets cannot look into, if the redaction of to omits it.
+// Clean copies a capture without its secrets. Everything is filtered by the redactor of to, after fields with
+// secrets were replaced by placeholders. Exchanges keep their numbers, times, outcomes, trailers and chunk
+// boundaries. Derived data is not copied. Clean returns the number of copied exchanges, the number of values
+// that were replaced because of their field, and what was omitted because it cannot be searched, if the redactor
+// of to has that option.
 //
-// Shape: a placeholder has the length of what it replaces; a frame or a body
-// that was compressed is compressed anew, and its envelope gets the new length.
-// Limits: those of CopyExchange, redact.Redactor and decode.Decode. A value in a field is
-// replaced in place in Connect and gRPC envelopes and unary bodies, and there in
-// messages that a field holds in hex or base64; in bodies that are base64, in
-// events, in compressed fields, and in frames that do not inflate within the
-// limits, only as a known secret, that is if it has 12 bytes or more. Audit tells
-// what is left.
-// Errors: of the stores.
+// Shape: a placeholder has the length of the secret. A compressed frame or body is compressed again, and its
+// envelope gets the new length.
+//
+// Limits: those of CopyExchange, redact.Redactor and decode.Decode. A value in a field is replaced in Connect
+// and gRPC envelopes, in unary bodies, and in messages that their fields contain in hex or base64. Elsewhere it
+// is replaced only as a known secret, that is, if it has 12 bytes or more: in base64 bodies, in events, in
+// compressed fields, and in frames that exceed the limits of decompression. Audit reports what remains.
+//
+// Errors: errors of the stores.
 func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
 	red := to.Redactor
 	if red == nil {
@@ -44,6 +43,8 @@ func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges,
 	if err != nil {
 		return 0, 0, omitted, err
 	}
+
+	// The view has all edits, so each exchange is copied once.
 	for _, id := range v.ids {
 		ex, err := from.Exchange(ctx, id)
 		if err == nil {
@@ -64,8 +65,8 @@ func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges,
 	return exchanges, v.c.values, omitted, to.Flush(ctx)
 }
 
-// copyAdditions copies what users added: readings and definitions as they are, and notes
-// without the secrets that the redactor of to knows.
+// copyAdditions copies what users added: chosen types and definitions unchanged, and notes without the secrets
+// that the redactor of to has learned.
 func copyAdditions(ctx context.Context, to, from *store.Store) error {
 	red := to.Redactor
 	readings, err := from.Readings(ctx, "")
@@ -74,24 +75,30 @@ func copyAdditions(ctx context.Context, to, from *store.Store) error {
 	}
 	for _, r := range readings {
 		if len(red.FindURL("https://host"+strings.TrimLeft(r.Method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ "))) > 0 || string(red.Bytes([]byte(r.Method))) != r.Method {
-			continue // of a path that is another one in the copy
+			// The method's path contains a secret, so it is a different one in the copy.
+			continue
 		}
 		if err := to.PutReading(ctx, r); err != nil {
 			return err
 		}
 	}
+
+	// The redactor of the target filters the notes' texts.
 	notes, err := from.Notes(ctx, 0)
 	if err != nil {
 		return err
 	}
 	for _, n := range notes {
 		if n.Kind != captures.TextNote && n.Kind != captures.MarkNote {
-			continue // another program's
+			// Notes of other programs may have any format.
+			continue
 		}
 		if err := to.PutNote(ctx, n); err != nil {
 			return err
 		}
 	}
+
+	// Only definitions in use, and of formats without traffic in them.
 	definitions, err := from.Definitions(ctx)
 	if err != nil {
 		return err
@@ -107,24 +114,33 @@ func copyAdditions(ctx context.Context, to, from *store.Store) error {
 	return nil
 }
 
-// A cleaner finds the fields to be replaced.
+// A cleaner finds the fields to replace and records the edits.
 type cleaner struct {
-	red    *redact.Redactor
-	rules  *Rules
-	edits  map[int64][2][]redact.Edit
+	red   *redact.Redactor
+	rules *Rules
+
+	// edits are the edits of bodies, by exchange and direction.
+	edits map[int64][2][]redact.Edit
+
+	// values is the number of replaced values.
 	values int
 
-	typed map[int64]bool // exchanges of which a field was replaced
+	// typed are the exchanges in which a field was replaced.
+	typed map[int64]bool
 
-	// messages are, of Connect GETs, the parameter's value, and what replaces it.
+	// messages maps the ID of a Connect GET exchange to the value of its message parameter and the
+	// redacted replacement.
 	messages map[int64][2]string
-	// runs are the parts of bodies that are left out, by exchange.
-	runs  map[int64][]redact.Unsearched
-	inURL map[int64]int64 // bytes that are left out of URLs
+
+	// runs are the parts of bodies that are omitted, by exchange.
+	runs map[int64][]redact.Unsearched
+
+	// inURL counts the bytes that are omitted from URLs, by exchange.
+	inURL map[int64]int64
 }
 
-// plan finds the secret fields of an exchange, learns them, and notes the edits
-// that replace them.
+// plan finds the secret fields of an exchange, teaches them to the redactor, and records the edits that replace
+// them.
 func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	d, err := decode.Decode(ctx, from, id, decode.Options{})
 	if err != nil {
@@ -143,12 +159,16 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 			continue
 		}
 		c.typed[id] = true
+
+		// The message of a Connect GET is in the URL, so no body is edited.
 		if d.Protocol == decode.ConnectGet && f.Dir == captures.Up {
 			if data, err := c.changed(f, changes); err == nil {
 				c.replaceMessage(d, f, data)
 			}
 			continue
 		}
+
+		// Read the bodies only if something must be replaced.
 		if raw[0] == nil && raw[1] == nil {
 			if raw, err = rawBodies(ctx, from, id); err != nil {
 				return err
@@ -162,6 +182,8 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 			edits[f.Dir] = append(edits[f.Dir], edit)
 		}
 	}
+
+	// Secrets outside of frames.
 	if err := c.learnBodies(ctx, from, d); err != nil {
 		return err
 	}
@@ -174,8 +196,8 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	return nil
 }
 
-// learn has the redactor meet the secrets of a frame and of the messages in its
-// fields: they may stand elsewhere too, where only known secrets are found.
+// learn teaches the redactor the secrets of a frame and of inner messages. They may occur elsewhere in a form in
+// which only learned secrets are found.
 func (c *cleaner) learn(f *decode.Frame) {
 	c.red.Find(f.Data, false)
 	for _, in := range f.Inner {
@@ -183,7 +205,7 @@ func (c *cleaner) learn(f *decode.Frame) {
 	}
 }
 
-// learnBodies does that for bodies that are no frames.
+// learnBodies learns the secrets in body bytes that are not part of a frame.
 func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.Exchange) error {
 	if !hasRawBodies(d) {
 		return nil
@@ -195,17 +217,18 @@ func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.
 	return err
 }
 
-// changes are the edits of a frame's tree that replace its secret fields, and
-// those of the messages in its fields.
+// changes returns the edits that replace the secret fields of a frame, including those in nested
+// messages.
 func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, error) {
 	changes := c.fill(f.Tree, c.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1])
-	taken := make(map[int32]bool)
+	replaced := make(map[int32]bool)
 	for _, e := range changes {
-		taken[e.Node] = true
+		replaced[e.Node] = true
 	}
 	for _, in := range f.Inner {
 		edits := c.fill(in.Tree, c.rules.innerType(d.Call, f.Dir), nil)
-		if len(edits) == 0 || taken[in.Node] {
+		// If the whole field is secret, its inner message is replaced with it.
+		if len(edits) == 0 || replaced[in.Node] {
 			continue
 		}
 		data, err := wire.Splice(in.Tree, edits)
@@ -213,26 +236,26 @@ func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, err
 			return nil, err
 		}
 		if text, ok := encodeAs(f.Tree.Payload(in.Node), in.Data, data); ok {
-			changes = append(changes, wire.Edit{Op: wire.Set, Node: in.Node, Data: text})
+			changes = append(changes, wire.Edit{Op: wire.SetValue, Node: in.Node, Data: text})
 		}
 	}
 	return changes, nil
 }
 
-// fill are the edits that put placeholders over a tree's secret fields, which
-// are learned.
+// fill returns the edits that replace a tree's secret fields by placeholders, and teaches their values to the
+// redactor.
 func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []wire.Edit {
 	var edits []wire.Edit
 	for _, v := range c.rules.typed(c.red, t, md, choices) {
 		c.values++
 		p := t.Payload(v.node)
 		c.red.Learn(string(p))
-		edits = append(edits, wire.Edit{Op: wire.Set, Node: v.node, Data: c.red.Fill(p)})
+		edits = append(edits, wire.Edit{Op: wire.SetValue, Node: v.node, Data: c.red.Fill(p)})
 	}
 	return edits
 }
 
-// encodeAs encodes data in the way in which text encodes old.
+// encodeAs encodes data in the encoding in which text represents old. ok is false if the encoding is unknown.
 func encodeAs(text, old, data []byte) ([]byte, bool) {
 	for _, encode := range []func([]byte) string{
 		hex.EncodeToString,
@@ -247,7 +270,8 @@ func encodeAs(text, old, data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// changed returns a frame's raw bytes with changes to its tree.
+// changed applies edits to the message in a frame, and returns the frame's new payload, compressed like
+// the old one.
 func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) {
 	payload, err := wire.Splice(f.Tree, changes)
 	if err != nil || f.Encoding == "" {
@@ -256,11 +280,12 @@ func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) 
 	return envelope.Compress(f.Encoding, payload)
 }
 
-// edit makes the changes to a frame in its direction's bytes; ok is false where
-// the frame does not stand there as it is.
+// edit returns the edit of a body that makes the changes to frame f. ok is false if the frame's bytes do not
+// occur in the body as they are.
 func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e redact.Edit, ok bool, err error) {
 	if f.Encoding != "" && f.Err != nil {
-		return e, false, nil // Data may be less than what Raw inflates to
+		// Data may be only a part of the decompressed payload.
+		return e, false, nil
 	}
 	payload, err := c.changed(f, changes)
 	if err != nil {
@@ -272,7 +297,8 @@ func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e reda
 	}
 	end := at + int64(len(f.Raw))
 	if f.Partial || end > int64(len(raw)) || !bytes.Equal(raw[at:end], f.Raw) || !f.Framed && end != int64(len(raw)) {
-		return e, false, nil // base64, events, or a compression around all
+		// The body is base64, events, or compressed as a whole.
+		return e, false, nil
 	}
 	if !f.Framed {
 		return redact.Edit{Start: 0, End: end, Data: payload}, true, nil

@@ -2,18 +2,18 @@ package secret
 
 import "unwire/captures/redact"
 
-// Counts are how many findings there are.
+// Counts holds the numbers of findings by kind.
 type Counts struct {
-	// Values counts what looks like a secret, Staying those of them that a copy without
-	// secrets keeps.
+	// Values is the number of probable secrets.
+	// Staying is the number of those that Clean does not remove.
 	Values, Staying int
 
-	// Unsearched counts the places that could not be searched, UnsearchedBytes the bytes
-	// there.
+	// Unsearched is the number of places that could not be searched.
+	// UnsearchedBytes is the number of bytes at these places.
 	Unsearched, UnsearchedBytes int
 }
 
-// Count counts findings.
+// Count counts findings by kind.
 func Count(found []Finding) Counts {
 	var c Counts
 	for i := range found {

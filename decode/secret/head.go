@@ -9,8 +9,8 @@ import (
 	"unwire/decode"
 )
 
-// replaceMessage notes that the message of a Connect GET, which is frame f,
-// becomes data. The message stands in the URL, and in headers that repeat it.
+// replaceMessage records that data replaces the message of a Connect GET, which is frame f. The message is in
+// the URL, and in headers that repeat the URL.
 func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byte) {
 	u, err := url.Parse(d.URL)
 	if err != nil || f.Encoding != "" && f.Err != nil {
@@ -21,6 +21,8 @@ func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byt
 		if name != "message" || value == "" {
 			continue
 		}
+
+		// Keep the encoding of the parameter.
 		meant, err := url.QueryUnescape(value)
 		if err != nil {
 			return
@@ -33,8 +35,7 @@ func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byt
 	}
 }
 
-// head returns an exchange without the secrets that are known by their fields,
-// and with a note of what was left out.
+// head returns an exchange's record without secrets in typed fields, and with a remark about omitted bytes.
 func (c *cleaner) head(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	if m, ok := c.messages[ex.ID]; ok {

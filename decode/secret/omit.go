@@ -9,15 +9,16 @@ import (
 	"unwire/captures/redact"
 )
 
-// Omitted is what a copy lacks because the search for secrets could not look
-// into it.
+// Omitted counts the data that a copy lacks because it could not be searched for secrets.
 type Omitted struct {
+	// Exchanges is the number of exchanges from which data was omitted.
 	Exchanges int
-	Bytes     int64
+
+	// Bytes is the total number of omitted bytes.
+	Bytes int64
 }
 
-// omit notes what of an exchange is left out, with the edits that do it. Edits
-// of the same bytes are dropped.
+// omit records the parts of an exchange that are omitted. Edits that overlap them are dropped.
 func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]redact.Edit) error {
 	if !c.red.OmitUnsearched {
 		return nil
@@ -44,7 +45,7 @@ func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captu
 	return nil
 }
 
-// omitted returns how many bytes of an exchange are left out.
+// omitted returns the number of bytes that are omitted from an exchange.
 func (c *cleaner) omitted(id int64) int64 {
 	n := c.inURL[id]
 	for _, u := range c.runs[id] {
@@ -53,7 +54,7 @@ func (c *cleaner) omitted(id int64) int64 {
 	return n
 }
 
-// mention says in an exchange's error what of its bodies is left out.
+// mention adds a remark about omitted bytes to an exchange's error.
 func (c *cleaner) mention(ex *captures.Exchange) {
 	var bytes [2]int64
 	var reasons [2]string

@@ -1,15 +1,16 @@
-// Package secret finds and removes secrets in captures that exist already. Audit lists
-// what looks like a secret, Count sums the list up, Clean writes a copy of the capture
-// without them, and a View is that copy without a file.
+// Package secret finds and removes secrets in existing captures. Audit lists probable secrets, Count summarizes
+// the list, Clean writes a copy of the capture without them, and a View is such a copy without a file:
 //
-// A recorder looks for secrets in bytes (redact.Redactor) and never decodes. Here the
-// same rules are applied to what was decoded, frames inflated and messages taken out of
-// their text encodings. To that come secret fields: those of which definitions say that
-// they hold a secret, whatever it looks like (Rules).
+//	findings, err := secret.Audit(ctx, capture, redactor, &secret.Rules{})
+//	fmt.Println(secret.Count(findings).Values)
 //
-// Clean replaces values and keeps lengths and chunk boundaries. It changes the head of an
-// exchange, which is its URL and headers, where a message stands in it. It omits bytes
-// that the search cannot look into, and counts them.
+// The recorder searches raw bytes (redact.Redactor) and never decodes. This package applies the same rules to
+// decoded data: to decompressed frames and to messages inside text encodings. In addition it replaces secret
+// fields, which a schema declares as secret whatever their values look like (Rules).
+//
+// Clean replaces values and preserves lengths and chunk boundaries. It edits an exchange's URL and headers if
+// they contain a message. It can omit bytes that cannot be searched, and counts them. The commands audit, redact
+// and export use this package.
 //
 // Source: captures/README.md#redaction
 package secret
@@ -22,33 +23,32 @@ import (
 	"unwire/decode"
 )
 
-// Rules by decoding, beside those of captures.
+// These rules require decoding. They complement those of package redact.
 const (
-	// RuleField is for fields of which the definitions say that they hold a secret.
+	// ruleField: the schema's rules declare the field as secret.
 	ruleField redact.Rule = "field"
 
-	// RuleName is for fields whose name says so.
+	// ruleName: the name of the field suggests a secret.
 	ruleName redact.Rule = "field-name"
 
-	// RuleUnknown is for tokens in fields without definition, in a message that
-	// holds secrets.
+	// ruleUnknown: a token in a field without definition, in a message that has secret fields.
 	ruleUnknown redact.Rule = "field-unknown"
 )
 
-// Rules say what is a secret where definitions are known. The zero value knows
-// of none.
+// Rules describe which fields are secret. The zero value describes none.
 type Rules struct {
-	// Fields are those that hold secrets; of a message, every text in it.
+	// Fields are the fields that contain secrets. For a field with a message, all texts in that message are
+	// secret.
 	Fields map[protoreflect.FullName]bool
 
-	// FrameType, if set, returns the type of a call's frames, or nil.
+	// FrameType, if not nil, returns the type of the messages in a call's frames, or nil.
 	FrameType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 
-	// InnerType, if set, returns that of messages inside fields of a frame.
+	// InnerType, if not nil, returns the type of the messages inside fields of frames, or nil.
 	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// frameType is the type of a call's frames, or nil.
+// frameType returns the type of a call's frames, or nil.
 func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.FrameType == nil {
 		return nil
@@ -56,6 +56,7 @@ func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect
 	return r.FrameType(call, dir)
 }
 
+// innerType returns the type of inner messages, or nil.
 func (r *Rules) innerType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.InnerType == nil {
 		return nil

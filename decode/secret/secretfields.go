@@ -8,15 +8,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// A value is one field's whole value that is a secret.
+// A value is a field whose whole value is a secret.
 type value struct {
-	node  int32
-	rule  redact.Rule
-	field string // its name, or its message's
+	// node is the index of the secret field in the tree.
+	node int32
+
+	// rule is the rule that declares the field secret.
+	rule redact.Rule
+
+	// field is the full name of the field, or of its message if the field has no definition.
+	field string
 }
 
-// typed returns the values of a tree that its type says are secrets, in order.
-// Placeholders are none. Choices are what somebody said of its fields.
+// typed returns the values of a tree that are secret by its type md, in order. Placeholders are not secret.
+// choices are the types that users chose for fields.
 func (r *Rules) typed(red *redact.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
 	if t == nil || md == nil {
 		return nil
@@ -26,26 +31,33 @@ func (r *Rules) typed(red *redact.Redactor, t *wire.Tree, md protoreflect.Messag
 	return w.found
 }
 
+// A walker collects the secret values of one message.
 type walker struct {
-	rules  *Rules
-	red    *redact.Redactor
+	// rules and red decide which values are secrets.
+	rules *Rules
+	red   *redact.Redactor
+
+	// tree is the parsed message, and reader infers the types of its fields.
 	tree   *wire.Tree
 	reader *kind.Reader
-	found  []value
 
+	// found are the secret values found so far.
+	found []value
+
+	// choices are the types that persons chose for fields.
 	choices []kind.Choice
 }
 
-// addSecret notes the value of node i.
+// addSecret adds the value of node i unless it is empty or a placeholder.
 func (w *walker) addSecret(i int32, rule redact.Rule, field string) {
 	if p := w.tree.Payload(i); len(p) > 0 && !redact.IsPlaceholder(string(p)) {
 		w.found = append(w.found, value{i, rule, field})
 	}
 }
 
-// message looks at the fields of node i, which is of type md.
+// message visits the fields of node i, which has type md.
 func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
-	holds := w.holdsSecrets(md)
+	hasSecrets := w.holdsSecrets(md)
 	for c := range w.tree.Children(i) {
 		n := w.tree.Node(c)
 		if n.Type != wire.Len && n.Type != wire.StartGroup {
@@ -54,7 +66,8 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		fd := md.Fields().ByNumber(protoreflect.FieldNumber(min(n.Number, 1<<29)))
 		switch {
 		case fd == nil:
-			if holds && n.Type == wire.Len && redact.LooksRandom(w.tree.Payload(c)) {
+			// In a message with secret fields, unknown fields that look like tokens are probably secret, too.
+			if hasSecrets && n.Type == wire.Len && redact.LooksRandom(w.tree.Payload(c)) {
 				w.addSecret(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
@@ -64,6 +77,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 				w.message(c, fd.Message())
 			}
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
+			// A weak name must be confirmed by the value.
 			surely, perhaps := w.red.IsSecretName(string(fd.Name()))
 			if surely || perhaps && redact.LooksRandom(w.tree.Payload(c)) {
 				w.addSecret(c, ruleName, string(fd.FullName()))
@@ -72,7 +86,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 	}
 }
 
-// secret notes node i, or every text in it if it is a message rather than one.
+// secret adds node i as a secret or, if it is a message, every text in it. field is its full name.
 func (w *walker) secret(i int32, field string) {
 	n := w.tree.Node(i)
 	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
@@ -86,6 +100,7 @@ func (w *walker) secret(i int32, field string) {
 	}
 }
 
+// ratherMessage reports whether a message is the likeliest reading of node i.
 func (w *walker) ratherMessage(i int32) bool {
 	if w.reader == nil {
 		w.reader = kind.NewReader(w.tree, nil)
@@ -95,7 +110,7 @@ func (w *walker) ratherMessage(i int32) bool {
 	return kind == wire.KindMessage
 }
 
-// holdsSecrets reports whether a field of md is known to hold one.
+// holdsSecrets reports whether the rules declare a field of md as secret.
 func (w *walker) holdsSecrets(md protoreflect.MessageDescriptor) bool {
 	for i := range md.Fields().Len() {
 		if w.rules.Fields[md.Fields().Get(i).FullName()] {

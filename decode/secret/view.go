@@ -11,26 +11,27 @@ import (
 	"unwire/captures/store"
 )
 
-// A View is a capture without its secrets, as Clean copies it.
+// A View is a capture without its secrets, with the content that Clean would copy.
 type View struct {
+	// from is the original capture, ids are the exchanges in the view, and c computes the replacements.
 	from *store.Store
 	c    cleaner
 	ids  []int64
 
-	// replaced are the exchanges of which something was replaced, as far as they
-	// were read.
+	// replaced are the exchanges read so far in which a secret was replaced.
 	replaced map[int64]bool
 
-	// omitted are those of which something was left out.
+	// omitted are the exchanges read so far of which some bytes were omitted.
 	omitted map[int64]bool
 }
 
-// NewView looks through a capture for secrets, and returns a view without them.
+// NewView searches a capture for secrets and returns a view without them.
 //
-// Shape: red has the rules, and learns all secrets that it finds.
-// Limits: those of Clean. It holds the frames that have to be changed because of
-// a field in them.
-// Errors: of the store.
+// Shape: red provides the rules, and learns all secrets that are found.
+//
+// Limits: those of Clean. Frames that must be edited are in memory.
+//
+// Errors: errors of the store.
 func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules *Rules) (*View, error) {
 	v := &View{
 		from: from, replaced: make(map[int64]bool), omitted: make(map[int64]bool),
@@ -40,6 +41,7 @@ func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules
 		},
 	}
 	red.LearnFound()
+	// Learn all secrets first, because they may occur in earlier exchanges as well.
 	for ex, err := range from.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
@@ -55,11 +57,10 @@ func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules
 	return v, nil
 }
 
-// Replaced counts the exchanges, of those that were read, in which a secret was
-// replaced.
+// Replaced returns in how many of the exchanges read so far a secret was replaced.
 func (v *View) Replaced() int { return len(v.replaced) }
 
-// Omitted is what was left out of the exchanges that were read.
+// Omitted returns how much data was omitted from the exchanges read so far.
 func (v *View) Omitted() Omitted {
 	o := Omitted{Exchanges: len(v.omitted)}
 	for id := range v.omitted {
@@ -68,10 +69,10 @@ func (v *View) Omitted() Omitted {
 	return o
 }
 
-// Profile is that of the capture.
+// Profile returns the profile of the capture.
 func (v *View) Profile() *profile.Profile { return v.from.Profile() }
 
-// Exchange returns one exchange.
+// Exchange returns the exchange id with its secrets replaced.
 func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := v.from.Exchange(ctx, id)
 	if err != nil {
@@ -80,7 +81,7 @@ func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, erro
 	return v.clean(ex), nil
 }
 
-// Exchanges yields all exchanges.
+// Exchanges yields all exchanges with their secrets replaced.
 func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range v.from.Exchanges(ctx) {
@@ -94,12 +95,23 @@ func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, erro
 	}
 }
 
-// Relations are those of the capture.
+// Relations returns the capture's relations of exchange id.
 func (v *View) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
 	return v.from.Relations(ctx, id)
 }
 
-// Notes are those of the capture, without the notes of other programs.
+// Rewritten returns which rules changed an exchange.
+func (v *View) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error) {
+	r, err := v.from.Rewritten(ctx, id)
+	if r != nil {
+		for i, name := range r.Rules {
+			r.Rules[i] = v.c.red.String(name)
+		}
+	}
+	return r, err
+}
+
+// Notes returns the capture's notes without secrets, and without notes of other programs.
 func (v *View) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
 	all, err := v.from.Notes(ctx, id)
 	var list []captures.Note
@@ -112,6 +124,7 @@ func (v *View) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
 	return list, err
 }
 
+// clean removes the secrets of an exchange's record.
 func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
 	head := v.c.head(ex)
 	out := v.c.red.Exchange(*head)
@@ -124,7 +137,7 @@ func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
 	return &out
 }
 
-// Chunks yields the chunks of an exchange.
+// Chunks yields the chunks of an exchange without secrets.
 func (v *View) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		ex, err := v.from.Exchange(ctx, id)

@@ -12,37 +12,41 @@ import (
 	"unwire/decode/wire"
 )
 
-// A block is a run of lines below a field that say what its value holds in another
-// form. To Protoscope they are comments; here they are read, and where they were
-// edited the value is made of them:
+// A block is a run of comment lines below a field that show the content of the field's value after decoding.
+// Protoscope ignores them. Parse reads them, and if they were edited, it encodes the value from them:
 //
 //	2: {"0a05776f726c641001"}
 //	#| hex of a message, 5d1b4a60:
 //	#|   1: {"world"}
 //	#|   2: 1
 //
-// The check is of what the value held when the text was written. It tells whether
-// the value or the block was edited; both cannot be.
+// The checksum is that of the content when the text was printed. It shows whether the value or the block was
+// edited. Editing both is an error.
 const blockMark = "#|"
 
 const (
-	maxBlocks = 16 // blocks within blocks that are read
-	checkLen  = 8
+	// maxBlocks is the maximum nesting of blocks that are parsed.
+	maxBlocks = 16
+
+	// checkLen is the number of hex digits in the checksum.
+	checkLen = 8
 )
 
-// The last words of a block's head: what the lines below are. JSON's are its layers.
+// The last word of a block's first line is the kind of its content. For JSON it is the layer instead.
 const (
 	blockMessage   = "a message"
 	blockEnvelopes = "envelopes"
 	blockBytes     = "bytes"
 )
 
-// again says how a payload is made of what is in it, and the check of that; ok is
-// false where that is for people alone.
-func again(c nested.Content, payload []byte) (layers []nested.Layer, check string, ok bool) {
+// layersOf returns the layers that encode the content c as payload, and the checksum of the content. ok is false
+// if payload cannot be restored, so that an edit of the content would have no defined result.
+func layersOf(c nested.Content, payload []byte) (layers []nested.Layer, check string, ok bool) {
 	if layers, ok = c.Layers(payload); !ok {
 		return nil, "", false
 	}
+
+	// The checksum of JSON ignores white space, so reformatting is not an edit.
 	data := c.Data
 	if c.Form == nested.JSON {
 		var err error
@@ -53,22 +57,25 @@ func again(c nested.Content, payload []byte) (layers []nested.Layer, check strin
 	return layers, checkOf(data), true
 }
 
-// blockHead is the first line of the block for what a payload holds, or false where
-// it is for people alone.
+// blockHead returns the first line of the block for the content c of a payload. ok is false if the block could
+// not be parsed again. Then the content is shown as plain comments.
 func blockHead(c nested.Content, payload []byte) (string, bool) {
 	if c.Form == nested.JSON {
 		if len(c.Data) > maxInsideJSON {
 			return "", false
 		}
 		var lines bytes.Buffer
-		if json.Indent(&lines, c.Data, "", "") != nil || !isShown(strings.ReplaceAll(lines.String(), "\n", "")) {
+		// Comments must not contain line breaks or invisible characters of the document.
+		if json.Indent(&lines, c.Data, "", "") != nil || !isPrintable(strings.ReplaceAll(lines.String(), "\n", "")) {
 			return "", false
 		}
 	}
-	layers, check, ok := again(c, payload)
+	layers, check, ok := layersOf(c, payload)
 	if !ok {
 		return "", false
 	}
+
+	// The layers from the outside inwards, then the kind of content.
 	words := make([]string, 0, len(layers)+1)
 	for _, l := range layers {
 		words = append(words, string(l))
@@ -84,16 +91,18 @@ func blockHead(c nested.Content, payload []byte) (string, bool) {
 	return fmt.Sprintf("%s %s, %s:", blockMark, strings.Join(words, " of "), check), true
 }
 
-// checkOf tells whether data was edited.
+// checkOf returns the checksum of data, a CRC-32 in hex.
 func checkOf(data []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(data)) }
 
-// parseBlockHead reads a block's first line, without its mark.
+// parseBlockHead parses the first line of a block of nested data, after its mark.
 func parseBlockHead(line string) (layers []nested.Layer, check string, err error) {
 	words, check, ok := strings.Cut(strings.TrimSpace(line), ", ")
 	check, colon := strings.CutSuffix(check, ":")
 	if !ok || !colon || len(check) != checkLen {
 		return nil, "", errors.New("want what it holds and a check, as in `#| hex of a message, 5d1b4a60:`")
 	}
+
+	// The layers, outermost first. The last word is the kind of content or a style of JSON.
 	list := strings.Split(words, " of ")
 	for i, w := range list {
 		l := nested.Layer(w)
@@ -107,30 +116,40 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 	return layers, check, nil
 }
 
-// A closed is the value of the length-delimited field that was read last.
-type closed struct {
-	pos, prefix  int // where it begins in body, and which prefix is its length
-	end, nesteds int // where it ends, and how many prefixes there are by then
-	level        int // braces that are open around it
-	extra        int // bytes that prefixes inside add to body
-	long         int // bytes by which its length is longer than need be
-	ok           bool
+// A closedValue describes the length-delimited value that was closed last. A block may follow it.
+type closedValue struct {
+	// pos is the offset of the value in body, and prefix the index of its length in prefixes.
+	pos, prefix int
+
+	// end is where the value ends in body, and nesteds the number of prefixes at that time.
+	end, prefixes int
+
+	// level is the number of open braces around the value.
+	level int
+
+	// extra is the size of the prefixes inside the value, in bytes.
+	extra int
+
+	// long is by how many bytes the value's length is longer than necessary.
+	long int
+
+	// ok is false if no value was closed yet.
+	ok bool
 }
 
-// behind reports whether nothing has come after the value.
-func (c *closed) behind(p *parser) bool {
-	return c.ok && !p.pending && c.end == len(p.body) && c.nesteds == len(p.prefixes) && c.level == len(p.levels)
+// isCurrent reports whether the parser is directly behind the value.
+func (c *closedValue) isCurrent(p *parser) bool {
+	return c.ok && !p.pending && c.end == len(p.body) && c.prefixes == len(p.prefixes) && c.level == len(p.levels)
 }
 
-// atBlock reports whether a block begins here.
+// atBlock reports whether a block begins at the current position.
 func (p *parser) atBlock() bool { return bytes.HasPrefix(p.src[p.pos:], []byte(blockMark)) }
 
-// block reads a block, and puts what it says in place of the value before it if it
-// was edited.
+// block parses a block. If the block was edited, its content replaces the value above.
 func (p *parser) block() error {
 	start := p.pos
-	if !p.last.behind(p) {
-		return p.advise("a block says what the value right above it holds; a comment begins with # and a space", "#| stands behind no value in braces")
+	if !p.last.isCurrent(p) {
+		return p.advise("a block says what the value right above it holds; a comment begins with # and a space", "#| does not follow a value in braces")
 	}
 	if p.deep >= maxBlocks {
 		return p.fail("more than %d blocks within each other", maxBlocks)
@@ -144,10 +163,13 @@ func (p *parser) block() error {
 		p.pos = at
 		return err
 	}
+
+	// Decode the content that the block describes, and compare its checksum.
 	data, err := p.blockData(lines[1:], layers)
 	if err != nil {
 		return err
 	}
+	// Errors belong to the head of the block.
 	end := p.pos
 	p.pos = start
 	out, edited, err := rewrap(p.lastValue(), data, layers, check)
@@ -165,29 +187,31 @@ func (p *parser) block() error {
 	return nil
 }
 
+// errBothEdited is returned if a value and its block were both edited.
 var errBothEdited = errors.New("both what is inside and the value itself were edited")
 
-// rewrap returns the value that holds data in layers, if data was edited, and value,
-// which held what check is of, was not.
+// rewrap encodes data in layers if data was edited. check is the checksum of the unedited data. value must be
+// the unedited encoding of that data, else the result is errBothEdited.
 func rewrap(value, data []byte, layers []nested.Layer, check string) (out []byte, edited bool, err error) {
-	held, err := nested.Unwrap(layers, value)
+	content, err := nested.Unwrap(layers, value)
+	// Equal contents are accepted whatever the checksum, since then no edit is lost.
 	switch {
-	case err == nil && bytes.Equal(held, data), checkOf(data) == check:
+	case err == nil && bytes.Equal(content, data), checkOf(data) == check:
 		return nil, false, nil
-	case err != nil || checkOf(held) != check:
+	case err != nil || checkOf(content) != check:
 		return nil, false, errBothEdited
 	}
 	out, err = nested.Wrap(layers, data)
 	return out, true, err
 }
 
-// A blockLine is a line of a block without its mark, with its place in src.
+// A blockLine is a line of a block without its mark. at is its offset in src.
 type blockLine struct {
 	text string
 	at   int
 }
 
-// blockLines reads the lines of the block that begins here.
+// blockLines reads the lines of the block at the current position.
 func (p *parser) blockLines() []blockLine {
 	var lines []blockLine
 	for p.atBlock() {
@@ -205,13 +229,15 @@ func (p *parser) blockLines() []blockLine {
 	return lines
 }
 
-// blockData is what the lines below a block's head stand for.
+// blockData encodes the content that the lines below a block's head describe.
 func (p *parser) blockData(lines []blockLine, layers []nested.Layer) ([]byte, error) {
 	var src bytes.Buffer
 	for _, l := range lines {
 		src.WriteString(l.text)
 	}
-	placed := func(off int, err error, hint string) error {
+
+	// Errors are found in the joined lines, so convert their offsets to positions in src.
+	errorAtLine := func(off int, err error, hint string) error {
 		for _, l := range lines {
 			if off <= len(l.text) {
 				return errorAt(p.src, int64(l.at+off), err, hint)
@@ -223,22 +249,24 @@ func (p *parser) blockData(lines []blockLine, layers []nested.Layer) ([]byte, er
 	if len(layers) > 0 && layers[len(layers)-1].IsJSON() {
 		var syntax *json.SyntaxError
 		if err := json.Unmarshal(src.Bytes(), new(json.RawMessage)); errors.As(err, &syntax) {
-			return nil, placed(max(int(syntax.Offset)-1, 0), fmt.Errorf("this is no JSON: %w", syntax), "")
+			return nil, errorAtLine(max(int(syntax.Offset)-1, 0), fmt.Errorf("this is no JSON: %w", syntax), "")
 		}
 		return nested.Unwrap([]nested.Layer{nested.JSONCompact}, src.Bytes())
 	}
+
+	// Not JSON: the lines are a text themselves.
 	q := &parser{src: src.Bytes(), deep: p.deep + 1}
 	if err := q.parse(); err != nil {
 		var e *Error
 		if errors.As(err, &e) {
-			return nil, placed(e.offset(q.src), e.Err, e.Hint)
+			return nil, errorAtLine(e.offset(q.src), e.Err, e.Hint)
 		}
 		return nil, err
 	}
 	return q.out, nil
 }
 
-// lastValue is the value that was read last.
+// lastValue returns the value that was closed last, with the lengths inside it.
 func (p *parser) lastValue() []byte {
 	var out []byte
 	pos := p.last.pos
@@ -250,7 +278,7 @@ func (p *parser) lastValue() []byte {
 	return append(out, p.body[pos:]...)
 }
 
-// replaceLast puts another value in place of the one that was read last.
+// replaceLast replaces the value that was closed last.
 func (p *parser) replaceLast(value []byte) {
 	c := &p.last
 	f := &p.prefixes[c.prefix]
@@ -258,6 +286,7 @@ func (p *parser) replaceLast(value []byte) {
 	p.body = append(p.body[:c.pos], value...)
 	p.prefixes = p.prefixes[:c.prefix+1]
 	f.length = uint64(len(value))
+	// The new length may need more or fewer bytes, which counts for the enclosing braces.
 	f.width = wire.SizeVarint(f.length) + c.long
 	if k := len(p.levels); k > 0 {
 		p.levels[k-1].extra += f.width - before

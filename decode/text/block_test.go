@@ -201,9 +201,9 @@ func TestBlockErrors(t *testing.T) {
 		{replace("hex of", "hax of"), 5, 3, "nothing that a value can be in"},
 		{replace(head, "#| what is this?"), 5, 3, "want what it holds and a check"},
 		{strings.Replace(inBlocks(src, "hello", "hullo"), `{"0a`, `{"0b`, 1), 5, 3, "both what is inside and the value itself were edited"},
-		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "stands behind no value in braces"},
-		{"#| hex of a message, 00000000:\n", 1, 1, "stands behind no value in braces"},
-		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "stands behind no value"},
+		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "does not follow a value in braces"},
+		{"#| hex of a message, 00000000:\n", 1, 1, "does not follow a value in braces"},
+		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "does not follow a value"},
 		{"1: {`7b7d`}\n#| JSON, 00000000:\n#| {,}\n", 3, 5, "this is no JSON"},
 	} {
 		_, err := Parse([]byte(c.src))

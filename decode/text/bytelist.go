@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
+// errNoList is returned if the input is not a list of bytes.
 var errNoList = errors.New("no list of bytes")
 
-// readMarked reads hex with a mark before each byte, or each group of them: 0x0a,
-// 0x05 or \x0a\x05, with commas, braces and quotes around them.
+// readMarked reads hex with a mark before each byte or group of bytes: 0x0a, 0x05 or \x0a\x05. Commas, braces
+// and quotes may surround them.
 func readMarked(in []byte) ([]byte, error) {
 	var out []byte
 	for len(in) > 0 {
@@ -24,6 +25,9 @@ func readMarked(in []byte) ([]byte, error) {
 				}
 				n++
 			}
+			// All digits behind one mark belong to a group.
+
+			// The digits must be pairs, because a byte has two.
 			b, err := hexPairs(in[2:n])
 			if err != nil || len(b) == 0 {
 				return nil, errors.New("0x or \\x without pairs of hex digits")
@@ -40,12 +44,14 @@ func readMarked(in []byte) ([]byte, error) {
 	return out, nil
 }
 
-// readSeparated reads 0a:05:68 and 0A-05-68.
+// readSeparated reads hex with a separator, such as 0a:05:68 and 0A-05-68.
 func readSeparated(in []byte) ([]byte, error) {
 	in = bytes.TrimSpace(in)
 	if len(in) < 5 || in[2] != ':' && in[2] != '-' {
 		return nil, errNoList
 	}
+
+	// The first separator decides, and all others must equal it.
 	sep := in[2]
 	out := make([]byte, 0, len(in)/3+1)
 	for len(in) > 0 {
@@ -64,14 +70,15 @@ func readSeparated(in []byte) ([]byte, error) {
 			return nil, errNoList
 		}
 		if in = bytes.TrimLeft(in[1:], " \r\n\t"); len(in) == 0 {
-			break // a line that ends with it
+			// A line that ends with the separator.
+			break
 		}
 	}
 	return out, nil
 }
 
-// isSource reports bytes as a program's text has them: they count only if what they
-// are makes sense, as other lists and strings look the same.
+// isSource reports whether in is a list or string in the syntax of a programming language. Other data has the
+// same form, so the caller must check whether the bytes make sense.
 func isSource(in []byte) bool {
 	if _, err := readMarked(in); err == nil {
 		return false
@@ -84,8 +91,8 @@ func isSource(in []byte) bool {
 	return false
 }
 
-// readList reads the numbers of an array: C, xxd -i, Go, Rust, JSON, JavaScript's
-// Uint8Array(3) [ 8, 1, 16 ] and <Buffer 08 01 10>, Java's with its sign.
+// readList reads an array of numbers: of C, xxd -i, Go, Rust and JSON, Uint8Array(3) [ 8, 1, 16 ] and <Buffer 08
+// 01 10> of JavaScript, and Java's with negative numbers.
 func readList(in []byte) ([]byte, error) {
 	s := bytes.TrimSpace(in)
 	if rest, ok := bytes.CutPrefix(s, []byte("<Buffer ")); ok {
@@ -95,6 +102,8 @@ func readList(in []byte) ([]byte, error) {
 		}
 		return hexPairs(bytes.ReplaceAll(rest, []byte(" "), nil))
 	}
+
+	// Skip the declaration in front of the elements, such as "unsigned char m[] = {".
 	open := declarationEnd(s)
 	if open < 0 {
 		return nil, errNoList
@@ -108,7 +117,8 @@ func readList(in []byte) ([]byte, error) {
 	for item := range bytes.SplitSeq(s[:end], []byte(",")) {
 		word := string(bytes.TrimSpace(item))
 		if word == "" && len(out) > 0 {
-			continue // behind the last comma
+			// A comma may follow the last element.
+			continue
 		}
 		v, err := strconv.ParseInt(word, 0, 16)
 		if err != nil || v < -128 || v > 255 {
@@ -116,16 +126,17 @@ func readList(in []byte) ([]byte, error) {
 		}
 		out = append(out, byte(v))
 	}
+	// A single number in brackets is more likely something else.
 	if len(out) < 2 {
 		return nil, errNoList
 	}
 	return out, nil
 }
 
-// declarationEnd is where the bracket stands behind which the elements of an array
-// begin, or -1.
+// declarationEnd returns the offset of the bracket in front of an array's first element, or -1.
 func declarationEnd(s []byte) int {
 	const most = 200
+	// A bracket counts if a number and then a comma or the end of the array follow.
 	open := -1
 	for i, c := range s[:min(len(s), most)] {
 		switch {
@@ -133,7 +144,7 @@ func declarationEnd(s []byte) int {
 			open = i
 		case open >= 0 && (c == '-' || c == ' ' || c == '\n' || c == '\r' || c == '\t'):
 		case open >= 0 && c >= '0' && c <= '9':
-			// A size, as in m[41] = {, is no element.
+			// A number in brackets without a comma behind it is a size, as in m[41] = {.
 			j := i
 			for j < len(s) && (s[j] >= '0' && s[j] <= '9' || s[j] == 'x' || s[j] >= 'a' && s[j] <= 'f' || s[j] >= 'A' && s[j] <= 'F') {
 				j++
@@ -149,11 +160,12 @@ func declarationEnd(s []byte) int {
 			open = -1
 		}
 	}
+
 	return -1
 }
 
-// isTail reports what may stand behind an array's elements: brackets, a semicolon, and
-// the length that xxd -i writes.
+// isTail reports whether s may follow an array's elements: brackets, a semicolon, and the length that xxd -i
+// prints.
 func isTail(s []byte) bool {
 	s = bytes.TrimLeft(s, "}]) \t\r\n;,")
 	if len(s) == 0 {
@@ -166,13 +178,14 @@ func isTail(s []byte) bool {
 	return bytes.Contains(rest, []byte("_len = "))
 }
 
-// readLiteral reads a string in quotes with escapes in it: b'\n\x05hello' as Python
-// shows bytes, "\n\005hello" as C and protoc do; one behind the other are one.
+// readLiteral reads quoted strings with escapes: b'\n\x05hello' as Python prints bytes, "\n\005hello" as C and
+// protoc do. Adjacent strings are joined.
 func readLiteral(in []byte) ([]byte, error) {
 	s := bytes.TrimSpace(in)
 	p := &parser{}
 	escaped := false
 	for len(s) > 0 {
+		// Python's prefix.
 		if s[0] == 'b' && len(s) > 1 {
 			s = s[1:]
 		}
@@ -180,6 +193,8 @@ func readLiteral(in []byte) ([]byte, error) {
 			return nil, errNoList
 		}
 		quote := s[0]
+
+		// Find the end of the string, then use the parser of this package for its escapes.
 		end := 1
 		for end < len(s) && s[end] != quote {
 			switch c := s[end]; {
@@ -200,6 +215,7 @@ func readLiteral(in []byte) ([]byte, error) {
 		}
 		s = bytes.TrimLeft(s[end+1:], " \t\r\n;,)")
 	}
+	// A string without escapes is ordinary text.
 	if !escaped {
 		return nil, errNoList
 	}

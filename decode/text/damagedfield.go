@@ -11,8 +11,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// damaged writes a node that is no field: what was expected and what was found, as a
-// comment, and of a field that is cut off what is there of it, behind its tag.
+// damaged prints a node that is not a field. The error becomes a comment. Of a truncated field, the tag and the
+// available bytes are printed.
 func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
 	p.w.WriteString("# " + printable(wire.ErrorText(n.Err, p.base)) + "\n")
@@ -23,6 +23,8 @@ func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescript
 		p.hex(data, depth)
 		return
 	}
+
+	// The tag is sound: print it with an explicit wire type, because the value does not follow as usual.
 	number, typ := tag>>3, wire.Type(tag&7)
 	fd := fieldOf(md, number)
 	p.indent(depth)
@@ -30,28 +32,31 @@ func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescript
 	p.w.WriteString(strconv.FormatUint(number, 10) + ":" + [...]string{"VARINT", "I64", "LEN", "SGROUP", "EGROUP", "I32"}[typ])
 	data = data[size:]
 	if e.Reason != wire.LengthRange {
-		p.rest(data, fd, depth)
+		p.available(data, fd, depth)
 		return
 	}
+
+	// A length beyond the end: print it as a number, and the available bytes behind it.
 	at := n.End - len(data)
 	length, size := wire.ConsumeVarint(data)
 	if size <= 0 {
-		p.rest(data, fd, depth)
+		p.available(data, fd, depth)
 		return
 	}
 	p.w.WriteByte(' ')
 	p.long(size - wire.SizeVarint(length))
 	p.w.WriteString(strconv.FormatUint(length, 10))
-	if data = data[size:]; len(data) == 0 || p.cuts >= maxCuts || !p.cutMessage(data, p.base+at+size, fd, depth) {
-		p.rest(data, fd, depth)
+	if data = data[size:]; len(data) == 0 || p.truncations >= maxTruncatedNesting || !p.truncatedMessage(data, p.base+at+size, fd, depth) {
+		p.available(data, fd, depth)
 	}
 }
 
-// maxCuts bounds fields that are cut off within each other.
-const maxCuts = 100
+// maxTruncatedNesting bounds how many truncated fields are printed inside each other.
+const maxTruncatedNesting = 100
 
-// rest writes what is there of a value, as bytes.
-func (p *printer) rest(data []byte, fd protoreflect.FieldDescriptor, depth int) {
+// available prints the available part of a value as bytes.
+// A single control character is clearer in hex.
+func (p *printer) available(data []byte, fd protoreflect.FieldDescriptor, depth int) {
 	plain := len(data) > 0 && isPlain(data) && (len(data) > 1 || data[0] >= ' ')
 	long := len(data) > hexLine
 	switch {
@@ -66,6 +71,8 @@ func (p *printer) rest(data []byte, fd protoreflect.FieldDescriptor, depth int) 
 		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
 	}
 	p.w.WriteByte('\n')
+
+	// Long data goes below the field.
 	switch {
 	case long && plain:
 		p.quoted(data, depth+1)
@@ -74,15 +81,14 @@ func (p *printer) rest(data []byte, fd protoreflect.FieldDescriptor, depth int) 
 	}
 }
 
-// cutMessage writes what is there of a message, and reports whether it is one: its
-// declaration says so, or nothing is wrong with it but that it ends, and no text would
-// have such characters in it.
-func (p *printer) cutMessage(data []byte, base int, fd protoreflect.FieldDescriptor, depth int) bool {
+// truncatedMessage prints the available part of a message. It returns false if that is not a message: unless it
+// is declared as one, it must be sound apart from its missing end, and must not be plain text.
+func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldDescriptor, depth int) bool {
 	md := messageOf(fd)
-	s := &printer{w: p.w, find: p.find, deep: p.deep, cuts: p.cuts + 1, base: base}
+	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: base}
 	s.t.Reset(data, wire.Options{})
 	if md == nil {
-		if fd != nil || isPlain(data) || !s.t.OnlyCut() {
+		if fd != nil || isPlain(data) || !s.t.OnlyTruncated() {
 			return false
 		}
 	}
@@ -96,22 +102,24 @@ func (p *printer) cutMessage(data []byte, base int, fd protoreflect.FieldDescrip
 	return true
 }
 
-// leastWords is how long a text is that tells a message from any bytes.
+// leastWords is the minimum length in bytes of a text that makes a message plausible.
 const leastWords = 4
 
-// almostMessage writes a payload that would be a message if it did not end too early,
-// and reports whether it is one: most of it is whole fields, some with text in them.
+// almostMessage prints a payload that is a message apart from its missing end. It returns false if the payload
+// is not: most of it must be complete fields, and one of them must contain text.
 func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
-	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.cuts >= maxCuts || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
+	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
 		return false
 	}
-	s := &printer{w: p.w, find: p.find, deep: p.deep, cuts: p.cuts + 1, base: p.base + n.Val}
+
+	// The limits on size and nesting bound the time for payloads that are not messages.
+	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: p.base + n.Val}
 	s.t.Reset(data, wire.Options{})
 	whole, words := 0, false
 	for i := range s.t.Nodes[1:] {
 		f := s.t.Node(int32(i + 1))
 		switch {
-		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !wire.IsCut(f.Err)):
+		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !wire.IsTruncated(f.Err)):
 			return false
 		case f.Type == wire.Garbage:
 			continue
@@ -133,7 +141,7 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	return true
 }
 
-// fieldOf is the declaration of a field, or nil.
+// fieldOf returns the declaration of a field in md, or nil.
 func fieldOf(md protoreflect.MessageDescriptor, number uint64) protoreflect.FieldDescriptor {
 	if md == nil || number == 0 || number > maxDeclared {
 		return nil
@@ -141,4 +149,5 @@ func fieldOf(md protoreflect.MessageDescriptor, number uint64) protoreflect.Fiel
 	return md.Fields().ByNumber(protoreflect.FieldNumber(number))
 }
 
+// maxDeclared is the highest field number of protobuf.
 const maxDeclared = 1<<29 - 1

@@ -5,14 +5,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// A delimitedPiece is a message behind its length, or what is left when no length fits.
+// A delimitedPiece is a message preceded by its length, or the rest of the data if no length fits.
 type delimitedPiece struct {
+	// whole is false for the rest of the data.
 	whole bool
-	long  int // bytes by which the length is longer than need be
-	data  []byte
+
+	// long is by how many bytes the length is longer than necessary.
+	long int
+
+	// data is the message without its length prefix.
+	data []byte
 }
 
-// delimited calls f for every delimited message in data, in order.
+// delimited calls f for each delimited message in data, in order.
 func delimited(data []byte, f func(delimitedPiece) error) error {
 	for len(data) > 0 {
 		v, n := wire.ConsumeVarint(data)
@@ -29,12 +34,15 @@ func delimited(data []byte, f func(delimitedPiece) error) error {
 }
 
 const (
-	delimitedSample = 16 // messages that are weighed
-	leastDelimited  = 8  // bytes of a message that stands alone behind its length
+	// delimitedSample is the number of messages that isDelimited parses.
+	delimitedSample = 16
+
+	// leastDelimited is the minimum size in bytes of a single delimited message.
+	leastDelimited = 8
 )
 
-// isDelimited reports whether data divides into delimited messages without a
-// rest, and is less likely to be one message. It parses into scratch.
+// isDelimited reports whether data consists of delimited messages and is less likely a single message. It parses
+// into scratch.
 func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 	count, filled := 0, 0
 	for rest := data; len(rest) > 0; count++ {
@@ -47,6 +55,8 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 		if len(m) > 0 {
 			filled++
 		}
+
+		// A sample of the messages suffices, but all lengths must fit.
 		if count >= delimitedSample || len(m) > o.segmentLen {
 			continue
 		}
@@ -59,9 +69,13 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 			}
 		}
 	}
+
+	// Any few bytes may begin with their own length by accident.
 	if filled == 0 || count == 1 && len(data) <= leastDelimited {
 		return false
 	}
+
+	// The data may be a single message as well. Decide by its likeliest reading.
 	sample := segment(data, o.segmentLen)
 	if scratch.Reset(sample, o.Wire); scratch.Err() != nil {
 		return true
@@ -70,7 +84,7 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 	return is != wire.KindMessage && is != wire.KindString
 }
 
-// delimitedPiece writes a delimited message in braces of its own.
+// delimitedPiece prints a delimited message in braces.
 func (p *printer) delimitedPiece(m delimitedPiece, o Options) {
 	if !m.whole {
 		p.w.WriteString("# the rest is no delimited message\n")

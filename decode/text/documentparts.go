@@ -8,23 +8,32 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Part is a stretch of a document: an envelope, a delimited message, or what
-// stands in none.
+// A Part is a section of a document: an envelope, a delimited message, or bytes outside of either.
 type Part struct {
-	Off int // of Head in the document's bytes
+	// Off is the offset of Head in the document's bytes.
+	Off int
 
-	// An envelope's flags and length, a delimited message's length; empty for neither.
+	// Head is an envelope's flags and length, or a delimited message's length. It is empty for other parts.
 	Head []byte
 
-	Raw     []byte // what follows it
-	Data    []byte // Raw, decompressed
-	DataOff int    // of Data in the document's bytes; -1 where it was decompressed
-	Title   string // what the head says
-	Kind    string // what Data is: "message", "text" or "bytes"
+	// Raw are the bytes of the part after Head.
+	Raw []byte
+
+	// Data is Raw after decompression.
+	Data []byte
+
+	// DataOff is the offset of Data in the document's bytes, or -1 if it was compressed.
+	DataOff int
+
+	// Title describes the part in words.
+	Title string
+
+	// Kind is the kind of Data: "message", "text" or "bytes".
+	Kind string
 }
 
-// Source says how the input was written, if not as the bytes that it is: "hex",
-// "base64", "gzip"; "" for neither.
+// Source returns how the input encoded the document's bytes: "hex", "base64", "gzip", or two of them separated
+// by a space. It returns "" for plain bytes.
 func (d *Document) Source() string {
 	words := d.source.form
 	if words == "raw" {
@@ -33,8 +42,8 @@ func (d *Document) Source() string {
 	return strings.TrimSpace(words + " " + d.source.packed)
 }
 
-// Parts calls f for every part, in order; a message without a head comes in
-// pieces of whole fields.
+// Parts calls f for each part, in order. A message that is not in an envelope is divided into parts of whole
+// fields.
 func (d *Document) Parts(f func(Part) error) error {
 	off := 0
 	switch d.As {
@@ -45,6 +54,8 @@ func (d *Document) Parts(f func(Part) error) error {
 			return f(part)
 		})
 	case "delimited":
+		// Bytes behind the last complete message are a part of their own, so that the parts cover the
+		// whole document.
 		return delimited(d.Data, func(m delimitedPiece) error {
 			part := Part{Off: off, DataOff: off, Raw: m.data, Data: m.data, Kind: "bytes", Title: "the rest is no delimited message"}
 			if m.whole {
@@ -58,6 +69,8 @@ func (d *Document) Parts(f func(Part) error) error {
 	case "text":
 		return f(Part{Data: d.Data, Raw: d.Data, Kind: "text"})
 	}
+
+	// A plain message, in segments that bound the memory.
 	for off < len(d.Data) {
 		data := segment(d.Data[off:], d.o.segmentLen)
 		if err := f(Part{Off: off, DataOff: off, Raw: data, Data: data, Kind: "message"}); err != nil {
@@ -68,6 +81,7 @@ func (d *Document) Parts(f func(Part) error) error {
 	return nil
 }
 
+// framePart returns the part for an envelope, or for bytes that are not in one.
 func (d *Document) framePart(p piece, off int) Part {
 	if !p.framed {
 		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the rest is no envelope"}
@@ -81,6 +95,8 @@ func (d *Document) framePart(p piece, off int) Part {
 		part.Title += fmt.Sprintf(", %s of %d", p.encoding, len(p.data))
 		part.DataOff = -1
 	}
+
+	// The flags distinguish messages from JSON and trailers. Otherwise the data itself decides.
 	switch {
 	case p.flags&^envelope.Compressed != 0 && isPlain(p.data):
 		part.Kind = "text"

@@ -12,12 +12,15 @@ import (
 )
 
 const (
-	maxDetails   = 16       // of an error that are shown
-	maxDetailLen = 64 << 10 // bytes of one
+	// maxDetails is the number of an error's details that are printed.
+	maxDetails = 16
+
+	// maxDetailLen is the size in bytes above which details are omitted.
+	maxDetailLen = 64 << 10
 )
 
-// end writes what the details of an error at the end of a stream hold, as comments:
-// they stand in base64 in its JSON.
+// end prints the details of the error at the end of a stream as comments, because the JSON contains
+// them only in base64.
 func (p *printer) end(f piece) {
 	if f.flags&envelope.EndStream == 0 {
 		return
@@ -33,6 +36,7 @@ func (p *printer) end(f piece) {
 		}
 		p.indent(1)
 		fmt.Fprintf(p.w, "# detail %s:\n", printable(d.Type))
+		// A detail is printed like any message, with a comment mark before each line.
 		w := commentWriter{w: p.w, prefix: strings.Repeat(" ", 2) + "#   "}
 		s := &printer{w: bufio.NewWriter(&w), deep: maxInside}
 		s.t = *wire.Parse(d.Value, wire.Options{})

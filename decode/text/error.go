@@ -5,23 +5,27 @@ import (
 	"fmt"
 )
 
-// An Error is the place at which a text or a JSON document is not what was
-// expected, with what that was and what was found.
+// An Error is a syntax error in a text or a JSON document.
 type Error struct {
-	Line, Column int // from 1; the column counts bytes
-	Err          error
-	Hint         string // what to do about it; "" where that is plain
+	// Line and Column are the position of the error, from 1. Columns count bytes.
+	Line, Column int
+
+	// Err describes the expected and the found text.
+	Err error
+
+	// Hint is advice on how to correct the text, or "".
+	Hint string
 }
 
-// Error reads `text: line 2, column 4: this string is not closed`.
+// Error formats the error, as in `text: line 2, column 4: this string is not closed`.
 func (e *Error) Error() string {
 	return fmt.Sprintf("text: line %d, column %d: %v", e.Line, e.Column, e.Err)
 }
 
-// Unwrap returns Err.
+// Unwrap returns Err, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
-// errorAt is an Error at an offset of src.
+// errorAt returns an Error for the offset off in src.
 func errorAt(src []byte, off int64, err error, hint string) *Error {
 	before := src[:max(min(off, int64(len(src))), 0)]
 	return &Error{
@@ -30,7 +34,7 @@ func errorAt(src []byte, off int64, err error, hint string) *Error {
 	}
 }
 
-// offset is where in src the error is.
+// offset returns the byte offset of the error in src.
 func (e *Error) offset(src []byte) int {
 	off := 0
 	for range e.Line - 1 {
@@ -39,13 +43,14 @@ func (e *Error) offset(src []byte) int {
 	return off + e.Column - 1
 }
 
-// stray is the error for a character that begins nothing.
+// stray returns the error for a character that begins no token. Its hint explains the usual syntax in place of
+// that character.
 func (p *parser) stray() error {
 	c := p.src[p.pos]
 	hint := ""
 	switch c {
 	case ',', ';':
-		hint = "values and fields stand behind each other with white space between them"
+		hint = "values and fields are separated by white space"
 	case '=', ':':
 		hint = "a field is NUMBER: VALUE, as in 1: 150"
 	case '[', ']':
@@ -60,7 +65,7 @@ func (p *parser) stray() error {
 	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
 }
 
-// hintForWord says what a word that is no number may have been meant to be.
+// hintForWord returns advice about a word where a number is expected.
 func hintForWord(word []byte) string {
 	switch string(word) {
 	case "nan", "NaN", "nan32", "nan64":
@@ -75,5 +80,5 @@ func hintForWord(word []byte) string {
 	if c := word[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
 		return "numbers are 150, -5, 0x10, 5z, 7i32, 7i64, 1.5, 1.5i32"
 	}
-	return "fields go by their numbers, and names stand only in comments; text stands in quotes"
+	return "a field starts with its number, and names are only comments; text must be in quotes"
 }

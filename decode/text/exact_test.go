@@ -379,7 +379,7 @@ func (e *exact) edit(m *maker) string {
 	} else if n.Type == wire.Varint {
 		value = wire.AppendVarint(nil, m.Uint64()>>m.IntN(64))
 	}
-	out, err := wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: i, Data: value}})
+	out, err := wire.Splice(t, []wire.Edit{{Op: wire.SetValue, Node: i, Data: value}})
 	if err != nil {
 		return "edit: " + err.Error()
 	}
@@ -400,13 +400,13 @@ func (e *exact) edit(m *maker) string {
 		return true
 	}
 	for _, p := range lens {
-		if !same(t.Nodes[p].Tag) {
+		if !same(t.Nodes[p].TagEnd) {
 			return "an edit changed bytes before it"
 		}
 		_, k := wire.ConsumeVarint(rest)
 		pos, rest = t.Nodes[p].Val, rest[max(k, 0):]
 	}
-	if !same(n.Tag) {
+	if !same(n.TagEnd) {
 		return "an edit changed bytes before it"
 	}
 	if n.Type == wire.Len {

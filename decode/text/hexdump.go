@@ -7,24 +7,32 @@ import (
 	"strconv"
 )
 
+// errNoDump is returned if the input is not a hex dump.
 var errNoDump = errors.New("no dump")
 
-// A dumpLine is a line of a dump: where its bytes stand, and they.
+// A dumpLine is one parsed line of a hex dump.
 type dumpLine struct {
-	off  [2]int // read as hex, and as octal; -1 for neither
+	// off is the offset at the beginning of the line, read as hex and as octal; -1 if it is not a number.
+	off [2]int
+
+	// data are the bytes that the line shows.
 	data []byte
 
-	// Of two bytes, the second one first where that is the machine's order.
+	// words means that the line shows 16-bit words. In a dump with the machine's byte order, the two
+	// bytes of each are swapped.
 	words bool
 
-	colon  bool
-	repeat bool // a line that is * alone: the one before, up to the next offset
+	// colon means that a colon follows the offset, as in the output of xxd.
+	colon bool
+
+	// repeat means that the line is "*": the previous line repeats up to the next offset.
+	repeat bool
 }
 
-// undump reads what hexdump, hexdump -C, xxd, od -tx1 (-Ax, z), od -x and Wireshark
-// print: lines of an offset, bytes in hex, and text beside them.
+// undump reads the output of hexdump, hexdump -C, xxd, od -tx1 (also with -Ax), od -x and Wireshark: lines of an
+// offset, bytes in hex, and optional text.
 //
-// Shape: the offsets prove that it is one: each has to be the number of bytes before it.
+// Shape: the offsets identify a dump, because each must equal the number of bytes before it.
 func undump(in []byte) ([]byte, error) {
 	var lines []dumpLine
 	for len(in) > 0 {
@@ -40,14 +48,16 @@ func undump(in []byte) ([]byte, error) {
 		}
 		lines = append(lines, l)
 	}
+
 	if len(lines) == 0 {
 		return nil, errNoDump
 	}
-	// Hexdump and od print words as the machine has them; xxd does not.
+	// hexdump and od print words in the machine's byte order. xxd, whose offsets end in a colon, does not.
 	swapped := !lines[0].colon
 	for _, l := range lines {
 		swapped = swapped && (l.words || l.repeat || len(l.data) == 0)
 	}
+	// hexdump and xxd print offsets in hex, od in octal.
 	out, err := joinDump(lines, 0, swapped)
 	if err != nil {
 		out, err = joinDump(lines, 1, swapped)
@@ -55,10 +65,10 @@ func undump(in []byte) ([]byte, error) {
 	return out, err
 }
 
-// maxRepeated bounds what lines left out stand for.
+// maxRepeated is the maximum number of bytes that "*" lines may represent: 64 MiB.
 const maxRepeated = 64 << 20
 
-// joinDump puts lines together by their offsets.
+// joinDump concatenates the bytes of lines and checks the offsets. radix is the index in dumpLine.off.
 func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
 	var out, last []byte
 	repeat := false
@@ -71,6 +81,7 @@ func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
 			continue
 		}
 		off := l.off[radix]
+		// Fill the gap that "*" represents with copies of the line before it.
 		if repeat {
 			if off < len(out) || (off-len(out))%len(last) != 0 || off > maxRepeated {
 				return nil, errNoDump
@@ -80,11 +91,13 @@ func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
 		}
 		switch {
 		case i == len(lines)-1 && len(l.data) == 0 && swapped && len(out) > 0 && off == len(out)-1:
-			return out[:off], nil // the last word was half of one
+			// With an odd number of bytes, the second half of the last word is padding.
+			return out[:off], nil
 		case off != len(out) || len(l.data) == 0 && i < len(lines)-1:
 			return nil, errNoDump
 		}
 		out = append(out, l.data...)
+		// Swap the bytes of each word.
 		if last = l.data; swapped {
 			last = bytes.Clone(l.data)
 			for k := 0; k+1 < len(last); k += 2 {
@@ -93,19 +106,22 @@ func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
 			copy(out[len(out)-len(last):], last)
 		}
 	}
+
 	if repeat {
 		return nil, errNoDump
 	}
 	return out, nil
 }
 
-// readDumpLine reads one line.
+// readDumpLine parses one line of a hex dump.
 func readDumpLine(line []byte) (dumpLine, error) {
 	l := dumpLine{words: true}
 	if string(line) == "*" {
 		l.repeat = true
 		return l, nil
 	}
+
+	// The offset.
 	n := 0
 	for n < len(line) {
 		if _, ok := hexDigit(line[n]); !ok {
@@ -122,18 +138,20 @@ func readDumpLine(line []byte) (dumpLine, error) {
 		l.off[1] = int(v)
 	}
 	rest := line[n:]
-	gap := 3 // spaces before the text beside the bytes
+	// gap is the number of spaces before the text column.
+	gap := 3
 	if len(rest) > 0 && rest[0] == ':' {
 		rest, gap, l.colon = rest[1:], 2, true
 	}
 	if len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t' {
 		return l, errNoDump
 	}
-	// Hexdump -x: four spaces between words.
+	// hexdump -x prints four spaces between words.
 	wide := bytes.HasPrefix(rest, []byte("    "))
 	for len(rest) > 0 {
 		spaces := len(rest) - len(bytes.TrimLeft(rest, " \t"))
 		rest = rest[spaces:]
+		// The text column ends the bytes.
 		if len(l.data) > 0 && spaces >= gap && !wide || len(rest) == 0 || rest[0] == '|' || rest[0] == '>' {
 			break
 		}
@@ -152,7 +170,7 @@ func readDumpLine(line []byte) (dumpLine, error) {
 	return l, nil
 }
 
-// hexPairs reads pairs of hex digits and nothing else.
+// hexPairs decodes hex digits without white space.
 func hexPairs(s []byte) ([]byte, error) {
 	if len(s)%2 != 0 {
 		return nil, errors.New("an odd number of hex digits")
@@ -169,7 +187,7 @@ func hexPairs(s []byte) ([]byte, error) {
 	return out, nil
 }
 
-// dataURL splits a data: URL of base64 off its beginning.
+// dataURL returns the head of a base64 data URL and the rest, or nil and in.
 func dataURL(in []byte) (head, rest []byte) {
 	const most = 200
 	if len(in) < 5 || !bytes.EqualFold(in[:5], []byte("data:")) {
@@ -182,9 +200,9 @@ func dataURL(in []byte) (head, rest []byte) {
 	return in[:k+1], in[k+1:]
 }
 
-// runs decodes base64, standard or for URLs, padded or not; one padded run may
-// follow another, as in grpc-web-text.
-func runs(clean []byte) ([]byte, error) {
+// decodeBase64Runs decodes base64 in the standard or the URL alphabet, with or without padding. Several padded
+// decodeBase64Runs may follow each other, as in grpc-web-text.
+func decodeBase64Runs(clean []byte) ([]byte, error) {
 	enc := base64.StdEncoding
 	if bytes.ContainsAny(clean, "-_") {
 		enc = base64.URLEncoding

@@ -18,41 +18,68 @@ import (
 	"unwire/decode/wire"
 )
 
-// A source is how a document's bytes were written down. The zero value is raw.
+// A source describes how the bytes of a document were encoded in the input: raw, hex or base64. Parse
+// uses it to encode edited bytes in the same way. The zero value is raw.
 //
-// Shape: where the style of the text is regular, it is described, and other
-// bytes can be written in the same style. Where it is not, the text is kept, deflated,
-// with a hash of the bytes it stands for: it is used as long as they have not been edited.
+// Shape: a regular style of hex or base64 is described by style. An irregular text is stored instead,
+// compressed, with a hash of the bytes that it encodes. It is used as long as the bytes are unedited.
 type source struct {
-	form   string // "raw", "hex", "base64"
-	style  style
-	kept   []byte // the text itself, or nil
-	ofHash string // of the bytes that kept stands for
+	// form is the encoding, "raw", "hex" or "base64".
+	form string
 
-	packed string // the compression of all of it: "gzip", "zstd"; "" for none
+	// style is the layout of hex or base64.
+	style style
 
-	// What the sender's compressor gave; nil where ours gives the same.
+	// kept is the original input if its layout is irregular, or nil.
+	kept []byte
+
+	// ofHash is the hash of the bytes that kept encodes.
+	ofHash string
+
+	// packed is the compression of the whole document, "gzip" or "zstd", or "".
+	packed string
+
+	// packedRaw is the output of the sender's compressor, or nil if ours produces the same.
 	packedRaw []byte
 
-	packedHash string // of the bytes that packedRaw stands for
-	why        string // it is still compressed; "" where it is not
+	// packedHash is the hash of the bytes that packedRaw encodes.
+	packedHash string
+
+	// inflateError is the reason why compressed data could not be decompressed, or "".
+	inflateError string
 }
 
-// A style is a regular way to write hex or base64.
+// A style is a regular layout of hex or base64 text.
 type style struct {
-	begin string // in front of all: 0x, or the head of a data: URL
-	upper bool   // hex: A to F
-	group int    // hex: bytes between spaces; 0 for no spaces
-	url   bool   // base64: the alphabet for URLs
-	bare  bool   // base64: no padding
-	cols  int    // characters of a line; 0 for one line
-	nl    string // between lines
-	end   string // behind the last one
+	// begin precedes everything: 0x, or the head of a data URL.
+	begin string
+
+	// upper means that hex digits are upper-case.
+	upper bool
+
+	// group is the number of bytes between spaces in hex; 0 for no spaces.
+	group int
+
+	// url means that base64 uses the URL-safe alphabet.
+	url bool
+
+	// bare means that base64 has no padding characters.
+	bare bool
+
+	// cols is the number of characters per line; 0 for a single line.
+	cols int
+
+	// nl is the line separator, "\n" or "\r\n".
+	nl string
+
+	// end is the text after the last line.
+	end string
 }
 
-const maxKept = 1 << 30 // bytes of a kept text that we inflate
+// maxKept is the maximum size in bytes to which a kept text is decompressed: 1 GiB.
+const maxKept = 1 << 30
 
-// readSource finds the bytes that in stands for.
+// readSource detects how the input is encoded and returns the bytes that it encodes.
 func readSource(in []byte, o Options) (source, []byte, error) {
 	s, data, err := readForm(in, o.In)
 	if err != nil {
@@ -61,6 +88,7 @@ func readSource(in []byte, o Options) (source, []byte, error) {
 	return s, s.unpack(data, o.MaxInflated), nil
 }
 
+// readForm decodes the input's text form, which is named by form or detected.
 func readForm(in []byte, form string) (source, []byte, error) {
 	switch form {
 	case "raw":
@@ -68,15 +96,16 @@ func readForm(in []byte, form string) (source, []byte, error) {
 	case "hex", "base64":
 		data, err := decodeForm(in, form)
 		if err != nil {
-			return source{}, nil, fmt.Errorf("text: the input is no %s: %w", form, err)
+			return source{}, nil, fmt.Errorf("text: the input is not %s: %w", form, err)
 		}
 		return newSource(in, form, data), data, nil
 	case "", "auto":
+		// Detect hex before base64, because hex digits are valid base64.
 		if isField(in) {
 			return source{form: "raw"}, in, nil
 		}
 		for _, form := range []string{"hex", "base64"} {
-			if !mayBe(in) {
+			if !mayBeText(in) {
 				continue
 			}
 			if data, err := decodeForm(in, form); err == nil && plausibleForm(in, form, data) {
@@ -85,17 +114,19 @@ func readForm(in []byte, form string) (source, []byte, error) {
 		}
 		return source{form: "raw"}, in, nil
 	}
+
 	return source{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
 }
 
-// isField tells one field of text, whose tag and length are white space, from text
-// that has white space in front.
+// isField reports whether in is a protobuf message with one short string field whose tag and length
+// bytes happen to be white space characters. Without this check they would be skipped as white space
+// before hex.
 func isField(in []byte) bool {
 	return len(in) > 2 && in[0] == '\n' && (in[1] == ' ' || in[1] >= '\t' && in[1] <= '\r') && int(in[1]) == len(in)-2
 }
 
-// mayBe looks at the beginning, so that a large input of bytes is not read for nothing.
-func mayBe(in []byte) bool {
+// mayBeText examines only the beginning, so that a large binary input is not decoded in vain.
+func mayBeText(in []byte) bool {
 	for _, c := range in[:min(len(in), 4096)] {
 		if c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
 			return false
@@ -104,8 +135,8 @@ func mayBe(in []byte) bool {
 	return true
 }
 
-// unpack undoes the compression of data as a whole, if its magic number tells
-// one and it holds to the end.
+// unpack decompresses data if it is a valid gzip or other compressed stream, and returns data unchanged
+// otherwise.
 func (s *source) unpack(data []byte, limit int64) []byte {
 	name := envelope.Sniff(data)
 	if name == "" {
@@ -113,22 +144,24 @@ func (s *source) unpack(data []byte, limit int64) []byte {
 	}
 	out, err := envelope.Decompress(name, data, limit)
 	if err != nil {
-		s.why = strings.TrimPrefix(err.Error(), "envelope: ")
+		s.inflateError = strings.TrimPrefix(err.Error(), "envelope: ")
 		return data
 	}
 	s.packed = name
+	// Compressors differ, so keep the original output if ours is not the same.
 	if again, err := envelope.Compress(name, out); err != nil || !bytes.Equal(again, data) {
 		s.packedRaw, s.packedHash = data, hashOf(out)
 	}
 	return out
 }
 
+// hashOf returns the first half of the SHA-256 hash of b, in hex.
 func hashOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// plausibleForm tells whether a text that could be hex or base64 is meant so.
+// plausibleForm reports whether a text that is valid hex or base64 is probably meant as such.
 func plausibleForm(in []byte, form string, data []byte) bool {
 	if form == "hex" && !isSource(in) {
 		return len(data) >= 2
@@ -139,7 +172,7 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 	if len(data) < 5 {
 		return false
 	}
-	// Words are base64, too: what they decode to must make sense.
+	// Words are valid base64, too. So the decoded bytes must have a recognizable structure.
 	switch shapeOf(data, Options{segmentLen: defaultSegmentLen}, new(wire.Tree)) {
 	case "frames", "delimited":
 		return true
@@ -148,17 +181,18 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 	return kind == wire.KindMessage
 }
 
+// newSource returns the source for in, which encodes data in the given form.
 func newSource(in []byte, form string, data []byte) source {
 	s := source{form: form, style: styleOf(in, form)}
+	// The style is regular if it reproduces the input.
 	if bytes.Equal(s.style.append(nil, form, data), in) {
 		return s
 	}
 	return source{form: form, style: s.style, kept: in, ofHash: hashOf(data)}
 }
 
-// decodeForm reads hex or base64 with white space anywhere; hex also as a dump, with
-// 0x or \x before the bytes, a colon or dash between them, or as programs write bytes;
-// base64 also as a data: URL.
+// decodeForm decodes hex or base64 with white space anywhere. Hex may also be a dump, have 0x or \x before the
+// bytes or separators between them, or be a literal of a programming language. Base64 may be a data URL.
 func decodeForm(in []byte, form string) ([]byte, error) {
 	body := in
 	if form == "base64" {
@@ -173,8 +207,10 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 		}
 	}
 	if form == "base64" {
-		return runs(clean)
+		return decodeBase64Runs(clean)
 	}
+
+	// A dump is tested first, because its offsets are hex as well.
 	if data, err := undump(in); err == nil && bytes.ContainsAny(in, " :") {
 		return data, nil
 	}
@@ -183,8 +219,9 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 		return clean[:n], nil
 	}
 	if k := bytes.IndexFunc(in, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF \t\r\n", r) }); k >= 0 {
-		err = fmt.Errorf("%q at byte %d is no hex digit", in[k], k)
+		err = fmt.Errorf("%q at byte %d is not a hex digit", in[k], k)
 	}
+	// The error refers to plain hex unless another form fits.
 	for _, read := range []func([]byte) ([]byte, error){readMarked, readSeparated, readList, readLiteral} {
 		if data, err := read(in); err == nil {
 			return data, nil
@@ -193,14 +230,18 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 	return nil, err
 }
 
-// styleOf guesses the style from the first line; the caller checks it.
+// styleOf guesses the style from the first line. The caller verifies the guess.
 func styleOf(in []byte, form string) style {
 	var s style
 	body := bytes.TrimRight(in, "\r\n\t ")
 	s.end = string(in[len(body):])
+
+	// A data URL is base64 behind a prefix, which is written back unchanged.
 	if head, rest := dataURL(body); form == "base64" && head != nil {
 		s.begin, body = string(head), rest
 	}
+
+	// A hex dump is written back as rows of 16 bytes, without its offsets and characters.
 	if form == "hex" {
 		if _, err := undump(in); err == nil && bytes.ContainsAny(in, " :") {
 			return style{group: 1, cols: 47, nl: "\n", end: s.end}
@@ -209,6 +250,8 @@ func styleOf(in []byte, form string) style {
 			s.begin, body = "0x", rest
 		}
 	}
+
+	// The first line shows the length of lines and groups.
 	line := body
 	if i := bytes.IndexByte(body, '\n'); i >= 0 {
 		line, s.nl = body[:i], "\n"
@@ -229,7 +272,7 @@ func styleOf(in []byte, form string) style {
 	return s
 }
 
-// append writes data in the style.
+// append appends data to dst, encoded in this style of hex or base64.
 func (s style) append(dst []byte, form string, data []byte) []byte {
 	dst = append(dst, s.begin...)
 	if form == "hex" {
@@ -250,6 +293,7 @@ func (s style) append(dst []byte, form string, data []byte) []byte {
 	return append(append(dst, text...), s.end...)
 }
 
+// appendHex appends data as hex with the style's groups and lines.
 func (s style) appendHex(dst, data []byte) []byte {
 	digits := "0123456789abcdef"
 	if s.upper {
@@ -257,6 +301,7 @@ func (s style) appendHex(dst, data []byte) []byte {
 	}
 	line := len(dst)
 	for i, c := range data {
+		// gap means that a group ends before this byte.
 		gap := s.group > 0 && i > 0 && (len(dst)-line+1)%(2*s.group+1) == 0
 		need := 2
 		if gap {
@@ -274,10 +319,10 @@ func (s style) appendHex(dst, data []byte) []byte {
 	return dst
 }
 
-// plain reports that the bytes were written as they are.
+// plain reports whether the input was the bytes themselves.
 func (s source) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
 
-// restore writes data as the source was written.
+// restore encodes data in the same way as the input.
 func (s source) restore(data []byte) []byte {
 	if s.packed != "" {
 		data = s.pack(data)
@@ -291,45 +336,51 @@ func (s source) restore(data []byte) []byte {
 	return s.style.append(nil, s.form, data)
 }
 
-// pack compresses data as a whole.
+// pack compresses the document if the input was compressed as a whole.
 func (s source) pack(data []byte) []byte {
 	if s.packedRaw != nil && hashOf(data) == s.packedHash {
 		return s.packedRaw
 	}
 	out, err := envelope.Compress(s.packed, data)
 	if err != nil {
-		return data // the name was checked when it was read
+		// This cannot happen: the name was checked when the directive was parsed.
+		return data
 	}
 	return out
 }
 
-// words writes the source as the words of a directive; raw has none.
+// words returns the words of the directive that describes how the input was encoded; nil for raw input.
 func (s source) words() ([]string, error) {
+	// A binary input needs no directive, because its bytes are the document itself.
 	if (s.form == "raw" || s.form == "") && s.packed == "" {
 		return nil, nil
 	}
 	w := []string{cmp.Or(s.form, "raw")}
-	flag := func(on bool, word string) {
+	addIf := func(on bool, word string) {
 		if on {
 			w = append(w, word)
 		}
 	}
-	flag(s.style.upper, "upper")
-	flag(s.style.url, "url")
-	flag(s.style.bare, "bare")
-	flag(s.style.group > 0, "group:"+strconv.Itoa(s.style.group))
-	flag(s.style.cols > 0, "cols:"+strconv.Itoa(s.style.cols))
-	flag(s.style.nl != "", "nl:"+hex.EncodeToString([]byte(s.style.nl)))
-	flag(s.style.end != "", "end:"+hex.EncodeToString([]byte(s.style.end)))
-	flag(s.style.begin != "", "begin:"+hex.EncodeToString([]byte(s.style.begin)))
+	addIf(s.style.upper, "upper")
+	addIf(s.style.url, "url")
+	addIf(s.style.bare, "bare")
+	addIf(s.style.group > 0, "group:"+strconv.Itoa(s.style.group))
+	addIf(s.style.cols > 0, "cols:"+strconv.Itoa(s.style.cols))
+	addIf(s.style.nl != "", "nl:"+hex.EncodeToString([]byte(s.style.nl)))
+	addIf(s.style.end != "", "end:"+hex.EncodeToString([]byte(s.style.end)))
+	addIf(s.style.begin != "", "begin:"+hex.EncodeToString([]byte(s.style.begin)))
+
+	// The compressed original is stored too, since compressing again may give other bytes.
 	if s.packed != "" {
-		flag(true, s.packed)
-		flag(s.packedRaw != nil, "packed-of:"+s.packedHash)
-		flag(s.packedRaw != nil, "packed:"+base64.RawStdEncoding.EncodeToString(s.packedRaw))
+		addIf(true, s.packed)
+		addIf(s.packedRaw != nil, "packed-of:"+s.packedHash)
+		addIf(s.packedRaw != nil, "packed:"+base64.RawStdEncoding.EncodeToString(s.packedRaw))
 	}
 	if s.kept == nil {
 		return w, nil
 	}
+
+	// An irregular text is part of the directive, compressed by deflate.
 	var b bytes.Buffer
 	z, err := flate.NewWriter(&b, flate.BestSpeed)
 	if err != nil {
@@ -344,12 +395,14 @@ func (s source) words() ([]string, error) {
 	return append(w, "of:"+s.ofHash, "text:"+base64.RawStdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// parseWords reads what words wrote.
+// parseWords parses the text that the method words returns.
 func parseWords(words []string) (source, error) {
 	s := source{form: words[0]}
 	if s.form != "hex" && s.form != "base64" && s.form != "raw" {
 		return s, fmt.Errorf("%.40q is neither hex nor base64 nor raw", s.form)
 	}
+	// Each word restores one detail of the original input, so that encoding it again gives the same
+	// bytes.
 	for _, w := range words[1:] {
 		key, value, _ := strings.Cut(w, ":")
 		var err error
@@ -387,9 +440,11 @@ func parseWords(words []string) (source, error) {
 			return s, fmt.Errorf("%.40q: %w", w, err)
 		}
 	}
+
 	return s, nil
 }
 
+// inflateKept decodes and decompresses a stored original input.
 func inflateKept(value string) ([]byte, error) {
 	b, err := base64.RawStdEncoding.DecodeString(value)
 	if err != nil {
@@ -409,6 +464,7 @@ func inflateKept(value string) ([]byte, error) {
 	return append([]byte{}, out...), nil
 }
 
+// positive parses a decimal number from 1 to 2^20.
 func positive(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n <= 0 || n > 1<<20 {
@@ -417,6 +473,7 @@ func positive(s string) (int, error) {
 	return n, nil
 }
 
+// unhexString decodes hex to a string.
 func unhexString(s string) (string, error) {
 	b, err := hex.DecodeString(s)
 	return string(b), err

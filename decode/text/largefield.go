@@ -11,27 +11,35 @@ import (
 	"unwire/decode/wire"
 )
 
-// A largeField is a field at the beginning of some bytes that holds a message of more
-// than a segment. It is written a segment at a time, as the message around it is: its
-// tree is never held as a whole.
+// A largeField is the first field of some data, if that field contains a message larger than a segment. It is
+// printed in segments, like the message around it, so its tree is never in memory as a whole.
 type largeField struct {
-	field   *field.Field
+	// field has the number, type and name of the large field.
+	field *field.Field
+
+	// payload is the message inside the large field.
 	payload []byte
-	head    int // bytes of its tag and its length
-	fd      protoreflect.FieldDescriptor
+
+	// head is the size of the tag and the length in bytes.
+	head int
+
+	// fd is the declaration of the field; nil if unknown.
+	fd protoreflect.FieldDescriptor
 }
 
 const (
-	maxLarge = 50 // such fields within each other
+	// maxLarge is the largest nesting depth of large fields.
+	maxLarge = 50
 
-	// Bytes that are looked at to tell whether a field is one.
+	// largeSample is how many bytes are examined to recognize such a field.
 	largeSample = 64 << 10
 
-	largeFields = 10_000 // fields, where the first is larger
+	// largeFields is how many fields are examined if the first one exceeds largeSample.
+	largeFields = 10_000
 )
 
-// largeMessage looks for a largeField. Where evidence or somebody's choice says what fields
-// are, which goes by the path from the root, there is none: a frame is bounded itself.
+// largeMessage returns data's first field if it is a largeField. With evidence or choices there is none: these
+// refer to paths from the root, and frames have limited sizes anyway.
 func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	if o.Evidence != nil || len(o.Choices) > 0 || len(data) <= o.segmentLen || o.within >= maxLarge {
 		return f, false
@@ -44,6 +52,8 @@ func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	if m <= 0 || length <= uint64(o.segmentLen) || length > uint64(len(data)-n-m) {
 		return f, false
 	}
+
+	// The field is complete. A declaration or its first fields must confirm that it is a message.
 	f.head = n + m
 	f.payload = data[f.head : f.head+int(length)]
 	f.fd = fieldOf(o.Type, tag>>3)
@@ -60,11 +70,12 @@ func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	return f, true
 }
 
-// isLargeMessage judges a payload by its first fields. If the first one is larger than
-// what is looked at, fields must follow it to the end.
-func isLargeMessage(payload []byte, least int) bool {
-	least = min(least, largeSample)
-	if part := segment(payload, least); len(part) <= 2*least {
+// isLargeMessage judges a payload by its first fields. If the first one exceeds the sample, the payload must
+// consist of fields up to its end.
+func isLargeMessage(payload []byte, sampleLen int) bool {
+	sampleLen = min(sampleLen, largeSample)
+	if part := segment(payload, sampleLen); len(part) <= 2*sampleLen {
+		// Wrap the sample in a field, so that all readings of it compete.
 		part = slices.Concat([]byte{1<<3 | byte(wire.Len)}, wire.AppendVarint(nil, uint64(len(part))), part)
 		k, _, _ := kind.NewReader(wire.Parse(part, wire.Options{}), nil).Best(1)
 		return k == wire.KindMessage
@@ -79,14 +90,14 @@ func isLargeMessage(payload []byte, least int) bool {
 	return true
 }
 
-// inner are the options for what the field holds.
+// inner returns the options for printing the field's message.
 func (f *largeField) inner(o Options) Options {
 	o.Type = messageOf(f.fd)
 	o.within++
 	return o
 }
 
-// large writes the field, whose first byte is at offset base.
+// large prints a large field. base is its offset.
 func (p *printer) large(f largeField, o Options, base, depth int) {
 	p.indent(depth)
 	p.long(f.field.LongTag)
@@ -102,7 +113,7 @@ func (p *printer) large(f largeField, o Options, base, depth int) {
 	p.w.WriteString("}\n")
 }
 
-// large writes the field, whose first byte is at offset base.
+// large prints a large field. base is its offset.
 func (p *jsonPrinter) large(f largeField, o Options, base int) {
 	f.field.Off = base
 	p.line = f.field.AppendHead(p.line[:0])

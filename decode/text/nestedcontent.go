@@ -13,12 +13,15 @@ import (
 )
 
 const (
-	maxInside     = 3        // levels of data inside data
-	maxInsideJSON = 64 << 10 // bytes of a JSON document that are shown
+	// maxInside is the maximum nesting of data inside data that is printed.
+	maxInside = 3
+
+	// maxInsideJSON is the size in bytes above which a JSON document is not printed.
+	maxInsideJSON = 64 << 10
 )
 
-// inside writes what a payload holds in another form below its field: as a block,
-// which is read back, where the payload can be made again, else as comments.
+// inside prints the decoded content of a payload below its field: as a block if Parse can encode it again, else
+// as comments.
 func (p *printer) inside(data []byte, depth int) {
 	if p.deep >= maxInside {
 		return
@@ -36,6 +39,7 @@ func (p *printer) inside(data []byte, depth int) {
 	if h, ok := blockHead(c, data); ok {
 		mark, head = blockMark, h
 	}
+	// Every line gets the mark, whatever printer writes it.
 	w := commentWriter{w: p.w, prefix: strings.Repeat(" ", min(2*depth, maxIndent)) + mark + "   "}
 	p.indent(depth)
 	p.w.WriteString(head + "\n")
@@ -45,12 +49,15 @@ func (p *printer) inside(data []byte, depth int) {
 	s := p.sub
 	s.find = p.find
 	s.w = bufio.NewWriter(&w)
+
+	// Print the content by its kind.
 	switch c.Form {
 	case nested.Message:
 		s.message(c.Data, Options{segmentLen: defaultSegmentLen}, 0)
 	case nested.Frames:
 		d := Document{Data: c.Data, o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}}
-		_ = d.pieces(func(f piece) error { // what it calls has no errors
+		// The functions called here return no errors.
+		_ = d.pieces(func(f piece) error {
 			s.piece(f, d.o)
 			return nil
 		})
@@ -67,6 +74,7 @@ func (p *printer) inside(data []byte, depth int) {
 	p.find = s.find
 }
 
+// insideWord returns the description of the content in comments.
 func insideWord(c nested.Content) string {
 	switch c.Form {
 	case nested.Message:
@@ -82,7 +90,7 @@ func insideWord(c nested.Content) string {
 	return "bytes"
 }
 
-// json writes a JSON document with its members on lines of their own.
+// json prints a JSON document with each member on its own line.
 func (p *printer) json(data []byte) {
 	var b bytes.Buffer
 	if len(data) > maxInsideJSON || json.Indent(&b, data, "", "  ") != nil {
@@ -90,13 +98,13 @@ func (p *printer) json(data []byte) {
 		return
 	}
 	for line := range strings.Lines(b.String()) {
-		p.w.WriteString(shown(strings.TrimRight(line, "\r\n")) + "\n")
+		p.w.WriteString(escapeInvisible(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 }
 
-// shown keeps characters that a terminal does not show out of a comment.
-func shown(s string) string {
-	if isShown(s) {
+// escapeInvisible escapes characters that a terminal does not display.
+func escapeInvisible(s string) string {
+	if isPrintable(s) {
 		return s
 	}
 	var b strings.Builder
@@ -111,7 +119,8 @@ func shown(s string) string {
 	return b.String()
 }
 
-func isShown(s string) bool {
+// isPrintable reports whether all characters are printable.
+func isPrintable(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			return false
@@ -120,15 +129,21 @@ func isShown(s string) bool {
 	return true
 }
 
+// sizeText formats a number of bytes in words.
 func sizeText(n int) string { return strconv.Itoa(n) + " bytes" }
 
-// A commentWriter puts a prefix before every line.
+// A commentWriter inserts a prefix before each line.
 type commentWriter struct {
+	// w receives the lines. Its Flush returns the error of any write.
 	w      *bufio.Writer
 	prefix string
+
+	// inLine means that the comment prefix of the current line was already written.
 	inLine bool
 }
 
+// Write writes text as comments. It never returns an error, because the underlying writer remembers
+// errors.
 func (c *commentWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {

@@ -11,16 +11,17 @@ import (
 	"unwire/decode/wire"
 )
 
-// Parse returns the bytes that a text describes, written as the document was
-// that the text was made of: a text that was made of hex gives hex.
+// Parse returns the bytes that a text describes, in the encoding of the document from which the text was
+// printed: the text of a hex document yields hex.
 //
-// Shape: behind the flags of a frame may follow len:N (the length to claim),
-// a compression to apply, and with it of:HASH raw:`…`: what the sender's own
-// compression gave, used as long as the data still has that hash. Lines that begin
-// with #| say what the value above them holds in another form; where they were edited,
-// and not the value, it is made of them.
-// Limits: time and memory are linear in the text, however deep it nests.
-// Errors: an *Error, with line, column, and often a hint.
+// Shape: behind the flags of a frame may follow len:N (the length to claim), a compression to apply, and of:HASH
+// raw:`…`. The latter is the sender's own compressed payload, which is used as long as the data still has that
+// hash. Lines that begin with #| show the content of the value above them. If they were edited, and the value
+// was not, the value is encoded from them.
+//
+// Limits: time and memory are linear in the size of the text, for any nesting.
+//
+// Errors: an *Error with line, column, and often a hint.
 func Parse(src []byte) ([]byte, error) {
 	p := &parser{src: src}
 	if err := p.run(); err != nil {
@@ -29,11 +30,12 @@ func Parse(src []byte) ([]byte, error) {
 	return p.from.restore(p.out), nil
 }
 
-// Encode is Parse that writes as it reads, in pieces of whole fields at the outermost
-// level. Done, if it is not nil, is told which beginning of src is not needed any more.
+// Encode is like Parse, but writes the result to w while it parses, after each complete top-level
+// field. done, if not nil, is called with the offset up to which src is no longer needed.
 //
-// Limits: it holds the piece; all, where the bytes were hex, base64 or compressed.
-// Errors: after an error in the text, what precedes it may have been written.
+// Limits: only one piece is in memory, unless the document was hex, base64 or compressed.
+//
+// Errors: before an error in the text, the bytes of the preceding text may have been written.
 func Encode(w io.Writer, src []byte, done func(off int)) error {
 	p := &parser{src: src, w: w, done: done}
 	if err := p.run(); err != nil {
@@ -43,7 +45,7 @@ func Encode(w io.Writer, src []byte, done func(off int)) error {
 	return err
 }
 
-// run reads the directive and the text.
+// run parses the directive about the encoding and then the text.
 func (p *parser) run() error {
 	if rest, ok := bytes.CutPrefix(p.src, []byte(directive)); ok {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -61,16 +63,17 @@ func (p *parser) run() error {
 	return p.parse()
 }
 
-// pieceLen is how much is encoded before it is written.
+// pieceLen is how many bytes are encoded before they are written: 256 KiB.
 const pieceLen = 256 << 10
 
-// drain writes what is finished, if that is much and no brace is open.
+// drain writes the finished bytes if there are many and no brace is open.
 func (p *parser) drain() error {
 	if p.w == nil || len(p.levels) > 0 || len(p.body)+len(p.out) < pieceLen || !p.from.plain() {
 		return nil
 	}
 	if p.space(); p.atBlock() {
-		return nil // about a value that is still here
+		// The block may replace a value that was not written yet.
+		return nil
 	}
 	if p.out == nil {
 		p.out = make([]byte, 0, pieceLen)
@@ -86,54 +89,94 @@ func (p *parser) drain() error {
 	return nil
 }
 
-// maxLong is how many bytes more than it needs a varint may be given.
+// maxLong is the maximum of long-form: by how many bytes a varint may be longer than necessary.
 const maxLong = 1 << 12
 
-// A prefix is a length that stands in front of body[pos:].
+// A prefix is the length prefix that will be inserted before body[pos:].
 type prefix struct {
-	pos    int
+	// pos is the offset in body at which the length is inserted.
+	pos int
+
+	// length is the length to be encoded.
 	length uint64
-	width  int // 0 while it is open
+
+	// width is the size of the encoded length in bytes; 0 while the brace is open.
+	width int
 }
 
-// A level is an open brace.
+// A level is an opening brace that is not closed yet.
 type level struct {
-	at     int    // in src
-	close  byte   // what it is: 'l' a length, 'g' a group, 'f' a frame
-	prefix int    // of a length
-	extra  int    // bytes that prefixes inside add to body
-	number uint64 // of a group
-	long   int    // of a length
+	// at is the offset of the brace in src.
+	at int
+
+	// close is the kind of brace: 'l' for a length, 'g' for a group, 'f' for a frame.
+	close byte
+
+	// prefix is the index of the message's length in prefixes.
+	prefix int
+
+	// extra is the size of the lengths inside the brace, in bytes.
+	extra int
+
+	// number is the field number of a group.
+	number uint64
+
+	// long is by how many bytes a length is longer than necessary.
+	long int
 }
 
-// A parser reads text. Lengths are not known before what they count has been
-// read, so they are kept apart from body and put in at the end.
+// A parser parses a text in one go. A length precedes its content but depends on it, so lengths are collected
+// separately from body and inserted at the end. This avoids moving bytes at every closing brace.
 type parser struct {
-	src      []byte
-	pos      int
-	out      []byte // finished
-	body     []byte
-	prefixes []prefix
-	levels   []level
-	frame    frameForm
-	long     int  // of a long-form that waits for what it belongs to
-	pending  bool // there is one
-	last     closed
-	deep     int // blocks around this text
+	// src is the text, and pos the current offset in it.
+	src []byte
+	pos int
 
+	// out are the encoded bytes that are complete.
+	out []byte
+
+	// body are the encoded bytes after out, without length prefixes.
+	body []byte
+
+	// prefixes are the length prefixes to be inserted into body.
+	prefixes []prefix
+
+	// levels are the braces that are not closed yet, outermost first.
+	levels []level
+
+	// frame describes the envelope whose brace is open.
+	frame frameForm
+
+	// long is the number of bytes that a preceding long-form word requested for the next varint, and
+	// pending means that there is such a word.
+	long    int
+	pending bool
+
+	// last is the length-delimited value that was closed most recently.
+	last closedValue
+
+	// deep is the number of nested blocks around the text.
+	deep int
+
+	// from is the encoding of the document's bytes.
 	from source
-	w    io.Writer // nil: all is gathered in out
+
+	// w receives the encoded bytes; nil collects all of them in out.
+	w io.Writer
+
+	// done is the callback of Encode.
 	done func(off int)
 }
 
-// fail is an error at the current position.
+// fail returns a syntax error at the current position.
 func (p *parser) fail(format string, args ...any) error { return p.advise("", format, args...) }
 
-// advise is fail with a hint.
+// advise returns an error with a hint at the current position.
 func (p *parser) advise(hint, format string, args ...any) error {
 	return errorAt(p.src, int64(p.pos), fmt.Errorf(format, args...), hint)
 }
 
+// parse parses the whole text and encodes it to out.
 func (p *parser) parse() error {
 	for {
 		p.space()
@@ -158,10 +201,10 @@ func (p *parser) parse() error {
 	return nil
 }
 
-// assemble appends body with its lengths to dst, and begins anew.
+// assemble appends body, with its length prefixes inserted, to dst, and empties body.
 func (p *parser) assemble(dst []byte) []byte {
 	if dst == nil && len(p.prefixes) == 0 {
-		dst, p.body, p.last = p.body, nil, closed{}
+		dst, p.body, p.last = p.body, nil, closedValue{}
 		return dst
 	}
 	pos := 0
@@ -171,11 +214,11 @@ func (p *parser) assemble(dst []byte) []byte {
 		pos = f.pos
 	}
 	dst = append(dst, p.body[pos:]...)
-	p.body, p.prefixes, p.last = p.body[:0], p.prefixes[:0], closed{}
+	p.body, p.prefixes, p.last = p.body[:0], p.prefixes[:0], closedValue{}
 	return dst
 }
 
-// space skips white space and comments, up to a block.
+// space skips white space and comments. It stops at a block.
 func (p *parser) space() {
 	for p.pos < len(p.src) {
 		switch p.src[p.pos] {
@@ -196,8 +239,9 @@ func (p *parser) space() {
 	}
 }
 
-// item reads one token and does what it says.
+// item parses and processes one token of the text.
 func (p *parser) item() error {
+	// The first character selects most kinds of items.
 	switch c := p.src[p.pos]; c {
 	case '"', '\'':
 		return p.literal(c)
@@ -212,6 +256,8 @@ func (p *parser) item() error {
 	case '!':
 		return p.advise("as in 4: !{ 1: 2 }", "!{ is only for groups, behind a field number")
 	}
+
+	// Words: a keyword, a field number, or a number.
 	word := p.word()
 	if len(word) == 0 {
 		return p.stray()
@@ -229,6 +275,8 @@ func (p *parser) item() error {
 	if err != nil {
 		return p.advise(hintForWord(word), "a value or a field is expected: %w", err)
 	}
+
+	// The number's suffix selects the wire type.
 	p.pos += len(word)
 	switch v.typ {
 	case wire.Varint:
@@ -241,7 +289,7 @@ func (p *parser) item() error {
 	return p.noLong()
 }
 
-// noLong refuses a long-form in front of what is no varint.
+// noLong returns an error if a long-form precedes something other than a varint.
 func (p *parser) noLong() error {
 	if p.pending {
 		return p.advise("it lengthens a varint: a number, a tag, a length, or a group's end", "long-form stands only before a number, a field number or a brace")
@@ -249,7 +297,7 @@ func (p *parser) noLong() error {
 	return nil
 }
 
-// word is the run of letters, digits and signs at the position.
+// word returns the letters, digits and signs at the current position, without consuming them.
 func (p *parser) word() []byte {
 	end := p.pos
 	for end < len(p.src) {
@@ -263,13 +311,14 @@ func (p *parser) word() []byte {
 	return p.src[p.pos:end]
 }
 
+// varint appends v, lengthened by a pending long-form.
 func (p *parser) varint(v uint64) error {
 	p.body = appendWide(p.body, v, wire.SizeVarint(v)+p.long)
 	p.long, p.pending = 0, false
 	return nil
 }
 
-// appendWide appends v in width bytes, which may be more than a varint can have.
+// appendWide appends v as a varint of width bytes, which may exceed the 10 bytes of a valid varint.
 func appendWide(dst []byte, v uint64, width int) []byte {
 	for ; width > 1; width-- {
 		dst = append(dst, byte(v)|0x80)
@@ -278,7 +327,7 @@ func appendWide(dst []byte, v uint64, width int) []byte {
 	return append(dst, byte(v))
 }
 
-// longForm reads long-form:N.
+// longForm parses the word long-form:N, which requests an overlong varint of N bytes.
 func (p *parser) longForm() error {
 	if p.pending {
 		return p.fail("two long-forms in a row")
@@ -298,26 +347,28 @@ func (p *parser) longForm() error {
 	return nil
 }
 
-// tag reads a field number with its wire type, or finds the type from what follows.
+// tag parses a field number with an optional wire type. Without one, the following value determines the type.
 func (p *parser) tag(word []byte) error {
 	number, zigzag, err := parseFieldNumber(word)
 	if err != nil {
 		return p.advise(hintForWord(word), "field number %.40q: %w", word, err)
 	}
 	p.pos += len(word) + 1
+
+	// An explicit wire type follows the colon directly.
 	explicit := p.word()
 	typ, named := wireType(explicit)
 	switch {
 	case named:
 		p.pos += len(explicit)
 	case len(explicit) > 0:
-		return p.advise("VARINT, I64, LEN, SGROUP, EGROUP, I32 or 0 to 7; a value stands behind a space", "%.40q is no wire type", explicit)
+		return p.advise("VARINT, I64, LEN, SGROUP, EGROUP, I32 or 0 to 7; a value follows after a space", "%.40q is no wire type", explicit)
 	default:
-		typ = p.ahead()
+		typ = p.typeAhead()
 	}
 	v := number<<3 | uint64(typ)
 	if zigzag {
-		// The sign is folded into the whole tag, as Protoscope does it.
+		// The sign applies to the whole tag, as in Protoscope.
 		v = number << 3
 		if named {
 			v |= uint64(typ)
@@ -332,13 +383,14 @@ func (p *parser) tag(word []byte) error {
 	}
 	if typ == wire.StartGroup && !named {
 		p.space()
-		p.pos++ // the !
+		// Skip the exclamation mark.
+		p.pos++
 		return p.openLevel('g', 1, number)
 	}
 	return nil
 }
 
-// wireType reads a wire type's name or number.
+// wireType parses the name or the number of a wire type.
 func wireType(word []byte) (wire.Type, bool) {
 	switch string(word) {
 	case "VARINT":
@@ -361,12 +413,15 @@ func wireType(word []byte) (wire.Type, bool) {
 	return wire.Type(v), err == nil && v < 8
 }
 
-// ahead tells the wire type that a tag gets by what follows it: Varint where
-// that says nothing.
-func (p *parser) ahead() wire.Type {
+// typeAhead returns the wire type that the following value implies for a tag, or Varint if it implies none. It
+// does not consume anything.
+func (p *parser) typeAhead() wire.Type {
 	at := p.pos
 	defer func() { p.pos = at }()
 	p.space()
+
+	// The prefix long-form: changes the length of a varint, and the number or the brace behind it has
+	// the type.
 	if string(p.word()) == "long-form" {
 		p.pos += len("long-form:")
 		p.pos += len(p.word())
@@ -376,9 +431,12 @@ func (p *parser) ahead() wire.Type {
 		}
 		return wire.Varint
 	}
+
 	if p.pos >= len(p.src) {
 		return wire.Varint
 	}
+
+	// An opening brace starts a length-delimited value, and !{ starts a group.
 	switch p.src[p.pos] {
 	case '{':
 		return wire.Len
@@ -388,14 +446,18 @@ func (p *parser) ahead() wire.Type {
 		}
 		return wire.Varint
 	}
+
 	word := p.word()
 	if end := p.pos + len(word); end < len(p.src) && p.src[end] == ':' {
-		return wire.Varint // the next tag
+		// The next tag.
+		return wire.Varint
 	}
 	return typeOfNumber(word)
 }
 
-// openLevel begins a brace of skip bytes.
+// openLevel enters the nested level of an opening brace that is skip bytes long. kind is
+// 'l' for a length-delimited field, 'g' for a group and 'f' for a frame; number is the
+// field number of a group.
 func (p *parser) openLevel(kind byte, skip int, number uint64) error {
 	l := level{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
 	if kind == 'l' {
@@ -407,7 +469,7 @@ func (p *parser) openLevel(kind byte, skip int, number uint64) error {
 	return nil
 }
 
-// closeLevel ends the innermost brace.
+// closeLevel processes the brace that closes the innermost level.
 func (p *parser) closeLevel() error {
 	k := len(p.levels) - 1
 	if k < 0 {
@@ -422,10 +484,12 @@ func (p *parser) closeLevel() error {
 			return err
 		}
 		f := &p.prefixes[l.prefix]
+		// The lengths inside the brace are not in body yet.
 		f.length = uint64(len(p.body) - f.pos + l.extra)
 		f.width = wire.SizeVarint(f.length) + l.long
 		extra += f.width
-		p.last = closed{f.pos, l.prefix, len(p.body), len(p.prefixes), k, l.extra, l.long, true}
+		p.last = closedValue{f.pos, l.prefix, len(p.body), len(p.prefixes), k, l.extra, l.long, true}
+	// The end tag of a group belongs to its contents.
 	case 'g':
 		if err := p.varint(l.number<<3 | uint64(wire.EndGroup)); err != nil {
 			return err
@@ -437,6 +501,8 @@ func (p *parser) closeLevel() error {
 		p.pos++
 		return p.closeFrame()
 	}
+
+	// The enclosing brace contains the lengths of this one.
 	if k > 0 {
 		p.levels[k-1].extra += extra
 	}

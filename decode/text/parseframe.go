@@ -8,16 +8,23 @@ import (
 	"unwire/decode/wire"
 )
 
-// A frameForm is what stands before the brace of a frame.
+// A frameForm is the header of an envelope in the text: everything before its brace.
 type frameForm struct {
-	flags    uint8
-	length   int64 // to claim; -1 for the real one
+	// flags is the envelope's first byte.
+	flags uint8
+
+	// length is the length to write into the envelope, or -1 for the actual length.
+	length int64
+
+	// encoding is the compression of the payload, or "".
 	encoding string
-	of       string
-	raw      []byte
+
+	// raw is the sender's compressed payload. It is used if the data has the hash of.
+	hash string
+	raw  []byte
 }
 
-// openFrame reads `frame FLAGS … {`.
+// openFrame parses the header of an envelope: `frame FLAGS … {`.
 func (p *parser) openFrame() error {
 	if len(p.levels) > 0 {
 		return p.fail("a frame cannot be inside anything")
@@ -34,6 +41,7 @@ func (p *parser) openFrame() error {
 		return p.fail("flags %.20q: want a number up to 0xff", flags)
 	}
 	p.pos += len(flags)
+	// Options of the frame may follow in any order, up to the brace.
 	p.frame = frameForm{flags: uint8(v.bits), length: -1}
 	for {
 		p.space()
@@ -46,7 +54,7 @@ func (p *parser) openFrame() error {
 	}
 }
 
-// frameWord reads one word of a frame's head.
+// frameWord parses one word in the header of an envelope.
 func (p *parser) frameWord() error {
 	word := p.word()
 	at := p.pos
@@ -55,6 +63,8 @@ func (p *parser) frameWord() error {
 	if valued {
 		p.pos++
 	}
+
+	// A word with a colon is an attribute; one without is the compression.
 	switch {
 	case string(word) == "len" && valued:
 		w := p.word()
@@ -65,9 +75,10 @@ func (p *parser) frameWord() error {
 		p.pos += len(w)
 		p.frame.length = int64(v.bits)
 	case string(word) == "of" && valued:
-		p.frame.of = string(p.word())
-		p.pos += len(p.frame.of)
+		p.frame.hash = string(p.word())
+		p.pos += len(p.frame.hash)
 	case string(word) == "raw" && valued:
+		// hexLiteral appends to body, so replace it for a moment.
 		body := p.body
 		p.body = nil
 		if p.pos >= len(p.src) || p.src[p.pos] != '`' {
@@ -86,10 +97,11 @@ func (p *parser) frameWord() error {
 		p.pos = at
 		return p.fail("a frame's brace is expected")
 	}
+
 	return nil
 }
 
-// closeFrame writes the envelope whose brace ends.
+// closeFrame appends the envelope whose brace was closed.
 func (p *parser) closeFrame() error {
 	f := p.frame
 	payload := p.assemble([]byte{})
@@ -101,11 +113,12 @@ func (p *parser) closeFrame() error {
 	return nil
 }
 
-// append appends the envelope around payload, which is not compressed yet.
+// append appends the envelope for payload, which it compresses first if necessary.
 func (f *frameForm) append(dst, payload []byte) ([]byte, error) {
 	if f.encoding != "" {
 		sum := sha256.Sum256(payload)
-		if f.of != "" && f.of == hex.EncodeToString(sum[:16]) {
+		// The payload is unedited, so the original compressed bytes are still right.
+		if f.hash != "" && f.hash == hex.EncodeToString(sum[:16]) {
 			payload = f.raw
 		} else {
 			var err error

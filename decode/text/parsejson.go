@@ -10,14 +10,22 @@ import (
 	"unwire/decode/nested"
 )
 
-// delimitedJSON is a message behind its length.
+// delimitedJSON is the JSON form of a delimited message.
 type delimitedJSON struct {
-	Len     ignored        `json:"len"` // it is what the fields make
-	LongLen int            `json:"long_len"`
-	Fields  []*field.Field `json:"fields"`
-	Rest    []byte         `json:"rest"` // bytes that are no such message
+	// Len is ignored, because the length follows from the fields.
+	Len ignored `json:"len"`
+
+	// LongLen is by how many bytes the length is longer than necessary.
+	LongLen int `json:"long_len"`
+
+	// Fields are the fields of the message.
+	Fields []*field.Field `json:"fields"`
+
+	// Rest are the bytes after the last valid message.
+	Rest []byte `json:"rest"`
 }
 
+// append appends the message with its length prefix, or Rest.
 func (m *delimitedJSON) append(dst []byte) ([]byte, error) {
 	if m.Rest != nil {
 		return append(dst, m.Rest...), nil
@@ -32,24 +40,35 @@ func (m *delimitedJSON) append(dst []byte) ([]byte, error) {
 	return append(dst, payload...), nil
 }
 
+// frameJSON is the JSON form of an envelope.
 type frameJSON struct {
-	Flags    uint8          `json:"flags"`
-	Len      *uint32        `json:"len"` // to claim
-	Encoding string         `json:"encoding"`
-	Of       string         `json:"of"`
-	Raw      []byte         `json:"raw"`
-	Text     *string        `json:"text"`
-	Bytes    []byte         `json:"bytes"`
-	Fields   []*field.Field `json:"fields"`
-	Rest     []byte         `json:"rest"` // bytes that are no frame
+	// Flags is the envelope's first byte.
+	Flags uint8 `json:"flags"`
+
+	// Len is the length to write into the envelope; nil means the actual length.
+	Len *uint32 `json:"len"`
+
+	// Encoding is the compression to apply. Raw is used in its place if the data has the hash Of.
+	Encoding string `json:"encoding"`
+	Of       string `json:"of"`
+	Raw      []byte `json:"raw"`
+
+	// Text, Bytes or Fields is the payload.
+	Text   *string        `json:"text"`
+	Bytes  []byte         `json:"bytes"`
+	Fields []*field.Field `json:"fields"`
+
+	// Rest are the bytes after the last valid envelope.
+	Rest []byte `json:"rest"`
 }
 
-// ignored is a member that is read over.
+// ignored is the type of a JSON member whose value is not used.
 type ignored struct{}
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts and discards any value.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
+// appendContent appends whichever of the three forms of content is present.
 func appendContent(dst []byte, text *string, raw []byte, fields []*field.Field) ([]byte, error) {
 	if text != nil {
 		dst = append(dst, *text...)
@@ -57,6 +76,7 @@ func appendContent(dst []byte, text *string, raw []byte, fields []*field.Field) 
 	return field.AppendFields(append(dst, raw...), fields, rewrapEdited)
 }
 
+// append appends the encoded envelope, or Rest.
 func (f *frameJSON) append(dst []byte) ([]byte, error) {
 	if f.Rest != nil {
 		return append(dst, f.Rest...), nil
@@ -70,29 +90,36 @@ func (f *frameJSON) append(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-	head := frameForm{flags: f.Flags, length: -1, encoding: f.Encoding, of: f.Of, raw: f.Raw}
+	head := frameForm{flags: f.Flags, length: -1, encoding: f.Encoding, hash: f.Of, raw: f.Raw}
 	if f.Len != nil {
 		head.length = int64(*f.Len)
 	}
 	return head.append(dst, payload)
 }
 
-// innerJSON is what a value holds in another form.
+// innerJSON is the JSON form of the decoded content of a value.
 type innerJSON struct {
-	Form     ignored         `json:"form"`
-	Encoding ignored         `json:"encoding"`
-	Layers   []nested.Layer  `json:"layers"`
-	Check    string          `json:"check"`
-	Fields   []*field.Field  `json:"fields"`
-	Frames   []frameJSON     `json:"frames"`
-	Text     *string         `json:"text"`
-	Bytes    []byte          `json:"bytes"`
-	Value    json.RawMessage `json:"value"`
+	// Form and Encoding inform human readers, and are ignored when encoding.
+	Form     ignored `json:"form"`
+	Encoding ignored `json:"encoding"`
+
+	// Layers are the encodings (such as gzip) around the content.
+	Layers []nested.Layer `json:"layers"`
+
+	// Check is the checksum of the unedited content. Without it, the content cannot be edited.
+	Check string `json:"check"`
+
+	// Fields, Frames, Text, Bytes or Value is the content.
+	Fields []*field.Field  `json:"fields"`
+	Frames []frameJSON     `json:"frames"`
+	Text   *string         `json:"text"`
+	Bytes  []byte          `json:"bytes"`
+	Value  json.RawMessage `json:"value"`
 }
 
-// rewrapEdited is payload, or what it is made anew of where its inner was edited.
+// rewrapEdited returns the payload that f.Inner describes if Inner was edited, and payload otherwise.
 func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
-	// A list is what show writes: it is only to be read.
+	// A list is the output of show, which does not support edits.
 	if len(f.Inner) == 0 || f.Inner[0] != '{' {
 		return payload, nil
 	}
@@ -105,6 +132,8 @@ func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	if in.Check == "" {
 		return payload, nil
 	}
+
+	// Encode the content, and compare it with the payload and the checksum.
 	data, err := in.data()
 	if err != nil {
 		return nil, fmt.Errorf("inner: %w", err)
@@ -119,6 +148,7 @@ func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	return out, nil
 }
 
+// data encodes the content with its layers.
 func (in *innerJSON) data() ([]byte, error) {
 	if in.Value != nil {
 		return nested.Unwrap([]nested.Layer{nested.JSONCompact}, in.Value)

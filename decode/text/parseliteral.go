@@ -12,7 +12,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// literal reads a string, with the escapes of Protoscope.
+// literal parses a string with the escapes of Protoscope.
 func (p *parser) literal(quote byte) error {
 	start := p.pos
 	p.pos++
@@ -28,6 +28,7 @@ func (p *parser) literal(quote byte) error {
 			}
 			continue
 		}
+		// Copy everything up to the next escape at once.
 		run := p.pos + 1
 		for run < len(p.src) && p.src[run] != quote && p.src[run] != '\\' {
 			run++
@@ -35,11 +36,12 @@ func (p *parser) literal(quote byte) error {
 		p.body = append(p.body, p.src[p.pos:run]...)
 		p.pos = run
 	}
+
 	p.pos = start
 	return p.advise("a string ends with the quote that it begins with; within it, write \\"+string(quote), "this string is not closed")
 }
 
-// escape reads \n, \", \xff, \377 and the like.
+// escape parses an escape: \n, \", \xff, \377 and others.
 func (p *parser) escape() error {
 	start := p.pos
 	p.pos++
@@ -47,11 +49,15 @@ func (p *parser) escape() error {
 		return p.fail("the text ends inside an escape")
 	}
 	c := p.src[p.pos]
+
+	// The simple escapes are those of C, in the order of the bytes that they stand for.
 	if k := strings.IndexByte(`nrtabfv\"'?`, c); k >= 0 {
 		p.body = append(p.body, "\n\r\t\a\b\f\v\\\"'?"[k])
 		p.pos++
 		return nil
 	}
+
+	// Hexadecimal escapes have two digits, octal ones up to three.
 	end, base := p.pos, 8
 	switch {
 	case c == 'x' || c == 'X':
@@ -65,6 +71,8 @@ func (p *parser) escape() error {
 		p.pos = start
 		return p.advise("escapes are \\n \\r \\t \\\\ \\\" \\x and two hex digits, \\ and one to three octal ones", "\\%c is no escape", c)
 	}
+
+	// ParseUint takes fewer hexadecimal digits than two, which would make the escape ambiguous.
 	v, err := strconv.ParseUint(string(p.src[p.pos:end]), base, 8)
 	if err != nil || base == 16 && end != p.pos+2 {
 		found := p.src[start:end]
@@ -76,10 +84,11 @@ func (p *parser) escape() error {
 	return nil
 }
 
-// hexLiteral reads `0a ff`.
+// hexLiteral parses hex between backquotes: `0a ff`.
 func (p *parser) hexLiteral() error {
 	start := p.pos
 	high, half := byte(0), false
+	// Two digits make a byte; white space is allowed anywhere.
 	for p.pos++; p.pos < len(p.src); p.pos++ {
 		c := p.src[p.pos]
 		d, ok := hexDigit(c)
@@ -94,24 +103,26 @@ func (p *parser) hexLiteral() error {
 			p.pos++
 			return p.noLong()
 		default:
-			return p.advise("hex stands between ` and `, with spaces where you like", "%q is no hex digit", c)
+			return p.advise("hex digits are enclosed in backquotes; spaces between them are allowed", "%q is not a hex digit", c)
 		}
 		if half {
 			p.body = append(p.body, high<<4|d)
 		}
 		high, half = d, !half
 	}
+
 	p.pos = start
 	return p.fail("this ` is not closed")
 }
 
-// A number is a literal with the wire type that its form has.
+// A number is a parsed number, with the wire type that its notation implies.
 type number struct {
+	// typ is Varint, I32 or I64, and bits the encoded value.
 	typ  wire.Type
 	bits uint64
 }
 
-// suffixOf splits a number's suffix off: z, i32, i64.
+// suffixOf splits a number into digits and suffix: z for zigzag, i32 and i64 for fixed sizes.
 func suffixOf(word []byte) (digits, suffix []byte) {
 	n := len(word)
 	switch {
@@ -123,7 +134,7 @@ func suffixOf(word []byte) (digits, suffix []byte) {
 	return word, nil
 }
 
-// isFloatText tells whether digits are those of a float: 1.5, 1e9, 0x1.8p3.
+// isFloatText reports whether digits are those of a floating-point number: 1.5, 1e9, 0x1.8p3.
 func isFloatText(digits []byte) bool {
 	hexadecimal := bytes.HasPrefix(bytes.TrimLeft(digits, "+-"), []byte("0x"))
 	for _, c := range digits {
@@ -135,7 +146,7 @@ func isFloatText(digits []byte) bool {
 	return false
 }
 
-// typeOfNumber is the wire type that a number's form has; Varint for what is none.
+// typeOfNumber returns the wire type that a number's notation implies. For other words it returns Varint.
 func typeOfNumber(word []byte) wire.Type {
 	switch string(word) {
 	case "inf32", "+inf32", "-inf32":
@@ -155,8 +166,9 @@ func typeOfNumber(word []byte) wire.Type {
 	return wire.Varint
 }
 
-// parseNumber reads 150, -5, 0x10, 5z, true, 1.5, 1.5i32, 7i32, 7i64, inf64.
+// parseNumber parses 150, -5, 0x10, 5z, true, 1.5, 1.5i32, 7i32, 7i64 or inf64.
 func parseNumber(word []byte) (number, error) {
+	// These words have no digits, so they are handled first.
 	switch string(word) {
 	case "":
 		return number{}, errors.New("found nothing")
@@ -171,6 +183,8 @@ func parseNumber(word []byte) (number, error) {
 	}
 	digits, suffix := suffixOf(word)
 	typ := typeOfNumber(word)
+
+	// The suffix z selects ZigZag encoding, the encoding of sint32 and sint64.
 	if string(suffix) == "z" {
 		v, err := parseInteger(digits, 64)
 		if err != nil {
@@ -178,6 +192,8 @@ func parseNumber(word []byte) (number, error) {
 		}
 		return number{typ, v<<1 ^ uint64(int64(v)>>63)}, nil
 	}
+
+	// Range checks depend on the size of the wire type.
 	size := 64
 	if typ == wire.I32 {
 		size = 32
@@ -195,6 +211,7 @@ func parseNumber(word []byte) (number, error) {
 	return number{typ, v}, nil
 }
 
+// infinity returns plus or minus infinity, by the sign of word.
 func infinity(word []byte) float64 {
 	if word[0] == '-' {
 		return math.Inf(-1)
@@ -202,7 +219,7 @@ func infinity(word []byte) float64 {
 	return math.Inf(1)
 }
 
-// parseFloat reads a float's bits. A hex float may lack its exponent.
+// parseFloat returns the bits of a floating-point number. The exponent of a hexadecimal one is optional.
 func parseFloat(digits []byte, size int) (uint64, error) {
 	s := string(digits)
 	if strings.Contains(s, "_") || strings.ContainsAny(s, "nN") {
@@ -221,8 +238,7 @@ func parseFloat(digits []byte, size int) (uint64, error) {
 	return math.Float64bits(f), nil
 }
 
-// parseInteger reads an integer, signed or unsigned, of at most size bits.
-// 010 is ten, as in Protoscope.
+// parseInteger parses an integer, signed or unsigned, of at most size bits. 010 is ten, as in Protoscope.
 func parseInteger(digits []byte, size int) (uint64, error) {
 	negative := false
 	if len(digits) > 0 && (digits[0] == '-' || digits[0] == '+') {
@@ -242,6 +258,7 @@ func parseInteger(digits []byte, size int) (uint64, error) {
 		if !ok || uint64(d) >= base {
 			return 0, strconv.ErrSyntax
 		}
+		// Detect overflow of 64 bits.
 		hi, lo := bits.Mul64(v, base)
 		sum, carry := bits.Add64(lo, uint64(d), 0)
 		if hi != 0 || carry != 0 {
@@ -249,6 +266,8 @@ func parseInteger(digits []byte, size int) (uint64, error) {
 		}
 		v = sum
 	}
+
+	// Negative numbers wrap around, as protobuf encodes them.
 	if negative {
 		if v > 1<<(size-1) {
 			return 0, strconv.ErrRange
@@ -263,6 +282,7 @@ func parseInteger(digits []byte, size int) (uint64, error) {
 	return v, nil
 }
 
+// hexDigit returns the value of a hex digit; ok is false for other characters.
 func hexDigit(c byte) (byte, bool) {
 	switch {
 	case c >= '0' && c <= '9':
@@ -275,9 +295,8 @@ func hexDigit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// parseFieldNumber reads a field number, which may be one that is not allowed:
-// any that leaves three bits of a tag for the wire type. With the suffix z the
-// whole tag is zigzag.
+// parseFieldNumber parses a field number, including numbers that protobuf does not allow: any that leaves three
+// bits of a tag for the wire type. With the suffix z, the whole tag is in zigzag encoding.
 func parseFieldNumber(word []byte) (number uint64, zigzag bool, err error) {
 	digits, suffix := suffixOf(word)
 	v, err := parseInteger(digits, 64)

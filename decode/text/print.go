@@ -22,15 +22,22 @@ import (
 )
 
 const (
-	maxIndent = 40 // columns; deeper nesting is not indented any further
-	hexLine   = 64 // bytes of hex on one line
-	surely    = 0.95
+	// maxIndent is the maximum indentation in columns. Deeper levels are not indented further.
+	maxIndent = 40
+
+	// hexLine is the number of bytes of hex per line.
+	hexLine = 64
+
+	// certain is the probability from which on a reading is printed without its alternatives.
+	certain = 0.95
+
+	// directive begins the comment that describes the encoding of the input.
 	directive = "# unwire: "
 )
 
-// Text writes the document as text that Parse reads.
+// Text prints the document as text that Parse parses.
 //
-// Limits: it is written as it is made, frame by frame; one frame's tree is held.
+// Limits: the text is written while it is produced, and only one frame's tree is in memory.
 func (d *Document) Text(w io.Writer) error {
 	p := &printer{w: bufio.NewWriterSize(w, 4<<10)}
 	words, err := d.source.words()
@@ -40,9 +47,14 @@ func (d *Document) Text(w io.Writer) error {
 	if words != nil {
 		p.w.WriteString(directive + strings.Join(words, " ") + "\n")
 	}
-	if d.source.why != "" {
-		p.w.WriteString("# still compressed: " + printable(d.source.why) + "\n")
+
+	// An unreadable compression is noted in the text, because the bytes below are then still
+	// compressed.
+	if d.source.inflateError != "" {
+		p.w.WriteString("# still compressed: " + printable(d.source.inflateError) + "\n")
 	}
+
+	// A document that is a message itself is printed in segments.
 	switch d.As {
 	case "text":
 		p.quoted(d.Data, 0)
@@ -57,7 +69,7 @@ func (d *Document) Text(w io.Writer) error {
 			return nil
 		})
 	default:
-		p.passed = d.passed
+		p.onWritten = d.reportProgress
 		p.message(d.Data, d.o, 0)
 	}
 	if err != nil {
@@ -66,7 +78,7 @@ func (d *Document) Text(w io.Writer) error {
 	return p.w.Flush()
 }
 
-// Format returns a message's bytes as text: what Text writes, for one tree.
+// Format returns t as text. Unlike Text, it prints only this tree, with names of md, which may be nil.
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
 	p := &printer{w: bufio.NewWriter(&b)}
@@ -76,58 +88,74 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	return b.String()
 }
 
-// A printer writes text. What goes wrong with w shows at its Flush.
+// A printer prints text. Errors of w appear when it is flushed.
 type printer struct {
+	// w is the output, t the current message, and r infers the types of its fields.
 	w *bufio.Writer
 	t wire.Tree
 	r *kind.Reader
 
+	// find detects data that is encoded inside fields.
 	find nested.Finder
-	sub  *printer // of what is inside fields
-	deep int      // how far inside
-	cuts int      // fields around this that are cut off
-	base int      // of the tree's bytes in the message that they are told by
 
-	// Told of a message's segments that were written; may be nil.
-	passed func(off int)
+	// sub is a reused printer for data inside fields.
+	sub *printer
+
+	// deep is the nesting depth of data inside data.
+	deep int
+
+	// truncations is the number of truncated fields that enclose the current one.
+	truncations int
+
+	// base is the offset of the tree's data in the message.
+	base int
+
+	// onWritten, if not nil, is called with the offset up to which the message has been printed.
+	onWritten func(off int)
 }
 
-// piece writes an envelope.
+// piece prints one envelope.
 func (p *printer) piece(f piece, o Options) {
 	if !f.framed {
 		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
 		p.hex(f.raw, 0)
 		return
 	}
+	// The head: everything that Parse needs to restore the envelope.
 	fmt.Fprintf(p.w, "frame %#02x ", uint8(f.flags))
 	if uint64(f.length) != uint64(len(f.raw)) {
 		fmt.Fprintf(p.w, "len:%d ", f.length)
 	}
 	if f.encoding != "" {
 		p.w.WriteString(f.encoding + " ")
+		// Our compressor yields other bytes, so print the original ones.
 		if !f.exact {
 			sum := sha256.Sum256(f.data)
 			fmt.Fprintf(p.w, "of:%s raw:`%s` ", hex.EncodeToString(sum[:16]), hex.EncodeToString(f.raw))
 		}
 	}
-	cut := ""
+
+	// Defects are comments, because the printed length already expresses them.
+	defects := ""
 	if uint64(f.length) > uint64(len(f.raw)) {
-		cut = fmt.Sprintf("  # length %d, %d bytes left", f.length, len(f.raw))
+		defects = fmt.Sprintf("  # length %d, %d bytes left", f.length, len(f.raw))
 	}
-	if f.why != "" {
-		cut += "  # still compressed: " + printable(f.why)
+	if f.inflateError != "" {
+		defects += "  # still compressed: " + printable(f.inflateError)
 	}
 	if len(f.data) == 0 {
-		p.w.WriteString("{}" + cut + "\n")
+		p.w.WriteString("{}" + defects + "\n")
 		return
 	}
-	p.w.WriteString("{" + cut + "\n")
+	p.w.WriteString("{" + defects + "\n")
+	// The payload: JSON, trailers, an unknown compression, or a message.
 	switch {
 	case f.flags&^0x01 != 0 && isPlain(f.data):
 		p.quoted(f.data, 1)
 		p.end(f)
 	case f.flags&1 != 0 && f.encoding == "":
-		p.hex(f.data, 1) // compressed with we do not know what
+		// The compression is unknown.
+		p.hex(f.data, 1)
 	case shapeOf(f.data, o, &p.t) == "text":
 		p.quoted(f.data, 1)
 	default:
@@ -136,13 +164,14 @@ func (p *printer) piece(f piece, o Options) {
 	p.w.WriteString("}\n")
 }
 
-// message writes data as fields.
+// message prints data as the fields of a message.
 func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, o, 0, depth) }
 
-// segments writes data, whose first byte is at offset off, as fields.
+// segments prints data as fields, in segments of limited size. off is the offset of the first byte.
 func (p *printer) segments(data []byte, o Options, off, depth int) {
 	for len(data) > 0 {
-		part := stretch(data, o.segmentLen)
+		// Each segment has a tree of its own. Its fields do not depend on the others.
+		part := segmentOrLargeField(data, o.segmentLen)
 		if f, ok := largeMessage(part, o); ok {
 			p.large(f, o, off, depth)
 			data = data[len(part):]
@@ -151,6 +180,7 @@ func (p *printer) segments(data []byte, o Options, off, depth int) {
 		}
 		p.t.Reset(part, o.Wire)
 		p.r, p.base = o.reader(&p.t), off
+		// Describe the message as a whole only if all of it is in this segment.
 		if off == 0 && len(part) == len(data) && o.Type == nil {
 			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {
 				p.indent(depth)
@@ -160,21 +190,23 @@ func (p *printer) segments(data []byte, o Options, off, depth int) {
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)
-		if p.passed != nil {
-			p.passed(off)
+		if p.onWritten != nil {
+			p.onWritten(off)
 		}
 	}
 }
 
+// indent prints the indentation for a nesting depth.
 func (p *printer) indent(depth int) {
 	p.w.WriteString("                                        "[:min(2*depth, maxIndent)])
 }
 
-// fields writes the children of node i, a line or more each.
+// fields prints the children of node i, each on one or more lines. md is the type of node i, or nil.
 func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) {
-	var held protoreflect.MessageDescriptor
+	// contained is the type of the message inside an Any.
+	var contained protoreflect.MessageDescriptor
 	if name, ok := p.r.AnyType(i); ok {
-		held = known.Message(name)
+		contained = known.Message(name)
 	}
 	for c := range p.t.Children(i) {
 		n := p.t.Node(c)
@@ -183,9 +215,9 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 			continue
 		}
 		fd := fieldOf(md, n.Number)
-		if held != nil && n.Number == anyValue && p.t.IsMessage(c) {
+		if contained != nil && n.Number == anyValue && p.t.IsMessage(c) {
 			if chosen, _ := p.r.Chosen(c); !chosen {
-				p.held(c, n, held, depth)
+				p.anyContent(c, n, contained, depth)
 				continue
 			}
 		}
@@ -193,27 +225,28 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 	}
 }
 
-// anyValue is the field of an Any that holds the message.
+// anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// held writes the message that an Any holds.
-func (p *printer) held(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
+// anyContent prints the message inside a google.protobuf.Any.
+func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
-	p.long(n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
 	fmt.Fprintf(p.w, "%d: ", n.Number)
-	p.long(n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val)))
+	p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
 	fmt.Fprintf(p.w, "{  # %s\n", md.FullName())
 	p.fields(c, md, depth+1)
 	p.indent(depth)
 	p.w.WriteString("}\n")
 }
 
-// field writes one node.
+// field prints the field in node c.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	p.indent(depth)
-	p.long(n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
 	p.w.WriteString(strconv.FormatUint(n.Number, 10))
 	p.w.WriteByte(':')
+	// The wire type determines the notation, and the reading how the value appears in it.
 	switch n.Type {
 	case wire.Varint:
 		p.w.WriteByte(' ')
@@ -231,18 +264,19 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.group(c, n, fd, depth)
 	case wire.Len:
 		p.w.WriteByte(' ')
-		p.long(n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val)))
+		p.long(n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val)))
 		p.payload(c, fd, depth)
 	}
 }
 
+// long prints the long-form of a varint that is extra bytes longer than necessary.
 func (p *printer) long(extra int) {
 	if extra > 0 {
 		fmt.Fprintf(p.w, "long-form:%d ", extra)
 	}
 }
 
-// group writes a group; one without its end is a tag with fields behind it.
+// group prints a group. Without its end tag, a group is printed as a tag with fields behind it.
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
@@ -258,7 +292,7 @@ func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	p.w.WriteString("}\n")
 }
 
-// payload writes the value of a Len node in braces.
+// payload prints the value of a length-delimited field in braces.
 func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
@@ -266,6 +300,8 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.remark(c, fd)
 		return
 	}
+
+	// Declared types take precedence over inferred ones, unless the bytes contradict them.
 	n := p.t.Node(c)
 	kind, typ, _ := p.r.Best(c)
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
@@ -283,6 +319,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.w.WriteString("}\n")
 		return
 	case wire.KindString:
+		// A text of several lines has one literal per line.
 		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
 			p.remark(c, fd)
 			p.quoted(data, depth+1)
@@ -295,6 +332,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	case wire.KindPacked:
 		p.packed(data, typ)
 	default:
+		// Long data goes below the field, in lines of hex.
 		if len(data) > hexLine {
 			p.remark(c, fd)
 			p.hex(data, depth+1)
@@ -312,7 +350,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	}
 }
 
-// quoted writes text as one literal a line of it.
+// quoted prints text as quoted literals, one for each line.
 func (p *printer) quoted(data []byte, depth int) {
 	for len(data) > 0 {
 		k := bytes.IndexByte(data, '\n') + 1
@@ -326,19 +364,21 @@ func (p *printer) quoted(data []byte, depth int) {
 	}
 }
 
-// quote writes a string literal. What a terminal would not show as a character
-// is escaped byte by byte.
+// quote prints a string literal. Characters that a terminal does not display are escaped byte by byte.
 func (p *printer) quote(data []byte) {
 	const digits = "0123456789abcdef"
 	p.w.WriteByte('"')
 	from := 0
 	for i := 0; i < len(data); {
 		c := data[i]
+		// data[from:i] needs no escapes and is written in one go.
 		if c < utf8.RuneSelf && c >= ' ' && c != 0x7f && c != '"' && c != '\\' {
 			i++
 			continue
 		}
 		n := 1
+
+		// Valid printable characters beyond ASCII stay readable; all other bytes are escaped.
 		if c >= utf8.RuneSelf {
 			var r rune
 			if r, n = utf8.DecodeRune(data[i:]); n > 1 && unicode.IsPrint(r) {
@@ -360,11 +400,12 @@ func (p *printer) quote(data []byte) {
 		i += n
 		from = i
 	}
+
 	p.w.Write(data[from:])
 	p.w.WriteByte('"')
 }
 
-// hex writes lines of hex.
+// hex prints data as lines of hex digits.
 func (p *printer) hex(data []byte, depth int) {
 	for len(data) > 0 {
 		k := min(hexLine, len(data))
@@ -374,13 +415,13 @@ func (p *printer) hex(data []byte, depth int) {
 	}
 }
 
-// printable keeps a comment on its line.
+// printable escapes line breaks and other characters that would end a comment.
 func printable(s string) string {
 	q := strconv.Quote(s)
 	return q[1 : len(q)-1]
 }
 
-// isPlain reports UTF-8 without control characters that text does not have.
+// isPlain reports whether b is UTF-8 without control characters other than white space.
 func isPlain(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
@@ -390,10 +431,12 @@ func isPlain(b []byte) bool {
 	return utf8.Valid(b)
 }
 
+// isFloat reports whether fd declares a floating-point field. fd may be nil.
 func isFloat(fd protoreflect.FieldDescriptor) bool {
 	return fd != nil && (fd.Kind() == protoreflect.FloatKind || fd.Kind() == protoreflect.DoubleKind)
 }
 
+// messageOf returns the type of fd's message, or nil. fd may be nil.
 func messageOf(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	if fd == nil {
 		return nil
@@ -401,6 +444,7 @@ func messageOf(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	return fd.Message()
 }
 
+// declaration returns the declared type for comments.
 func declaration(fd protoreflect.FieldDescriptor) string {
 	s := fd.Kind().String()
 	switch {

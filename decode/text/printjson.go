@@ -20,12 +20,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// JSON writes the document as JSON that ParseJSON reads: one object with "v",
-// "in" (how the input was written), "as", and "fields", "frames", "messages"
-// (delimited ones) or "text". What a field's value holds in another form is its
-// "inner"; where that has a check, and was edited, the value is made of it.
+// JSON prints the document as JSON that ParseJSON parses: one object with "v", "in" (the encoding of the input),
+// "as", and "fields", "frames", "messages" (delimited ones) or "text". The decoded content of a field's value is
+// its "inner". If "inner" has a checksum and is edited, ParseJSON encodes the value from it.
 //
-// Limits: it is written as it is made, as Text is.
+// Limits: the JSON is written while it is produced, like Text.
 func (d *Document) JSON(w io.Writer) error {
 	p := &jsonPrinter{w: bufio.NewWriterSize(w, 4<<10), o: d.o}
 	p.w.WriteString(`{"v":1`)
@@ -37,7 +36,10 @@ func (d *Document) JSON(w io.Writer) error {
 		p.w.WriteString(`,"in":`)
 		p.encode(strings.Join(words, " "))
 	}
+
+	// The structure, then the content.
 	p.w.WriteString(`,"as":"` + d.As + `"`)
+	// Lists are written element by element, so only one element is in memory.
 	switch d.As {
 	case "frames":
 		p.w.WriteString(`,"frames":[`)
@@ -60,10 +62,11 @@ func (d *Document) JSON(w io.Writer) error {
 		})
 		p.w.WriteString("\n]")
 	default:
-		p.passed = d.passed
+		p.onWritten = d.reportProgress
 		p.content(d.Data, d.As == "text")
 	}
 	p.w.WriteString("}\n")
+	// Errors of the document come first, then those of encoding, then those of w.
 	if err != nil {
 		return err
 	}
@@ -73,33 +76,39 @@ func (d *Document) JSON(w io.Writer) error {
 	return p.w.Flush()
 }
 
+// A jsonPrinter prints JSON. Errors of w appear when it is flushed.
 type jsonPrinter struct {
-	w   *bufio.Writer
-	o   Options
-	t   wire.Tree
-	r   *kind.Reader
+	// w is the output, t the current message, and r infers the types of its fields.
+	w *bufio.Writer
+	o Options
+	t wire.Tree
+	r *kind.Reader
+
+	// buf is a reused buffer for JSON encoding, and err the first error.
 	buf bytes.Buffer
 	err error
 
-	// line and others are memory for the field that is being written.
+	// line and others are reused memory for the current field.
 	line   []byte
 	others []field.Alternative
 
-	base int // offset of the tree's bytes in the message
+	// base is the offset of the tree's data in the message.
+	base int
 
+	// find detects data inside fields, and deep is the nesting of data inside data.
 	find nested.Finder
 	deep int
 
-	passed func(off int)
+	// onWritten, if not nil, is called with the offset up to which the message has been printed.
+	onWritten func(off int)
 }
 
-// encode writes v as JSON.
+// encode prints v as JSON.
 func (p *jsonPrinter) encode(v any) {
 	p.w.Write(p.marshal(v))
 }
 
-// marshal is json.Marshal without escapes that only HTML needs. Its result is
-// good until the next call.
+// marshal is json.Marshal without escapes for HTML. The result is valid until the next call.
 func (p *jsonPrinter) marshal(v any) []byte {
 	p.buf.Reset()
 	enc := json.NewEncoder(&p.buf)
@@ -113,7 +122,7 @@ func (p *jsonPrinter) marshal(v any) []byte {
 	return bytes.TrimSuffix(p.buf.Bytes(), []byte("\n"))
 }
 
-// content writes the member that holds data: text, fields, or bytes.
+// content prints data as a member: "text", "fields" or "bytes".
 func (p *jsonPrinter) content(data []byte, isText bool) {
 	if isText {
 		if utf8.Valid(data) {
@@ -130,10 +139,10 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	p.w.WriteString("]")
 }
 
-// segments writes data, whose first byte is at offset off, as fields.
+// segments prints data as fields, in segments of limited size. off is the offset of the first byte.
 func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 	for sep := "\n"; len(data) > 0; sep = ",\n" {
-		part := stretch(data, o.segmentLen)
+		part := segmentOrLargeField(data, o.segmentLen)
 		p.w.WriteString(sep)
 		if f, ok := largeMessage(part, o); ok {
 			p.large(f, o, off)
@@ -141,8 +150,8 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 			p.t.Reset(part, o.Wire)
 			p.r, p.base = o.reader(&p.t), off
 			p.fields(0, o.Type, ",\n")
-			if p.passed != nil {
-				p.passed(off + len(part))
+			if p.onWritten != nil {
+				p.onWritten(off + len(part))
 			}
 		}
 		data = data[len(part):]
@@ -150,6 +159,7 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 	}
 }
 
+// piece prints one envelope as JSON.
 func (p *jsonPrinter) piece(f piece) {
 	if !f.framed {
 		p.w.WriteString(`{"rest":`)
@@ -170,6 +180,8 @@ func (p *jsonPrinter) piece(f piece) {
 			p.encode(f.raw)
 		}
 	}
+
+	// An unknown compression leaves bytes.
 	switch {
 	case f.flags&1 != 0 && f.encoding == "":
 		p.w.WriteString(`,"bytes":`)
@@ -180,7 +192,7 @@ func (p *jsonPrinter) piece(f piece) {
 	p.w.WriteString("}")
 }
 
-// fields writes the children of node i, with sep between them.
+// fields prints the children of node i as JSON. sep is printed between them.
 func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep string) {
 	first := true
 	for c := range p.t.Children(i) {
@@ -192,7 +204,7 @@ func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep str
 	}
 }
 
-// field writes one node; its fields are written one by one, not gathered.
+// field prints one node. Its fields are printed one by one, not collected first.
 func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	n := p.t.Node(c)
 	f := field.Field{N: n.Number, Wire: n.Type.String(), Off: p.base + n.Off, Len: n.End - n.Off}
@@ -201,14 +213,18 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		if fd = fieldOf(md, n.Number); fd != nil {
 			f.Name = string(fd.Name())
 		}
-		f.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
+
+		// A tag that is longer than necessary is noted, since a canonical encoder would shorten it.
+		f.LongTag = n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
 	if n.Err != nil {
 		f.Error = wire.ErrorText(n.Err, p.base)
 	}
-	is, value := p.judge(&f, c, fd)
+	is, value := p.setReading(&f, c, fd)
 
 	p.line = f.AppendHead(p.line[:0])
+
+	// AppendHead left the object open: add the fields, or the value.
 	if n.Type == wire.StartGroup || n.Type == wire.Len && is == wire.KindMessage {
 		p.w.Write(append(p.line, `,"fields":[`...))
 		p.fields(c, messageOf(fd), ",")
@@ -217,6 +233,8 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	}
 	p.line = value.AppendJSON(append(p.line, `,"value":`...))
 	p.w.Write(p.line)
+
+	// Only texts and bytes can contain another document.
 	if is == wire.KindString || is == wire.KindBytes {
 		if in, ok := p.inside(p.t.Payload(c)); ok {
 			p.w.WriteString(`,"inner":`)
@@ -226,18 +244,18 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	p.w.WriteByte('}')
 }
 
-// judge sets in f how node c is read, and returns that kind and the value. A message
-// or a group has no value.
-func (p *jsonPrinter) judge(f *field.Field, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, value field.Exact) {
+// setReading sets in f how node c is decoded, and returns the kind and the value. A message or a group has no
+// value.
+func (p *jsonPrinter) setReading(f *field.Field, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, value field.Exact) {
 	n := p.t.Node(c)
-	chosen, unfit := p.r.Chosen(c)
+	chosen, mismatch := p.r.Chosen(c)
 	is, typ, prob := p.r.Best(c)
 
-	// A varint is written as int64, which has all its bits, whatever it may be; the
-	// remark has the number that a better type makes of it.
+	// A varint is written as int64, which preserves all bits. If another type is likelier, the remark has the
+	// number of that type.
 	var remark kind.Remark
 	if n.Type == wire.Varint {
-		if telling(typ) {
+		if changesNumber(typ) {
 			remark = p.r.Remark(c, wire.KindVarint, typ)
 		}
 		if is, prob = wire.KindVarint, 1; !chosen {
@@ -247,7 +265,7 @@ func (p *jsonPrinter) judge(f *field.Field, c int32, fd protoreflect.FieldDescri
 	if prob < 1 {
 		f.P = math.Round(prob*1e4) / 1e4
 	}
-	doubt := chosen || prob < surely
+	ambiguous := chosen || prob < certain
 
 	switch n.Type {
 	case wire.I32, wire.I64:
@@ -256,7 +274,7 @@ func (p *jsonPrinter) judge(f *field.Field, c int32, fd protoreflect.FieldDescri
 		}
 	case wire.Len:
 		if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
-			is, typ, f.P, doubt = k, t, 0, false
+			is, typ, f.P, ambiguous = k, t, 0, false
 		}
 	}
 	f.Kind, f.Type, f.Chosen = string(is), typ, chosen
@@ -264,23 +282,23 @@ func (p *jsonPrinter) judge(f *field.Field, c int32, fd protoreflect.FieldDescri
 		remark = p.r.Remark(c, is, typ)
 	}
 	f.Form, f.Shape, f.ShapeP, f.Note = remark.Form, remark.Shape, remark.P, remark.Note
-	if doubt {
+	if ambiguous {
 		f.Alternatives = p.alternatives(c)
 	}
 
-	// What contradicts the reading is an error, unless something worse is wrong.
+	// The first of these errors is printed, the most severe one first.
 	switch {
 	case chosen, f.Error != "":
-	case unfit != nil:
-		f.Error = unfit.Error()
+	case mismatch != nil:
+		f.Error = mismatch.Error()
 	case fd != nil && contradicts(&p.t, c, fd):
 		f.Error = "the schema declares " + declaration(fd)
 	}
 	return is, p.value(f, c, is, typ)
 }
 
-// value is the value of node c. How much longer than need be it is, and its length,
-// and the end of a group, are set in f.
+// value returns the value of node c. It sets in f by how many bytes varints are too long, and whether a group is
+// open.
 func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) field.Exact {
 	n := p.t.Node(c)
 	switch n.Type {
@@ -296,14 +314,13 @@ func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) f
 		}
 		return field.Exact{}
 	case wire.Len:
-		f.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
+		f.LongLen = n.Val - n.TagEnd - wire.SizeVarint(uint64(n.End-n.Val))
 		return field.Exact{Kind: is, Type: typ, Data: p.t.Payload(c)}
 	}
 	return field.Exact{Kind: wire.KindBytes, Data: p.t.Payload(c)}
 }
 
-// alternatives are the readings of node c behind the likeliest. They are good until
-// the next call.
+// alternatives returns the readings of node c except the likeliest. The result is valid until the next call.
 func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
 	p.others = p.others[:0]
 	for _, r := range p.r.Readings(c)[1:] {
@@ -312,7 +329,7 @@ func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
 	return p.others
 }
 
-// inside is what a payload holds in another form, as a JSON object.
+// inside returns the decoded content of a payload as a JSON object. ok is false if there is none.
 func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	if p.deep >= maxInside {
 		return nil, false
@@ -327,11 +344,15 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	if c.Encoding != "" {
 		s.w.WriteString(`,"encoding":"` + c.Encoding + `"`)
 	}
-	if layers, check, ok := again(c, data); ok {
+
+	// Content without layers and a checksum is for reading only.
+	if layers, check, ok := layersOf(c, data); ok {
 		s.w.WriteString(`,"layers":`)
 		s.encode(append([]nested.Layer{}, layers...))
 		s.w.WriteString(`,"check":"` + check + `"`)
 	}
+
+	// Print the content by its kind.
 	switch c.Form {
 	case nested.Message:
 		s.content(c.Data, false)
@@ -339,7 +360,8 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 		s.w.WriteString(`,"frames":[`)
 		d := Document{Data: c.Data, o: s.o}
 		sep := ""
-		_ = d.pieces(func(f piece) error { // its errors are s.err
+		// Errors of the function are in s.err.
+		_ = d.pieces(func(f piece) error {
 			s.w.WriteString(sep)
 			sep = ","
 			s.piece(f)
@@ -364,6 +386,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
+// delimitedPiece prints one length-delimited message as JSON.
 func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	if !m.whole {
 		p.w.WriteString(`{"rest":`)
@@ -379,8 +402,7 @@ func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	p.w.WriteString("}")
 }
 
-// fixedType is the type by which an unchosen fixed value is written, whose likeliest
-// type is typ.
+// fixedType returns the type in which a fixed value is printed if no user chose one. typ is its likeliest type.
 func fixedType(t wire.Type, typ string, fd protoreflect.FieldDescriptor) string {
 	float := typ == "float" || typ == "double" || isFloat(fd)
 	switch {

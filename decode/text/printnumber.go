@@ -10,19 +10,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// chosenText is the number v of node c as its chosen type has it, else unchosen.
+// chosenText formats the number v of node c by the type that a user chose. Without a choice it returns unchosen.
 func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
 	if chosen, _ := p.r.Chosen(c); !chosen {
 		return unchosen
 	}
 	_, typ, _ := p.r.Best(c)
+	// A timestamp is printed as a number, and its time as a remark.
 	if strings.HasPrefix(typ, "timestamp-") {
 		return unchosen
 	}
 	return numberText(typ, v)
 }
 
-// packed writes numbers without tags.
+// packed prints the numbers of a packed field. typ is their type.
 func (p *printer) packed(data []byte, typ string) {
 	sep, element := "", kind.ElementType(typ)
 	for pos := 0; pos < len(data); {
@@ -46,7 +47,7 @@ func (p *printer) packed(data []byte, typ string) {
 	}
 }
 
-// numberText writes a number as its type has it, in a form that gives the bits back.
+// numberText formats a number of a type so that parseNumber restores the same bits.
 func numberText(typ string, v uint64) string {
 	switch typ {
 	case "float":
@@ -71,8 +72,8 @@ func numberText(typ string, v uint64) string {
 	return strconv.FormatInt(int64(v), 10)
 }
 
-// fixedText writes a fixed value as a float if that gives its bits back, else
-// as an integer.
+// fixedText formats a fixed value as a floating-point number if float is true and parsing restores the bits, and
+// as an integer otherwise. narrow selects 32 bits.
 func fixedText(v uint64, narrow, float bool) string {
 	if narrow {
 		f := math.Float32frombits(uint32(v))
@@ -80,6 +81,7 @@ func fixedText(v uint64, narrow, float bool) string {
 		case math.IsInf(float64(f), 0):
 			return infText(float64(f)) + "32"
 		case math.IsNaN(float64(f)):
+			// There are many NaNs, so print the bits.
 			return fmt.Sprintf("%#xi32", uint32(v))
 		case float && s != "":
 			return s + "i32"
@@ -98,6 +100,7 @@ func fixedText(v uint64, narrow, float bool) string {
 	return strconv.FormatInt(int64(v), 10) + "i64"
 }
 
+// infText formats plus or minus infinity.
 func infText(f float64) string {
 	if f < 0 {
 		return "-inf"
@@ -105,8 +108,8 @@ func infText(f float64) string {
 	return "inf"
 }
 
-// floatText is "" for what is no number. There is always a point, and no plus,
-// as Protoscope has it.
+// floatText formats a finite number and returns "" for others. As in Protoscope, the result always has a decimal
+// point and never a plus sign.
 func floatText(f float64, bits int) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return ""

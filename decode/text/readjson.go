@@ -11,12 +11,11 @@ import (
 	"unwire/decode/field"
 )
 
-// ParseJSON returns the bytes that a document in JSON describes, written as the
-// document was that it was made of. The fields may also be those of the
-// contract's T, as `unwire show --json` writes them.
+// ParseJSON returns the bytes that a JSON document describes, in the encoding of the input from which the
+// document was printed. It also accepts the fields that `unwire show --json` prints.
 //
-// Errors: an *Error: the place where it is no JSON, else the beginning of the
-// field, frame or message that is wrong, and the way into it.
+// Errors: an *Error with the place of a syntax error, or else with the beginning of the offending field, frame
+// or message.
 func ParseJSON(src []byte) ([]byte, error) {
 	r := newJSONReader(src)
 	if err := r.run(); err != nil {
@@ -25,7 +24,7 @@ func ParseJSON(src []byte) ([]byte, error) {
 	return r.from.restore(r.out), nil
 }
 
-// EncodeJSON is ParseJSON that writes as it reads, as Encode does.
+// EncodeJSON is ParseJSON that writes the result to w while it parses, as Encode does.
 func EncodeJSON(w io.Writer, src []byte, done func(off int)) error {
 	r := newJSONReader(src)
 	r.w, r.done = w, done
@@ -36,29 +35,40 @@ func EncodeJSON(w io.Writer, src []byte, done func(off int)) error {
 	return err
 }
 
-// A jsonReader reads a document member by member, and of a list one element
-// after the other, so that it can write what it has read of a document of any size.
-// Package jsontree has all values of a text in memory at once.
+// A jsonReader parses a document member by member, and lists element by element, so that documents of any size
+// need little memory. Package jsontree would keep all values of the text in memory.
 type jsonReader struct {
-	src  []byte
-	dec  *json.Decoder
-	from source
-	out  []byte
+	// src is the JSON text, and dec decodes it.
+	src []byte
+	dec *json.Decoder
 
-	w       io.Writer // nil: all is gathered in out
-	done    func(off int)
+	// from is the encoding of the document's bytes.
+	from source
+
+	// out are encoded bytes that were not written yet.
+	out []byte
+
+	// w receives the encoded bytes; nil collects all of them in out.
+	w io.Writer
+
+	// done is the callback of EncodeJSON.
+	done func(off int)
+
+	// written means that bytes were written, so the encoding cannot change any more.
 	written bool
 }
 
+// newJSONReader returns a jsonReader that rejects unknown members, which are mostly misspelt ones.
 func newJSONReader(src []byte) *jsonReader {
 	r := &jsonReader{src: src, dec: json.NewDecoder(bytes.NewReader(src))}
 	r.dec.DisallowUnknownFields()
 	return r
 }
 
-// fail puts the place into an error: where the decoder is, or an offset.
-func (r *jsonReader) fail(err error) error { return placed(r.src, r.dec.InputOffset(), err) }
+// fail adds the current position to an error.
+func (r *jsonReader) fail(err error) error { return placeError(r.src, r.dec.InputOffset(), err) }
 
+// run parses and encodes the whole document.
 func (r *jsonReader) run() error {
 	if err := r.delim('{'); err != nil {
 		return err
@@ -82,6 +92,7 @@ func (r *jsonReader) run() error {
 	return nil
 }
 
+// delim parses the brace or bracket that is expected next.
 func (r *jsonReader) delim(want json.Delim) error {
 	tok, err := r.dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -96,14 +107,16 @@ func (r *jsonReader) delim(want json.Delim) error {
 	return nil
 }
 
-// member reads a member of the document whose name begins behind at.
+// member parses the value of a member. Its name begins behind offset at.
 func (r *jsonReader) member(key string, at int64) error {
 	var err error
+
+	// Members may come in any order, so each one is handled when it is read.
 	switch key {
 	case "v":
 		var v int
 		if err = r.dec.Decode(&v); err == nil && v > 1 {
-			return placed(r.src, r.next(at), fmt.Errorf("version %d is newer than this program", v))
+			return placeError(r.src, r.next(at), fmt.Errorf("version %d is newer than this program", v))
 		}
 	case "in":
 		var in string
@@ -112,6 +125,8 @@ func (r *jsonReader) member(key string, at int64) error {
 		}
 	case "as":
 		var as string
+
+		// The form follows from the members, so "as" is only read over.
 		err = r.dec.Decode(&as)
 	case "text":
 		var s *string
@@ -132,6 +147,8 @@ func (r *jsonReader) member(key string, at int64) error {
 		return errorAt(r.src, r.next(at), fmt.Errorf("%.40q is no member of a document", key),
 			"a document has v, in, as, and one of fields, frames, messages, text and bytes")
 	}
+
+	// Some errors have a position already.
 	if err != nil {
 		var placedError *Error
 		if errors.As(err, &placedError) {
@@ -139,25 +156,27 @@ func (r *jsonReader) member(key string, at int64) error {
 		}
 		return r.fail(err)
 	}
+
 	return nil
 }
 
+// source parses the member about the encoding of the document.
 func (r *jsonReader) source(in string, at int64) error {
 	words := strings.Fields(in)
 	if len(words) == 0 {
 		return nil
 	}
 	if r.written {
-		return placed(r.src, r.next(at), errors.New("in has to stand before what it is about"))
+		return placeError(r.src, r.next(at), errors.New("in has to stand before what it is about"))
 	}
 	var err error
 	if r.from, err = parseWords(words); err != nil {
-		return placed(r.src, r.next(at), fmt.Errorf("in: %w", err))
+		return placeError(r.src, r.next(at), fmt.Errorf("in: %w", err))
 	}
 	return nil
 }
 
-// next is the offset of the next value behind at.
+// next returns the offset of the next value or name from at on.
 func (r *jsonReader) next(at int64) int64 {
 	for at < int64(len(r.src)) && bytes.IndexByte([]byte(" \t\r\n,:"), r.src[at]) >= 0 {
 		at++
@@ -165,19 +184,20 @@ func (r *jsonReader) next(at int64) int64 {
 	return at
 }
 
-// An appender is an element of a list.
+// An appender is a list element that can append its encoded bytes.
 type appender interface {
 	append(dst []byte) ([]byte, error)
 }
 
-// A fieldElement is a field of a document.
+// A fieldElement is a field at the top level of a document.
 type fieldElement struct{ field.Field }
 
+// append appends the encoded field to dst.
 func (e *fieldElement) append(dst []byte) ([]byte, error) {
 	return e.Append(dst, rewrapEdited)
 }
 
-// list reads the elements of a list, and appends their bytes.
+// list parses the elements of a list with the given function, and appends their encoded bytes.
 func (r *jsonReader) list(name string, element func() (appender, error)) error {
 	tok, err := r.dec.Token()
 	switch {
@@ -188,19 +208,22 @@ func (r *jsonReader) list(name string, element func() (appender, error)) error {
 	case tok != json.Delim('['):
 		return r.fail(fmt.Errorf("%s: found %v where a list is expected", name, tok))
 	}
+
 	for i := 0; r.dec.More(); i++ {
 		at := r.next(r.dec.InputOffset())
 		v, err := element()
+		// Report the position as precisely as the decoder's error allows.
 		if err != nil {
 			var typed *json.UnmarshalTypeError
 			if errors.As(err, &typed) {
-				return placed(r.src, at+max(typed.Offset-1, 0), fmt.Errorf("%s[%d]: %w", name, i, err))
+				return placeError(r.src, at+max(typed.Offset-1, 0), fmt.Errorf("%s[%d]: %w", name, i, err))
 			}
 			if strings.HasPrefix(err.Error(), "json: unknown field") {
-				return placed(r.src, at, err)
+				return placeError(r.src, at, err)
 			}
 			return r.fail(err)
 		}
+		// Decoding null would leave an element unset without an error.
 		if bytes.HasPrefix(r.src[at:], []byte("null")) {
 			return errorAt(r.src, at, fmt.Errorf("%s[%d]: null", name, i), "")
 		}
@@ -211,6 +234,7 @@ func (r *jsonReader) list(name string, element func() (appender, error)) error {
 			return err
 		}
 	}
+
 	_, err = r.dec.Token()
 	if err != nil {
 		return r.fail(err)
@@ -218,11 +242,13 @@ func (r *jsonReader) list(name string, element func() (appender, error)) error {
 	return nil
 }
 
-// drain writes what is finished, if that is much.
+// drain writes the encoded bytes to w if enough have accumulated.
 func (r *jsonReader) drain() error {
 	if r.w == nil || len(r.out) < pieceLen || !r.from.plain() {
 		return nil
 	}
+
+	// A document that was hex or compressed is written at the end, as a whole.
 	if _, err := r.w.Write(r.out); err != nil {
 		return err
 	}
@@ -233,11 +259,12 @@ func (r *jsonReader) drain() error {
 	return nil
 }
 
-// placed is an Error of the JSON decoder; off is where it is unless it is one of syntax.
-func placed(src []byte, off int64, err error) error {
+// placeError converts an error of the JSON decoder to an *Error. off is its position, unless the error is one of
+// syntax.
+func placeError(src []byte, off int64, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// The decoder counts from wherever it was; a look at all of it tells.
+		// The decoder counts from where it was, so parse the whole text for the offset.
 		var all json.RawMessage
 		if whole := json.Unmarshal(src, &all); errors.As(whole, &syntax) {
 			off, err = syntax.Offset-1, whole

@@ -13,11 +13,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// Readings less likely than this are left out of a comment.
+// leastShown is the probability below which readings are omitted from comments.
 const leastShown = 0.005
 
-// declaredKind is the kind and type that its declaration gives a length-delimited node,
-// unless its bytes refute that, or its reading was chosen.
+// declaredKind returns the kind and the type that fd declares for a length-delimited node. It returns "" if the
+// bytes contradict fd, or if a user chose the reading.
 func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, typ string) {
 	if fd == nil || t.Node(c).Type != wire.Len || contradicts(t, c, fd) {
 		return "", ""
@@ -34,14 +34,16 @@ func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDe
 		is = wire.KindBytes
 	default:
 		if declaredWire(fd.Kind()) == wire.Varint && !kind.IsPackedVarint(t.Payload(c)) {
-			return "", "" // JSON has no place for how long the varints are
+			// JSON has no place for the lengths of overlong varints in a list.
+			return "", ""
 		}
 		return wire.KindPacked, packedOf(fd, t.Payload(c))
 	}
 	return is, string(is)
 }
 
-// packedOf is the type of a packed list as fd declares it, or one that data is.
+// packedOf returns the type of a packed list as fd declares it. A list of bools with numbers above 1 is read as
+// varints instead, because bools would lose the numbers.
 func packedOf(fd protoreflect.FieldDescriptor, data []byte) string {
 	typ := "packed " + fd.Kind().String()
 	if fd.Kind() == protoreflect.BoolKind && bytes.ContainsFunc(data, func(r rune) bool { return r > 1 }) {
@@ -50,7 +52,7 @@ func packedOf(fd protoreflect.FieldDescriptor, data []byte) string {
 	return typ
 }
 
-// declaredWire is that of a declared number.
+// declaredWire returns the wire type of a declared number.
 func declaredWire(k protoreflect.Kind) wire.Type {
 	switch k {
 	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
@@ -61,18 +63,19 @@ func declaredWire(k protoreflect.Kind) wire.Type {
 	return wire.Varint
 }
 
-// remark ends a line: with the field's name and type where a schema has it, what
-// contradicts that, the readings where they are in doubt, and what the value looks
-// like where that is not seen at once.
+// remark ends a line. It prints what is not obvious from the value: name and type in the schema, contradictions
+// to the schema, readings if the type is ambiguous, and the format of the value.
 func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	n := p.t.Node(c)
 	sep := "  # "
-	say := func(s string) {
+	add := func(s string) {
 		p.w.WriteString(sep)
 		p.w.WriteString(s)
 		sep = ", "
 	}
-	isChosen, unfit := p.r.Chosen(c)
+
+	// The declaration, and contradictions.
+	isChosen, mismatch := p.r.Chosen(c)
 	if fd != nil {
 		s := string(fd.Name()) + ": " + declaration(fd)
 		if fd.Enum() != nil && n.Type == wire.Varint {
@@ -80,56 +83,60 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 				s += " " + string(v.Name())
 			}
 		}
-		say(s)
+		add(s)
 		if !isChosen && contradicts(&p.t, c, fd) {
-			say("! but not so on the wire")
+			add("! but not so on the wire")
 		}
 	}
 	if n.Err != nil {
-		say("! " + printable(wire.ErrorText(n.Err, p.base)))
+		add("! " + printable(wire.ErrorText(n.Err, p.base)))
 	}
-	if unfit != nil {
-		say("! " + printable(unfit.Error()))
+	if mismatch != nil {
+		add("! " + printable(mismatch.Error()))
 	}
+
+	// The reading, if it is not declared.
 	is, typ, prob := p.r.Best(c)
 	if isChosen {
-		say(typ + " as chosen")
+		add(typ + " as chosen")
 	} else if fd == nil {
-		if s := p.doubt(c, typ, prob); s != "" {
-			say(s)
+		if s := p.doubtText(c, typ, prob); s != "" {
+			add(s)
 		}
 	}
+
+	// The remark refers to the reading by which the value is printed.
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		is, typ = k, t
 	} else if fd != nil {
 		typ = ""
 	}
 	if n.Type == wire.Varint && typ == "sint64" {
-		say(strconv.FormatInt(unzigzag(p.t.Uint(c)), 10))
+		add(strconv.FormatInt(unzigzag(p.t.Uint(c)), 10))
 	}
 	if s := remarkText(p.r.Remark(c, is, typ), fd != nil); s != "" {
-		say(s)
+		add(s)
 	}
 	p.w.WriteByte('\n')
 }
 
-// doubt is the readings of a node without a declaration, where they are in doubt, and
-// of a varint the type that says more than the number.
-func (p *printer) doubt(c int32, typ string, prob float64) string {
+// doubtText returns the possible types of a node if its type is ambiguous. For a varint it also returns
+// the type if the number would be a different one in that type.
+func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	n := p.t.Node(c)
 	switch {
-	case n.Type == wire.Varint && telling(typ) && prob >= 0.5:
-		if prob < surely {
+	case n.Type == wire.Varint && changesNumber(typ) && prob >= 0.5:
+		if prob < certain {
 			return fmt.Sprintf("%s %.2f", typ, prob)
 		}
 		return typ
-	case n.Type != wire.Varint && n.Val < n.End && prob < surely:
+	case n.Type != wire.Varint && n.Val < n.End && prob < certain:
 		return p.readings(c)
 	}
 	return ""
 }
 
-// readings are those of a node, with their probabilities.
+// readings formats the possible types of a node with their probabilities.
 func (p *printer) readings(c int32) string {
 	var buf [80]byte
 	s := buf[:0]
@@ -146,8 +153,9 @@ func (p *printer) readings(c int32) string {
 	return string(s)
 }
 
-// telling reports a type of varints that says another number than the one written.
-func telling(typ string) bool {
+// changesNumber reports whether a varint of type typ represents another number than its int64 value, as
+// sint64 does.
+func changesNumber(typ string) bool {
 	switch typ {
 	case "sint64", "timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns":
 		return true
@@ -155,10 +163,11 @@ func telling(typ string) bool {
 	return false
 }
 
+// unzigzag decodes a zigzag-encoded number.
 func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
-// remarkText is a remark in a comment; a form that is seen at once is left out, and
-// so is a shape where a declaration says more.
+// remarkText formats a remark for a comment. It omits formats that are obvious from the text, and the shape if a
+// declaration is more precise.
 func remarkText(r kind.Remark, declared bool) string {
 	if r == (kind.Remark{}) {
 		return ""
@@ -167,7 +176,8 @@ func remarkText(r kind.Remark, declared bool) string {
 	switch r.Form {
 	case "":
 	case "json", "url", "data-url", "path", "semver", "email", "ip":
-		return "" // are seen at once
+		// These are obvious.
+		return ""
 	default:
 		if s = r.Form; r.Note != "" {
 			return printable(s + ": " + r.Note)
@@ -177,6 +187,8 @@ func remarkText(r kind.Remark, declared bool) string {
 		}
 		return s
 	}
+
+	// A well-known type that was inferred, then the remark itself.
 	if r.Shape != "" && !declared {
 		if s = r.Shape; r.Doubtful() {
 			s = fmt.Sprintf("perhaps %s (%.2f)", s, r.P)
@@ -191,9 +203,11 @@ func remarkText(r kind.Remark, declared bool) string {
 	return printable(s)
 }
 
-// contradicts reports whether node c cannot be what fd declares.
+// contradicts reports whether node c cannot have the type that fd declares.
 func contradicts(t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) bool {
 	n := t.Node(c)
+
+	// These kinds have one possible wire type, and their payloads have a format.
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
 		return n.Type != wire.Len || !t.IsMessage(c)
@@ -208,6 +222,8 @@ func contradicts(t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) bool {
 	if n.Type != wire.Len || !fd.IsList() {
 		return n.Type != want
 	}
+
+	// A packed field must divide into elements.
 	data := t.Payload(c)
 	switch want {
 	case wire.I32:
@@ -215,6 +231,8 @@ func contradicts(t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) bool {
 	case wire.I64:
 		return len(data)%8 != 0
 	}
+
+	// Varints have no fixed size, so each one must be read.
 	for len(data) > 0 {
 		_, size := wire.ConsumeVarint(data)
 		if size <= 0 {

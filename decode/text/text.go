@@ -1,29 +1,35 @@
-// Package text writes bytes as text or JSON that people can read and edit, and
-// reads both back: for any input, what is read back is the input, to the byte. The
-// input may have many forms: raw, hex, a hex dump, a list of bytes, base64.
+// Package text prints protobuf bytes as text or JSON that people can read and edit, and parses both back. For
+// any input, printing and parsing restores the input to the byte. The input may be raw bytes, hex, a hex dump, a
+// list of bytes, or base64.
 //
-// A Document is divided into parts: frames, delimited messages, or large fields. They
-// are printed with remarks on doubts and with nested content; what is damaged is kept.
+//	doc, err := text.Decode(input, text.Options{})
+//	err = doc.Text(os.Stdout)         // print
+//	output, err := text.Parse(edited) // and back
 //
-// The text is a superset of Protoscope: whatever that reads, Parse reads with
-// the same result; and it reads what Text writes, but for frames.
+// A Document consists of parts: envelopes, delimited messages, or fields of one message. They are printed with
+// comments on ambiguous types and with nested content. Damaged parts are preserved.
 //
-//	1: 150                   a varint; -5, true and 0x10 are ones, too
-//	2: {"text"}              a length and what it counts: "text", `hex`, fields,
+// The text is a superset of Protoscope (https://github.com/protocolbuffers/protoscope). Parse parses everything
+// that Protoscope does, with the same result. Protoscope parses everything that Text prints, except frames.
+//
+//	1: 150                   a varint; -5, true and 0x10 are varints, too
+//	2: {"text"}              a length and the bytes that it counts: "text", `hex`, fields,
 //	2: {1: 2}                or numbers (packed)
-//	3: 1.5  3: 7i64          64 bits; 1.5i32 and 7i32 are 32
+//	3: 1.5  3: 7i64          64 bits; 1.5i32 and 7i32 have 32
 //	4: !{ … }                a group
-//	5:VARINT 5:I64 5:LEN 5:SGROUP 5:EGROUP 5:I32    a tag alone
-//	"text" `0a ff`           bytes as they are
-//	{1: 2}                   a message behind its length, as delimited messages are
-//	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
-//	                         before the } of a group, its end tag
+//	5:VARINT 5:I64 5:LEN 5:SGROUP 5:EGROUP 5:I32    only a tag
+//	"text" `0a ff`           bytes
+//	{1: 2}                   a message with its length before it: a delimited message
+//	long-form:2 …            the next number, tag or length is 2 bytes longer than
+//	                         necessary; before the } of a group, its end tag
 //	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
 //	#| hex of a message, 5d1b4a60:
-//	#|   1: {"a"}            below a value, what is in it in another form: edited, it
-//	                         gives the value; a comment to Protoscope
-//	# …                      a comment; `# unwire: …` before all else tells how the
-//	                         input was written (hex, base64), and so how to write it
+//	#|   1: {"a"}            the decoded content of the value above; if edited, the value
+//	                         is encoded from it; a comment to Protoscope
+//	# …                      a comment; `# unwire: …` at the beginning describes the
+//	                         encoding of the input (hex, base64), which Parse restores
+//
+// The commands decode and encode use this package, and show and the workbench print with it.
 //
 // Source: decode/README.md#text
 package text
@@ -41,56 +47,62 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxDepth keeps documents within what encoding/json nests.
+// maxDepth bounds the nesting to a depth that JSON parsers support.
 const maxDepth = 1000
 
-// Options says how to understand an input. The zero value finds out.
+// Options describes an input. The zero value detects everything.
 type Options struct {
-	// How the bytes are written: "auto" (""), "raw", "hex", "base64".
+	// In is the encoding of the input: "auto" (or ""), "raw", "hex" or "base64".
 	In string
 
-	// What they are: "auto" (""), "message", "frames", "delimited" (messages, each
-	// behind its length).
+	// As is the structure of the input: "auto" (or ""), "message", "frames", or "delimited" for messages with
+	// their lengths before them.
 	As string
 
-	// Of the message or of all frames, for names in comments; may be nil.
+	// Type is the definition of the message, or of the messages in all frames. It adds names to comments. It may
+	// be nil.
 	Type protoreflect.MessageDescriptor
 
-	Evidence *kind.Pooled  // of other messages of the kind; may be nil
-	Choices  []kind.Choice // what somebody said of fields, by path in the message
+	// Evidence is drawn from other messages of the same type. It may be nil.
+	Evidence *kind.Pooled
 
-	// Bytes of a frame after decompression; larger ones stay compressed; default 64
-	// MiB.
+	// Choices are the types that users chose for fields, by path in the message.
+	Choices []kind.Choice
+
+	// MaxInflated is the maximum size in bytes of a frame after decompression. Larger ones stay compressed. The
+	// default is 64 MiB.
 	MaxInflated int64
 
-	// Of its MaxDepth at most 1,000 counts: JSON readers have limits.
+	// Wire are the options for parsing. MaxDepth is at most 1,000, because JSON parsers limit nesting.
 	Wire wire.Options
 
-	// Done, if it is not nil, is told while the document is written which beginning
-	// of the input is not needed any more. The document can be written once then.
+	// Done, if not nil, is called during printing with the offset up to which the input is no longer needed. The
+	// document can then be printed only once.
 	Done func(off int)
 
-	segmentLen int // for tests; default 1 MiB
-	within     int // largeFields around it
+	// segmentLen is the size of a segment in bytes. The default is 1 MiB, and tests use less.
+	segmentLen int
+
+	// within is the number of largeFields around the current message.
+	within int
 }
 
-// A Document is an input with how it was written and what it is.
+// A Document is a decoded input: its messages, and how the input encoded them.
 type Document struct {
-	// As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
+	// As is "message", "frames", "delimited", or "text" for text that is not protobuf.
 	As string
 
-	// Data are the document's bytes, however they were written: without hex, base64 or
-	// the compression of all of it. They must not be changed.
+	// Data are the document's bytes, without the input's hex, base64 or compression. They must not be changed.
 	Data []byte
 
+	// source describes how the input encoded the bytes, for example as hex.
 	source source
 	o      Options
 }
 
-// Decode finds out what in is.
+// Decode detects the encoding and the structure of in.
 //
-// Errors: where Options names a form that the input has not, and for options
-// that do not exist.
+// Errors: options that do not exist, or an input that is not in the form that Options names.
 func Decode(in []byte, o Options) (*Document, error) {
 	o.Wire.MaxDepth = min(o.Wire.MaxDepth, maxDepth)
 	if o.segmentLen <= 0 {
@@ -112,17 +124,16 @@ func Decode(in []byte, o Options) (*Document, error) {
 	return d, nil
 }
 
-// reader reads a tree by what the options say of its kind.
+// reader returns a reader of t with the evidence and choices of the options.
 func (o Options) reader(t *wire.Tree) *kind.Reader {
 	r := o.Evidence.NewReader(t)
 	r.Choose(o.Choices)
 	return r
 }
 
-// shapeOf tells frames from delimited messages from one message from plain
-// text. It parses into scratch.
+// shapeOf detects the structure of data: "frames", "delimited", "message" or "text". It parses into scratch.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
-	if envelope.IsFrames(data) || isCutFrames(data) {
+	if envelope.IsFrames(data) || isTruncatedFrames(data) {
 		return "frames"
 	}
 	if isDelimited(data, o, scratch) {
@@ -131,7 +142,8 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 	if len(data) > 0 {
 		sample := segment(data, o.segmentLen)
 		if len(data) > o.segmentLen && (len(sample) < o.segmentLen || wire.SkipField(data) == 0) {
-			sample = data[:min(1<<16, len(data)-1)] // no message; is it text?
+			// The sample is not a message. Check whether it is text, cut at a whole character.
+			sample = data[:min(1<<16, len(data)-1)]
 			for range utf8.UTFMax - 1 {
 				if utf8.RuneStart(data[len(sample)]) || len(sample) == 0 {
 					break
@@ -140,7 +152,7 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 			}
 		}
 		if hasControls(sample) {
-			// Cut off or damaged, it may be: lengths and tags are such characters.
+			// The data may be a truncated or damaged message: lengths and tags are control characters.
 			return "message"
 		}
 		scratch.Reset(sample, o.Wire)
@@ -148,38 +160,40 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 			return "text"
 		}
 	}
+
 	return "message"
 }
 
-// maxCutFrame is what the length of an envelope that is not all there is believed to be.
-const maxCutFrame = 64 << 20
+// maxTruncatedFrame is the maximum length in bytes of a truncated envelope that is still plausible.
+const maxTruncatedFrame = 64 << 20
 
-// isCutFrames reports envelopes of which the last is cut off, if something is in one
-// of them. No message begins with the flags that they have.
-func isCutFrames(data []byte) bool {
+// isTruncatedFrames reports whether data consists of envelopes of which the last is truncated. At least one must
+// have a payload. Messages never begin with these flags.
+func isTruncatedFrames(data []byte) bool {
 	if len(data) == 0 || data[0] > 3 {
 		return false
 	}
-	for something := false; len(data) > 0; {
+	for hasPayload := false; len(data) > 0; {
 		if data[0]&^0x83 != 0 {
 			return false
 		}
 		if len(data) < envelope.PrefixLen {
-			return something
+			return hasPayload
 		}
 		length := int64(envelope.ParsePrefix(data).Length)
 		data = data[envelope.PrefixLen:]
-		something = something || length > 0 && len(data) > 0
+		hasPayload = hasPayload || length > 0 && len(data) > 0
 		if length > int64(len(data)) {
-			return something && length <= maxCutFrame
+			return hasPayload && length <= maxTruncatedFrame
 		}
 		data = data[length:]
 	}
-	return false // they are all whole
+	// All envelopes are complete, which IsFrames detects.
+	return false
 }
 
-// hasControls reports a control character that plain text does not have; terminals'
-// colours it may have.
+// hasControls reports whether b has control characters other than white space and the escape sequences of
+// terminals.
 func hasControls(b []byte) bool {
 	for i, c := range b {
 		switch {
@@ -192,19 +206,18 @@ func hasControls(b []byte) bool {
 	return false
 }
 
-// defaultSegmentLen is how much of a message is parsed at once. A message of any size
-// is written in little memory, as its fields do not depend on each other.
+// defaultSegmentLen is how many bytes of a message are parsed at once. Fields do not depend on each other, so
+// messages of any size can be printed in little memory.
 const defaultSegmentLen = 1 << 20
 
-// segment returns the shortest run of whole fields, from the beginning of data,
-// that has least bytes or more; where a field cannot be told from the
-// next, all that is left with it, unless there were fields before.
-func segment(data []byte, least int) []byte {
-	if len(data) <= least {
+// segment returns the shortest sequence of whole fields at the beginning of data that has at least least bytes.
+// If data does not begin with a whole field, segment returns all of data.
+func segment(data []byte, minLen int) []byte {
+	if len(data) <= minLen {
 		return data
 	}
 	pos := 0
-	for pos < least {
+	for pos < minLen {
 		n := wire.SkipField(data[pos:])
 		if n == 0 && pos == 0 {
 			return data
@@ -217,15 +230,16 @@ func segment(data []byte, least int) []byte {
 	return data[:pos]
 }
 
-// stretch is segment, but a field of more than least bytes is one of its own.
-func stretch(data []byte, least int) []byte {
-	part := segment(data, least)
+// segmentOrLargeField is like segment, except that a field of more than minLen bytes becomes a separate
+// segment.
+func segmentOrLargeField(data []byte, minLen int) []byte {
+	part := segment(data, minLen)
 	for pos := 0; pos < len(part); {
 		n := wire.SkipField(part[pos:])
-		if n > least && pos > 0 {
+		if n > minLen && pos > 0 {
 			return part[:pos]
 		}
-		if n == 0 || n > least {
+		if n == 0 || n > minLen {
 			break
 		}
 		pos += n
@@ -233,21 +247,34 @@ func stretch(data []byte, least int) []byte {
 	return part
 }
 
-// A piece is an envelope of a document, or what is left when none fits.
+// A piece is an envelope of a document, or the rest of the data if no envelope fits.
 type piece struct {
-	framed   bool
-	flags    envelope.Flags
-	length   uint32 // as the header says
-	raw      []byte // the payload as sent; all bytes of what is no envelope
-	data     []byte // after decompression
-	encoding string // that was undone; "" for none
-	exact    bool   // compressing data gives raw again
+	// framed is false for the rest after the last valid envelope.
+	framed bool
 
-	// It is still compressed; "" where it is not, or nothing is known.
-	why string
+	// flags are the flags of the envelope.
+	flags envelope.Flags
+
+	// length is the length in the envelope's prefix. It exceeds len(raw) if the envelope is truncated.
+	length uint32
+
+	// raw is the payload before decompression, or all bytes of the rest.
+	raw []byte
+
+	// data is the payload after decompression.
+	data []byte
+
+	// encoding is the compression that was undone, or "".
+	encoding string
+
+	// exact means that unwire's compressor restores raw from data to the byte.
+	exact bool
+
+	// inflateError is the reason why the payload could not be decompressed, or "".
+	inflateError string
 }
 
-// pieces calls f for every envelope in data, in order.
+// pieces calls f for each envelope in data, in order.
 func (d *Document) pieces(f func(piece) error) error {
 	for rest := d.Data; len(rest) > 0; {
 		if len(rest) < envelope.PrefixLen {
@@ -268,29 +295,30 @@ func (d *Document) pieces(f func(piece) error) error {
 		if err := f(p); err != nil {
 			return err
 		}
-		d.passed(len(d.Data) - len(rest))
+		d.reportProgress(len(d.Data) - len(rest))
 	}
 	return nil
 }
 
-// passed says that the first off bytes have been written.
-func (d *Document) passed(off int) {
+// reportProgress calls Options.Done: the first off bytes have been printed.
+func (d *Document) reportProgress(off int) {
 	if d.o.Done != nil && d.source.plain() {
 		d.o.Done(off)
 	}
 }
 
-// inflate undoes the compression of a piece if its magic number tells which.
+// inflate decompresses a piece if its magic number names the compression.
 func (d *Document) inflate(p *piece) {
 	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: int64(len(p.raw)) + 1, MaxInflated: d.o.MaxInflated})
 	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
 	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {
 		if _, err := envelope.Decompress(envelope.Sniff(p.raw), p.raw, d.o.MaxInflated); err != nil {
-			p.why = strings.TrimPrefix(err.Error(), "envelope: ")
+			p.inflateError = strings.TrimPrefix(err.Error(), "envelope: ")
 		}
 		return
 	}
 	p.data, p.encoding = frames[0].Data, frames[0].Encoding
+	// Compressors differ, so check whether ours restores the payload.
 	again, err := envelope.Compress(p.encoding, p.data)
 	p.exact = err == nil && bytes.Equal(again, p.raw)
 }

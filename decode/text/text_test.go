@@ -263,7 +263,7 @@ func TestParse(t *testing.T) {
 		{"long-form:2 \"a\"", "long-form stands only before"},
 		{"`0", "not closed"},
 		{"`0 `", "odd number"},
-		{"`0g`", "no hex digit"},
+		{"`0g`", "not a hex digit"},
 		{"\"\\q\"", "no escape"},
 		{"18446744073709551616", "no number of 64 bits"},
 		{"4294967296i32", "no number of 32 bits"},
@@ -719,7 +719,7 @@ func TestEncodeInPieces(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for src, want := range map[string]string{
-		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "fields go by their numbers", "1: 2; 3: 4": "white space between",
+		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "a field starts with its number", "1: 2; 3: 4": "separated by white space",
 		"1: [1 2]": "2: {1 2 3}", "1: \"a": "ends with the quote", "1: null": "left out", "1:LENGTH {}": "VARINT, I64", "1: True": "written small",
 	} {
 		_, err := Parse([]byte(src))

@@ -15,52 +15,91 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/jsontree"
 	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
 	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
 const (
-	maxStreams = 1 << 13 // paths whose texts are kept
-	leastAmong = 12      // bytes of a text among values that are none
-	maxDepth   = 200     // of JSON values that are looked into
-	maxProbed  = 4096    // bytes of a payload that may be language
+	// maxStreams is the maximum number of paths whose texts are collected.
+	maxStreams = 1 << 13
+
+	// leastAmong is the minimum size in bytes of a text on a path whose other values are not text.
+	leastAmong = 12
+
+	// maxDepth is the maximum nesting of JSON values.
+	maxDepth = 200
+
+	// maxProbed is how many bytes of a payload are examined for natural language.
+	maxProbed = 4096
 )
 
-// A collection is the texts of an exchange before they are judged.
+// A collection has the texts of an exchange before they are classified.
 type collection struct {
-	maxText     int
-	streams     []*stream
-	index       map[streamKey]*stream
-	shapes      map[streamKey]*shape.Shape
-	groups      []group
-	numbers     []*numbers
-	numberAt    map[streamKey]int32
-	at          []shape.Path
-	common      map[string]bool // words of all names of kinds
-	serverTexts []int           // frames of the server that have text, ascending
+	// maxText is the maximum number of bytes per path.
+	maxText int
 
-	// The texts come from a message of a conversation that is kept as JSON.
-	stored    bool
+	// streams are the texts by path, in the order of their first occurrence, and index finds them.
+	streams []*stream
+	index   map[streamKey]*stream
+
+	// shapes has the kinds of fields, by direction and by the field that carries the message.
+	shapes map[streamKey]*shape.Shape
+
+	// groups are the messages that contain the texts.
+	groups []group
+
+	// numbers are the numbers by path, and numberAt finds them.
+	numbers  []*numbers
+	numberAt map[streamKey]int32
+
+	// at is the reused memory for the paths of a tree's nodes.
+	at []shape.Path
+
+	// common has the words that occur in all names of kinds.
+	common map[string]bool
+
+	// serverTexts are the frames of the server that contain text, ascending.
+	serverTexts []int
+
+	// stored means that the current texts come from a stored message in JSON.
+	stored bool
+
+	// shaped means that the exchange has calls that were found by their shape.
+	shaped bool
+
+	// truncated means that a limit was reached.
 	truncated bool
 }
 
+// A streamKey identifies a stream by direction and path.
 type streamKey struct {
 	dir  captures.Direction
 	path string
 }
 
-// A group is one message: a frame's root or a message within it.
+// A group is one message: the root of a frame, or a message inside it.
 type group struct {
-	parent  int32 // -1 for a root
-	label   string
-	id      string
-	texts   int
+	// parent is the index of the enclosing group, or -1 for a root.
+	parent int32
+
+	// label has the names of kinds next to the texts.
+	label string
+
+	// id is the identifier next to the texts.
+	id string
+
+	// texts is the number of texts in the message itself.
+	texts int
+
+	// scalars are the numbers in the message.
 	scalars []scalar
 }
 
-// collect takes the texts out of the frames, in order.
+// collect collects the texts of all frames, in order.
 func collect(ex *decode.Exchange, o Options) *collection {
 	c := &collection{maxText: o.MaxText, index: make(map[streamKey]*stream), shapes: make(map[streamKey]*shape.Shape), numberAt: make(map[streamKey]int32)}
+	// The kinds of fields must be known for all frames before texts are collected.
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if isEnd(f) || f.Tree == nil {
@@ -73,6 +112,8 @@ func collect(ex *decode.Exchange, o Options) *collection {
 			}
 		}
 	}
+
+	// Choices of a person override the evidence.
 	for dir, choices := range ex.Choices {
 		if len(choices) > 0 {
 			c.shape(captures.Direction(dir), "").Choose(choices)
@@ -83,11 +124,12 @@ func collect(ex *decode.Exchange, o Options) *collection {
 			c.addFrame(f, i)
 		}
 	}
+
 	c.unpackEvents(ex)
 	return c
 }
 
-// shape is the shape of a direction's messages, or of those inside a field.
+// shape returns the shape of a direction's messages, or of the messages inside a field.
 func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape {
 	key := streamKey{dir, carrier}
 	if c.shapes[key] == nil {
@@ -96,8 +138,7 @@ func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape 
 	return c.shapes[key]
 }
 
-// addFrame takes the texts out of a frame, and out of the messages that travel
-// encoded inside its fields.
+// addFrame collects the texts of a frame, and of encoded messages inside its fields.
 func (c *collection) addFrame(f *decode.Frame, index int) {
 	if f.Tree == nil {
 		c.addBody(f, index)
@@ -116,30 +157,32 @@ func (c *collection) addFrame(f *decode.Frame, index int) {
 	}
 }
 
-// isEnd reports whether a frame ends the stream: it speaks of the call, not in it.
+// isEnd reports whether a frame ends the stream. Its content is about the call itself.
 func isEnd(f *decode.Frame) bool {
 	return f.End != nil || f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0
 }
 
+// newGroup adds a group and returns its index.
 func (c *collection) newGroup(parent int32) int32 {
 	c.groups = append(c.groups, group{parent: parent})
 	return int32(len(c.groups) - 1)
 }
 
-// root is the outermost group of a frame. The name of an event tells kinds of
-// frames apart, as a field beside the text does.
+// root adds the outermost group of a frame. The name of an event distinguishes kinds of frames, like a field
+// next to the text does.
 func (c *collection) root(f *decode.Frame) int32 {
 	g := c.newGroup(-1)
-	if f.Event != "message" && len(f.Event) > 1 && isKindName(f.Event) {
+	if f.Event != "message" && len(f.Event) > 1 && naming.IsKind(f.Event) {
 		c.groups[g].label = f.Event
 	}
 	return g
 }
 
-// addTextOrMessage records a text, or in its place the texts of the message of a
-// conversation that it is the JSON of, as JSON or, as JSON writes bytes, in base64.
+// addTextOrMessage adds a text. If the text is a stored message of a conversation in JSON, or in base64 of JSON,
+// the texts of that message are added instead.
 func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name string, group int32, text string) {
-	if strings.HasPrefix(text, "eyJ") { // {" in base64
+	// This is the base64 of {".
+	if strings.HasPrefix(text, "eyJ") {
 		if data, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(data) {
 			text = string(data)
 		}
@@ -155,7 +198,7 @@ func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name str
 	c.addText(f, index, path, name, group, text)
 }
 
-// addText records a text.
+// addText adds a text.
 func (c *collection) addText(f *decode.Frame, index int, path, name string, group int32, text string) {
 	key := streamKey{f.Dir, path}
 	s := c.index[key]
@@ -180,20 +223,30 @@ func (c *collection) addText(f *decode.Frame, index int, path, name string, grou
 	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
 }
 
-// A treeWalk collects the texts of one protobuf frame.
+// A treeWalk collects the texts of one protobuf message.
 type treeWalk struct {
-	c     *collection
+	// c receives the texts.
+	c *collection
+
+	// shape has the kinds of the message's fields.
 	shape *shape.Shape
 	tree  *wire.Tree
 	frame *decode.Frame
+
+	// index is the frame's index in the exchange.
 	index int
+
+	// paths caches the paths as text.
 	paths map[shape.Path]string
 
-	// The path, with a point, of the field that the message is inside of.
+	// carrier is the path of the field that contains the message, with a dot, or "".
 	carrier string
-	inside  map[int32]bool // nodes that hold such messages
+
+	// inside are the nodes that contain encoded messages.
+	inside map[int32]bool
 }
 
+// walk collects the texts of the whole message.
 func (w *treeWalk) walk() {
 	w.c.at = w.shape.Locate(w.tree, w.c.at, false)
 	w.paths = make(map[shape.Path]string)
@@ -206,6 +259,7 @@ func (w *treeWalk) walk() {
 	w.message(0, w.c.root(w.frame))
 }
 
+// message collects the texts below node i.
 func (w *treeWalk) message(i, group int32) {
 	for child := range w.tree.Children(i) {
 		n := &w.tree.Nodes[child]
@@ -223,7 +277,7 @@ func (w *treeWalk) message(i, group int32) {
 				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		case n.Type == wire.Len && n.End-n.Val >= leastAmong:
-			// A path of bytes may have text among them, as tensors have.
+			// A bytes field may contain text among other values.
 			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && language.Likeness(string(payload[:min(len(payload), maxProbed)])) >= 0.6 {
 				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
@@ -231,6 +285,7 @@ func (w *treeWalk) message(i, group int32) {
 	}
 }
 
+// path returns a path as text.
 func (w *treeWalk) path(at shape.Path) string {
 	p, ok := w.paths[at]
 	if !ok {
@@ -240,8 +295,7 @@ func (w *treeWalk) path(at shape.Path) string {
 	return p
 }
 
-// addBody collects the texts of a frame that is not protobuf: JSON, lines of JSON,
-// or text.
+// addBody collects the texts of a frame that is not protobuf: JSON, JSON lines, or plain text.
 func (c *collection) addBody(f *decode.Frame, index int) {
 	data := bytes.TrimSpace(f.Data)
 	if len(data) == 0 {
@@ -264,6 +318,7 @@ func (c *collection) addBody(f *decode.Frame, index int) {
 	}
 }
 
+// parseLines parses lines of JSON. ok is false if a line is not JSON.
 func parseLines(lines [][]byte) ([]jsonValue, bool) {
 	var values []jsonValue
 	for _, line := range lines {
@@ -279,19 +334,20 @@ func parseLines(lines [][]byte) ([]jsonValue, bool) {
 	return values, true
 }
 
-// addValue collects the strings of a JSON value, member by member in the order of
-// their names.
+// addValue collects the strings of a JSON value, members in the order of their names.
 func (c *collection) addValue(f *decode.Frame, index int, path []string, v jsonValue, group int32) {
 	if len(path) > maxDepth {
 		c.truncated = true
 		return
 	}
+	// Each object is a group.
 	innerGroup := func(v jsonValue) int32 {
 		if v.Kind() == jsontree.Object {
 			return c.newGroup(group)
 		}
 		return group
 	}
+
 	switch v.Kind() {
 	case jsontree.Object:
 		members := v.members()
@@ -318,6 +374,7 @@ func (c *collection) addValue(f *decode.Frame, index int, path []string, v jsonV
 	}
 }
 
+// lastName returns the last name of a path, or "".
 func lastName(path []string) string {
 	if len(path) == 0 {
 		return ""

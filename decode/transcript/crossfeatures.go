@@ -11,28 +11,37 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
 )
 
 const (
-	maxCompared = 40      // streams of text that are compared with each other
-	maxSearched = 1 << 16 // bytes of a text in which another is looked for
-	minRepeat   = 60      // bytes of a text that is no part of another by chance
+	// maxCompared is the maximum number of texts that are compared with each other.
+	maxCompared = 40
+
+	// maxSearched is the maximum size in bytes of a text that is searched for another one.
+	maxSearched = 1 << 16
+
+	// minRepeat is the minimum size in bytes of a text whose occurrence in another one is not accidental.
+	minRepeat = 60
 )
 
-// findEchoes compares both directions: whole values, and line by line. A short text
-// is easily the same by chance.
+// findEchoes sets the features for texts that both sides sent: as whole values, and line by line. Short texts
+// count less, because they may be equal by accident.
 func findEchoes(streams []*stream) {
 	seed := maphash.MakeSeed()
 	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
 	var values, lines [2]map[uint64]bool
-	first := math.MaxInt // frame of the server
+	// first is the first frame of the server.
+	first := math.MaxInt
 	for _, s := range streams {
 		if s.dir == captures.Down {
 			first = min(first, s.pieces[0].frame)
 		}
 	}
-	// What the client sent before the server said anything.
+
+	// asked are the values that the client sent before the server's first frame.
 	asked := make(map[uint64]bool)
+	// Collect the hashes of all texts and lines of both sides.
 	for i := range values {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
@@ -53,6 +62,7 @@ func findEchoes(streams []*stream) {
 			lines[s.dir&1][hash(line)] = true
 		}
 	}
+	// Then compare each text with those of the other side.
 	for _, s := range streams {
 		k := echo
 		if s.dir == captures.Up {
@@ -62,19 +72,20 @@ func findEchoes(streams []*stream) {
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
 			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
-				// it came of no call
+				// The text is an echo, so it cannot be the result of a call.
 				s.features[afterCall], s.features[afterFirstCall] = 0, 0
 			}
 		} else {
 			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
 		}
 		if s.features[instruct] >= 0.6 {
-			s.features[k] *= 0.3 // not all that a client sends is the user's
+			// Instructions that a client sends are usually not the user's.
+			s.features[k] *= 0.3
 		}
 	}
 }
 
-// commonLines is which share of a text is in lines that the other side sent.
+// commonLines returns the share of a text in lines that the other side sent as well.
 func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) float64 {
 	common := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -85,9 +96,9 @@ func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) f
 	return float64(common) / float64(len(text))
 }
 
-// compare sets the features that come from the server's other texts.
+// compare sets the features that depend on the server's other texts.
 func compare(streams []*stream, groups []group) {
-	// A repetition, however short, that stands alone is one.
+	// With streamed text around, a single repeated value is an echo, however short.
 	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.isModelText() })
 	for _, s := range streams {
 		if s.echoed && s.dir == captures.Down && len(s.seqs) == 1 && streaming {
@@ -96,6 +107,7 @@ func compare(streams []*stream, groups []group) {
 	}
 	findRepeatedShort(streams)
 	findReplays(streams)
+	// Texts that a model may have written.
 	var talkers []*stream
 	longest, full := 0, 0
 	for _, s := range streams {
@@ -109,7 +121,8 @@ func compare(streams []*stream, groups []group) {
 	}
 	for _, s := range streams {
 		if full == 0 && s.dir == captures.Down {
-			s.features[headline] *= 0.3 // there is nothing else that it could head
+			// There is no text that it could be the headline of.
+			s.features[headline] *= 0.3
 		}
 	}
 	for _, s := range streams {
@@ -120,6 +133,8 @@ func compare(streams []*stream, groups []group) {
 	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
 	talkers = talkers[:min(len(talkers), maxCompared)]
 	findNamesakes(streams)
+
+	// Compare each pair: size, repetition, isolation.
 	for _, a := range talkers {
 		a.features[largest] = float64(len(a.text)) / float64(longest)
 		for _, b := range talkers {
@@ -151,12 +166,14 @@ func compare(streams []*stream, groups []group) {
 			a.raiseFeature(beforeText, 0.8)
 		}
 	}
+
+	// Thinking precedes an answer.
 	for _, a := range talkers {
 		for _, b := range talkers {
 			if n := precedes(a, b); n > 0 && a.features[repeats]+b.features[repeats] == 0 {
 				a.raiseFeature(beforeText, n)
 				if a.path == b.path && a.label == b.label {
-					// One name for both says nothing of either.
+					// If both have the same name, the name is no evidence.
 					for _, k := range [...]feature{saysRole + assistant, saysText, plainName} {
 						a.features[k], b.features[k] = 0, 0
 					}
@@ -167,8 +184,8 @@ func compare(streams []*stream, groups []group) {
 	}
 }
 
-// sameLabels takes the role out of a label that stands beside several texts: whose
-// message it is says nothing of what is thinking in it and what is the answer.
+// sameLabels removes the role in a label from texts that share the label. The author of a message does not
+// distinguish thinking from an answer.
 func sameLabels(talkers []*stream) {
 	for _, a := range talkers {
 		if a.label == "" || a.features[saysRole+assistant] <= a.namedAssistant {
@@ -190,10 +207,11 @@ func calls(streams []*stream, after int) bool {
 	})
 }
 
-const leastSignature = 40 // bytes
+// leastSignature is the minimum length of a signature in bytes.
+const leastSignature = 40
 
-// findSigned finds the text that a signature follows beside it, before anything else
-// is said: services sign thinking, so that it can be sent back to them unchanged.
+// findSigned finds the text that is directly followed by a signature. Services sign thinking, so that clients
+// can return it unchanged.
 func findSigned(streams, talkers []*stream) {
 	for _, sign := range streams {
 		if sign.dir != captures.Down || sign.class != token && sign.class != randomID && sign.class != hexID && sign.class != uuid || len(sign.text) < leastSignature || len(sign.seqs) > 4 {
@@ -201,7 +219,7 @@ func findSigned(streams, talkers []*stream) {
 		}
 		for _, s := range talkers {
 			last := s.lastNewFrame()
-			if enclosing(s.path) != enclosing(sign.path) || s.path == sign.path || len(s.seqs) < 2 || sign.pieces[0].frame < last || sign.pieces[0].frame > last+2 {
+			if naming.Enclosing(s.path) != naming.Enclosing(sign.path) || s.path == sign.path || len(s.seqs) < 2 || sign.pieces[0].frame < last || sign.pieces[0].frame > last+2 {
 				continue
 			}
 			if !slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && t.pieces[0].frame < s.pieces[0].frame && len(t.seqs) > 1 }) {
@@ -212,29 +230,29 @@ func findSigned(streams, talkers []*stream) {
 	}
 }
 
-// isModelText reports whether s may be text that the server's model wrote.
+// isModelText reports whether a model on the server may have written s.
 func (s *stream) isModelText() bool {
 	f := &s.features
 	return s.dir == captures.Down && (s.class == plain || f[bareJSON] > 0 && s.kind >= delta) && s.kind != separate && s.kind != same &&
 		(f[languageLike] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[afterFirstCall] < 0.5
 }
 
-// isolation says how odd it is that a is in one frame while b streams: a short
-// answer behind long thinking is not odd.
+// isolation returns from 0 to 1 how unusual it is for an answer that a has a single frame while b is streamed. A
+// short answer after long thinking is usual.
 func isolation(a, b *stream) float64 {
 	switch {
 	case a.features[namesake] > 0:
 		return 0
 	case a.features[headline] > 0:
 		return 1
-	case siblings(a.path, b.path) && a.pieces[0].frame > b.pieces[len(b.pieces)-1].frame:
+	case naming.Siblings(a.path, b.path) && a.pieces[0].frame > b.pieces[len(b.pieces)-1].frame:
 		return 0.1
 	}
 	return 0.6
 }
 
-// precedes says how surely a is thinking that leads to b: it begins before and
-// ends before, and both come in the same clothes.
+// precedes returns from 0 to 1 how certainly a is thinking that leads to b: a begins and ends before b, and both
+// have similar paths.
 func precedes(a, b *stream) float64 {
 	if a.interleaved && b.interleaved && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNewFrame() >= b.lastNewFrame() {
 		return 0
@@ -249,20 +267,21 @@ func precedes(a, b *stream) float64 {
 		return 0
 	case len(b.seqs) == 1 && b.features[headline] > 0:
 		n = 0.2
-	case len(b.seqs) == 1 && !siblings(a.path, b.path):
+	case len(b.seqs) == 1 && !naming.Siblings(a.path, b.path):
 		n = 0.3
 	case len(b.seqs) == 1:
 		n = 0.8
 	case len(a.seqs) == 1:
 		n = 0.4
 	}
-	if !siblings(a.path, b.path) {
+
+	if !naming.Siblings(a.path, b.path) {
 		n *= 0.6
 	}
 	return n
 }
 
-// lastNewFrame is the frame of the last piece that is not the one before again.
+// lastNewFrame returns the frame of the last piece that differs from the previous one.
 func (s *stream) lastNewFrame() int {
 	i := len(s.pieces) - 1
 	for s.kind == growing && i > 0 && s.pieces[i-1].text == s.pieces[i].text {
@@ -271,20 +290,7 @@ func (s *stream) lastNewFrame() int {
 	return s.pieces[i].frame
 }
 
-// siblings reports whether paths are as deep and differ in one of the last two steps.
-func siblings(a, b string) bool {
-	if strings.Count(a, ".") != strings.Count(b, ".") {
-		return false
-	}
-	return enclosing(enclosing(a)) == enclosing(enclosing(b))
-}
-
-func enclosing(path string) string {
-	return path[:max(strings.LastIndexByte(path, '.'), 0)]
-}
-
-// findTrailing finds what comes in a few whole lines when the text had ended: further
-// questions, a title, a summary.
+// findTrailing finds short texts after the end of the main text: further questions, a title, a summary.
 func findTrailing(talkers []*stream, groups []group) {
 	for _, b := range talkers {
 		if len(b.seqs) > 4 || b.kind == growing {
@@ -299,40 +305,34 @@ func findTrailing(talkers []*stream, groups []group) {
 			}
 			if b.isFault(a, len(groups[b.pieces[0].group].scalars) > 0) {
 				b.raiseFeature(trailing, 1)
-			} else if !alike(a.path, b.path) || b.features[asks] > 0 {
+			} else if !naming.Alike(a.path, b.path) || b.features[asks] > 0 {
 				b.raiseFeature(trailing, 1-clamp(2*(a.deliberation-b.deliberation)))
 			}
 		}
 	}
 }
 
-const mostFault = 300 // bytes of a message that says why a stream ended
+// mostFault is the maximum size in bytes of a message about why a stream ended.
+const mostFault = 300
 
-// faults is how such messages are worded, which alone is no evidence.
-var faults = [...]string{
-	"try again", "retry", "overloaded", "rate limit", "quota", "timed out", "timeout", "error", "unavailable", "not available", "failed", "exceeded", "exception", "went wrong", "interrupted", "too many", "disconnect", "aborted", "cancel",
-}
-
-// isFault reports whether s, which came at once, says why the text a before it ended:
-// by its wording beside a number, or where a breaks off in a sentence.
+// isFault reports whether s, which came in one frame, explains why text a ended. The evidence is its wording
+// together with a number, or that a ends in the middle of a sentence.
 func (s *stream) isFault(a *stream, numbered bool) bool {
 	if len(s.seqs) > 1 || len(s.text) > mostFault || strings.Contains(s.text, "\n\n") {
 		return false
 	}
-	lower := strings.ToLower(s.text)
-	worded := slices.ContainsFunc(faults[:], func(w string) bool { return strings.Contains(lower, w) })
-	return worded && (numbered || a.breaksOff()) || numbered && a.breaksOff() && endsSentence(s.text)
+	worded := language.IsFault(s.text)
+	return worded && (numbered || a.breaksOff()) || numbered && a.breaksOff() && language.EndsSentence(s.text)
 }
 
-// breaksOff reports whether s ends in the middle of something.
+// breaksOff reports whether s ends in the middle of a sentence, a word or a code block.
 func (s *stream) breaksOff() bool {
 	text := strings.TrimRight(s.text, " ")
 	last, _ := utf8.DecodeLastRuneInString(text)
 	return len(text) < len(s.text) || s.class == jsonPart || strings.Count(text, "```")%2 == 1 || len(text) > mostShort && (unicode.IsLetter(last) || last == ',')
 }
 
-// findNamesakes finds the text that shares its path with other text, told apart by
-// a label or a number beside it.
+// findNamesakes finds texts that share their path with another text and differ from it by a label or number.
 func findNamesakes(streams []*stream) {
 	texts := make(map[string]*stream)
 	for _, s := range streams {
@@ -358,8 +358,8 @@ func findNamesakes(streams []*stream) {
 	}
 }
 
-// findReplays finds whole messages of two authors that take turns on one path: a
-// conversation that is told again. Who begins is the user.
+// findReplays finds whole messages of two authors who alternate on one path: a conversation that is sent again.
+// The author who begins is the user.
 func findReplays(streams []*stream) {
 	parts := make(map[string][]*stream)
 	for _, s := range streams {
@@ -368,13 +368,14 @@ func findReplays(streams []*stream) {
 			parts[key] = append(parts[key], s)
 		}
 	}
+
 	for _, list := range parts {
 		if len(list) != 2 {
 			continue
 		}
 		a, b := list[0], list[1]
 		if a.dir == captures.Up {
-			// A conversation that is sent with a question ends in it.
+			// The client sent the conversation together with its question, which is last.
 			if comparePieces(a.pieces[len(a.pieces)-1], b.pieces[len(b.pieces)-1]) > 0 {
 				a, b = b, a
 			}
@@ -383,6 +384,7 @@ func findReplays(streams []*stream) {
 			}
 			continue
 		}
+
 		if a.pieces[0].frame > b.pieces[0].frame {
 			a, b = b, a
 		}
@@ -395,7 +397,7 @@ func findReplays(streams []*stream) {
 	}
 }
 
-// alternations is how often the pieces of two streams take turns.
+// alternations returns how often the pieces of two streams alternate.
 func alternations(a, b *stream) int {
 	n, i, k := 0, 0, 0
 	last := -1
@@ -415,24 +417,7 @@ func alternations(a, b *stream) int {
 	return n
 }
 
-// alike reports whether paths are as deep and have a step in common, as the
-// members of a oneof have.
-func alike(a, b string) bool {
-	n := strings.Count(a, ".")
-	if n != strings.Count(b, ".") {
-		return false
-	}
-	return n == 0 || siblings(a, b) || a[:strings.IndexByte(a, '.')] == b[:strings.IndexByte(b, '.')]
-}
-
-// isGreek reports whether text begins in Greek, whose questions end in a semicolon.
-func isGreek(text string) bool {
-	r, _ := utf8.DecodeRuneInString(text)
-	return unicode.Is(unicode.Greek, r)
-}
-
-// asking says whether the pieces of s are questions, each by itself, and requests
-// among them.
+// asking returns from 0 to 1 how certainly the pieces of s are separate questions and requests.
 func (s *stream) asking() float64 {
 	if len(s.pieces) > 6 || s.kind == growing {
 		return 0
@@ -443,10 +428,11 @@ func (s *stream) asking() float64 {
 		switch {
 		case len(text) > 200 || strings.Contains(text, "\n"):
 			return 0
-		case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟") || strings.HasSuffix(text, ";") && isGreek(text):
+		case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟") || strings.HasSuffix(text, ";") && language.IsGreek(text):
 			questions++
 		case text != p.text || language.IsASCII(text) && strings.Count(text, " ") < 2:
-			return 0 // nor a request, whole and in words
+			// It is not a whole request in words either.
+			return 0
 		}
 	}
 	switch {
@@ -458,7 +444,7 @@ func (s *stream) asking() float64 {
 	return 1
 }
 
-// reporting says how much s is a line or a few of a program that tells what it is doing.
+// reporting returns from 0 to 1 how certainly s consists of short status lines of a program.
 func (s *stream) reporting() float64 {
 	if len(s.pieces) > 6 {
 		return 0
@@ -471,7 +457,7 @@ func (s *stream) reporting() float64 {
 		case len(text) > 80 || strings.Contains(text, "\n"):
 			return 0
 		case strings.HasSuffix(text, "…") || strings.HasSuffix(text, "..."):
-		case strings.HasSuffix(first, "ing") && len(first) > 5 && first[0] >= 'A' && first[0] <= 'Z' && !endsSentence(rest) && strings.Count(text, " ") < 6:
+		case strings.HasSuffix(first, "ing") && len(first) > 5 && first[0] >= 'A' && first[0] <= 'Z' && !language.EndsSentence(rest) && strings.Count(text, " ") < 6:
 			best = min(best, 0.7)
 		default:
 			return 0

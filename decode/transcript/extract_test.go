@@ -301,7 +301,7 @@ func TestLimits(t *testing.T) {
 	if len(tr.Candidates) != 7 || !tr.Truncated {
 		t.Errorf("%d candidates, truncated %v", len(tr.Candidates), tr.Truncated)
 	}
-	tr = Extract(raw("--", agentText("four words of text"), agentText(" and more of it")), Options{MaxText: 20})
+	tr = Extract(raw(request("Which words?"), "--", agentText("four words of text"), agentText(" and more of it")), Options{MaxText: 20})
 	if tr.Answer != "four words of text" || !tr.Truncated {
 		t.Errorf("answer %q, truncated %v", tr.Answer, tr.Truncated)
 	}

@@ -9,21 +9,28 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// A Failure is the error that an exchange ended in, as the server worded it, or
-// as the transport did.
+// A Failure is the error with which an exchange ended, as the server or the transport reported it.
 type Failure struct {
-	Code    string            `json:"code,omitempty"` // Connect's name of it
-	Message string            `json:"message,omitempty"`
+	// Code is Connect's name of the error.
+	Code string `json:"code,omitempty"`
+
+	// Message is the text of the error.
+	Message string `json:"message,omitempty"`
+
+	// Details are typed messages about the error.
 	Details []envelope.Detail `json:"details,omitempty"`
 
-	// And frame: where it stands; "" for trailers and the transport.
-	Dir   string `json:"dir,omitempty"`
-	Frame int    `json:"frame,omitempty"`
+	// Dir is the direction of the frame that contains the error; "" for trailers and the transport.
+	Dir string `json:"dir,omitempty"`
+
+	// Frame is the number of that frame.
+	Frame int `json:"frame,omitempty"`
 }
 
-// failure is the error of an exchange, or nil: of the end-of-stream frame, of the
-// gRPC status in trailers or headers, of an event of JSON, or of the transport.
+// failure returns the error of an exchange, or nil. It searches the end-of-stream frame, the gRPC status in
+// trailers and headers, events of JSON, and the transport's error, in this order.
 func failure(ex *decode.Exchange) *Failure {
+	// The end of the stream is the most reliable source, then trailers, then events in the body.
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if f.End != nil && f.End.Error != nil {
@@ -31,6 +38,7 @@ func failure(ex *decode.Exchange) *Failure {
 			return &Failure{Code: e.Code, Message: e.Message, Details: e.Details, Dir: f.Dir.String(), Frame: f.Seq}
 		}
 	}
+
 	for _, h := range []captures.Headers{ex.ResponseTrailers, ex.ResponseHeaders} {
 		if end, _ := envelope.ParseStatus(h.Get); end != nil && end.Error != nil {
 			return &Failure{Code: end.Error.Code, Message: end.Error.Message, Details: end.Error.Details}
@@ -45,6 +53,7 @@ func failure(ex *decode.Exchange) *Failure {
 			}
 		}
 	}
+
 	if ex.Code != "" && ex.Code != "ok" {
 		return &Failure{Code: ex.Code, Message: ex.Message}
 	}
@@ -54,7 +63,7 @@ func failure(ex *decode.Exchange) *Failure {
 	return nil
 }
 
-// eventError reads {"error": …}, as JSON APIs say it in the middle of a stream.
+// eventError parses {"error": …}, which JSON APIs send in the middle of a stream. It returns nil for other data.
 func eventError(data []byte) *Failure {
 	if len(data) > 1<<16 || !strings.Contains(string(data), `"error"`) {
 		return nil
@@ -63,6 +72,9 @@ func eventError(data []byte) *Failure {
 	if !ok {
 		return nil
 	}
+
+	// APIs report an error as a string, or as an object with a message and a code.
+
 	switch e := o["error"]; e.Kind() {
 	case jsontree.String:
 		if text := e.Text(); text != "" {

@@ -6,21 +6,22 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
 )
 
 // measureAll sets the features of all streams.
 func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
-	texts := make(map[int]int) // of a frame
+	// texts counts the texts of each frame.
+	texts := make(map[int]int)
 	for _, s := range streams {
 		s.measure()
 		s.addNameFeatures(c.common)
 		if s.class == word && s.dir == captures.Down && c.groups[s.pieces[0].group].texts > 2 {
-			// Of a message, not of its properties.
+			// The name belongs to the message and not to one of its properties.
 			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.namedAssistant, 0.3))
 		}
 		for _, p := range s.pieces {
@@ -29,6 +30,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 	}
 	findStandingValues(streams)
 	findModelTitles(streams)
+
+	// The neighbourhood of a text is its frame, or in a large frame its message.
 	contexts := make(map[[2]int]*neighbourhood)
 	get := func(frame, group int) *neighbourhood {
 		key := [2]int{frame, group}
@@ -58,7 +61,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 			}
 		}
 	}
-	calls := make(map[string]int) // ids of calls, with the frame that made them
+	// calls has the frame in which each identifier of a call first occurred.
+	calls := make(map[string]int)
 	texted := c.textIDs(streams)
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
@@ -78,6 +82,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 			firstCall = min(firstCall, x.first)
 		}
 	}
+
+	// Features that depend on the neighbourhood, then those that compare texts.
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
 		s.addNeighbourFeatures(around, beside, calls)
@@ -98,19 +104,25 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 }
 
 const (
-	minHandle       = 6  // bytes of a value that is handed back
-	maxHandle       = 64 // bytes
-	maxHandleFrames = 3  // frames of the server that have it at most
+	// minHandle is the minimum size in bytes of a handle: a value that the client returns.
+	minHandle = 6
+
+	// maxHandle is the maximum size in bytes.
+	maxHandle = 64
+
+	// maxHandleFrames is the maximum number of the server's frames that contain it.
+	maxHandleFrames = 3
 )
 
-// findReturnedHandles finds what the client sends beside a value without a space that the
-// server had sent shortly, in a few frames: the result of what that value names,
-// whether it looks like an identifier or not.
+// findReturnedHandles finds what the client sends together with a handle: a value without spaces that the server
+// sent shortly before, in few frames. That is the result of the call that the handle identifies, even if the
+// handle does not resemble an identifier.
 func (c *collection) findReturnedHandles(streams []*stream) {
 	isHandle := func(text string) bool {
 		return len(text) >= minHandle && len(text) <= maxHandle && strings.IndexFunc(text, unicode.IsSpace) < 0
 	}
-	first := make(map[string]int) // frame of a value
+	// first is the first frame of each value.
+	first := make(map[string]int)
 	times := make(map[string]int)
 	for _, s := range streams {
 		if s.dir != captures.Down || s.kind >= delta && s.kind != separate || s.inMostFrames || s.discriminates {
@@ -125,6 +137,8 @@ func (c *collection) findReturnedHandles(streams []*stream) {
 			}
 		}
 	}
+
+	// Messages in which the client returned a handle.
 	handed := make(map[int32]bool)
 	for _, s := range streams {
 		if s.dir != captures.Up || s.class != word && s.features[identifier] == 0 {
@@ -151,18 +165,22 @@ func (c *collection) findReturnedHandles(streams []*stream) {
 	}
 }
 
-// Frames of the server before the arguments that may name the tool.
+// namedBefore is the maximum distance, in frames of the server, between arguments and the name of their tool.
 const namedBefore = 3
 
-// findAnswerJSON finds the server's JSON that no name of a tool is near: an answer that is
-// JSON, and no call. The name stands beside the arguments or, where these come in
-// pieces, beside an identifier in a frame shortly before. Where the client goes on
-// after it, that is what came of the call.
+// findAnswerJSON finds JSON of the server that is an answer and not the arguments of a call, because no name of
+// a tool is nearby. The name is next to the arguments, or, if these arrive in pieces, next to an identifier in a
+// frame shortly before. If the client continues afterwards, the JSON belonged to a call.
 func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
-	named := make(map[int]bool)    // frames
-	beside := make(map[int32]bool) // messages
-	within := make(map[int32]bool) // messages with one that holds a name
-	asked := make(map[string]bool) // identifiers that the client sent
+	// named are the frames that contain the name of a tool.
+	named := make(map[int]bool)
+	// beside are the messages that contain one.
+	beside := make(map[int32]bool)
+	// within are the messages that contain such a message.
+	within := make(map[int32]bool)
+	// asked are the identifiers that the client sent.
+	asked := make(map[string]bool)
+
 	worded, prosed := besideProse(streams)
 	for _, s := range streams {
 		if s.dir == captures.Up && s.features[identifier] > 0 {
@@ -175,9 +193,10 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 		}
 		for _, p := range s.pieces {
 			if g := c.groups[p.group]; s.discriminates && (g.id == "" || g.texts != 2) {
-				continue // the name of a kind, not of what has the identifier
+				// It is the name of a kind, and not of the thing with the identifier.
+				continue
 			}
-			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
+			if naming.IsTool(p.text) && !worded[s.path+" "+p.text] && !language.IsFinish(p.text) && roleWord(p.text) < 0 {
 				beside[p.group] = true
 				if id, _ := c.idOf(p.group); id != "" {
 					named[p.frame] = true
@@ -188,6 +207,7 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 			}
 		}
 	}
+
 	lastUp := -1
 	for i := range ex.Frames {
 		if ex.Frames[i].Dir == captures.Up && len(ex.Frames[i].Data) > 0 {
@@ -199,6 +219,7 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 		if s.dir != captures.Down || f[jsonText] == 0 || s.pieces[len(s.pieces)-1].frame < lastUp || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
 			continue
 		}
+		// A tool's name near the JSON makes it the arguments of a call.
 		isNamed := func(p piece) bool {
 			g := c.groups[p.group]
 			return beside[p.group] || within[p.group] || within[g.parent] || beside[g.parent] && !prosed[s.path] || asked[g.id]
@@ -212,8 +233,8 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 	}
 }
 
-// hasCallID reports whether the JSON that s is has a member with the id of a
-// call, as arguments have and answers do not.
+// hasCallID reports whether the JSON in s has a member with the id of a call, as arguments may have and answers
+// do not.
 func (s *stream) hasCallID() bool {
 	var text strings.Builder
 	for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
@@ -222,10 +243,11 @@ func (s *stream) hasCallID() bool {
 	return strings.Contains(strings.ReplaceAll(strings.ToLower(text.String()), "_", ""), `"toolcallid"`)
 }
 
-// besideProse are the server's values that stand beside language in a message, so
-// that they name no tool, and the paths that have language.
+// besideProse returns the server's values that occur next to natural language in a message, so that they do not
+// name tools, and the paths of natural language.
 func besideProse(streams []*stream) (beside, prosed map[string]bool) {
-	said := make(map[int32]string) // messages, with the path of a text
+	// said has the path of a text by message.
+	said := make(map[int32]string)
 	beside, prosed = make(map[string]bool), make(map[string]bool)
 	for _, s := range streams {
 		if s.dir == captures.Down && s.class == plain && s.features[languageLike] >= 0.5 && s.features[afterCall] == 0 {
@@ -248,12 +270,12 @@ func besideProse(streams []*stream) (beside, prosed map[string]bool) {
 	return beside, prosed
 }
 
-// namedNear reports whether the frame at, or one of the server's last before it,
-// is in named.
+// namedNear reports whether frame at, or one of the server's last frames before it, is in named.
 func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
 	for n := 0; at >= 0 && n <= namedBefore; at-- {
 		if ex.Frames[at].Dir != captures.Down {
-			break // what was called before has been answered
+			// Earlier calls have been answered.
+			break
 		}
 		if named[at] {
 			return true
@@ -263,10 +285,10 @@ func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
 	return false
 }
 
-const surelyCall = 0.9 // of a context that has more than an id and a word
+// surelyCall is the likelihood of a neighbourhood that has more evidence for a call than an id and a word.
+const surelyCall = 0.9
 
-// textIDs are the identifiers that stand beside the deltas of a text: they are
-// those of the text, and of no call.
+// textIDs returns the identifiers next to the deltas of a text. They identify the text and not a call.
 func (c *collection) textIDs(streams []*stream) map[string]bool {
 	ids := make(map[string]bool)
 	for _, s := range streams {
@@ -283,8 +305,8 @@ func (c *collection) textIDs(streams []*stream) map[string]bool {
 	return ids
 }
 
-// findModelTitles finds short values that a model's name beside them begins with: they are
-// what a program calls it to its user.
+// findModelTitles finds short values with which the name of a model next to them begins: what a program calls
+// the model for its user.
 func findModelTitles(streams []*stream) {
 	models := make(map[int32][]string)
 	for _, s := range streams {
@@ -292,31 +314,22 @@ func findModelTitles(streams []*stream) {
 			continue
 		}
 		for _, p := range s.pieces[:min(len(s.pieces), maxClassified)] {
-			models[p.group] = append(models[p.group], foldName(p.text))
+			models[p.group] = append(models[p.group], naming.Fold(p.text))
 		}
 	}
 	for _, s := range streams {
 		if s.class != plain && s.class != word || len(s.text) > mostShort {
 			continue
 		}
-		name := foldName(s.text)
+		name := naming.Fold(s.text)
 		if slices.ContainsFunc(models[s.pieces[0].group], func(m string) bool { return name != "" && strings.HasPrefix(m, name) }) {
 			s.features[modelName] = 1
 		}
 	}
 }
 
-// foldName is the letters and digits of a name in lower case.
-func foldName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, s)
-}
-
-const leastStanding = 5 // frames of a value that stands in most of them
+// leastStanding is the minimum number of frames of a value that most frames repeat.
+const leastStanding = 5
 
 // findStandingValues finds the values that most of the server's frames repeat.
 func findStandingValues(streams []*stream) {
@@ -336,7 +349,7 @@ func findStandingValues(streams []*stream) {
 	}
 }
 
-// measure sets the features that s has by itself.
+// measure sets the features that depend on s alone.
 func (s *stream) measure() {
 	f := &s.features
 	f[prior] = 1
@@ -359,6 +372,8 @@ func (s *stream) measure() {
 	case same:
 		f[constant] = clamp(float64(len(s.seqs)-1) / 2)
 	}
+
+	// The form of the text.
 	ends := 0
 	for _, p := range s.pieces {
 		if strings.HasSuffix(p.text, "\n") {
@@ -387,6 +402,8 @@ func (s *stream) measure() {
 	case word:
 		f[name] = 1
 	}
+
+	// The wording of the text.
 	if s.class == plain || s.class == word {
 		f[languageLike] = s.likeness()
 		f[prose] = f[languageLike] * f[long]
@@ -398,7 +415,7 @@ func (s *stream) measure() {
 			f[status] = s.reporting()
 		}
 	}
-	if text := strings.TrimSpace(s.text); s.kind == single && len(text) <= 90 && !strings.ContainsAny(text, "\n") && !endsSentence(text) {
+	if text := strings.TrimSpace(s.text); s.kind == single && len(text) <= 90 && !strings.ContainsAny(text, "\n") && !language.EndsSentence(text) {
 		f[headline] = 1
 	}
 	if s.kind == separate && s.areHeadings() {
@@ -409,7 +426,7 @@ func (s *stream) measure() {
 	}
 }
 
-// likeness is how much the text, or each of separate values, reads as language.
+// likeness returns how much the text, or each of separate values, resembles natural language.
 func (s *stream) likeness() float64 {
 	if s.kind != separate {
 		return language.Likeness(s.text)
@@ -422,24 +439,19 @@ func (s *stream) likeness() float64 {
 	return sum / float64(len(pieces))
 }
 
-// areHeadings reports whether all pieces are short lines without a stop: a list of names.
+// areHeadings reports whether all pieces are short lines without a final period: a list of names.
 func (s *stream) areHeadings() bool {
 	for _, p := range s.pieces[:min(len(s.pieces), maxClassified)] {
 		text := strings.TrimSpace(p.text)
-		if len(text) > 60 || strings.Contains(text, "\n") || endsSentence(text) {
+		if len(text) > 60 || strings.Contains(text, "\n") || language.EndsSentence(text) {
 			return false
 		}
 	}
 	return true
 }
 
-// endsSentence reports whether the last rune stops a sentence.
-func endsSentence(text string) bool {
-	r, _ := utf8.DecodeLastRuneInString(text)
-	return strings.ContainsRune(".!?…:。！？।؟", r) || r != utf8.RuneError && unicode.Is(unicode.So, r)
-}
-
-// judge takes the most likely role, and notes why.
+// judge chooses the most likely role and records the reasons. The model is a multinomial logistic regression
+// over the features.
 func (s *stream) judge(w *Weights) {
 	s.role, s.reasons = 0, nil
 	var sums [len(roleOrder)]float64
@@ -463,4 +475,5 @@ func (s *stream) judge(w *Weights) {
 	slices.SortStableFunc(s.reasons, func(a, b Reason) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
 }
 
+// clamp limits x to the range from 0 to 1.
 func clamp(x float64) float64 { return min(max(x, 0), 1) }

@@ -6,43 +6,61 @@ import (
 	"slices"
 )
 
-// FitOptions bounds a fit. The zero value is the default.
+// FitOptions configures a fit. The zero value is the default.
 type FitOptions struct {
-	// How strongly weights are held to those of Start, in units of labels; default
-	// 3.
-	Hold  float64
+	// Hold is the strength of the penalty for deviating from Start, in units of labels. The default is 3.
+	Hold float64
+
+	// Start are the initial weights. The default is DefaultWeights.
 	Start *Weights
-	Folds int // of the cross-validation; default 5
-	Steps int // of the descent; default 400
+
+	// Folds is the number of folds of the cross-validation. The default is 5.
+	Folds int
+
+	// Steps is the number of steps of the gradient descent. The default is 400.
+	Steps int
 }
 
-// A FitReport is how well the weights of a fit predict the roles of its labels.
-//
-// Shape: shares of labels whose role the weights get right, from 0 to 1. Before
-// is with the weights of the start, After with the new ones on the labels that
-// they were fitted to, Held with weights that were fitted without the label:
-// what to expect of others like them. Losses are nats a label, Held again.
+// A FitReport describes how well fitted weights predict the roles of labels. Rates are shares of labels with the
+// right role, from 0 to 1, and losses are in nats per label.
 type FitReport struct {
-	Labels     int     `json:"labels"`
-	Roles      int     `json:"roles"`
-	Before     float64 `json:"before"`
-	After      float64 `json:"after"`
-	Held       float64 `json:"held_out"`
+	// Labels is the number of labels, and Roles that of different roles among them.
+	Labels int `json:"labels"`
+
+	// Roles is the number of different roles among the labels.
+	Roles int `json:"roles"`
+
+	// Before is the rate of the initial weights.
+	Before float64 `json:"before"`
+
+	// After is the rate of the fitted weights on the labels they were fitted to.
+	After float64 `json:"after"`
+
+	// Held is the rate on held-out labels in cross-validation, which is what to expect for similar labels.
+	Held float64 `json:"held_out"`
+
+	// LossBefore is the loss of the initial weights, and LossHeld that on held-out labels.
 	LossBefore float64 `json:"loss_before"`
-	LossHeld   float64 `json:"loss_held_out"`
-	Folds      int     `json:"folds"`
+
+	// LossHeld is the loss on held-out labels in cross-validation.
+	LossHeld float64 `json:"loss_held_out"`
+
+	// Folds is the number of folds.
+	Folds int `json:"folds"`
 }
 
 const (
-	minLabels  = 20 // that weights are fitted to
+	// minLabels is the minimum number of labels for a fit.
+	minLabels = 20
+
+	// leastRoles is the minimum number of different roles.
 	leastRoles = 2
 )
 
-// Fit fits weights to labels: a multinomial logistic regression that is held to
-// the weights it starts from by a quadratic penalty, so that what the labels do
-// not speak of stays as it is. It is deterministic.
+// Fit fits weights to labels by multinomial logistic regression. A quadratic penalty keeps weights close to the
+// initial ones, so weights without evidence do not change. It is deterministic.
 //
-// Errors: where there are too few labels, or all are of one role.
+// Errors: too few labels, or labels of one role only.
 func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 	if o.Start == nil {
 		o.Start = DefaultWeights()
@@ -72,6 +90,8 @@ func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 	}
 	report := &FitReport{Labels: len(all), Roles: len(roles), Folds: o.Folds}
 	report.Before, report.LossBefore = o.Start.accuracy(all)
+
+	// Cross-validation: each fold is predicted by weights that were fitted to the others.
 	folds := foldsOf(labels, o.Folds)
 	for fold := range o.Folds {
 		var train, test []example
@@ -91,8 +111,8 @@ func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 	return w, report, nil
 }
 
-// foldsOf parts labels so that those of one exchange are tested together: they are
-// too much alike to vouch for each other.
+// foldsOf assigns labels to folds. Labels of one exchange are in the same fold, because they are too similar to
+// test each other.
 func foldsOf(labels []trainingLabel, n int) []int {
 	sources := make(map[string]int)
 	for i := range labels {
@@ -109,13 +129,17 @@ func foldsOf(labels []trainingLabel, n int) []int {
 	return out
 }
 
-// An example is a label as numbers.
+// An example is a label in numeric form.
 type example struct {
-	at     []int // features
+	// at are the indexes of the features that are not zero, and values their values.
+	at     []int
 	values []float64
-	role   int
+
+	// role is the index of the role.
+	role int
 }
 
+// newExample converts a label.
 func newExample(l *trainingLabel) example {
 	e := example{role: slices.Index(roleOrder[:], l.Role)}
 	for i, name := range featureNames {
@@ -126,7 +150,7 @@ func newExample(l *trainingLabel) example {
 	return e
 }
 
-// shares are the probabilities of the roles.
+// shares returns the probabilities of the roles.
 func (w *Weights) shares(e *example) (p [len(roleOrder)]float64) {
 	for i, f := range e.at {
 		for r, v := range w.table[f] {
@@ -136,6 +160,7 @@ func (w *Weights) shares(e *example) (p [len(roleOrder)]float64) {
 	return softmax(p, w.temperature)
 }
 
+// softmax converts sums of weights to probabilities. calm is the temperature.
 func softmax(sums [len(roleOrder)]float64, calm float64) (p [len(roleOrder)]float64) {
 	most := slices.Max(sums[:])
 	total := 0.0
@@ -149,7 +174,7 @@ func softmax(sums [len(roleOrder)]float64, calm float64) (p [len(roleOrder)]floa
 	return p
 }
 
-// accuracy is the share of examples that w gets right, and the mean loss.
+// accuracy returns the share of examples that w predicts correctly, and the mean loss in nats.
 func (w *Weights) accuracy(all []example) (right, loss float64) {
 	for i := range all {
 		p := w.shares(&all[i])
@@ -162,9 +187,8 @@ func (w *Weights) accuracy(all []example) (right, loss float64) {
 	return right / n, loss / n
 }
 
-// descend minimizes loss and penalty by gradient descent with momentum. The
-// features lie between 0 and 1 and few are set at once, so that a step of a
-// fixed size, scaled by how often a feature occurs, does not overshoot.
+// descend minimizes loss and penalty by gradient descent with momentum. Features are between 0 and 1 and mostly
+// zero, so a fixed step size, scaled by the frequency of a feature, does not overshoot.
 func descend(all []example, o FitOptions) *Weights {
 	w := *o.Start
 	var seen [featureCount]float64
@@ -173,6 +197,8 @@ func descend(all []example, o FitOptions) *Weights {
 			seen[f] += all[i].values[k] * all[i].values[k]
 		}
 	}
+
+	// slope is the gradient, and speed the accumulated step.
 	const momentum, rate = 0.9, 0.15
 	var speed [featureCount][len(roleOrder)]float64
 	for range o.Steps {
@@ -195,9 +221,11 @@ func descend(all []example, o FitOptions) *Weights {
 			}
 		}
 	}
+
 	for f := range w.table {
 		for r := range w.table[f] {
-			w.table[f][r] = math.Round(w.table[f][r]*1000)/1000 + 0 // no negative zero
+			// Adding 0 avoids negative zero.
+			w.table[f][r] = math.Round(w.table[f][r]*1000)/1000 + 0
 		}
 	}
 	return &w

@@ -154,3 +154,16 @@ func FuzzWeightsFile(f *testing.F) {
 		}
 	})
 }
+
+// FuzzLabels reads files of labels of any kind: an error keeps the labels before it.
+func FuzzLabels(f *testing.F) {
+	for _, text := range []string{"", "{}\n", "{\"v\":1}\nx", "[]\n{}", "{\"role\":\"user\"}\n\n{\"role\":\"user\"}\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		labels, _ := ParseLabels(data)
+		if lines := bytes.Count(data, []byte("\n")) + 1; len(labels) > lines {
+			t.Errorf("%d labels in %d lines", len(labels), lines)
+		}
+	})
+}

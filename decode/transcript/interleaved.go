@@ -11,21 +11,30 @@ import (
 )
 
 const (
-	// Changes of a number between pieces of texts that are sent at once.
-	minChanges      = 2
-	minSharedFrames = 2   // frames that have pieces of several texts
-	minFalls        = 2   // times that an index goes back
-	minBreaks       = 2   // borders at which mixed texts jar
-	minOpenShare    = 0.4 // of the borders within the first text that read on
+	// minChanges is the minimum number of changes of a number between pieces of interleaved texts.
+	minChanges = 2
+
+	// minSharedFrames is the minimum number of frames with pieces of several texts.
+	minSharedFrames = 2
+
+	// minFalls is the minimum number of times that an index decreases.
+	minFalls = 2
+
+	// minBreaks is the minimum number of borders at which adjacent pieces do not fit.
+	minBreaks = 2
+
+	// minOpenShare is the minimum share of borders within the first text at which pieces continue each other.
+	minOpenShare = 0.4
 )
 
-// isInterleaved reports whether the number at tells texts apart that were sent at the
-// same time, as those of several candidates are: pieces with the same number read
-// on in each other, and those behind each other do not, or stand in one frame.
+// isInterleaved reports whether the number at distinguishes texts that were sent at the same time, such as
+// several candidates. Pieces with the same number continue each other, while adjacent pieces do not, or share a
+// frame.
 func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 	if changes < minChanges {
 		return false
 	}
+	// Group the pieces by the number.
 	parts := make(map[int64][]piece)
 	frames := make(map[int]map[int64]bool)
 	several, falls := 0, 0
@@ -43,46 +52,55 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 			frames[p.frame] = make(map[int64]bool)
 		}
 		if frames[p.frame][v] {
-			return false // two of one text in a frame are a list
+			// Two pieces of one text in a frame are elements of a list.
+			return false
 		}
 		if frames[p.frame][v] = true; len(frames[p.frame]) == 2 {
 			several++
 		}
 	}
+
+	// Texts that are sent at the same time are readable apart, but not together.
 	apart := 0.0
 	var most []piece
 	low, high := int64(maxVariants), int64(0)
 	for v, part := range parts {
 		low, high = min(low, v), max(high, v)
 		if v >= maxVariants {
-			return false // it does not count texts
+			// The number does not count texts.
+			return false
 		}
 		apart += countBreaks(part)
 		if len(part) > len(most) || len(part) == len(most) && comparePieces(part[0], most[0]) < 0 {
 			most = part
 		}
 	}
+
 	if several == 0 && changes == len(s.pieces)-1 && s.bytesEach() >= minWhole {
-		return false // they take turns
+		// The texts alternate.
+		return false
 	}
-	if len(most) < 2 || s.bytesEach() >= minWhole && endsSentence(strings.TrimSpace(most[0].text)) && endsSentence(strings.TrimSpace(most[1].text)) {
-		return false // messages, each whole
+	if len(most) < 2 || s.bytesEach() >= minWhole && language.EndsSentence(strings.TrimSpace(most[0].text)) && language.EndsSentence(strings.TrimSpace(most[1].text)) {
+		// Each piece is a whole message.
+		return false
 	}
 	if open, _ := borders(most); open < minOpenShare {
 		if _, ok := grown(most); !ok {
 			return false
 		}
 	}
+
 	together := countBreaks(s.pieces)
 	if several >= minSharedFrames && several*4 >= len(frames) {
 		return true
 	}
-	counts := low <= 1 && high-low == int64(len(parts))-1 // as an index does
+	// The numbers are consecutive, like an index.
+	counts := low <= 1 && high-low == int64(len(parts))-1
 	return c.marksEnds(s, at, parts) || together >= minBreaks && apart*2 < together || counts && falls >= minFalls && apart <= 1+1.2*together
 }
 
-// marksEnds reports whether some number stands beside the last piece of each of
-// several parts and beside no other piece.
+// marksEnds reports whether some number occurs next to the last piece of several parts, and next to no other
+// piece.
 func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) bool {
 	for _, mark := range c.groups[s.pieces[len(s.pieces)-1].group].scalars {
 		if mark.at == at || mark.value == 0 {
@@ -106,7 +124,7 @@ func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) boo
 	return false
 }
 
-// countBreaks counts the borders at which pieces do not read on.
+// countBreaks adds up the borders at which pieces do not continue each other.
 func countBreaks(pieces []piece) float64 {
 	n := 0.0
 	for i := 1; i < len(pieces); i++ {
@@ -115,7 +133,7 @@ func countBreaks(pieces []piece) float64 {
 	return n
 }
 
-// breakBetween says from 0 to 1 how little b reads on from a.
+// breakBetween returns from 0 to 1 how clearly b does not continue a.
 func breakBetween(a, b string) float64 {
 	before, _ := utf8.DecodeLastRuneInString(a)
 	after, size := utf8.DecodeRuneInString(b)
@@ -127,9 +145,12 @@ func breakBetween(a, b string) float64 {
 		spaced = true
 		after, _ = utf8.DecodeRuneInString(b[size:])
 	}
+
 	if trimmed := strings.TrimRight(a, " \n\t"); trimmed != "" {
 		before, _ = utf8.DecodeLastRuneInString(trimmed)
 	}
+
+	// The score is 1 for an implausible boundary, such as a period before a lower-case letter.
 	switch {
 	case before == utf8.RuneError || after == utf8.RuneError:
 		return 0
@@ -145,10 +166,11 @@ func breakBetween(a, b string) float64 {
 	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && language.IsUnspaced(before) != language.IsUnspaced(after):
 		return 0.3
 	}
+
 	return 0
 }
 
-// compareInterleaved puts the first of several candidates before the others.
+// compareInterleaved orders candidates by their index.
 func compareInterleaved(a, b *stream) int {
 	if !a.interleaved || !b.interleaved || a.path != b.path || a.label != b.label {
 		return 0

@@ -8,21 +8,31 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
 )
 
-// A joining is how the pieces of a path make its text.
+// A joining is how the pieces at a path form a text.
 type joining uint8
 
 const (
-	single   joining = iota // there is one piece
-	same                    // all are equal
-	delta                   // each continues the one before
-	growing                 // each begins with the one before: a snapshot
-	separate                // each is a value of its own
+	// single: there is one piece.
+	single joining = iota
+
+	// same: all pieces are equal.
+	same
+
+	// delta: each piece continues the previous one.
+	delta
+
+	// growing: each piece begins with the previous one. The pieces are snapshots.
+	growing
+
+	// separate: each piece is a value of its own.
+	separate
 )
 
-// join makes the text of the stream. Pieces beside different identifiers are
-// joined apart: two calls may pass through one path.
+// join forms the text of the stream from its pieces. Pieces with different identifiers next to them are joined
+// separately, because one path may carry several calls.
 func (s *stream) join(c *collection) {
 	for i, p := range s.pieces {
 		if i == 0 || p.frame != s.pieces[i-1].frame {
@@ -32,6 +42,8 @@ func (s *stream) join(c *collection) {
 	if s.isTurnByTurn(c) {
 		s.ownIDs, s.whole = true, true
 	}
+
+	// Join the pieces of each identifier, then combine the texts.
 	order, runs := s.runs(c)
 	var texts []string
 	open := 0.0
@@ -46,6 +58,9 @@ func (s *stream) join(c *collection) {
 		}
 		open += share
 	}
+
+	// Several texts are separate values, unless they are deltas of one JSON value or
+	// text.
 	s.open = open / float64(len(order))
 	if len(texts) > 1 && s.kind < delta {
 		s.kind = separate
@@ -58,8 +73,8 @@ func (s *stream) join(c *collection) {
 	s.class = s.classify()
 }
 
-// isTurnByTurn reports whether the client sent each piece after the server had said
-// something, and none as the middle of a sentence: what was asked one after the other.
+// isTurnByTurn reports whether the pieces are questions that the client asked one after the other: each follows
+// text of the server, and none is the middle of a sentence.
 func (s *stream) isTurnByTurn(c *collection) bool {
 	if s.dir != captures.Up || len(s.pieces) < 2 || len(s.pieces) > maxAsked {
 		return false
@@ -76,20 +91,23 @@ func (s *stream) isTurnByTurn(c *collection) bool {
 	return true
 }
 
-const maxAsked = 1000 // turns of one exchange
+// maxAsked is the maximum number of turns in one exchange.
+const maxAsked = 1000
 
-// serverTextBetween reports whether the server sent text in a frame between two.
+// serverTextBetween reports whether the server sent text between two frames.
 func (c *collection) serverTextBetween(from, to int) bool {
 	i, _ := slices.BinarySearch(c.serverTexts, from)
 	return i < len(c.serverTexts) && c.serverTexts[i] < to
 }
 
-// runs parts the pieces by the identifiers beside them. An identifier for each
-// piece parts nothing, but tells that the pieces stand apart.
+// runs groups the pieces by the identifiers next to them. If almost every piece has an identifier of its own,
+// the pieces are not grouped but considered separate.
 func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	runs = make(map[string][]piece)
 	ids := make([]string, len(s.pieces))
 	levels := make([]int, len(s.pieces))
+
+	// Only identifiers at the innermost level distinguish texts.
 	near, named := maxDepth, 0
 	for i, p := range s.pieces {
 		if ids[i], levels[i] = c.idOf(p.group); ids[i] == p.text {
@@ -99,16 +117,20 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	}
 	for i := range ids {
 		if levels[i] > near {
-			ids[i] = "" // an identifier of what encloses them all
+			// The identifier belongs to a message that encloses all pieces.
+			ids[i] = ""
 		} else {
 			named++
 		}
 	}
+
+	// Group the pieces by identifier, in order of first occurrence.
 	last := ""
 	for i, p := range s.pieces {
 		id := ids[i]
 		if id == "" && named*2 <= len(s.pieces) {
-			id = last // only the first piece of a text has it
+			// Only the first piece of a text has the identifier.
+			id = last
 		}
 		last = id
 		if runs[id] == nil {
@@ -116,11 +138,14 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 		}
 		runs[id] = append(runs[id], p)
 	}
+
+	// With almost as many identifiers as pieces, each piece is separate.
 	if len(order) > 1 && len(order)*2 > len(s.pieces) {
 		s.ownIDs = true
 	}
 	if s.discriminates || s.whole {
-		s.ownIDs = true // names of kinds stand for themselves
+		// Names of kinds are separate values.
+		s.ownIDs = true
 	}
 	if s.ownIDs {
 		return []string{""}, map[string][]piece{"": s.pieces}
@@ -128,13 +153,15 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	return order, runs
 }
 
-// joinPieces decides how pieces belong together, and returns their text and,
-// of deltas, the share of borders that run through a sentence. Pieces that stand
-// apart by their identifiers are values unless they read on in each other.
+// joinPieces determines how pieces form a text. It returns the text and, for deltas, the share of borders inside
+// sentences. apart means that the pieces have identifiers of their own: they are values unless they continue
+// each other.
 func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
-	if n := len(pieces); n > 1 && isStop(pieces[n-1].text) && !isStop(pieces[n-2].text) {
+	if n := len(pieces); n > 1 && language.IsStop(pieces[n-1].text) && !language.IsStop(pieces[n-2].text) {
 		pieces = pieces[:n-1]
 	}
+
+	// Repeated and growing texts are recognized by their content alone.
 	if len(pieces) == 1 {
 		return single, pieces[0].text, 0
 	}
@@ -142,11 +169,14 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 		return same, pieces[0].text, 0
 	}
 	if len(pieces) == 2 && pieces[0].text == pieces[1].text && len(strings.TrimSpace(pieces[0].text)) > 1 {
-		return single, pieces[0].text, 0 // short, and said again
+		// A short value that was sent twice.
+		return single, pieces[0].text, 0
 	}
 	if text, ok := grown(pieces); ok {
 		return growing, text, 0
 	}
+
+	// The rest is deltas or separate values, depending on the borders.
 	open, closed := borders(pieces)
 	if apart && !whole && isWordInParts(pieces) {
 		return delta, concat(pieces, ""), open
@@ -163,19 +193,8 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	return delta, concat(pieces, ""), open
 }
 
-// isStop reports whether text is a token of a model's that ends its answer, and no
-// part of it.
-func isStop(text string) bool {
-	text = strings.TrimSpace(text)
-	switch text {
-	case "</s>", "<eos>", "<end_of_turn>", "<|end|>", "[EOS]", "[DONE]":
-		return true
-	}
-	return len(text) <= 40 && strings.HasPrefix(text, "<|") && strings.HasSuffix(text, "|>") || strings.HasPrefix(text, "<｜") && strings.HasSuffix(text, "｜>")
-}
-
-// isWordInParts reports whether pieces are one word with a capital, or of another
-// script than Latin: names of values begin anew.
+// isWordInParts reports whether pieces form one word with a capital, or a word in another script than Latin.
+// Names of values would each begin with a capital.
 func isWordInParts(pieces []piece) bool {
 	first, _ := utf8.DecodeRuneInString(pieces[0].text)
 	if !unicode.IsUpper(first) && first < utf8.RuneSelf {
@@ -190,24 +209,23 @@ func isWordInParts(pieces []piece) bool {
 	return true
 }
 
-// isDense reports whether pieces are of a script without spaces.
+// isDense reports whether pieces are in a script without spaces.
 func isDense(pieces []piece) bool {
 	dense := 0
 	for _, p := range pieces {
-		if r, _ := utf8.DecodeRuneInString(p.text); language.IsUnspaced(r) || isWidePunct(r) {
+		if r, _ := utf8.DecodeRuneInString(p.text); language.IsUnspaced(r) || language.IsWidePunct(r) {
 			dense++
 		}
 	}
 	return dense*2 > len(pieces)
 }
 
-// isWidePunct reports whether r is punctuation of a script without spaces.
-func isWidePunct(r rune) bool { return r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef }
-
+// hasSpace reports whether a piece contains white space.
 func hasSpace(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
 }
 
+// concat joins the pieces' texts.
 func concat(pieces []piece, between string) string {
 	var b strings.Builder
 	for i, p := range pieces {
@@ -219,7 +237,7 @@ func concat(pieces []piece, between string) string {
 	return b.String()
 }
 
-// areSame reports whether all pieces are equal, and more than a repeated token.
+// areSame reports whether all pieces are equal and not just a repeated token.
 func areSame(pieces []piece) bool {
 	for _, p := range pieces[1:] {
 		if p.text != pieces[0].text {
@@ -230,7 +248,7 @@ func areSame(pieces []piece) bool {
 	return n >= 4 || n >= 2 && len(pieces) > 2
 }
 
-// unique drops the pieces that were there before.
+// unique drops pieces that occurred before.
 func unique(pieces []piece) []piece {
 	seen := make(map[string]bool, len(pieces))
 	var out []piece
@@ -244,19 +262,22 @@ func unique(pieces []piece) []piece {
 }
 
 const (
-	growthShare = 0.75 // of the steps between snapshots that grow
-	// Bytes of a first snapshot that is followed by one only, spaces aside.
+	// growthShare is the minimum share of steps between snapshots at which the text grows.
+	growthShare = 0.75
+
+	// minGrown is the minimum size in bytes, without spaces, of the first of two snapshots.
 	minGrown = 2
 )
 
-// grown returns the text of pieces that are snapshots of a growing text. Where
-// a piece does not begin with the one before, a new text begins.
+// grown returns the text of pieces that are snapshots of a growing text. A piece that does not begin with the
+// previous one starts a new text.
 func grown(pieces []piece) (string, bool) {
 	steps, grows, again := 0, 0, 0
 	var text strings.Builder
 	for i := 1; i < len(pieces); i++ {
 		before, now := pieces[i-1].text, pieces[i].text
 		steps++
+		// A snapshot repeats the previous text and adds to it.
 		if strings.HasPrefix(now, before) {
 			if len(now) > len(before) {
 				grows++
@@ -268,6 +289,7 @@ func grown(pieces []piece) (string, bool) {
 		}
 		text.WriteString(before)
 	}
+
 	text.WriteString(pieces[len(pieces)-1].text)
 	switch {
 	case steps == 0 || float64(grows) < growthShare*float64(steps):
@@ -275,6 +297,7 @@ func grown(pieces []piece) (string, bool) {
 	case grows == 1 && again == 0 && len(strings.TrimSpace(pieces[0].text)) < minGrown:
 		return "", false
 	}
+
 	return text.String(), true
 }
 
@@ -298,11 +321,18 @@ func areSeparate(pieces []piece) bool {
 }
 
 const (
-	wholeLine  = 8 // runes of a piece, on average, that may be a line of its own
-	wholeWords = 3 // spaces of a piece that does not come again by chance
+	// wholeLine is the minimum average number of runes of pieces that are complete lines.
+	wholeLine = 8
+
+	// wholeWords is the minimum number of spaces in a piece whose repetition is not
+	// accidental.
+	wholeWords = 3
+
 	// Lines behind each other without a space between them, beyond chance.
-	minLines  = 14
-	linesSeen = 64 // pieces that are looked at
+	minLines = 14
+
+	// linesSeen is the maximum number of pieces that are examined.
+	linesSeen = 64
 )
 
 // areLines reports whether pieces are lines of their own: the same come again, but
@@ -311,29 +341,21 @@ func areLines(pieces []piece) bool {
 	pieces = pieces[:min(len(pieces), linesSeen)]
 	runes, spaces := 0, 0
 	forms := make(map[string]int)
-	again := 0 // of several words
+	// again is the number of repeated pieces that have several words.
+	again := 0
 	for _, p := range pieces {
 		if p.text == "" || strings.TrimSpace(p.text) != p.text {
 			return false
 		}
 		runes += utf8.RuneCountInString(p.text)
 		spaces += strings.Count(p.text, " ")
-		form := withoutDigits(p.text)
+		form := language.WithoutDigits(p.text)
 		if forms[form]++; forms[form] > 1 && strings.Count(form, " ") >= wholeWords {
 			again++
 		}
 	}
 	n := len(pieces)
 	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= minLines && spaces >= 3*n
-}
-
-func withoutDigits(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return '0'
-		}
-		return r
-	}, s)
 }
 
 // Words behind each other that are names, and not a word in parts.
@@ -344,7 +366,7 @@ const leastNames = 3
 func areNames(pieces []piece) bool {
 	joined := 0
 	for _, p := range pieces[:min(len(pieces), maxClassified)] {
-		if len(p.text) < 3 || !isKindName(p.text) {
+		if len(p.text) < 3 || !naming.IsKind(p.text) {
 			return false
 		}
 		if strings.ContainsAny(p.text, "_.-") {
@@ -364,11 +386,13 @@ func borders(pieces []piece) (open, closed float64) {
 		after, _ := utf8.DecodeRuneInString(b)
 		switch {
 		case before == utf8.RuneError || after == utf8.RuneError:
-			open++ // a rune is cut, or U+FFFD
+			// A rune is incomplete, or U+FFFD.
+			open++
 		case unicode.IsSpace(before) || unicode.IsSpace(after):
 			open++
 		case unicode.IsLetter(after) && strings.ContainsRune(".?!", before) && strings.Count(a, " ") > 1 && !language.IsUnspaced(after):
-			closed++ // a sentence that ended, and no space
+			// The sentence ended, and no space follows.
+			closed++
 		case unicode.IsLower(after), unicode.IsDigit(after), language.IsUnspaced(before) && language.IsUnspaced(after):
 			open++
 		case unicode.IsPunct(after) || unicode.IsSymbol(after):

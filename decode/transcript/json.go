@@ -2,17 +2,22 @@ package transcript
 
 import "unwire/decode/jsontree"
 
-// A jsonObject has the members of a JSON object by their names; of members with
-// one name it has the last.
+// A jsonObject maps the names of a JSON object's members to their values. If a name
+// occurs several times, the last member counts.
 type jsonObject map[string]jsonValue
 
-// A jsonValue is a JSON value, or the object that a string of JSON was opened to.
+// A jsonValue is a JSON value, or an object that was parsed from a string that contains
+// JSON.
 type jsonValue struct {
-	jsontree.Value            // unset for an opened object
-	opened         jsonObject // nil for all other values
+	// unset if opened is set
+	jsontree.Value
+
+	// opened is the object parsed from a string; nil for every other value.
+	opened jsonObject
 }
 
-// Kind returns the value's kind. An opened string is an object.
+// Kind returns the value's kind. A string that was parsed as an object counts as an
+// object.
 func (v jsonValue) Kind() jsontree.Kind {
 	if v.opened != nil {
 		return jsontree.Object
@@ -20,7 +25,7 @@ func (v jsonValue) Kind() jsontree.Kind {
 	return v.Value.Kind()
 }
 
-// members returns the members of an object.
+// members returns the members of an object by name.
 func (v jsonValue) members() jsonObject {
 	if v.opened != nil {
 		return v.opened
@@ -28,6 +33,7 @@ func (v jsonValue) members() jsonObject {
 	return membersOf(v.Value)
 }
 
+// membersOf returns the members of an object by name.
 func membersOf(v jsontree.Value) jsonObject {
 	o := make(jsonObject)
 	for m := range v.Items() {
@@ -44,7 +50,8 @@ func (v jsonValue) string() (s string, ok bool) {
 	return v.Text(), true
 }
 
-// parseJSON reads a JSON object or array that nothing follows, not even space.
+// parseJSON parses data that consists of one JSON object or array. ok is false if
+// anything follows the value, even white space.
 func parseJSON(data []byte) (jsonValue, bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -55,7 +62,7 @@ func parseJSON(data []byte) (jsonValue, bool) {
 	return jsonValue{Value: root}, isContainer && end == len(data)
 }
 
-// parseObject is parseJSON for an object.
+// parseObject is parseJSON restricted to objects.
 func parseObject(data []byte) (jsonObject, bool) {
 	v, ok := parseJSON(data)
 	if !ok || v.Kind() != jsontree.Object {

@@ -13,21 +13,35 @@ import (
 )
 
 const (
-	maxCarriers  = 100 // paths that may carry events
-	leastCarried = 4   // values of a path that carries events as JSON
-	carriedShare = 0.9 // of its values that are objects
-	// Of the borders between the texts of a member that read on.
-	carriedOpen   = 0.4
-	carriedSpaced = 0.25 // of the borders that have a space
-	maxMembers    = 12   // of an object that carries an event
-	mostCarried   = 4096 // bytes of one, on average
+	// maxCarriers is the maximum number of paths that are examined.
+	maxCarriers = 100
+
+	// leastCarried is the minimum number of values of a path that carries events as JSON.
+	leastCarried = 4
+
+	// carriedShare is the minimum share of a path's values that are JSON objects.
+	carriedShare = 0.9
+
+	// carriedOpen is the minimum share of the borders between the texts of a member that
+	// are in the middle of a sentence.
+	carriedOpen = 0.4
+
+	// carriedSpaced is the minimum share of these borders that have a space.
+	carriedSpaced = 0.25
+
+	// maxMembers is the maximum number of members of an object that carries an event.
+	maxMembers = 12
+
+	// mostCarried is the maximum average size in bytes of such an object.
+	mostCarried = 4096
 )
 
-// unpackEvents reads the events that travel as JSON inside a string: where the objects
-// at a path hold a text that reads on from one to the next, which the arguments
-// of calls do not, their members take the place of the path. A path that has
-// objects with a member of the same name is such a one, too.
+// unpackEvents finds events that are sent as JSON inside a string: the objects at a path
+// have a member whose texts continue from one object to the next. (The arguments of tool
+// calls have no such member.) The members of these objects then replace the path of the
+// string. A path whose objects have a member of the same name is replaced too.
 func (c *collection) unpackEvents(ex *decode.Exchange) {
+	// Collect the names of the members of all objects that carry deltas.
 	names := make(map[string]bool)
 	objects := make(map[*stream][]jsonObject)
 	for _, s := range c.streams {
@@ -42,7 +56,8 @@ func (c *collection) unpackEvents(ex *decode.Exchange) {
 			}
 		}
 	}
-	// Neither do two sides send arguments of the same names to each other.
+	// If both sides send objects with the same members, these are events too: arguments
+	// are sent by one side only.
 	for a, x := range objects {
 		for b, y := range objects {
 			if a.dir == captures.Up && b.dir == captures.Down && len(x[0]) > 1 && (sameNames(x[0], y[0]) || holdsObject(x[0]) && holdsObject(y[0]) && sharesMember(x[0], y[0])) {
@@ -55,6 +70,8 @@ func (c *collection) unpackEvents(ex *decode.Exchange) {
 	if len(names) == 0 {
 		return
 	}
+
+	// Remove the string streams, then add the members of their objects as new streams.
 	c.streams = slices.DeleteFunc(c.streams, func(s *stream) bool {
 		list := objects[s]
 		return list != nil && sharesName(list[0], names)
@@ -77,7 +94,8 @@ func (c *collection) unpackEvents(ex *decode.Exchange) {
 	}
 }
 
-// sortedObjects yields the streams in an order that is always the same.
+// sortedObjects yields the streams ordered by first frame and path, so that results do
+// not depend on map order.
 func sortedObjects(index map[streamKey]*stream, objects map[*stream][]jsonObject) func(func(*stream, []jsonObject) bool) {
 	list := make([]*stream, 0, len(objects))
 	for _, s := range index {
@@ -100,6 +118,7 @@ func sortedObjects(index map[streamKey]*stream, objects map[*stream][]jsonObject
 	}
 }
 
+// sameNames reports whether a and b have the same member names.
 func sameNames(a, b jsonObject) bool {
 	for name := range a {
 		if _, ok := b[name]; !ok {
@@ -109,7 +128,8 @@ func sameNames(a, b jsonObject) bool {
 	return len(a) == len(b)
 }
 
-// holdsObject reports whether a member of o is an object, once strings of JSON are opened.
+// holdsObject reports whether a member of o is an object, including strings that were
+// parsed as objects.
 func holdsObject(o jsonObject) bool {
 	for _, v := range o {
 		if v.Kind() == jsontree.Object {
@@ -119,6 +139,7 @@ func holdsObject(o jsonObject) bool {
 	return false
 }
 
+// sharesMember reports whether a and b have a member name in common.
 func sharesMember(a, b jsonObject) bool {
 	for name := range a {
 		if _, ok := b[name]; ok {
@@ -128,6 +149,7 @@ func sharesMember(a, b jsonObject) bool {
 	return false
 }
 
+// sharesName reports whether a member of o is in names.
 func sharesName(o jsonObject, names map[string]bool) bool {
 	for name := range o {
 		if names[name] {
@@ -137,7 +159,8 @@ func sharesName(o jsonObject, names map[string]bool) bool {
 	return false
 }
 
-// objects are the values of s as JSON objects, or nil if most are none.
+// objects returns the values of s as JSON objects, or nil if most of them are not
+// objects. A single value that is not an object becomes an empty object.
 func (s *stream) objects() []jsonObject {
 	if s.stored || len(s.pieces) == 0 || s.bytes > mostCarried*len(s.pieces) || !strings.HasPrefix(strings.TrimSpace(s.pieces[0].text), "{") {
 		return nil
@@ -149,6 +172,7 @@ func (s *stream) objects() []jsonObject {
 			if float64(len(out)) < carriedShare*float64(i+1)-1 {
 				return nil
 			}
+			// A few values may be damaged.
 			o = jsonObject{}
 		}
 		out = append(out, o)
@@ -160,10 +184,11 @@ func (s *stream) objects() []jsonObject {
 	return out
 }
 
-const mostNested = 3 // strings of JSON, one in the other, that are opened
+// mostNested is the maximum depth of JSON strings inside JSON strings that are parsed.
+const mostNested = 3
 
-// openMembers reads the members that are JSON of objects in all of the objects, as
-// a carrier's are: the arguments of a call are in some of them only.
+// openMembers parses the members that contain a JSON object as a string in all objects of
+// the list. Arguments of a call are in some of the objects only, so they stay strings.
 func openMembers(list []jsonObject, depth int) {
 	if depth >= mostNested || len(list) == 0 {
 		return
@@ -181,6 +206,7 @@ func openMembers(list []jsonObject, depth int) {
 			}
 			inner = append(inner, m)
 		}
+
 		if len(inner) < len(list) {
 			continue
 		}
@@ -191,8 +217,8 @@ func openMembers(list []jsonObject, depth int) {
 	}
 }
 
-// carriesDeltas reports whether a member of the objects, or of one inside them,
-// is a text that reads on.
+// carriesDeltas reports whether the texts of one member of the objects, or of objects
+// inside them, are deltas: each continues the one before.
 func carriesDeltas(list []jsonObject) bool {
 	if len(list) < leastCarried {
 		return false
@@ -205,7 +231,8 @@ func carriesDeltas(list []jsonObject) bool {
 		if len(pieces) < leastCarried {
 			continue
 		}
-		// Queries and names seem to read on, too; but no space is between them.
+		// Queries and names sometimes look like deltas, but have no spaces at the
+		// borders.
 		spaced := spacedBorders(pieces)
 		if open, _ := borders(pieces); open >= carriedOpen && (spaced >= carriedSpaced || isDense(pieces)) && len(unique(pieces))*2 >= leastCarried && !areSeparate(pieces) && hasLanguage(pieces) {
 			return true
@@ -214,7 +241,7 @@ func carriesDeltas(list []jsonObject) bool {
 	return false
 }
 
-// spacedBorders is the share of borders between pieces that have a space.
+// spacedBorders returns the share of borders between pieces that have a space.
 func spacedBorders(pieces []piece) float64 {
 	n := 0
 	for i := 1; i < len(pieces); i++ {
@@ -227,6 +254,8 @@ func spacedBorders(pieces []piece) float64 {
 	return float64(n) / float64(len(pieces)-1)
 }
 
+// memberTexts appends the texts of the members of o to texts, by path. at is the index of
+// the object in its list.
 func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth int) {
 	for name, v := range o {
 		switch v.Kind() {
@@ -243,8 +272,8 @@ func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth 
 	}
 }
 
-// hasLanguage reports whether pieces, joined, are language: identifiers and names
-// of kinds may seem to read on, too.
+// hasLanguage reports whether the joined pieces are natural language. Identifiers and
+// names of kinds can look like deltas too.
 func hasLanguage(pieces []piece) bool {
 	text := language.Sample(concat(pieces[:min(len(pieces), 200)], ""))
 	return language.Likeness(text) >= 0.3 || language.MarkdownLike(text) > 0.6

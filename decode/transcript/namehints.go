@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode/transcript/naming"
 )
 
-// The columns of the weights.
+// The columns of the weights table. A role as an int is one of these.
 const (
 	assistant = iota
 	thinking
@@ -19,11 +20,13 @@ const (
 	idRole
 )
 
-// roleHints are words in the names of members and kinds, with the role they speak
-// for. The first that occurs in a name counts.
+// roleHints lists words in names of members and kinds with the role that they suggest.
+// The first word that occurs in a name decides.
 var roleHints = [...]struct {
-	role  int
-	words string // separated by spaces; a word with a point is a whole name
+	role int
+
+	// words are separated by spaces; a word that ends in a dot must be the whole name.
+	words string
 }{
 	{metadata, "finish stop status model version title error created object type. role. name. language locale usage fingerprint index logprobs refusal url uri path event mime encoding citation"},
 	{thinking, "thinking reasoning thought thoughts reason rationale analysis scratchpad"},
@@ -35,15 +38,16 @@ var roleHints = [...]struct {
 	{idRole, "id ids uuid guid token key signature hash checksum nonce"},
 }
 
+// textWords are words in names of members that usually contain text.
 var textWords = [...]string{"text", "content", "delta", "message", "output", "body", "markdown", "parts"}
 
-// roleWords are the values of a role field.
+// roleWords maps the values of a role field to roles.
 var roleWords = map[string]int{
 	"user": user, "human": user, "assistant": assistant, "ai": assistant, "bot": assistant, "model": assistant,
 	"system": system, "developer": system, "tool": toolResult, "function": toolResult,
 }
 
-// roleWord is the role that a role field's value stands for, or -1.
+// roleWord returns the role for a value of a role field, or -1.
 func roleWord(s string) int {
 	if role, ok := roleWords[strings.ToLower(s)]; ok {
 		return role
@@ -51,23 +55,27 @@ func roleWord(s string) int {
 	return -1
 }
 
-// addNameFeatures adds to the features of s what its names say, and the labels beside it.
+// addNameFeatures sets the features that come from member names and from labels next to
+// the text. Words in common are ignored.
 func (s *stream) addNameFeatures(common map[string]bool) {
 	s.addPathFeatures()
 	s.namedAssistant = s.features[saysRole+assistant]
 	s.addLabelFeatures(common)
 }
 
+// addLabelFeatures sets the features that come from the label of s.
 func (s *stream) addLabelFeatures(common map[string]bool) {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
 			if role == toolResult && s.dir == captures.Down && strings.EqualFold(part, "function") {
-				role = toolCall // a kind of call, there
+				// A server that sends "function" means a call.
+				role = toolCall
 			}
+			// The client sends the assistant's text as history.
 			if role == assistant && s.dir == captures.Up && s.class == plain {
 				s.features[past] = 1
 			}
-			// Whose it is, and not what.
+			// The role "assistant" only names the sender: it does not exclude thinking.
 			if role != assistant || s.features[saysRole+thinking] == 0 {
 				s.raiseFeature(saysRole+feature(role), 1)
 			}
@@ -77,11 +85,13 @@ func (s *stream) addLabelFeatures(common map[string]bool) {
 	}
 }
 
-// addPathFeatures takes the last member fully, and those that enclose it half.
+// addPathFeatures sets the features that come from the path: the last member name counts
+// fully, up to three enclosing names count half.
 func (s *stream) addPathFeatures() {
 	if s.name == "" {
 		return
 	}
+	// A short value at a name for answers may be the whole answer.
 	names := strings.Split(s.path, ".")
 	if s.dir == captures.Down && (s.class == word || s.class == number || s.class == plain) {
 		switch strings.ToLower(strings.ReplaceAll(s.name, "_", "")) {
@@ -92,7 +102,9 @@ func (s *stream) addPathFeatures() {
 			}
 		}
 	}
-	if len(names) > 1 && isCallName(names[:len(names)-1]) {
+
+	// All members of a call's arguments belong to the call, whatever their names are.
+	if len(names) > 1 && naming.IsCall(names[:len(names)-1]) {
 		s.raiseFeature(saysRole+toolCall, 1)
 		return
 	}
@@ -105,21 +117,10 @@ func (s *stream) addPathFeatures() {
 	}
 }
 
-// isCallName reports whether members that enclose a text are the arguments of a
-// call, whatever the text's own name.
-func isCallName(names []string) bool {
-	for _, n := range names[max(0, len(names)-3):] {
-		switch strings.ToLower(strings.ReplaceAll(n, "_", "")) {
-		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "rawinput", "parameters":
-			return true
-		}
-	}
-	return false
-}
-
-// addNameFeature takes the words of a name but those that are common to all names.
+// addNameFeature sets the features for the words of one name, except words in common,
+// which all names have.
 func (s *stream) addNameFeature(name string, weight float64, common map[string]bool) {
-	parts := nameParts(name)
+	parts := naming.Parts(name)
 	maps.DeleteFunc(parts, func(word string, _ bool) bool { return common[word] })
 	for _, t := range textWords {
 		if parts[t] {
@@ -137,28 +138,5 @@ func (s *stream) addNameFeature(name string, weight float64, common map[string]b
 	}
 }
 
-// nameParts are the words of a name in lower case, and the name itself.
-func nameParts(name string) map[string]bool {
-	parts := map[string]bool{strings.ToLower(name): true}
-	var b strings.Builder
-	flush := func() {
-		if b.Len() > 0 {
-			parts[strings.ToLower(b.String())] = true
-			b.Reset()
-		}
-	}
-	for i := range len(name) {
-		c := name[i]
-		upper := c >= 'A' && c <= 'Z'
-		if c == '_' || c == '-' || c == '.' || upper && i > 0 && !(name[i-1] >= 'A' && name[i-1] <= 'Z') {
-			flush()
-		}
-		if c != '_' && c != '-' && c != '.' {
-			b.WriteByte(c)
-		}
-	}
-	flush()
-	return parts
-}
-
+// raiseFeature sets feature f to v unless it is greater already.
 func (s *stream) raiseFeature(f feature, v float64) { s.features[f] = max(s.features[f], v) }

@@ -8,28 +8,45 @@ import (
 )
 
 const (
-	smallFrame = 24  // texts of a frame that are taken to belong together
-	maxLooked  = 200 // pieces of a stream whose neighbours are looked at
+	// smallFrame is the maximum number of texts in a frame for all of them to count as
+	// neighbours.
+	smallFrame = 24
+
+	// maxLooked is the maximum number of pieces of a stream whose neighbours are
+	// examined.
+	maxLooked = 200
 )
 
-// A neighbourhood is what stands beside a text: in its frame, if that is small, else
-// in its message.
+// A neighbourhood describes the values next to a text: those in its frame if the frame is
+// small, otherwise those in its message.
 type neighbourhood struct {
+	// Whether there is an identifier, JSON or a file path.
 	id, json, filePath bool
-	text               bool // language
-	words              int
-	ids                []string
-	first              int // frame
 
-	// Of all of the frame, where x is of a message in it; else nil.
+	// text reports whether there is natural language.
+	text bool
+
+	// words is the number of words that look like names, such as the name of a tool.
+	words int
+
+	// ids are the identifiers.
+	ids []string
+
+	// first is the index of the frame.
+	first int
+
+	// frame is the neighbourhood of the whole frame if this one is of a message in it;
+	// otherwise nil.
 	frame *neighbourhood
 }
 
+// addNeighbour records that piece p of stream s is in the neighbourhood.
 func (x *neighbourhood) addNeighbour(s *stream, p piece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
 		if s.inMostFrames {
-			break // it tells the exchange from others, not a call
+			// It identifies the exchange, not a call.
+			break
 		}
 		x.id = true
 		x.ids = append(x.ids, p.text)
@@ -46,14 +63,15 @@ func (x *neighbourhood) addNeighbour(s *stream, p piece) {
 	}
 }
 
-// callLikelihood says how much x looks like a call of a tool; own is how many of its words
-// are not to count.
+// callLikelihood returns from 0 to 1 how much x looks like a call of a tool. own is the
+// number of its words that must not count.
 func (x *neighbourhood) callLikelihood(own int) float64 {
 	switch {
 	case x.json && (x.id || x.words > own):
 		return 1
 	case x.text:
-		return 0 // names and ids beside a text are its metadata
+		// Names and identifiers next to a text are its metadata.
+		return 0
 	case x.frame != nil && x.frame.text && !x.filePath:
 		return 0
 	case x.id && x.words > own:
@@ -64,7 +82,9 @@ func (x *neighbourhood) callLikelihood(own int) float64 {
 	return 0
 }
 
-// addNeighbourFeatures sets the features that come from what stands beside the pieces.
+// addNeighbourFeatures sets the features that come from the values next to the pieces, as
+// the average over the pieces. around and beside return a piece's wide and narrow
+// neighbourhood; calls has the frame in which each call's identifier was first sent.
 func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood, calls map[string]int) {
 	f := &s.features
 	pieces := s.pieces[:min(len(s.pieces), maxLooked)]
@@ -72,10 +92,13 @@ func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood,
 		x, own := around(p), beside(p)
 		mine := 0
 		if s.class == word && !strings.ContainsAny(p.text, "_.:-") && !language.HasCamel(p.text) {
-			mine = 1 // a word makes no call of itself, unless it names a function
+			// A word does not make a call of its own neighbourhood, unless it looks like
+			// a function's name.
+			mine = 1
 		}
 		f[inCall] += x.callLikelihood(mine)
 		for _, id := range x.ids {
+			// The identifier of an earlier call: this is its result.
 			if made, ok := calls[id]; ok && made < p.frame && (s.dir == captures.Up || f[jsonText] == 0) {
 				f[afterCall]++
 				break
@@ -91,6 +114,7 @@ func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood,
 			f[besideID]++
 		}
 	}
+
 	for _, k := range [...]feature{inCall, afterCall, besidePath, besideJSON, besideID} {
 		f[k] /= float64(len(pieces))
 	}

@@ -3,18 +3,30 @@ package transcript
 import (
 	"strings"
 	"unicode/utf8"
+
+	"unwire/decode/transcript/language"
 )
 
 const (
-	minPlaced   = 4    // pieces whose places are told by a number
-	placedShare = 0.8  // of the steps from one to the next that fit
-	maxRestarts = 1000 // borders at which a text may begin again
-	minRestart  = 16   // bytes of a text that begins again
+	// minPlaced is the minimum number of pieces to detect a number that gives their
+	// positions.
+	minPlaced = 4
+
+	// placedShare is the minimum share of steps between pieces that agree with the
+	// number.
+	placedShare = 0.8
+
+	// maxRestarts is the maximum number of borders at which a restart of the text is
+	// searched.
+	maxRestarts = 1000
+
+	// minRestart is the minimum size in bytes of the text that is sent again.
+	minRestart = 16
 )
 
-// dropResent drops the pieces of s that were sent again, or were taken back: those
-// that a number beside them counts, or says the place of, and a text that is
-// begun from its beginning.
+// dropResent removes the pieces of s that were sent again or replaced: those that a
+// number next to them identifies by count or by position, and the beginning of a text
+// that was restarted.
 func (c *collection) dropResent(s *stream) {
 	if len(s.pieces) < minPlaced || s.discriminates {
 		return
@@ -27,7 +39,8 @@ func (c *collection) dropResent(s *stream) {
 	s.dropRestart()
 }
 
-// units are what the places in a text are counted in.
+// units are the possible units of positions in a text: bytes, runes and UTF-16 code
+// units.
 var units = [...]func(string) int64{
 	func(s string) int64 { return int64(len(s)) },
 	func(s string) int64 { return int64(utf8.RuneCountInString(s)) },
@@ -35,20 +48,24 @@ var units = [...]func(string) int64{
 		n := 0
 		for _, r := range s {
 			if n++; r > 0xffff {
-				n++ // a surrogate pair
+				// UTF-16 needs a surrogate pair.
+				n++
 			}
 		}
 		return int64(n)
 	},
 }
 
-// placeByOffset reports whether the number at is where each piece is written in the text,
-// and if so writes them there.
+// placeByOffset reports whether the number at is the offset of each piece in the text. If
+// so, a piece replaces the text from its offset on.
 func (c *collection) placeByOffset(s *stream, at int32) bool {
 	if c.scalarOf(s.pieces[0].group, at) > 0 {
-		return false // a text is written from its beginning on
+		// The first offset of a text is 0.
+		return false
 	}
 	for _, unit := range units {
+		// fits counts pieces that begin where the one before ends; long and longFits
+		// count only steps after pieces longer than one unit.
 		fits, long, longFits := 0, 0, 0
 		end, size := int64(-1), int64(0)
 		for _, p := range s.pieces {
@@ -64,7 +81,7 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 			size = unit(p.text)
 			end = v + size
 		}
-		// What counts the pieces fits those of one rune, too.
+		// A number that counts pieces also agrees with pieces of one unit.
 		if float64(fits) < placedShare*float64(len(s.pieces)-1) || longFits < minPlaced-2 || float64(longFits) < placedShare*float64(long) && longFits < long-1 {
 			continue
 		}
@@ -73,6 +90,8 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 			return true
 		}
 		var out []piece
+
+		// Remove the pieces behind each offset before the piece is added.
 		var starts []int64
 		for _, p := range s.pieces {
 			v := max(c.scalarOf(p.group, at), 0)
@@ -90,7 +109,7 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 	return false
 }
 
-// upTo is the beginning of text that is n units long, or all of it.
+// upTo returns the first n units of text, or all of it if it is shorter.
 func upTo(text string, n int64, unit func(string) int64) string {
 	if unit(text) <= n {
 		return text
@@ -103,8 +122,8 @@ func upTo(text string, n int64, unit func(string) int64) string {
 	return text
 }
 
-// dropRenumbered reports whether the number at counts the pieces of s, and drops those
-// whose number was there before with the same text: they were sent again.
+// dropRenumbered reports whether the number at counts the pieces of s. If so, it removes
+// the pieces whose number occurred before with the same text.
 func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	texts := make(map[int64]string, len(s.pieces))
 	rises, again := 0, 0
@@ -116,6 +135,7 @@ func (c *collection) dropRenumbered(s *stream, at int32) bool {
 		}
 		last = v
 		if text, ok := texts[v]; ok {
+			// The same number with another text: it does not count the pieces.
 			if text != p.text {
 				return false
 			}
@@ -123,9 +143,11 @@ func (c *collection) dropRenumbered(s *stream, at int32) bool {
 		}
 		texts[v] = p.text
 	}
+
 	if again == 0 || float64(rises) < placedShare*float64(len(s.pieces)) || len(texts) < minPlaced {
 		return false
 	}
+
 	seen := make(map[int64]bool, len(texts))
 	var out []piece
 	for _, p := range s.pieces {
@@ -138,8 +160,8 @@ func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	return true
 }
 
-// dropRestart drops the beginning of a text that broke off in the middle of a
-// sentence, behind which it was sent from its beginning.
+// dropRestart removes the beginning of a text that stopped inside a sentence and was then
+// sent again from its start.
 func (s *stream) dropRestart() {
 	full := concat(s.pieces, "")
 	end := 0
@@ -149,7 +171,7 @@ func (s *stream) dropRestart() {
 			return
 		}
 		first, rest := full[:end], full[end:]
-		if end < minRestart || s.pieces[i+1].frame-s.pieces[i].frame < 2 || endsSentence(strings.TrimRight(first, " ")) || strings.HasSuffix(first, "\n") || !strings.HasPrefix(rest, first) {
+		if end < minRestart || s.pieces[i+1].frame-s.pieces[i].frame < 2 || language.EndsSentence(strings.TrimRight(first, " ")) || strings.HasSuffix(first, "\n") || !strings.HasPrefix(rest, first) {
 			continue
 		}
 		s.pieces = s.pieces[i+1:]

@@ -9,16 +9,22 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
 )
 
-const surelyAsked = 0.9 // score of the text that the user sent
+// surelyAsked is the minimum score of the user's text for it to count as a question.
+const surelyAsked = 0.9
 
-// chooseShortAnswer finds the answer of a word or a number, which by itself looks like
-// metadata: the likeliest value that is left, where the user asked something and nothing
-// else answers it, or only a title, a list of steps, or the thinking that led to it.
+// chooseShortAnswer finds an answer that is one word or number and therefore looks like
+// metadata. It chooses the most likely remaining value if the user asked something and
+// nothing else answers it, or only a title, a list of steps or the thinking before the
+// answer.
 func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
-	var said *stream // text that may be the thinking that led to the answer
+	// said is text that may be the thinking before the answer.
+	var said *stream
 	var question, heard *stream
+	// settled: there is another answer. weak: the answer found so far may be a title or a
+	// list. short: the answer found so far is itself short.
 	settled, weak, short := false, false, false
 	for _, s := range streams {
 		switch {
@@ -37,13 +43,16 @@ func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 				heard = s
 			}
 		case len(strings.TrimSpace(s.text)) <= mostShort && s.kind <= delta:
-			short = true // it is weighed with the others
+			// It competes with the other values.
+			short = true
 		case said == nil:
 			said = s
 		default:
 			settled = true
 		}
 	}
+
+	// Speech: the question is what the server understood.
 	if question == nil && !settled && clientSentNoWords(streams) {
 		if heard == nil && said != nil && said.kind == growing {
 			heard, said, weak = said, nil, true
@@ -53,18 +62,22 @@ func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	if question == nil || settled {
 		return
 	}
+
+	// Find the two most likely values.
 	var best, second *stream
 	least, most, next := 0.0, math.Inf(-1), math.Inf(-1)
-	script := scriptOf(question.text)
+	script := language.ScriptOf(question.text)
 	for _, s := range streams {
 		n, ok := c.answerLikelihood(s, said)
-		if ok && script != nil && scriptOf(s.text) == script {
-			n++ // the language that was asked in
+		if ok && script != nil && language.ScriptOf(s.text) == script {
+			// The answer is in the script of the question.
+			n++
 		}
 		switch {
 		case !ok:
 		case best != nil && best.text == s.text:
-			most = max(most, n) // said twice: what came first is it
+			// The value was sent twice; the first one counts.
+			most = max(most, n)
 		case n > most:
 			second, next = best, most
 			best, most = s, n
@@ -72,8 +85,11 @@ func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 			second, next = s, n
 		}
 	}
+
+	// The threshold depends on what else may be the answer.
 	if second == nil && said == nil && !weak && !short {
-		least = -1 // it is the only one
+		// There is no other value.
+		least = -1
 	}
 	if said != nil && said.role == assistant {
 		if least = 1; said.deliberation < 0.5 {
@@ -101,9 +117,9 @@ func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	}
 }
 
-// markTranscription takes the text that streams first where the client sent no words, and
-// ended before another begins, for what was heard of the user: speech goes up, and
-// comes down as text.
+// markTranscription marks the transcription of the user's speech: if the client sent no
+// words, text that the server streams first, complete before another text begins, is what
+// it heard.
 func markTranscription(streams []*stream, w *Weights) {
 	if !clientSentNoWords(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
 		return
@@ -127,16 +143,16 @@ func markTranscription(streams []*stream, w *Weights) {
 	}
 }
 
-// clientSentNoWords reports whether the client sent nothing in words: then what the server
-// tells first, as it understands it better and better, may be what it heard.
+// clientSentNoWords reports whether the client sent no natural language. Then the first
+// text of the server may be what it understood of the user's speech.
 func clientSentNoWords(streams []*stream) bool {
 	return !slices.ContainsFunc(streams, func(s *stream) bool {
 		return s.dir == captures.Up && s.features[languageLike] >= 0.4 && s.class == plain
 	})
 }
 
-// keepOneAnswer takes what streams beside the answer, and ends before it does, for the
-// thinking that led to it: a server does not answer twice.
+// keepOneAnswer marks texts that are streamed next to the answer and end before it as
+// thinking: a server does not answer twice.
 func keepOneAnswer(streams []*stream, w *Weights) {
 	var answer *stream
 	for _, s := range streams {
@@ -145,7 +161,7 @@ func keepOneAnswer(streams []*stream, w *Weights) {
 		}
 	}
 	for _, s := range streams {
-		if s == answer || s.role != assistant || !s.isSpoken() || s.path == answer.path || !alike(s.path, answer.path) {
+		if s == answer || s.role != assistant || !s.isSpoken() || s.path == answer.path || !naming.Alike(s.path, answer.path) {
 			continue
 		}
 		if s.lastNewFrame() < answer.lastNewFrame() && s.features[repeats]+s.features[saysRole+assistant] == 0 && s.deliberation >= answer.deliberation {
@@ -155,32 +171,36 @@ func keepOneAnswer(streams []*stream, w *Weights) {
 	}
 }
 
-// isSpoken reports whether s came in pieces of one text.
+// isSpoken reports whether s is one text of the server that was sent in pieces.
 func (s *stream) isSpoken() bool {
 	return s.dir == captures.Down && (s.kind == delta || s.kind == growing) && s.features[headline]+s.features[past]+s.features[trailing] < 0.4
 }
 
-// isWeak reports whether s, which was taken for the answer, may as well be a title
-// or a list of steps or of further questions.
+// isWeak reports whether s, which has the role of the answer, may be a title, a list of
+// steps or a list of further questions.
 func (s *stream) isWeak() bool {
 	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 || s.kind == separate && s.areHeadings() {
 		return len(s.seqs) <= 6
 	}
 	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p piece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
-		return true // a list that is sent whole, or line by line
+		// A list that is sent whole, or line by line.
+		return true
 	}
 	text := strings.TrimSpace(s.text)
 	if len(text) <= 200 && strings.HasSuffix(text, "?") && !strings.Contains(text, "\n") {
-		return true // what was heard, or a question back
+		// The transcribed question of the user, or a question to the user.
+		return true
 	}
-	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
+	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !language.EndsSentence(text)
 }
 
-const leastWhole = 24 // bytes of a text that is no property of something
+// leastWhole is the minimum size in bytes of a text that can be the longest answer;
+// shorter ones are properties of something.
+const leastWhole = 24
 
-// chooseLongestAnswer takes the longest text of the server for the answer where nothing answers
-// and no tool was called: code without a word around it, for one. It takes what
-// looks like a call's, or else any.
+// chooseLongestAnswer chooses the longest text of the server as the answer if nothing
+// else answers and no tool was called, for example code without any prose. With called it
+// considers only texts that look like a call's arguments, otherwise any text.
 func chooseLongestAnswer(streams []*stream, w *Weights, called bool) {
 	var best *stream
 	for _, s := range streams {
@@ -201,10 +221,13 @@ func chooseLongestAnswer(streams []*stream, w *Weights, called bool) {
 	}
 }
 
-const leastLead = 0.5 // of the likeliest value before the next
+// leastLead is the minimum difference of likelihood between the chosen value and the
+// next.
+const leastLead = 0.5
 
-// answerLikelihood says whether a short value may be all of an answer, and how likely it
-// is to be that, where said is what was said before.
+// answerLikelihood returns how likely a short value is the whole answer, on an open scale
+// around 0. ok is false if it cannot be the answer. said is the text that came before; it
+// may be nil.
 func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool) {
 	f := &s.features
 	text := strings.TrimSpace(s.text)
@@ -212,10 +235,11 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > maxShortRepeats || s.kind == separate || s.discriminates || s.stored:
 		return 0, false
 	case s.kind == delta && len(unique(s.pieces)) == 1:
-		return 0, false // one value, again and again
+		// One value that is repeated.
+		return 0, false
 	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, s.echoed:
 		return 0, false
-	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):
+	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, language.IsFinish(text):
 		return 0, false
 	case said != nil && s.pieces[0].frame <= said.lastNewFrame():
 		return 0, false
@@ -226,13 +250,15 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 	case len(text) > mostShort || strings.Count(text, " ") >= 2:
 		return 0, false
 	}
+
+	// Short values: the score depends on the form of the text and on its surroundings.
 	switch s.class {
 	case number:
 		likely = 1
 	case version, filePath:
 		likely = -0.5
 	case word:
-		if likely = -1; s.kind == same && !isShortReply(text) {
+		if likely = -1; s.kind == same && !language.IsShortReply(text) {
 			return 0, false
 		}
 	case plain:
@@ -242,27 +268,31 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 	default:
 		return 0, false
 	}
+
+	// A word that can be an answer by itself counts most.
 	r, _ := utf8.DecodeRuneInString(text)
 	switch {
-	case isShortReply(text):
+	case language.IsShortReply(text):
 		likely += 2
-	case isState(text):
+	case language.IsState(text):
 		if likely++; s.class == word {
 			likely++
 		}
 	case unicode.IsUpper(r) || r >= utf8.RuneSelf:
 		likely += 0.5
 	}
-	if endsSentence(text) {
+	if language.EndsSentence(text) {
 		likely += 0.5
 	}
 	if len(s.pieces) > 1 {
 		likely += 1.5
 	}
+
+	// Names and neighbours that suggest an answer.
 	if f[plainName] > 0 {
 		likely += 2
 	}
-	if said != nil && siblings(s.path, said.path) {
+	if said != nil && naming.Siblings(s.path, said.path) {
 		likely += 2
 	}
 	if f[twice] > 0 || f[namesake] > 0 {
@@ -271,60 +301,21 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 	here := c.groups[s.pieces[0].group]
 	if said != nil {
 		if there := c.groups[said.pieces[0].group]; here.texts != there.texts || len(here.scalars) != len(there.scalars) {
-			likely-- // in other clothes
+			// It is in a message of another form.
+			likely--
 		}
 	}
 	return likely - 0.15*float64(min(here.texts-1, 3)), true
 }
 
-// scripts are those that tell one language from most others.
-var scripts = [...]*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Arabic, unicode.Hebrew, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Han, unicode.Thai, unicode.Devanagari}
+// maxShortRepeats is the maximum number of times that a short answer is sent.
+const maxShortRepeats = 3
 
-// scriptOf is the first of scripts that occurs in text, or nil.
-func scriptOf(text string) *unicode.RangeTable {
-	for _, r := range language.Sample(text) {
-		for _, script := range scripts {
-			if r >= utf8.RuneSelf && unicode.Is(script, r) {
-				return script
-			}
-		}
-	}
-	return nil
-}
+// mostShort is the maximum size in bytes of a short answer.
+const mostShort = 24
 
-const maxShortRepeats = 3 // times that a short answer is sent
-
-const mostShort = 24 // bytes of an answer that does not look like one
-
-// isShortReply reports whether text is what an answer may be all of, and a name or a
-// title is not: yes, no and the like.
-func isShortReply(text string) bool {
-	return slices.Contains(shortReplies, strings.ToLower(strings.TrimRight(text, ".!。 ")))
-}
-
-var shortReplies = strings.Fields(`yes no sure yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
-	да нет так ні не ναι όχι כן לא نعم لا हाँ नहीं vâng không có ya tidak ใช่ ไม่ 是 是的 不 不是 好 好的 对 はい いいえ 네 아니요`)
-
-// isState reports whether text may as well be what a program says of itself.
-func isState(text string) bool {
-	switch strings.ToLower(strings.TrimRight(text, ".!")) {
-	case "ok", "okay", "true", "false", "none":
-		return true
-	}
-	return false
-}
-
-// isFinish reports whether text is a word for how a call has ended.
-func isFinish(text string) bool {
-	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(text)) {
-	case "stop", "stopped", "endturn", "length", "maxtokens", "done", "complete", "completed", "finish", "finished", "finishedsuccessfully", "success", "succeeded", "end", "eos", "toolcalls", "tooluse", "contentfilter", "running", "inprogress", "pending", "started", "cancelled", "canceled", "failed", "error":
-		return true
-	}
-	return false
-}
-
-// findRepeatedShort finds short values that the server sends twice, at two places: an
-// answer and its repetition in the end.
+// findRepeatedShort marks short values that the server sends twice at different paths: an
+// answer, and its repetition at the end.
 func findRepeatedShort(streams []*stream) {
 	type place struct {
 		s     *stream
@@ -332,7 +323,7 @@ func findRepeatedShort(streams []*stream) {
 	}
 	first := make(map[string]place)
 	for _, s := range streams {
-		if s.dir != captures.Down || len(s.text) > mostShort || isFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.discriminates {
+		if s.dir != captures.Down || len(s.text) > mostShort || language.IsFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.discriminates {
 			continue
 		}
 		if was, ok := first[s.text]; ok && was.s.path != s.path && was.frame != s.pieces[0].frame {

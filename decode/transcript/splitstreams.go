@@ -7,12 +7,15 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/transcript/ident"
+	"unwire/decode/transcript/naming"
 )
 
-// split parts the streams whose texts are told apart by a field beside them: a
-// role, or the name of a kind, as {"type":"text_delta","text":"Hi"} has it.
+// split splits the streams whose texts are distinguished by a field next to them: a role
+// or the name of a kind, as in {"type":"text_delta","text":"Hi"}. It also splits off
+// identifiers, echoes of the client's text and variants.
 func (c *collection) split() []*stream {
 	for _, s := range c.streams {
+		// Labels and identifiers belong to the message in which they occur.
 		s.discriminates = s.isDiscriminator(c)
 		for _, p := range s.pieces {
 			g := &c.groups[p.group]
@@ -26,6 +29,8 @@ func (c *collection) split() []*stream {
 	for _, s := range c.streams {
 		s.dropRepeatedPrefix()
 	}
+
+	// Split each stream by the label of its pieces.
 	c.common = commonWords(c.streams)
 	var out []*stream
 	for _, s := range c.streams {
@@ -38,7 +43,8 @@ func (c *collection) split() []*stream {
 				label = c.labelOf(p.group, outer)
 			}
 			if label == "" {
-				label = last // said once, for what follows
+				// The label was sent once and holds for the following pieces.
+				label = last
 			}
 			last = label
 			part := parts[label]
@@ -50,6 +56,8 @@ func (c *collection) split() []*stream {
 			part.pieces = append(part.pieces, p)
 		}
 	}
+
+	// Split the parts again by what the pieces contain.
 	sent := c.sent()
 	for i := 0; i < len(out); i++ {
 		if ids := out[i].splitIDs(); ids != nil {
@@ -66,14 +74,15 @@ func (c *collection) split() []*stream {
 	return out
 }
 
-// dropRepeatedPrefix keeps the values that are new in each frame, where each frame of the
-// server has the list of the one before, with more behind it.
+// dropRepeatedPrefix keeps only new values if each frame of the server contains the
+// complete list of the frame before and adds values at the end.
 func (s *stream) dropRepeatedPrefix() {
 	if s.dir != captures.Down || len(s.pieces) < 3 {
 		return
 	}
 	var out []piece
-	var before []piece // of the frame before
+	// before are the values of the frame before.
+	var before []piece
 	for i := 0; i < len(s.pieces); {
 		end := i + 1
 		for end < len(s.pieces) && s.pieces[end].frame == s.pieces[i].frame {
@@ -91,10 +100,11 @@ func (s *stream) dropRepeatedPrefix() {
 	}
 }
 
-const leastKinds = 3 // names of kinds that may have a word in common
+// leastKinds is the minimum number of kinds to detect words that all names have.
+const leastKinds = 3
 
-// commonWords are the words that all names of kinds at a path have, as all events
-// of a response are called response.something: they say nothing of any.
+// commonWords returns the words that all names of kinds at a path have, as "response" in
+// response.created and response.done. They say nothing about a single kind.
 func commonWords(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {
@@ -108,7 +118,7 @@ func commonWords(streams []*stream) map[string]bool {
 				continue
 			}
 			names[p.text] = true
-			for w := range nameParts(p.text) {
+			for w := range naming.Parts(p.text) {
 				words[w]++
 			}
 		}
@@ -121,8 +131,8 @@ func commonWords(streams []*stream) map[string]bool {
 	return out
 }
 
-// splitIDs parts the identifiers from the texts of a path that has both, or returns
-// nil where it has one of them only.
+// splitIDs splits the identifiers from the texts of a path that has both; otherwise it
+// returns nil.
 func (s *stream) splitIDs() *stream {
 	return s.splitOff("id", func(i int) bool {
 		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
@@ -130,8 +140,8 @@ func (s *stream) splitIDs() *stream {
 	})
 }
 
-// splitOff parts the pieces of one sort from the others, or returns nil where all or
-// none are of it.
+// splitOff moves the pieces for which is returns true into a new stream with the variant
+// sort. It returns nil if that holds for all or none of them.
 func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
 	var taken, rest []piece
 	for i, p := range s.pieces {
@@ -150,10 +160,11 @@ func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
 	return &part
 }
 
-// Bytes of a value that is what the client sent, and not by chance.
+// minEcho is the minimum size in bytes of a value for it to count as an echo and not as
+// an accident.
 const minEcho = 12
 
-// sent are the values that the client sent, with the frame.
+// sent returns the values that the client sent, with the index of their first frame.
 func (c *collection) sent() map[string]int {
 	out := make(map[string]int)
 	for _, s := range c.streams {
@@ -169,8 +180,8 @@ func (c *collection) sent() map[string]int {
 	return out
 }
 
-// splitEchoes parts the values that the client had sent from those that the server
-// says itself on the same path, or returns nil where there are none of either.
+// splitEchoes splits the values that the client had sent before from the server's own
+// values at the same path. It returns nil if there is only one sort.
 func (s *stream) splitEchoes(sent map[string]int) *stream {
 	if s.dir != captures.Down || s.discriminates || len(s.pieces) < 2 {
 		return nil
@@ -181,13 +192,15 @@ func (s *stream) splitEchoes(sent map[string]int) *stream {
 	})
 }
 
-const leastID = 16 // bytes of an identifier that stands among texts
+// leastID is the minimum size in bytes of an identifier between texts.
+const leastID = 16
 
-const maxLevels = 4 // of labels, one around the other, that are looked at
+// maxLevels is the maximum number of nested labels that are examined.
+const maxLevels = 4
 
-// labelLevel is which of the labels around the texts of s tells them apart: 0 is
-// the nearest. A type that is the same for all of them says nothing where the kind
-// of the event around it does.
+// labelLevel returns which of the nested labels distinguishes the texts of s; 0 is the
+// nearest. If the nearest is the same for all texts, the kind of an enclosing event may
+// distinguish them.
 func (c *collection) labelLevel(s *stream) int {
 	if s.discriminates {
 		return 0
@@ -210,7 +223,8 @@ func (c *collection) labelLevel(s *stream) int {
 	return 0
 }
 
-// labelOf is the nearest label of g or of what encloses it, and the one at an outer level.
+// labelOf returns the nearest label of message g or of the messages around it, followed
+// by the label at level outer if outer is positive.
 func (c *collection) labelOf(g int32, outer int) string {
 	label, _ := c.labelAt(g, 0)
 	if outer > 0 {
@@ -221,7 +235,7 @@ func (c *collection) labelOf(g int32, outer int) string {
 	return label
 }
 
-// labelAt is a label of g or of what encloses it, 0 the nearest.
+// labelAt returns the label at a level around message g; 0 is the nearest.
 func (c *collection) labelAt(g int32, level int) (label string, ok bool) {
 	for range maxDepth {
 		if g < 0 {
@@ -238,8 +252,8 @@ func (c *collection) labelAt(g int32, level int) (label string, ok bool) {
 	return "", false
 }
 
-// idOf is the identifier beside the texts of g, or else of what encloses it, and
-// how far out that is.
+// idOf returns the identifier in message g, or else in the nearest message around it, and
+// how many levels out that is.
 func (c *collection) idOf(g int32) (id string, level int) {
 	for level = range maxDepth {
 		if g < 0 {
@@ -253,7 +267,8 @@ func (c *collection) idOf(g int32) (id string, level int) {
 	return "", maxDepth
 }
 
-// isIdent reports whether s names one thing.
+// isIdent reports whether s identifies one thing: an identifier or a number of at least
+// six digits.
 func isIdent(s string) bool {
 	switch ident.Of(s) {
 	case ident.UUID, ident.Hex, ident.ID, ident.Token:
@@ -264,10 +279,11 @@ func isIdent(s string) bool {
 	return err == nil && n >= 6
 }
 
-const maxLabels = 12 // values of a field that tells kinds apart
+// maxLabels is the maximum number of distinct values of a field that distinguishes kinds.
+const maxLabels = 12
 
-// isDiscriminator reports whether the stream's values are names of kinds: a few short
-// words that come again and again, or roles of a conversation.
+// isDiscriminator reports whether the values of s are names of kinds (a few short words
+// that repeat) or roles of a conversation.
 func (s *stream) isDiscriminator(c *collection) bool {
 	if len(s.pieces) == 0 {
 		return false
@@ -275,7 +291,7 @@ func (s *stream) isDiscriminator(c *collection) bool {
 	distinct := make(map[string]int)
 	roles := true
 	for _, p := range s.pieces {
-		if !isKindName(p.text) || len(p.text) == 1 && c.groups[p.group].texts < 2 {
+		if !naming.IsKind(p.text) || len(p.text) == 1 && c.groups[p.group].texts < 2 {
 			return false
 		}
 		roles = roles && roleWord(p.text) >= 0
@@ -286,30 +302,15 @@ func (s *stream) isDiscriminator(c *collection) bool {
 	if roles {
 		return true
 	}
-	// A name that stands for a kind comes more than once, beside others.
+	// The name of a kind occurs more than once, and other kinds exist.
 	return len(distinct) > 1 && len(s.pieces) >= 3*len(distinct) || s.besideTexts(c) && len(distinct) > 1 && len(s.pieces) > len(distinct)
 }
 
-// besideTexts reports whether each value stands beside one other text: what it
-// tells the kind of.
+// besideTexts reports whether each value is in a message with exactly one other text,
+// whose kind it may name.
 func (s *stream) besideTexts(c *collection) bool {
 	for _, p := range s.pieces {
 		if c.groups[p.group].texts != 2 {
-			return false
-		}
-	}
-	return true
-}
-
-// isKindName reports whether s is a lower- or upper-case name of a kind.
-func isKindName(s string) bool {
-	if s == "" || len(s) > 48 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '_' && c != '.' && c != '-' && (c < '0' || c > '9')) {
 			return false
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	"unwire/decode/transcript/language"
 )
 
-// A class is what a value looks like, by itself.
+// A class is the form of a value, judged without its surroundings.
 type class uint8
 
 const (
-	plain class = iota // language, or nothing that is known
+	// natural language, or no known form
+	plain class = iota
 	uuid
 	hexID
 	randomID
@@ -29,14 +30,21 @@ const (
 	model
 	version
 	mime
-	setting // a time zone, a locale
+
+	// a time zone, a locale or a colour
+	setting
 	header
 	email
-	tag  // markup alone: [DONE], <end>
-	word // one name of a program's making: read_file, toolName, success
+
+	// only markup: [DONE], <end>
+	tag
+
+	// an identifier in a program: read_file, toolName, success
+	word
 )
 
 var (
+	// Each pattern must match the whole value.
 	urlForm     = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,20}://\S+$`)
 	pathForm    = regexp.MustCompile(`^(~|\.{0,2}|[A-Za-z]:)?[/\\][^\n<>"|?*]{1,400}$|^[\w.@-]+(/[\w.@ -]+)+\.\w{1,8}$|^[\w-]+\.(go|md|txt|js|ts|tsx|py|rs|java|json|ya?ml|toml|html|css|sh|proto|png|jpe?g|svg|lock|mod)$`)
 	modelForm   = regexp.MustCompile(`(?i)^(gpt|claude|composer|gemini|llama|mistral|mixtral|sonnet|opus|haiku|grok|deepseek|qwen|kimi|glm|codex|phi|cursor|o[1-9])([-._ ]?[\w.]+){0,6}$`)
@@ -51,10 +59,12 @@ var (
 	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
 )
 
-// forms are tried in turn on values of one line.
+// forms are tried in order on values of one line.
 var forms = [...]struct {
 	form *regexp.Regexp
-	max  int // bytes
+
+	// max is the maximum size in bytes of a value of this form.
+	max int
 	class
 }{
 	{tagForm, 40, tag},
@@ -70,12 +80,13 @@ var forms = [...]struct {
 	{pathForm, 400, filePath},
 }
 
-// classOf says what s looks like.
+// classOf returns the class of s.
 func classOf(s string) class {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return plain
 	}
+
 	switch ident.Of(s) {
 	case ident.UUID:
 		return uuid
@@ -88,6 +99,8 @@ func classOf(s string) class {
 	case ident.Time:
 		return timestamp
 	}
+
+	// Long texts are not matched against the patterns.
 	if looksJSON(s) {
 		if class := jsonClass(s); class != plain {
 			return class
@@ -101,19 +114,22 @@ func classOf(s string) class {
 			return f.class
 		}
 	}
+
+	// A lower-case word, or one with connecting characters or capitals inside, is from a
+	// program.
 	if len(s) <= 64 && wordForm.MatchString(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || language.HasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
 		return word
 	}
 	return plain
 }
 
-// isModel tells the names of models from sentences that begin with one.
+// isModel distinguishes names of models from sentences that begin with one.
 func isModel(s string) bool {
 	return strings.ContainsAny(s, "0123456789") || strings.Contains(s, "-")
 }
 
-// jsonClass tells JSON, and the beginning of it, from a text that begins with
-// JSON and goes on with something else, or that only looks so.
+// jsonClass returns jsonWhole for complete JSON, jsonPart for its beginning or several
+// values, and plain for text that only begins like JSON.
 func jsonClass(s string) class {
 	d := json.NewDecoder(strings.NewReader(s))
 	var v json.RawMessage
@@ -127,12 +143,13 @@ func jsonClass(s string) class {
 	case rest == "":
 		return jsonWhole
 	case rest[0] == '{' || rest[0] == '[':
-		return jsonPart // one behind the other
+		// Several values follow each other.
+		return jsonPart
 	}
 	return plain
 }
 
-// looksJSON reports whether s begins as an object or as an array of something.
+// looksJSON reports whether s begins like a JSON object or a JSON array.
 func looksJSON(s string) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
 	if len(s) < 2 {
@@ -148,9 +165,11 @@ func looksJSON(s string) bool {
 	return false
 }
 
-const maxClassified = 100 // pieces of a stream that are classified
+// maxClassified is the maximum number of pieces of a stream that are classified.
+const maxClassified = 100
 
-// classify says what the stream's values look like: most of them, where they are separate.
+// classify returns the class of the stream's text, or, for separate values, the most
+// frequent class of the values.
 func (s *stream) classify() class {
 	if s.kind != separate {
 		return classOf(s.text)

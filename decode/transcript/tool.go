@@ -7,48 +7,88 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode/transcript/naming"
 )
 
-// A Tool is a call of a tool with what came of it.
-//
-// Shape: Name is "" where the stream has none beside the arguments: then the
-// Path of the arguments tells tools apart. Arguments is the text of the one
-// field that holds them, or a line `path: value` for each of several. Paired says
-// what joins the result to the call: "id", "order", or "" where there is none.
+// A Tool is a call of a tool, with its result if one was found.
 type Tool struct {
-	ID           string `json:"id,omitempty"`
-	Name         string `json:"name,omitempty"`
-	Path         string `json:"path"`
-	Arguments    string `json:"arguments"`
-	Frames       []int  `json:"frames"`
-	Result       string `json:"result,omitempty"`
-	ResultDir    string `json:"result_dir,omitempty"`
-	ResultPath   string `json:"result_path,omitempty"`
-	ResultFrames []int  `json:"result_frames,omitempty"`
-	Paired       string `json:"paired,omitempty"`
+	// ID is the call's identifier; "" if none was found.
+	ID string `json:"id,omitempty"`
 
-	frame, last int // of the exchange: the first and last of the arguments
-	dir         captures.Direction
-	group       int32
-	values      []value
+	// Name is the tool's name. It is "" if no name is next to the arguments; then Path
+	// distinguishes the tools.
+	Name string `json:"name,omitempty"`
+
+	// Path is the path of the arguments.
+	Path string `json:"path"`
+
+	// Arguments is the text of the field that contains the arguments, or one line "path:
+	// value" for each of several fields.
+	Arguments string `json:"arguments"`
+
+	// Frames are the sequence numbers of the arguments' frames in their direction.
+	Frames []int `json:"frames"`
+
+	// Result is the text of the result.
+	Result string `json:"result,omitempty"`
+
+	// ResultDir is the direction of the result, "up" or "down".
+	ResultDir string `json:"result_dir,omitempty"`
+
+	// ResultPath is the path of the result.
+	ResultPath string `json:"result_path,omitempty"`
+
+	// ResultFrames are the sequence numbers of the result's frames in their direction.
+	ResultFrames []int `json:"result_frames,omitempty"`
+
+	// Paired says how the result was found: "id" (same identifier), "order" (first open
+	// call), or "" if there is no result.
+	Paired string `json:"paired,omitempty"`
+
+	// Earlier means that the client repeated the call, which an earlier exchange made.
+	Earlier bool `json:"earlier,omitempty"`
+
+	// Exchange is the exchange that made a call which the client repeated; 0 if that is unknown.
+	Exchange int64 `json:"exchange,omitempty"`
+
+	// ResultExchange is the later exchange whose request has the result; 0 if it is in the same exchange.
+	ResultExchange int64 `json:"result_exchange,omitempty"`
+
+	// event is the number of the first event of a marked call.
+	event int
+
+	// frame and last are the indexes of the first and last frame with arguments.
+	frame, last int
+
+	// dir is the direction of the arguments, and group the message of the first of them.
+	dir   captures.Direction
+	group int32
+
+	// values are the arguments or parts of the result until finish joins them.
+	values []value
 }
 
-// A value is one argument or one part of a result.
+// A value is one argument, or one part of a result: the pieces of one stream.
 type value struct {
 	s      *stream
 	pieces []piece
 }
 
 const (
-	maxTools          = 1000    // of an exchange
-	maxResultSearched = 1 << 12 // bytes of a result in which another is looked for
+	// maxTools is the maximum number of calls of an exchange.
+	maxTools = 1000
+
+	// maxResultSearched is the maximum size in bytes of a result that is compared with
+	// another.
+	maxResultSearched = 1 << 12
 )
 
+// turn returns the turn for the call; number is its position in Transcript.Tools, from 1.
 func (t *Tool) turn(number int) Turn {
 	return Turn{Role: roleToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
 }
 
-// toolCalls are the calls in the order in which they were made, with their results.
+// toolCalls returns the calls with their results, in the order of the calls.
 func (c *collection) toolCalls(streams []*stream) []Tool {
 	shared := c.sharedIDs(streams)
 	calls := c.callParts(streams, toolCall, shared)
@@ -61,6 +101,7 @@ func (c *collection) toolCalls(streams []*stream) []Tool {
 	for i := range results {
 		results[i].finish()
 	}
+	// Join calls and results with the same identifier.
 	taken := make([]bool, len(results))
 	join := func(t *Tool, i int, how string) {
 		r := &results[i]
@@ -78,6 +119,8 @@ func (c *collection) toolCalls(streams []*stream) []Tool {
 			join(&calls[i], k, "id")
 		}
 	}
+
+	// Join the remaining results with calls in order.
 	known := make(map[string]bool)
 	for i := range calls {
 		known[calls[i].ID] = true
@@ -86,10 +129,10 @@ func (c *collection) toolCalls(streams []*stream) []Tool {
 	for k := range results {
 		r := &results[k]
 		if taken[k] || r.frame < first {
-			continue // of a turn before, sent with the question
+			// It belongs to an earlier turn that was sent as history.
+			continue
 		}
-		// The first call that is open: calls that are made together are answered
-		// in their order.
+		// Take the first call without a result: parallel calls are answered in order.
 		best := -1
 		for i := range calls {
 			if calls[i].Paired == "" && calls[i].frame <= r.frame && (calls[i].ID == "" || !known[r.ID]) {
@@ -101,7 +144,7 @@ func (c *collection) toolCalls(streams []*stream) []Tool {
 		case best >= 0:
 			join(&calls[best], k, "order")
 		case slices.ContainsFunc(calls, func(t Tool) bool { return sameResult(t.Result, r.Arguments) }):
-			// the client's and the server's account of one result
+			// Both the client and the server sent this result.
 		case len(calls) < maxTools:
 			calls = append(calls, Tool{
 				ID: r.ID, Path: r.Path, Frames: []int{}, Result: r.Arguments, ResultDir: r.dir.String(), ResultPath: r.Path, ResultFrames: r.Frames,
@@ -113,8 +156,7 @@ func (c *collection) toolCalls(streams []*stream) []Tool {
 	return calls
 }
 
-// sameResult reports whether two accounts of a result are one: equal, or one
-// with the other in it.
+// sameResult reports whether two results are the same: equal, or one contains the other.
 func sameResult(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -122,7 +164,7 @@ func sameResult(a, b string) bool {
 	return a == b || a != "" && len(b) < maxResultSearched && strings.Contains(b, strings.TrimSpace(a))
 }
 
-// firstServerFrame is the first frame of the server that anything was found in.
+// firstServerFrame returns the index of the first frame of the server that has a text.
 func (c *collection) firstServerFrame(streams []*stream) int {
 	first := math.MaxInt
 	for _, s := range streams {
@@ -133,7 +175,8 @@ func (c *collection) firstServerFrame(streams []*stream) int {
 	return first
 }
 
-// sharedIDs are identifiers that stand beside what was said: of messages, not of calls.
+// sharedIDs returns the identifiers next to texts of the conversation. They identify
+// messages, not calls.
 func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {
@@ -149,9 +192,9 @@ func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	return out
 }
 
-// callParts groups the pieces of a role by the call that they belong to: by the
-// identifier beside them, else by their message's frame, where pieces of one
-// text that follow each other are of one call.
+// callParts groups the pieces of a role by the call to which they belong: by the
+// identifier next to them, otherwise by frame. Pieces of one text belong to the same
+// call.
 func (c *collection) callParts(streams []*stream, role int, shared map[string]bool) []Tool {
 	var out []Tool
 	byID := make(map[string]int)
@@ -161,22 +204,26 @@ func (c *collection) callParts(streams []*stream, role int, shared map[string]bo
 		if s.role != role || role == toolCall && s.dir == captures.Up || s.stored {
 			continue
 		}
+
 		last := ""
 		for _, p := range s.pieces {
 			id, _ := c.idOf(p.group)
 			if shared[id] || id == p.text {
 				id = ""
 			}
+			// Only the first delta has the identifier.
 			if id == "" && s.kind == delta {
 				id = last
 			}
 			last = id
+
 			at, ok := byID[id]
 			if id == "" {
 				if at, ok = byFrame[p.frame]; !ok && s.kind >= delta && s.kind != separate {
 					at, ok = byStream[s]
 				}
 			}
+
 			if !ok {
 				if len(out) >= maxTools {
 					continue
@@ -195,6 +242,7 @@ func (c *collection) callParts(streams []*stream, role int, shared map[string]bo
 	return out
 }
 
+// addPiece adds piece p of stream s to the arguments.
 func (t *Tool) addPiece(s *stream, p piece) {
 	if p.frame < t.frame {
 		t.frame, t.group = p.frame, p.group
@@ -210,8 +258,8 @@ func (t *Tool) addPiece(s *stream, p piece) {
 	t.values = append(t.values, value{s, []piece{p}})
 }
 
-// finish makes the text of the values: one alone as it is, several with their
-// paths.
+// finish sets Arguments from the values: a single value as it is, several values with
+// their paths.
 func (t *Tool) finish() {
 	slices.Sort(t.Frames)
 	t.Frames = slices.Compact(t.Frames)
@@ -237,20 +285,23 @@ func (t *Tool) finish() {
 	t.values = nil
 }
 
-// names are the words that may name tools, by the frame that they are in and by
-// the identifier beside them.
+// names contains the words that may be names of tools, by frame and by the identifier
+// next to them.
 type names struct {
 	byFrame map[int][]namePiece
 	byID    map[string][]namePiece
 }
 
+// A namePiece is a piece that may be the name of a tool.
 type namePiece struct {
 	s *stream
 	p piece
 }
 
-const maxNames = 64 // of one frame or identifier that are looked at
+// maxNames is the maximum number of words per frame or identifier.
+const maxNames = 64
 
+// toolNames collects the words that may be names of tools.
 func (c *collection) toolNames(streams []*stream) names {
 	n := names{make(map[int][]namePiece), make(map[string][]namePiece)}
 	for _, s := range streams {
@@ -258,7 +309,7 @@ func (c *collection) toolNames(streams []*stream) names {
 			continue
 		}
 		for _, p := range s.pieces {
-			if !isToolName(p.text) {
+			if !naming.IsTool(p.text) {
 				continue
 			}
 			if len(n.byFrame[p.frame]) < maxNames {
@@ -272,8 +323,8 @@ func (c *collection) toolNames(streams []*stream) names {
 	return n
 }
 
-// nameFor is the word beside the arguments of t: in their message, in one that
-// encloses it or stands in it, or beside the same identifier.
+// nameFor returns the most likely name for the call t: the word nearest to the arguments
+// in the same frame, or next to the same identifier; "" if there is none.
 func (n names) nameFor(c *collection, t *Tool) string {
 	best, bestScore := "", 0.15
 	look := func(list []namePiece, far float64) {
@@ -286,13 +337,16 @@ func (n names) nameFor(c *collection, t *Tool) string {
 				score += 0.5
 			}
 			if x.s.discriminates || x.s.kind == same && len(x.s.seqs) > 2 {
-				score *= 0.4 // a kind of message
+				// It names the kind of a message.
+				score *= 0.4
 			}
 			if score > bestScore {
 				best, bestScore = x.p.text, score
 			}
 		}
 	}
+
+	// A word next to the same identifier in another frame counts less.
 	look(n.byFrame[t.frame], 0)
 	if t.ID != "" {
 		look(n.byID[t.ID], 2)
@@ -300,8 +354,8 @@ func (n names) nameFor(c *collection, t *Tool) string {
 	return best
 }
 
-// primaryValues drops the values beside one that is the whole: the JSON of all
-// arguments, or the output that is longer than its names.
+// primaryValues removes values next to one that contains the whole: the JSON of all
+// arguments, or an output that is much longer than the others.
 func primaryValues(values []value) []value {
 	for _, v := range values {
 		if v.s.features[jsonText] > 0 && v.s.role == toolCall {
@@ -317,8 +371,8 @@ func primaryValues(values []value) []value {
 	})
 }
 
-// distance is how many steps lead from one message to another of its frame, up
-// to a message that encloses both; 9 for none.
+// distance returns the number of steps from message a to message b of the same frame
+// through the nearest message that encloses both; 9 if there is none.
 func (c *collection) distance(a, b int32) int {
 	for up := range 5 {
 		for x, down := b, 0; x >= 0 && down < 5; down++ {
@@ -333,19 +387,4 @@ func (c *collection) distance(a, b int32) int {
 		a = c.groups[a].parent
 	}
 	return 9
-}
-
-// isToolName reports whether s may name a function: one word.
-func isToolName(s string) bool {
-	if len(s) < 2 || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '_' && c != '.' && c != '-' && c != '/' && c != ':' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return true
 }

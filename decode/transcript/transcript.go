@@ -1,20 +1,23 @@
 // Package transcript finds the conversation in an exchange whose schema is unknown: what
 // the user asked, what the assistant thought and answered, which tools were called, and
-// which strings are only identifiers and metadata. An exchange goes in, a Transcript with
-// turns, tools, usage of tokens or a failure comes out.
+// which strings are only identifiers and metadata. A decode.Exchange goes in; a
+// Transcript with turns, tools, usage of tokens or a failure comes out. Command unwire
+// chat uses it, and package follow while an exchange is still running.
 //
-// A collection pools strings and numbers by direction and field path over all frames, as
+// A collection groups strings and numbers by direction and field path over all frames, as
 // streams; events in JSON count as fields. A stream is split by labels and variants if
-// fields beside it distinguish several texts, some of them interleaved. Its pieces are
-// joined: deltas one behind the other, of growing snapshots the last, of separate values
-// each on a line. Pieces that were resent are dropped.
+// fields next to it distinguish several texts, some of them interleaved. Its pieces are
+// joined: deltas are concatenated, of growing snapshots the last counts, separate values
+// each get a line. Pieces that were sent again are removed.
 //
-// Then each role is a hypothesis whose log odds are the sum of weighted features. Features
-// come from the stream's own text, from hints in names, from its neighbourhood in the
-// message, and across streams, from comparison with the others (crossfeatures.go).
-// weights.go has the table, which can be fitted to labels and kept in a file. The most
-// likely role is taken, and its features are the candidate's reasons. A short answer, of a
-// word or a number, is chosen last. Nothing depends on field numbers.
+// Then each role is a hypothesis whose log odds are the sum of weighted features
+// (multinomial logistic regression,
+// https://en.wikipedia.org/wiki/Multinomial_logistic_regression). Features come from the
+// stream's own text, from hints in names, from its neighbourhood in the message, and from
+// comparison with the other streams (crossfeatures.go). weights.go has the table of
+// weights, which can be fitted to labels and kept in a file. The most likely role is
+// chosen, and its features are the candidate's reasons. A short answer, of a word or a
+// number, is chosen last. Nothing depends on field numbers.
 //
 // Source: decode/transcript/README.md
 package transcript
@@ -28,102 +31,126 @@ import (
 	"unwire/decode"
 )
 
-// A Role is what a text is in the conversation, in the contract's words.
+// A Role says what a text is in the conversation.
 type Role string
 
 const (
-	Assistant      Role = "assistant"
-	Thinking       Role = "thinking"
-	User           Role = "user"
-	roleSystem     Role = "system" // prompts, rules, descriptions of tools
+	// Assistant is what the model answers.
+	Assistant Role = "assistant"
+
+	// Thinking is what the model writes before it answers.
+	Thinking Role = "thinking"
+
+	// User is what the user writes.
+	User Role = "user"
+
+	// roleSystem is for prompts, rules and descriptions of tools.
+	roleSystem     Role = "system"
 	roleToolCall   Role = "tool_call"
 	roleToolResult Role = "tool_result"
-	ID             Role = "id"
-	Metadata       Role = "metadata"
+
+	// ID is an identifier.
+	// ID is an identifier.
+	ID Role = "id"
+
+	// Metadata is any other text, such as names of models, titles and states.
+	// Metadata is any other text, such as names of models, titles and states.
+	Metadata Role = "metadata"
 )
 
-// A Transcript is what was found.
-//
-// Shape: Answer is the text of the best assistant path, "" if there is none,
-// and Thinking that of all thinking paths. An answer that begins with thinking
-// in a <think> tag is parted; its candidate is not. Candidates are in the order of
-// roles above, the surest first in each.
+// A Transcript is the conversation that was found in an exchange.
 type Transcript struct {
-	Answer     string      `json:"answer"`
-	Thinking   string      `json:"thinking,omitempty"`
-	Turns      []Turn      `json:"turns,omitempty"` // who said what, in order
-	Tools      []Tool      `json:"tools,omitempty"` // in the order of the calls
-	Usage      *Usage      `json:"usage,omitempty"`
-	Error      *Failure    `json:"error,omitempty"`
+	// Answer is the text of the best candidate for the assistant, without thinking in a
+	// <think> tag; "" if there is none.
+	Answer string `json:"answer"`
+
+	// Thinking is the text of all candidates for thinking, and of a <think> tag at the
+	// start of the answer.
+	Thinking string `json:"thinking,omitempty"`
+
+	// Turns says who said what, in order.
+	Turns []Turn `json:"turns,omitempty"`
+
+	// Tools are the calls of tools in the order in which they were made.
+	Tools []Tool `json:"tools,omitempty"`
+
+	// Usage is the number of tokens; nil if none was found.
+	Usage *Usage `json:"usage,omitempty"`
+
+	// Error is the failure that the server reported; nil if none was found.
+	Error *Failure `json:"error,omitempty"`
+
+	// Continues is the earlier exchange whose answer or calls the client repeated; 0 if there is none.
+	Continues int64 `json:"continues,omitempty"`
+
+	// Candidates are all texts by role, the most certain first in each role.
 	Candidates []candidate `json:"candidates"`
 
-	// A limit of Options was met.
+	// Truncated reports whether a limit of Options was reached.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// A candidate is the text of one path.
-//
-// Shape: Path is field numbers or member names joined by dots, without indexes;
-// where one path carries several kinds of text, told apart by a field beside it,
-// each is a candidate. Score is the probability of Role by the weights.
-type candidate struct {
-	Rank    int      `json:"rank"` // from 1
-	Role    Role     `json:"role"`
-	Dir     string   `json:"dir"` // "up" or "down"
-	Path    string   `json:"path"`
-	Frames  []int    `json:"frames"` // sequence numbers in the direction
-	Score   float64  `json:"score"`
-	Text    string   `json:"text"`
-	Reasons []Reason `json:"reasons"` // greatest weight first
+// Found reports whether the exchange is a conversation and not a call of some other
+// service.
+func (t *Transcript) Found() bool { return t.Answer != "" || len(t.Turns) > 0 }
 
+// A candidate is the text of one path, with its most likely role. If a path carries
+// several kinds of text, distinguished by a field next to them, each is a candidate.
+type candidate struct {
+	// Rank is the position in Transcript.Candidates, from 1.
+	Rank int `json:"rank"`
+
+	// Role is the most likely role.
+	Role Role `json:"role"`
+
+	// Dir is "up" or "down".
+	Dir string `json:"dir"`
+
+	// Path is made of field numbers or member names joined by dots, without indexes.
+	Path string `json:"path"`
+
+	// Frames are sequence numbers in the direction.
+	Frames []int `json:"frames"`
+
+	// Score is the probability of Role according to the weights.
+	Score float64 `json:"score"`
+
+	// Text is the joined text, at most Options.MaxText bytes.
+	Text string `json:"text"`
+
+	// Reasons are the features that contributed, the greatest weight first.
+	Reasons []Reason `json:"reasons"`
+
+	// kind is the label and variant of the stream, which distinguish candidates of one
+	// path.
 	kind     string
 	features [featureCount]float64
 }
 
-// A Reason is what a feature adds to a candidate's log odds.
+// A Reason is the contribution of one feature to a candidate's log odds.
 type Reason struct {
-	Feature string  `json:"feature"`
-	Weight  float64 `json:"weight"`
+	// Feature is the feature's name as in Weights.Features.
+	Feature string `json:"feature"`
+
+	// Weight is the feature's value times its weight.
+	Weight float64 `json:"weight"`
 }
 
-// Options bounds the work. The zero value is the default.
+// Options limits the work. The zero value means the defaults.
 type Options struct {
-	// Paths that are scored; the fullest are kept; default 500.
+	// MaxCandidates is the maximum number of paths that are scored; those with the most
+	// text are kept. Default 500.
 	MaxCandidates int
-	MaxText       int      // bytes of a path's text that are kept; default 8 MiB
-	Weights       *Weights // default: those that are built in
+
+	// MaxText is the maximum size in bytes of a path's text. Default 8 MiB.
+	MaxText int
+
+	// Weights is the model; default DefaultWeights.
+	Weights *Weights
 }
 
-// Extract scores the texts of ex.
-//
-// Limits: see Options. Time is proportional to the bytes and fields of ex.
-func Extract(ex *decode.Exchange, o Options) *Transcript {
-	if o.MaxCandidates <= 0 {
-		o.MaxCandidates = 500
-	}
-	if o.MaxText <= 0 {
-		o.MaxText = 8 << 20
-	}
-	if o.Weights == nil {
-		o.Weights = DefaultWeights()
-	}
-	c := collect(ex, o)
-	streams := c.judgeStreams(ex, c.split(), o)
-	if whole, changed := mergeVariants(streams); changed {
-		streams = c.judgeStreams(ex, whole, o)
-	}
-	t := transcript(streams, c.truncated)
-	t.Tools = c.toolCalls(streams)
-	t.Turns = turns(streams, t.Tools)
-	if len(streams) > 0 && streams[0].text == t.Answer && t.answeredQuestions() > 1 {
-		t.Answer = t.joinedAnswers()
-	}
-	t.Usage = c.usage(ex, streams)
-	t.Error = failure(ex)
-	return t
-}
-
-// judgeStreams joins, measures and judges streams.
+// judgeStreams joins the pieces of each stream, measures the features and chooses the
+// roles.
 func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Options) []*stream {
 	for _, s := range streams {
 		s.reset()
@@ -136,6 +163,8 @@ func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Opti
 		streams = streams[:o.MaxCandidates]
 		c.truncated = true
 	}
+
+	// The first scores use each stream alone; the corrections below compare streams.
 	c.measureAll(ex, streams)
 	for _, s := range streams {
 		s.judge(o.Weights)
@@ -148,15 +177,17 @@ func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Opti
 	return streams
 }
 
-// reset forgets what was concluded of s, and keeps what it is made of.
+// reset removes all conclusions from s and keeps the input: its pieces and labels.
 func (s *stream) reset() {
 	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, discriminates: s.discriminates, label: s.label, variant: s.variant, ascending: s.ascending, whole: s.whole, interleaved: s.interleaved, pieces: s.pieces}
 }
 
-// roleOrder is the order of candidates, and of the columns of the weights.
+// roleOrder is the order of candidates and of the columns of the weights table.
 var roleOrder = [...]Role{Assistant, Thinking, roleToolCall, roleToolResult, User, roleSystem, Metadata, ID}
 
+// transcript returns the result for streams whose roles are known.
 func transcript(streams []*stream, truncated bool) *Transcript {
+	// The order of candidates: by role, then by score; the rest makes it deterministic.
 	slices.SortStableFunc(streams, func(a, b *stream) int {
 		return cmp.Or(
 			cmp.Compare(a.role, b.role),
@@ -168,6 +199,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 			cmp.Compare(a.label, b.label),
 		)
 	})
+
 	t := &Transcript{Candidates: make([]candidate, 0, len(streams)), Truncated: truncated}
 	var thoughts []*stream
 	for i, s := range streams {
@@ -184,6 +216,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 			kind: strings.TrimSpace(s.label + " " + s.variant), features: s.features,
 		})
 	}
+
 	slices.SortStableFunc(thoughts, func(a, b *stream) int { return cmp.Compare(a.pieces[0].frame, b.pieces[0].frame) })
 	for _, s := range thoughts {
 		if t.Thinking != "" {
@@ -191,10 +224,12 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		}
 		t.Thinking += s.text
 	}
+
 	return t
 }
 
-// answeredQuestions is how often the user said something in the exchange that was answered.
+// answeredQuestions returns the number of questions of the user that were answered in the
+// exchange.
 func (t *Transcript) answeredQuestions() int {
 	n, open := 0, false
 	for i := range t.Turns {
@@ -208,7 +243,7 @@ func (t *Transcript) answeredQuestions() int {
 	return n
 }
 
-// joinedAnswers are the answers to all that was asked, with an empty line between.
+// joinedAnswers returns the answers to all questions, separated by an empty line.
 func (t *Transcript) joinedAnswers() string {
 	var b strings.Builder
 	open := false
@@ -227,8 +262,8 @@ func (t *Transcript) joinedAnswers() string {
 	return b.String()
 }
 
-// answerRank is 0 for an answer to what was asked in the exchange, and more for what
-// was answered before: told again by the server, or sent by the client.
+// answerRank returns 0 for an answer to a question of this exchange, 1 for an earlier
+// answer that the server repeats, and 2 for one that the client sends.
 func (s *stream) answerRank() int {
 	switch {
 	case s.role != assistant || s.features[past] == 0 && s.dir == captures.Down:
@@ -239,7 +274,7 @@ func (s *stream) answerRank() int {
 	return 2
 }
 
-// answer is what s says as the answer: of a conversation that is told again, the
+// answer returns the text of s as the answer. If s repeats the conversation, that is its
 // last message.
 func (s *stream) answer() string {
 	if s.answerRank() > 0 && s.whole {
@@ -248,9 +283,9 @@ func (s *stream) answer() string {
 	return s.text
 }
 
-// cutThinking parts an answer that begins with thinking in a tag of its own, as
-// models without a field for it send. A tag that is still open parts nothing:
-// what follows may be about the tag.
+// cutThinking splits an answer that begins with thinking in a <think> tag, as models
+// without a separate field send it. Without an end tag it does not split: the text may be
+// about the tag.
 func cutThinking(text string) (thoughts, answer string) {
 	rest := strings.TrimLeft(text, " \n")
 	for _, tag := range [...]string{"think", "thinking"} {
@@ -265,53 +300,98 @@ func cutThinking(text string) (thoughts, answer string) {
 	return "", text
 }
 
-// A stream is the texts of one path in one direction, with one label.
+// A stream contains the texts of one path in one direction with one label.
 type stream struct {
-	dir           captures.Direction
-	path          string
-	name          string // the last member name of a JSON path
-	stored        bool   // from the JSON of a message inside a field
-	discriminates bool   // its values tell what the texts beside them are
-	deliberation  float64
+	dir  captures.Direction
+	path string
 
-	// How much its members' names alone say that it is the assistant's.
+	// name is the last member name of a JSON path; "" for field numbers.
+	name string
+
+	// stored reports whether it is from JSON that a message keeps inside a field.
+	stored bool
+
+	// discriminates reports whether its values name the kind of the texts next to them.
+	discriminates bool
+
+	// deliberation is how much the text is worded as thinking, from 0 to 1.
+	deliberation float64
+
+	// namedAssistant is how much the member names alone indicate the assistant, from 0 to
+	// 1.
 	namedAssistant float64
-	echoed         bool   // its text is a value that the other side sent
-	label          string // what a field beside it says it is; "" for none
 
-	// The number beside it that tells it from others of its path; "" for none.
+	// echoed reports whether its text is a value that the other side sent.
+	echoed bool
+
+	// label is the kind that a field next to the text gives; "" for none.
+	label string
+
+	// variant is the number next to the text that distinguishes it from others of its
+	// path; "" for none.
 	variant string
 
-	whole       bool // each piece is a message, between others of its path
-	ascending   bool // that number goes up: of a block, not of a kind
-	interleaved bool // it tells texts apart that were sent at the same time
-	hasOffsets  bool // a number beside each piece says where in the text it stands
+	// whole reports whether each piece is a complete message that alternates with others
+	// of its path.
+	whole bool
+
+	// ascending reports whether variant ascends: then it numbers blocks of text and does
+	// not name a kind.
+	ascending bool
+
+	// interleaved reports whether variant distinguishes texts that were sent at the same
+	// time.
+	interleaved bool
+
+	// hasOffsets reports whether a number next to each piece gives its position in the
+	// text.
+	hasOffsets bool
 
 	pieces []piece
-	seqs   []int
-	bytes  int
 
-	// it stands in most frames of its direction, from the first on
+	// seqs are the sequence numbers of the frames, without repetition.
+	seqs []int
+
+	// bytes is the size of all pieces.
+	bytes int
+
+	// inMostFrames reports whether the path is in most frames of its direction, from the
+	// first on.
 	inMostFrames bool
-	ownIDs       bool // each piece has an identifier of its own beside it
-	kind         joining
-	text         string
 
-	// Share of the borders between deltas that run through a sentence.
+	// ownIDs reports whether each piece has its own identifier next to it.
+	ownIDs bool
+
+	// kind says how the pieces form the text.
+	kind joining
+	text string
+
+	// open is the share of the borders between deltas that are inside a sentence.
 	open  float64
 	class class
 
 	features [featureCount]float64
-	role     int // in roleOrder
-	sum      float64
-	score    float64 // the probability of the role
-	reasons  []Reason
+
+	// role is an index into roleOrder.
+	role int
+
+	// sum is the log odds of the role.
+	sum float64
+
+	// score is the probability of the role.
+	score   float64
+	reasons []Reason
 }
 
-// A piece is one value of a path.
+// A piece is one value at a path.
 type piece struct {
-	frame int   // index into the exchange's frames
-	seq   int   // its number in its direction
-	group int32 // the message that holds it
+	// frame is an index into the exchange's frames.
+	frame int
+
+	// seq is the frame's sequence number in its direction.
+	seq int
+
+	// group is the index of the message that contains it.
+	group int32
 	text  string
 }

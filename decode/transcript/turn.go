@@ -7,43 +7,64 @@ import (
 	"unwire/captures"
 )
 
-// A Turn is a stretch of the conversation in one voice.
-//
-// Shape: Role is that of the candidate that says it; Tool is the number of the
-// call in Transcript.Tools, from 1, where Role is tool_call, and then Text is
-// empty: the call has it. Frames are sequence numbers in the direction.
+// A Turn is a part of the conversation by one speaker.
 type Turn struct {
-	Role   Role   `json:"role"`
-	Dir    string `json:"dir"`
-	Path   string `json:"path,omitempty"`
-	Frames []int  `json:"frames"`
-	Text   string `json:"text,omitempty"`
-	Tool   int    `json:"tool,omitempty"`
+	// Role is who or what speaks.
+	Role Role `json:"role"`
 
-	frame int // of the exchange, where it begins
+	// Dir is "up" or "down".
+	Dir string `json:"dir"`
+
+	// Path is the field path of the text.
+	Path string `json:"path,omitempty"`
+
+	// Frames are sequence numbers in the direction.
+	Frames []int `json:"frames"`
+
+	// Text is empty for a call of a tool.
+	Text string `json:"text,omitempty"`
+
+	// Tool is the number of the call in Transcript.Tools, from 1; 0 if the turn is no
+	// call.
+	Tool int `json:"tool,omitempty"`
+
+	// Earlier means that the turn repeats one of the exchange that this one continues.
+	Earlier bool `json:"earlier,omitempty"`
+
+	// frame is the index of the first frame in the exchange.
+	frame int
+
+	// event is the number of the event in the exchange, and order the number of the message in it, for turns that the
+	// wire marks.
+	event, order int
 }
 
-// An addition is what one piece adds to the text of its stream.
+// An addition is the text that one piece adds to its stream.
 type addition struct {
+	// text is what piece adds to the text of s.
 	s     *stream
 	piece piece
 	text  string
 }
 
-const sureUser = 0.8 // of a second user text's score that is shown as said
+// sureUser is the minimum score of a second text of the user for it to become a turn.
+const sureUser = 0.8
 
-// turns are who said what, in the order in which it was said.
+// turns returns the turns of the conversation in the order in which they were sent.
 func turns(streams []*stream, tools []Tool) []Turn {
+	// Collect the texts of the user and of the assistant.
 	var said []addition
 	var asked []string
 	for _, s := range streams {
 		switch s.role {
 		case assistant:
 			if s.dir == captures.Up {
-				break // what was answered before
+				// Earlier answers that the client sends as history.
+				break
 			}
 			if s != streams[0] && (s.interleaved && s.answerRank() == 0 || s.path != streams[0].path || s.dir != streams[0].dir || s.kind < delta && s.features[headline] > 0) {
-				continue // another candidate for the same thing
+				// Another candidate for the same answer.
+				continue
 			}
 		case thinking:
 		case user:
@@ -56,6 +77,8 @@ func turns(streams []*stream, tools []Tool) []Turn {
 		}
 		said = append(said, s.additions()...)
 	}
+
+	// Merge texts of one stream that follow each other into a turn.
 	slices.SortStableFunc(said, func(a, b addition) int { return comparePieces(a.piece, b.piece) })
 	var out []Turn
 	var text strings.Builder
@@ -69,6 +92,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 		}
 	}
 	for _, a := range said {
+		// Insert the calls that were made before this text.
 		for next < len(tools) && tools[next].frame <= a.piece.frame {
 			flush()
 			out = append(out, tools[next].turn(next+1))
@@ -94,7 +118,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 	return out
 }
 
-// additions are what the pieces of s add, one behind the other.
+// additions returns what each piece adds to the text of s.
 func (s *stream) additions() []addition {
 	out := make([]addition, 0, len(s.pieces))
 	add := func(p piece, text string) { out = append(out, addition{s, p, text}) }
@@ -120,11 +144,13 @@ func (s *stream) additions() []addition {
 	default:
 		pieces := s.pieces
 		if n := len(pieces); n > 2 && concat(pieces[:n-1], "") == pieces[n-1].text {
-			pieces = pieces[:n-1] // the whole text again
+			// The last piece repeats the whole text.
+			pieces = pieces[:n-1]
 		}
 		for _, p := range pieces {
 			add(p, p.text)
 		}
 	}
+
 	return out
 }

@@ -2,81 +2,45 @@ package transcript
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/naming"
 )
 
-// Usage is what the exchange says of the tokens that it took.
-//
-// Shape: a nil number was not said. Named is whether the members' names say so;
-// else it was concluded from where the numbers stand and how they fit the length
-// of the texts, and may be wrong.
+// Usage is the number of tokens that the exchange reports. A nil number was not sent.
 type Usage struct {
-	Input     *int64 `json:"input,omitempty"`
-	Output    *int64 `json:"output,omitempty"`
-	Cached    *int64 `json:"cached,omitempty"`
+	// Input is the number of tokens of the prompt.
+	Input *int64 `json:"input,omitempty"`
+
+	// Output is the number of tokens of the answer.
+	Output *int64 `json:"output,omitempty"`
+
+	// Cached is the part of Input that the server read from a cache.
+	Cached *int64 `json:"cached,omitempty"`
+
+	// Reasoning is the number of tokens of hidden or visible thinking.
 	Reasoning *int64 `json:"reasoning,omitempty"`
-	Total     *int64 `json:"total,omitempty"`
-	Path      string `json:"path"` // of the message that holds them
-	Frame     int    `json:"frame"`
-	Named     bool   `json:"named"`
+
+	// Total is usually the sum of Input and Output.
+	Total *int64 `json:"total,omitempty"`
+
+	// Path is the path of the message that contains the numbers.
+	Path string `json:"path"`
+
+	// Frame is the sequence number of the frame in its direction.
+	Frame int `json:"frame"`
+
+	// Named is true if the members' names identify the numbers. Otherwise they were
+	// concluded from their order and from the length of the texts, and may be wrong.
+	Named bool `json:"named"`
 }
 
-// usageNames are parts of names, with what they count. The first that fits counts.
-var usageNames = [...]struct {
-	all   string // words that must occur, in lower case without separators
-	field int
-}{
-	{"total token", total},
-	{"cache token", cached},
-	{"cached", cached},
-	{"cacheread", cached},
-	{"reasoning token", reasoned},
-	{"thought token", reasoned},
-	{"input token", input},
-	{"prompt token", input},
-	{"output token", output},
-	{"completion token", output},
-	{"candidates token", output},
-	{"prompteval", input},
-	{"evalcount", output},
-	{"tokensin", input},
-	{"tokensout", output},
-	{"inputcount", input},
-	{"outputcount", output},
-}
-
-const (
-	input = iota
-	output
-	cached
-	reasoned
-	total
-	usageFields
-)
-
-func usageField(name string) int {
-	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	if strings.Contains(name, "persecond") || strings.Contains(name, "duration") || strings.HasPrefix(name, "max") {
-		return -1
-	}
-	for _, u := range usageNames {
-		fits := true
-		for w := range strings.FieldsSeq(u.all) {
-			fits = fits && strings.Contains(name, w)
-		}
-		if fits {
-			return u.field
-		}
-	}
-	return -1
-}
-
-// usage finds the numbers of tokens: by their names, or else, where names are not
-// known, in the message of two to five numbers, and of no text, that came last.
+// usage finds the numbers of tokens by their names or, if names are unknown, in the last
+// message that has two to five numbers and no text.
 func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 	if u := c.namedUsage(ex); u != nil {
 		return u
@@ -84,21 +48,23 @@ func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 	return c.likelyUsage(ex, streams)
 }
 
+// namedUsage finds the numbers of tokens by the names of their members, or returns nil.
 func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
-	var out [usageFields]*numbers
+	var out [naming.UsageFields]*numbers
 	for _, n := range c.numbers {
 		if n.dir != captures.Down || n.name == "" {
 			continue
 		}
-		f := usageField(n.name)
+		f := naming.Usage(n.name)
 		if f < 0 {
 			continue
 		}
+		// The last number counts, and of several in one frame the outermost.
 		if old := out[f]; old == nil || n.last > old.last || n.last == old.last && strings.Count(n.path, ".") < strings.Count(old.path, ".") {
 			out[f] = n
 		}
 	}
-	if out[input] == nil && out[output] == nil {
+	if out[naming.Input] == nil && out[naming.Output] == nil {
 		return nil
 	}
 	u := makeUsage(ex, out)
@@ -106,7 +72,8 @@ func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
 	return u
 }
 
-func makeUsage(ex *decode.Exchange, found [usageFields]*numbers) *Usage {
+// makeUsage returns a Usage with the last value of each of the numbers that were found.
+func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*numbers) *Usage {
 	u := &Usage{}
 	for f, n := range found {
 		if n == nil {
@@ -115,7 +82,7 @@ func makeUsage(ex *decode.Exchange, found [usageFields]*numbers) *Usage {
 		v := n.value
 		*[...]**int64{&u.Input, &u.Output, &u.Cached, &u.Reasoning, &u.Total}[f] = &v
 		if u.Path == "" || n.last > u.Frame {
-			u.Path, u.Frame = enclosing(n.path), n.last
+			u.Path, u.Frame = naming.Enclosing(n.path), n.last
 		}
 	}
 	u.Frame = ex.Frames[u.Frame].Seq
@@ -123,19 +90,31 @@ func makeUsage(ex *decode.Exchange, found [usageFields]*numbers) *Usage {
 }
 
 const (
-	leastTokens = 4       // of a prompt
-	mostTokens  = 1 << 24 // of anything
+	// leastTokens is the minimum number of tokens of a prompt.
+	leastTokens = 4
+
+	// surelySwapped is how much better, in log odds of the sizes, the output must fit as the first number.
+	surelySwapped = 0.5
+
+	// mostTokens is the maximum plausible number of tokens.
+	mostTokens = 1 << 24
 )
 
-// likelyUsage reads a message of numbers as usage if one of them fits the length
-// of what was answered and another is not less than the prompt can have been.
+// likelyUsage finds a message of numbers in which one number fits the length of the
+// answer and another is large enough for the prompt; nil if there is none.
 func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage {
+	// Measure the answer and the prompt in bytes.
 	said, asked, end := 0.0, 0.0, 0
 	for _, s := range streams {
 		switch s.role {
 		case assistant, thinking:
 			said += float64(len(s.text))
 			end = max(end, s.pieces[0].frame)
+		case toolCall:
+			if s.dir == captures.Down {
+				said += float64(len(s.text))
+				end = max(end, s.pieces[0].frame)
+			}
 		case user:
 			asked += float64(len(s.text))
 		}
@@ -143,6 +122,8 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	if said == 0 {
 		return nil
 	}
+
+	// Find messages that contain only numbers and were sent after the answer began.
 	groups := make(map[int32][]*numbers)
 	for _, n := range c.numbers {
 		if n.dir == captures.Down && n.last >= end && n.group >= 0 && c.groups[n.group].texts == 0 {
@@ -153,7 +134,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	for g := range groups {
 		order = append(order, g)
 	}
-	// The last message first.
+	// The last message is the most likely one.
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(b, a) })
 	for _, g := range order {
 		list := groups[g]
@@ -168,36 +149,78 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	return nil
 }
 
-// fitUsage says which of the numbers of a message is which. Input comes before
-// output in every API that is known; a total is their sum.
-func fitUsage(list []*numbers, said, asked float64) (out [usageFields]*numbers, ok bool) {
+// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before
+// output in every known API; a total is their sum. said and asked are the sizes in bytes
+// of the answer and of the prompt.
+func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*numbers, ok bool) {
 	for _, n := range list {
 		if n.value < 0 || n.value > mostTokens {
 			return out, false
 		}
 	}
-	// A token is one to eight bytes, and thinking may be hidden.
+
+	// A token has one to eight bytes, and the number may include hidden thinking.
 	fits := func(n *numbers) bool {
 		v := float64(n.value)
 		return v >= said/10 && v <= 3*said+200
 	}
 	a, b := list[0], list[1]
-	if a.value < leastTokens || float64(a.value) < asked/10 || !fits(b) {
+	isInput := func(n *numbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
+	// Some APIs have the output first: then the sizes of the texts fit much better in this order.
+	misfit := func(in, out *numbers) float64 {
+		return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
+	}
+	if isInput(b) && fits(a) && misfit(b, a)+surelySwapped < misfit(a, b) {
+		a, b = b, a
+	}
+	if !isInput(a) || !fits(b) {
 		return out, false
 	}
-	out[input], out[output] = a, b
+	out[naming.Input], out[naming.Output] = a, b
 	for _, n := range list[2:] {
 		switch {
-		case out[total] == nil && n.value == a.value+b.value:
-			out[total] = n
-		case out[cached] == nil && n.value <= a.value:
-			out[cached] = n
+		case out[naming.Total] == nil && n.value == a.value+b.value:
+			out[naming.Total] = n
+		case out[naming.Cached] == nil && n.value <= a.value:
+			out[naming.Cached] = n
 		}
 	}
+
 	return out, true
 }
 
-// comparePaths orders field numbers by their value.
+// comparePaths orders paths by length, then as text, which orders field numbers by value.
 func comparePaths(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// numbers summarizes the numbers that were sent at one path in one direction.
+type numbers struct {
+	dir        captures.Direction
+	path, name string
+	count      int
+
+	// first and last are indexes of frames.
+	first, last int
+
+	// group is the message of the last value.
+	group int32
+
+	// value is the last value.
+	value int64
+
+	// most is the greatest value.
+	most int64
+
+	// falls reports whether a value was less than the one before it.
+	falls bool
+}
+
+// addValue records the next value.
+func (n *numbers) addValue(frame int, group int32, value int64) {
+	if n.count > 0 && value < n.value {
+		n.falls = true
+	}
+	n.count++
+	n.last, n.group, n.value, n.most = frame, group, value, max(n.most, value)
 }

@@ -11,26 +11,41 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/language"
 )
 
 const (
-	maxScalar     = 1 << 26
-	maxScalars    = 12 // small numbers and flags of one message that are kept
-	maxVariants   = 8  // values of a number that tells kinds apart
-	maxVoices     = 4  // of them that take turns
-	variantLevels = 6  // messages outwards in which such a number is looked for
-	// Where a message does not have the number: proto3 leaves out zero.
+	// maxScalar is the greatest number that may distinguish kinds of texts.
+	maxScalar = 1 << 26
+
+	// maxScalars is the maximum number of small numbers and flags that are kept per
+	// message.
+	maxScalars = 12
+
+	// maxVariants is the maximum number of distinct values of a number that distinguishes
+	// kinds.
+	maxVariants = 8
+
+	// maxVoices is the maximum number of distinct values if the texts alternate.
+	maxVoices = 4
+
+	// variantLevels is the number of enclosing messages in which such a number is
+	// searched.
+	variantLevels = 6
+
+	// absent is the value for a message without the number. proto3 omits zero.
 	absent = -1
 )
 
 // A scalar is a small number or a flag of a message.
 type scalar struct {
-	at    int32 // into numbers
+	// at is an index into collection.numbers.
+	at    int32
 	value int64
 }
 
-// addNumber records a number of a message: for what it may say of the texts beside
-// it, and for the numbers of the whole exchange.
+// addNumber records a number of a message, both for the texts next to it and for the
+// numbers of the whole exchange.
 func (c *collection) addNumber(f *decode.Frame, index int, path, name string, group int32, value int64) {
 	key := streamKey{f.Dir, path}
 	at, ok := c.numberAt[key]
@@ -51,18 +66,18 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 	g.scalars = append(g.scalars, scalar{at, value})
 }
 
+// addJSONNumber records a number in JSON if it is an integer.
 func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
 	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
 		c.addNumber(f, index, path, name, group, v)
 	}
 }
 
-// splitVariants parts the pieces of s by the number or flag beside them that says what
-// they are, as {1: 2, 3: "Hi"} has it where field 1 is an enum, and returns
-// nil where there is none.
+// splitVariants splits the pieces of s by the number or flag next to them that identifies
+// their kind, as in {1: 2, 3: "Hi"} where field 1 is an enum. It returns nil if there is
+// no such number.
 //
-// A number that counts, or that changes in the middle of sentences, says
-// nothing of the kind.
+// A number that counts, or that changes inside sentences, does not identify a kind.
 func (c *collection) splitVariants(s *stream) (parts []*stream) {
 	if len(s.pieces) < 2 || s.discriminates || s.listed() {
 		return nil
@@ -72,6 +87,7 @@ func (c *collection) splitVariants(s *stream) (parts []*stream) {
 		return nil
 	}
 	index := make(map[int64]*stream)
+	// Split the stream by the value of the number that accompanies each piece.
 	for _, p := range s.pieces {
 		v := c.scalarOf(p.group, best)
 		part := index[v]
@@ -82,6 +98,7 @@ func (c *collection) splitVariants(s *stream) (parts []*stream) {
 		}
 		part.pieces = append(part.pieces, p)
 	}
+
 	changes, _, _, _ := c.changes(s, best)
 	mixed := c.isInterleaved(s, best, changes)
 	for _, part := range parts {
@@ -91,7 +108,8 @@ func (c *collection) splitVariants(s *stream) (parts []*stream) {
 	return parts
 }
 
-// variantNumber is the number that parts the pieces of s best, or -1.
+// variantNumber returns the index of the number that best splits the pieces of s, or -1,
+// and whether its values ascend.
 func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
@@ -101,11 +119,13 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 		n := len(s.pieces)
 		switch {
 		case distinct < 2 || distinct > maxVariants || changes < 1:
-		case monotone && distinct == n && n > 2: // it counts
-		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
-		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
+		case monotone && distinct == n && n > 2:
+			// it counts the pieces
+		case changes == 1 && c.marksEnd(s, at):
+			// it marks the last piece
+		case monotone && n == 2 && !language.EndsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
 		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
-			// They take turns.
+			// Complete texts alternate.
 			best, least, ascending = at, min(least, changes), monotone
 		case c.isInterleaved(s, at, changes):
 			if changes > mixed {
@@ -117,13 +137,15 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 			best, least, ascending = at, changes, monotone
 		}
 	}
+
 	if mix >= 0 {
 		return mix, false
 	}
 	return best, ascending
 }
 
-// scalarsBeside are the numbers in the messages that hold the pieces, in order.
+// scalarsBeside returns the indexes of the numbers in the messages around the pieces,
+// those with the longest path first.
 func (c *collection) scalarsBeside(s *stream) []int32 {
 	seen := make(map[int32]bool)
 	for _, p := range s.pieces {
@@ -150,6 +172,8 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 	return out[:min(len(out), maxScalars)]
 }
 
+// scalarOf returns the value of the number at in message group or in the nearest message
+// around it, or absent.
 func (c *collection) scalarOf(group, at int32) int64 {
 	for range variantLevels {
 		if group < 0 {
@@ -165,19 +189,20 @@ func (c *collection) scalarOf(group, at int32) int64 {
 	return absent
 }
 
-// marksEnd reports whether the number at stands beside the last of the pieces and
-// beside none before, as the reason why a stream has ended does.
+// marksEnd reports whether the number at occurs next to the last piece only, like the
+// reason why a stream ended.
 func (c *collection) marksEnd(s *stream, at int32) bool {
 	n := len(s.pieces)
 	before, last := s.pieces[n-2], s.pieces[n-1]
 	if c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
 		return false
 	}
-	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
+	return strings.HasPrefix(last.text, before.text) || !language.EndsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
 }
 
-// changes counts how often the number at changes between pieces, and how many
-// of these changes run through a sentence.
+// changes returns how often the number at changes between pieces, how many of these
+// changes are inside a sentence, how many distinct values there are, and whether the
+// values never fall.
 func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, monotone bool) {
 	values := make(map[int64]bool)
 	last := c.scalarOf(s.pieces[0].group, at)
@@ -201,7 +226,7 @@ func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, 
 	return changes, open, len(values), monotone
 }
 
-// readsOn reports whether b continues a in mid-sentence, beyond doubt.
+// readsOn reports whether b certainly continues a inside a sentence.
 func readsOn(a, b string) bool {
 	if strings.HasPrefix(b, a) {
 		return true
@@ -218,8 +243,8 @@ func readsOn(a, b string) bool {
 	return false
 }
 
-// mergeVariants puts parts of one path together again that turned out to be the same:
-// blocks of one text, each with a number of its own.
+// mergeVariants merges variants of one path that turned out to have the same role: blocks
+// of one text, each with its own number.
 func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 	type key struct {
 		dir         captures.Direction
@@ -227,7 +252,9 @@ func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 		role        int
 		streamed    bool
 	}
+
 	index := make(map[key]*stream)
+	// Interleaved variants are independent texts and stay separate.
 	for _, s := range streams {
 		if s.variant == "" || s.interleaved || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
 			out = append(out, s)
@@ -246,11 +273,13 @@ func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 		changed = true
 		whole.pieces = append(whole.pieces, s.pieces...)
 	}
+
 	for _, s := range out {
 		if s.variant != "" {
 			slices.SortStableFunc(s.pieces, comparePieces)
 		}
 	}
+
 	return out, changed
 }
 
@@ -259,6 +288,7 @@ func comparePieces(a, b piece) int {
 	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
 }
 
+// bytesEach returns the average size in bytes of the pieces.
 func (s *stream) bytesEach() int {
 	bytes := 0
 	for _, p := range s.pieces {
@@ -267,12 +297,15 @@ func (s *stream) bytesEach() int {
 	return bytes / len(s.pieces)
 }
 
-const minWhole = 15 // bytes a value, on average, where each is a message
+// minWhole is the minimum average size in bytes of pieces that are complete messages.
+const minWhole = 15
 
-const minListed = 12 // bytes a value, on average, of a list of what was said
+// minListed is the average size in bytes below which values of one frame are a list of
+// words.
+const minListed = 12
 
-// listed reports whether the pieces of s are a list of short values in one frame:
-// what stands beside them are their properties.
+// listed reports whether the pieces of s are a list of short values in one frame. Numbers
+// next to them are their properties, not their kind.
 func (s *stream) listed() bool {
 	bytes := 0
 	for _, p := range s.pieces {

@@ -1,100 +1,194 @@
 package transcript
 
-// A feature is a property of a stream, from 0 to 1.
+// A feature is a property of a stream as a number from 0 (absent) to 1 (fully present).
 type feature uint8
 
+// The features. The meaning of each is above its name; its weights are in the table below.
 const (
-	prior feature = iota // the prior of each role
-	down                 // sent by the server
-	up                   // sent by the client
-	// By the client, after the server has begun to answer.
+	// 1 for every stream: its weight is the prior of each role.
+	prior feature = iota
+
+	// Sent by the server.
+	down
+
+	// Sent by the client.
+	up
+
+	// Sent by the client after the server began to answer.
 	later
-	frames // in how many frames the path occurs: 1 at 256
-	// Many pieces that continue each other in mid-sentence.
+
+	// In how many frames the path occurs: 1 at 256 frames, logarithmic.
+	frames
+
+	// Many pieces that continue each other inside sentences.
 	deltas
-	snapshots    // pieces that grow
-	values       // pieces that are values of their own
-	constant     // the same value in several frames
-	long         // the text's length: 1 at 10,000 bytes
-	languageLike // language: letters, words, spaces
-	prose        // language and length together
-	identifier   // UUID, hex, random id, token
-	numeric      // a number
-	address      // a URL
-	path         // a file path
-	jsonText     // JSON, whole or in parts
-	modelName    // the name of a language model
-	// A version, media type, time zone, locale, time, header, e-mail address, tag.
+
+	// Pieces that grow: each contains the one before.
+	snapshots
+
+	// Pieces that are separate values.
+	values
+
+	// The same value in several frames.
+	constant
+
+	// The text's length: 1 at 10,000 bytes, logarithmic.
+	long
+
+	// Natural language: letters, words, spaces.
+	languageLike
+
+	// Natural language and length together.
+	prose
+
+	// A UUID, hexadecimal digits, a random identifier or a token.
+	identifier
+
+	// A number.
+	numeric
+
+	// A URL.
+	address
+
+	// A file path.
+	path
+
+	// JSON, complete or in parts.
+	jsonText
+
+	// The name of a language model.
+	modelName
+
+	// A version, media type, time zone, locale, time, header, e-mail address or tag.
 	detail
-	name         // one word of a program's making
-	instruct     // worded as a prompt, a rule or a description
-	thinkTag     // begins with a <think> tag
-	deliberating // worded as thinking about a task
-	// Fenced code, headings, lists, tables, where it is not language.
+
+	// One identifier of a program, such as read_file.
+	name
+
+	// Worded as a prompt, a rule or a description.
+	instruct
+
+	// Begins with a <think> tag.
+	thinkTag
+
+	// Worded as thinking about a task.
+	deliberating
+
+	// Fenced code, headings, lists or tables, unless it is natural language.
 	markdown
-	// One line or several that are questions, by the server.
+
+	// One line or several that are questions by the server.
 	asks
-	// One short line that ends in dots, or says what is being done.
+
+	// One short line that ends in dots or says what is being done.
 	status
-	trailing // a few whole lines when the text had ended
-	// By the client, beside the role of the assistant: said before.
+
+	// A few whole lines sent after the text had ended.
+	trailing
+
+	// Sent by the client with the role of the assistant: an earlier answer.
 	past
-	// Of short values, what is left where the user asked and nothing else answers.
+
+	// A short value that is the only possible answer to a question.
 	onlyChoice
-	// Short, and sent again by the server in another frame.
+
+	// Short, and repeated by the server in another frame.
 	twice
-	// By the server: whole messages that take turns with others of their path, and
-	// begin.
+
+	// Sent by the server: complete messages that alternate with others of their path,
+	// and come first.
 	replayed
+
 	// The name says content or answer, and the value is a word or a number.
 	plainName
-	namesake   // its path carries text of another kind, too
-	echo       // by the server: the client sent it, too
-	echoed     // by the client: the server repeated it
-	beforeText // a stream of text that precedes its sibling
-	afterText  // one that follows its sibling
-	alone      // in one frame, where a sibling streams
-	headline   // one short line in one frame, without a stop
-	largest    // its length against the server's longest text
-	inCall     // beside an id and arguments or a tool's name
-	afterCall  // beside the id of a call that was made before
-	// By the server, begun after the first call of a tool.
+
+	// Its path carries text of another kind too.
+	namesake
+
+	// Sent by the server after the client sent the same.
+	echo
+
+	// Sent by the client and repeated by the server.
+	echoed
+
+	// A stream of text that precedes a stream next to it.
+	beforeText
+
+	// A stream of text that follows a stream next to it.
+	afterText
+
+	// In one frame only, while a stream next to it has many.
+	alone
+
+	// One short line in one frame, without a full stop.
+	headline
+
+	// Its length as a share of the server's longest text.
+	largest
+
+	// Next to an identifier and arguments or a tool's name.
+	inCall
+
+	// Next to the identifier of a call that was made before.
+	afterCall
+
+	// Sent by the server, begun after the first call of a tool.
 	afterFirstCall
-	lines      // pieces that end lines
-	besidePath // beside a file path, in a message of the client
-	// Beside JSON, in a message of the client: a tool's name and schema.
+
+	// Pieces that end lines.
+	lines
+
+	// Next to a file path, in a message of the client.
+	besidePath
+
+	// Next to JSON, in a message of the client: a tool's name and schema.
 	besideJSON
-	besideID // beside an id, in a message of the client
-	failed   // the exchange failed as a whole
-	repeats  // its text is part of a better candidate's
-	bareJSON // JSON by the server, with no name of a tool near
-	// From the JSON of a message that is kept inside a field: history.
+
+	// Next to an identifier, in a message of the client.
+	besideID
+
+	// The exchange failed as a whole.
+	failed
+
+	// Its text is part of a better candidate's.
+	repeats
+
+	// JSON by the server without the name of a tool near it.
+	bareJSON
+
+	// From JSON of a message that is kept inside a field: history.
 	storedText
-	// The names of JSON members, or a kind beside it, say text or content.
+
+	// Nothing in the exchange but its wording indicates a conversation.
+	noSigns
+
+	// The names of JSON members, or a kind next to it, say text or content.
 	saysText
-	// First of eight: they say a role, in the order of roleOrder.
+
+	// saysRole is the first of eight: a name or label suggests a role, in the order of
+	// roleOrder.
 	saysRole
 	featureCount = saysRole + feature(len(roleOrder))
 )
 
-// featureNames are the words of reasons.
+// featureNames are the names of the features in reasons and in weights files.
 var featureNames = [featureCount]string{
 	"prior", "sent by the server", "sent by the client", "sent during the answer", "occurs in many frames", "deltas of one text", "growing snapshots",
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
 	"program word", "worded as instructions", "think tag", "worded as thinking", "Markdown", "asks", "status line", "trails the text", "answered before", "the only choice", "said twice", "begins a replayed conversation", "named as the answer", "shares its path with text", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
 	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "begins after a tool call", "pieces are lines", "beside a file path", "beside JSON", "beside an id", "failed exchange",
-	"repeats a better candidate", "JSON without a tool", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
+	"repeats a better candidate", "JSON without a tool", "in a stored message", "no sign of a conversation", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
 
-// weights are what one unit of a feature adds to the log odds of each role.
+// weights is the built-in model: what one unit of a feature adds to the log odds of each
+// role.
 //
-// They were set by hand, from what the features mean, and then corrected on
-// exchanges that a generator made (generate_test.go): random schemas, depths,
-// languages, splits and decoys, seeds 1 to 4000. The floors of the tests are
-// measured on other seeds of the same generator, so they say that the weights
-// are not fitted to single exchanges, not that real services look like these.
-// No capture of a real service has been used.
+// The weights were set by hand from the meaning of the features and then corrected on
+// generated exchanges (generate_test.go): random schemas, depths, languages, splits and
+// decoys, seeds 1 to 4000. The tests' minimum accuracy is measured on other seeds of the
+// same generator. It shows that the weights are not fitted to single exchanges; it does
+// not show that real services look like these. No capture of a real service was used.
 var weights = [featureCount][len(roleOrder)]float64{
 	//           assistant thinking call  result user  system meta  id
 	prior:          {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
@@ -148,6 +242,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	repeats:        {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	bareJSON:       {3.0, 0.0, -4.0, -1.0, 0.0, 0.0, 0.0, 0.0},
 	storedText:     {-4.0, -2.0, 0.0, 0.0, 0.5, 1.0, 1.5, 0.5},
+	noSigns:        {-57.0, -57.0, -57.0, -57.0, -57.0, -57.0, 3.0, 3.0},
 	saysText:       {0.7, 0.0, -0.3, 0.0, 0.7, 0.0, -0.5, -1.0},
 
 	saysRole + 0: {4.0, -1.0, 0.0, 0.0, -2.0, -1.0, -1.0, 0.0},
@@ -160,6 +255,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	saysRole + 7: {-3.0, -3.0, -1.0, -1.0, -2.0, -2.0, 0.5, 2.0},
 }
 
-// defaultTemperature is the temperature at which scores are nearest to the share of
-// candidates that are right; see TestEvalCalibration.
+// defaultTemperature is the temperature at which scores are best calibrated: nearest to the
+// share of candidates that are right (temperature scaling, Guo et al. 2017,
+// https://arxiv.org/abs/1706.04599). TestEvalCalibration measures it.
 const defaultTemperature = 1.0

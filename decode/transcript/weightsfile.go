@@ -11,25 +11,31 @@ import (
 	"strings"
 )
 
-// Weights is what one unit of each feature adds to the log odds of each role, and
-// how far the sums are to be believed.
+// Weights is a linear model: for each feature and role, what one unit of the feature adds
+// to the log odds of the role. The sums are divided by the temperature before they become
+// probabilities.
 type Weights struct {
-	table       [featureCount][len(roleOrder)]float64
-	temperature float64 // sums are divided by it where they become probabilities
+	// table has a row per feature and a column per role, in the order of roleOrder.
+	table [featureCount][len(roleOrder)]float64
+
+	// temperature is 1 for sums as they are; greater values make scores less certain
+	// (temperature scaling, Guo et al. 2017).
+	temperature float64
 }
 
-// DefaultWeights returns the weights that are built in.
+// DefaultWeights returns the built-in weights.
 //
 // Source: decode/transcript/README.md#weights
 func DefaultWeights() *Weights { return &Weights{table: weights, temperature: defaultTemperature} }
 
-// Roles returns the roles in the order of Row.
+// Roles returns the roles in the order in which Row returns weights.
 func (w *Weights) Roles() []Role { return slices.Clone(roleOrder[:]) }
 
 // Features returns the names of the features, in the order of the table.
 func (w *Weights) Features() []string { return slices.Clone(featureNames[:]) }
 
-// Row returns the weights of a feature for all roles, or nil if there is none.
+// Row returns the weights of the named feature for all roles, or nil if there is no such
+// feature.
 func (w *Weights) Row(name string) []float64 {
 	i := slices.Index(featureNames[:], name)
 	if i < 0 {
@@ -38,14 +44,15 @@ func (w *Weights) Row(name string) []float64 {
 	return slices.Clone(w.table[i][:])
 }
 
-// weightsFile is the JSON of Weights.
+// weightsFile is the JSON form of Weights.
 type weightsFile struct {
+	// V is the version of the format: 1.
 	V           int                         `json:"v"`
 	Temperature float64                     `json:"temperature"`
 	Weights     map[string]map[Role]float64 `json:"weights"`
 }
 
-// MarshalJSON writes the weights as a file has them.
+// MarshalJSON returns the content of a weights file.
 //
 // Shape: {"v":1,"temperature":1,"weights":{"prior":{"assistant":-1.5,…},…}}.
 func (w *Weights) MarshalJSON() ([]byte, error) {
@@ -60,12 +67,14 @@ func (w *Weights) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
+// maxWeight is the maximum absolute value of a weight in a file.
 const maxWeight = 1e4
 
-// ParseWeights reads a weights file. What it does not mention keeps its built-in
-// weight, so that a file may hold a few rows only.
+// ParseWeights parses a weights file. Weights that are not in the file keep their
+// built-in value, so a file may contain only a few.
 //
-// Errors: names a feature or a role that there is not.
+// Errors: a syntax error, another version, an unknown feature or role, or a number out of
+// range. The error names it.
 func ParseWeights(data []byte) (*Weights, error) {
 	var f weightsFile
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -83,6 +92,8 @@ func ParseWeights(data []byte) (*Weights, error) {
 		}
 		w.temperature = f.Temperature
 	}
+
+	// Weights that the file lacks keep their defaults.
 	for name, row := range f.Weights {
 		i := slices.Index(featureNames[:], name)
 		if i < 0 {
@@ -99,9 +110,11 @@ func ParseWeights(data []byte) (*Weights, error) {
 			w.table[i][r] = v
 		}
 	}
+
 	return w, nil
 }
 
+// roleList returns the names of all roles, separated by commas, for messages.
 func roleList() string {
 	var names []string
 	for _, r := range roleOrder {
@@ -110,7 +123,7 @@ func roleList() string {
 	return strings.Join(names, ", ")
 }
 
-// ParseRole returns the role of that name.
+// ParseRole returns the role of the given name, or an error that lists the roles.
 func ParseRole(name string) (Role, error) {
 	if slices.Contains(roleOrder[:], Role(name)) {
 		return Role(name), nil
@@ -118,24 +131,35 @@ func ParseRole(name string) (Role, error) {
 	return "", fmt.Errorf("transcript: no role %q; there are %s", name, roleList())
 }
 
-// A trainingLabel is a candidate with the role that a person gave it, and what it looked
-// like to the extractor.
+// A trainingLabel is a candidate with the role that a person gave it and its features. It
+// is used to fit weights.
 //
-// Shape: as a line of a labels file it is {"v":1,"source":"F.uwc#2","dir":"down",
+// Shape: a line of a labels file is {"v":1,"source":"F.uwc#2","dir":"down",
 // "path":"1.1.1","role":"assistant","features":{"prior":1,…}}.
 type trainingLabel struct {
-	V      int    `json:"v"`
-	Source string `json:"source"`
-	Dir    string `json:"dir"`
-	Path   string `json:"path"`
+	// V is the version of the format: 1.
+	V int `json:"v"`
 
-	// Tells candidates of one path apart.
-	Kind     string             `json:"kind,omitempty"`
-	Role     Role               `json:"role"`
+	// Source identifies the exchange, for example by file and number.
+	Source string `json:"source"`
+
+	// Dir is "up" or "down".
+	Dir string `json:"dir"`
+
+	// Path is the candidate's field path.
+	Path string `json:"path"`
+
+	// Kind distinguishes candidates with the same path.
+	Kind string `json:"kind,omitempty"`
+
+	// Role is the correct role.
+	Role Role `json:"role"`
+
+	// Features are the values of the features that are not 0, by name.
 	Features map[string]float64 `json:"features"`
 }
 
-// Label makes the label of a candidate.
+// Label returns the label of c with the given role. source identifies the exchange.
 func (c *candidate) Label(source string, role Role) trainingLabel {
 	l := trainingLabel{V: 1, Source: source, Dir: c.Dir, Path: c.Path, Kind: c.kind, Role: role, Features: make(map[string]float64)}
 	for i, v := range c.features {
@@ -147,14 +171,17 @@ func (c *candidate) Label(source string, role Role) trainingLabel {
 }
 
 const (
-	maxLabel      = 1 << 16 // bytes of a line
+	// maxLabel is the maximum size in bytes of a line.
+	maxLabel = 1 << 16
+
+	// maxLabelsRead is the maximum number of labels in a file.
 	maxLabelsRead = 1_000_000
 )
 
-// ParseLabels reads a labels file, a JSON object a line. Of two labels of one
-// candidate the later counts.
+// ParseLabels parses a labels file, which has one JSON object per line. If two labels are
+// of the same candidate, the later one counts.
 //
-// Errors: names the first line that is none.
+// Errors: names the first invalid line; the labels before it are returned.
 func ParseLabels(data []byte) ([]trainingLabel, error) {
 	var out []trainingLabel
 	at := make(map[[4]string]int)
@@ -174,6 +201,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 		if err := l.check(); err != nil {
 			return out, fmt.Errorf("transcript: labels: line %d: %w", number, err)
 		}
+		// A later label for the same text replaces an earlier one.
 		key := [4]string{l.Source, l.Dir, l.Path, l.Kind}
 		if i, ok := at[key]; ok && l.Source != "" {
 			out[i] = l
@@ -185,9 +213,11 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 		at[key] = len(out)
 		out = append(out, l)
 	}
+
 	return out, nil
 }
 
+// check reports the first mistake in l.
 func (l *trainingLabel) check() error {
 	if l.V != 1 {
 		return fmt.Errorf("version %d; this reads version 1", l.V)

@@ -5,21 +5,30 @@ import (
 	"strings"
 )
 
-// A fileFormat is what files and compressed data of one kind begin with.
+// A fileFormat describes the first bytes of files of one format.
 type fileFormat struct {
-	name  string
+	// name is the format's name in results, such as "png".
+	name string
+
+	// magic are the first bytes of the file.
 	magic string
-	also  string // further on
-	at    int
-	fits  func(p []byte) bool // what else holds; may be nil
+
+	// also are further fixed bytes, at the offset at.
+	also string
+
+	// at is the offset of the bytes in also.
+	at int
+
+	// fits, if not nil, checks the rest of the file's structure.
+	fits func(p []byte) bool
 }
 
-// fileFormats are those that are sent in bytes fields, each told by three bytes and more
-// that hardly anything else begins with, or by its structure to the last byte.
+// fileFormats are formats that occur in bytes fields. Each is identified by three or more characteristic bytes,
+// or by a structure that is checked to the last byte.
 var fileFormats = [...]fileFormat{
 	{name: "gzip", magic: "\x1f\x8b\x08"},
 
-	// To a parser a field 5 and the beginning of a tag.
+	// Its magic number parses as protobuf: a field 5 and the beginning of a tag.
 	{name: "zstd", magic: "\x28\xb5\x2f\xfd"},
 
 	{name: "zlib", magic: "\x78", fits: isZlib},
@@ -31,7 +40,8 @@ var fileFormats = [...]fileFormat{
 	{name: "7z", magic: "7z\xbc\xaf\x27\x1c"},
 	{name: "rar", magic: "Rar!\x1a\x07"},
 	{name: "zip", magic: "PK\x03\x04"},
-	{name: "zip", magic: "PK\x05\x06\x00\x00"}, // an empty one
+	// An empty archive.
+	{name: "zip", magic: "PK\x05\x06\x00\x00"},
 	{name: "png", magic: "\x89PNG\r\n\x1a\n"},
 	{name: "jpeg", magic: "\xff\xd8\xff"},
 	{name: "gif", magic: "GIF89a"},
@@ -70,13 +80,14 @@ var fileFormats = [...]fileFormat{
 	{name: "tar", also: tarMagic, at: tarAt},
 }
 
-// Tar's magic stands behind the name and numbers of the first file.
+// A tar file has its magic number behind the name and the numbers of its first entry.
 const (
 	tarMagic = "ustar"
 	tarAt    = 257
 )
 
-// fileFirst holds, for the byte that a payload begins with, which formats may.
+// fileFirst indexes fileFormats by the first byte of a payload, so that most payloads are compared with few
+// formats.
 var fileFirst = func() (t [256][]*fileFormat) {
 	for i := range fileFormats {
 		f := &fileFormats[i]
@@ -89,8 +100,8 @@ var fileFirst = func() (t [256][]*fileFormat) {
 	return t
 }()
 
-// begins reports whether a file of the format may begin with c. What stands further
-// on is looked for only where bytes of the head are not those of text.
+// begins reports whether a file of the format may begin with c. Formats identified by later bytes are listed
+// only for first bytes that text does not have.
 func (f *fileFormat) begins(c byte) bool {
 	switch {
 	case f.magic != "":
@@ -102,18 +113,19 @@ func (f *fileFormat) begins(c byte) bool {
 	case f.name == "mp4":
 		return c == 0
 	}
-	return false // it begins with a size, or a name
+	// Formats that begin with a size or a name are checked separately by FileFormat.
+	return false
 }
 
-// has reports whether p is of the format.
+// has reports whether p is a file of the format.
 func (f *fileFormat) has(p []byte) bool {
 	return len(p) > len(f.magic) && string(p[:len(f.magic)]) == f.magic &&
 		(f.also == "" || len(p) >= f.at+len(f.also) && string(p[f.at:][:len(f.also)]) == f.also) &&
 		(f.fits == nil || f.fits(p))
 }
 
-// FileFormat names the format of a file or of compressed data that p is by its first
-// bytes, or by its structure where it is small: "png", "zstd", "cbor"; else "".
+// FileFormat returns the name of p's file format or compression, such as "png", "zstd" or "cbor". It returns ""
+// for other data. Formats without a magic number are recognized by their structure.
 func FileFormat(p []byte) string {
 	if len(p) < 3 {
 		return ""
@@ -123,6 +135,7 @@ func FileFormat(p []byte) string {
 			return f.name
 		}
 	}
+	// These formats have no characteristic first byte.
 	switch n := len(p); {
 	case n >= tarAt+len(tarMagic) && p[tarAt] == 'u' && string(p[tarAt:][:len(tarMagic)]) == tarMagic:
 		return "tar"
@@ -132,18 +145,19 @@ func FileFormat(p []byte) string {
 	return ""
 }
 
-// isBSON looks at the size, the type of the first element, and the zero at the end.
+// isBSON checks the size, the type of the first element, and the zero at the end. Source:
+// https://bsonspec.org/spec.html
 func isBSON(p []byte) bool {
 	return len(p) > 8 && sized(p, 0) && p[len(p)-1] == 0 && p[4] >= 1 && p[4] <= 0x13
 }
 
-// sized reports whether the four bytes at a place are the size of p.
+// sized reports whether the four bytes at offset at are the size of p, little-endian.
 func sized(p []byte, at int) bool {
 	return len(p) >= at+4 && int64(binary.LittleEndian.Uint32(p[at:])) == int64(len(p))
 }
 
-// isZlib looks at the two bytes of the head, and at how the first block begins: what is
-// stored has its length twice, and no tree is of more than 286 codes.
+// isZlib checks the two bytes of the header and the beginning of the first block: a stored block has its length
+// twice, and no Huffman tree has more than 286 codes. Source: RFC 1950 and RFC 1951.
 func isZlib(p []byte) bool {
 	if len(p) < 8 || (uint(p[0])<<8|uint(p[1]))%31 != 0 || p[1]&0x20 != 0 {
 		return false
@@ -152,14 +166,15 @@ func isZlib(p []byte) bool {
 	case 0:
 		return p[3] == ^p[5] && p[4] == ^p[6]
 	case 1:
-		return p[1] != 0x5e || p[len(p)-1] >= 0x80 // "x^" begins a formula, too
+		// Formulas may also begin with "x^".
+		return p[1] != 0x5e || p[len(p)-1] >= 0x80
 	case 2:
 		return p[2]>>3 <= 29 && p[3]&0x1f <= 29
 	}
 	return false
 }
 
-// isPickle looks at the version, what may begin an object, and the stop at the end.
+// isPickle checks the version, the first opcode, and the stop opcode at the end.
 func isPickle(p []byte) bool {
 	if len(p) < 4 || p[len(p)-1] != '.' {
 		return false
@@ -167,13 +182,14 @@ func isPickle(p []byte) bool {
 	switch p[1] {
 	case 2, 3:
 		return strings.IndexByte("}](cKXNGJUM", p[2]) >= 0
-	case 4, 5: // in a frame
+	// Since version 4 a pickle has frames.
+	case 4, 5:
 		return len(p) > 11 && p[2] == 0x95 && binary.LittleEndian.Uint64(p[3:]) <= uint64(len(p)-11)
 	}
 	return false
 }
 
-// isExecutable looks for the head that a DOS head points to.
+// isExecutable checks for a PE header at the offset that the DOS header contains.
 func isExecutable(p []byte) bool {
 	if len(p) < 0x40 {
 		return false

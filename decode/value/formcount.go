@@ -2,25 +2,34 @@ package value
 
 import "slices"
 
-// Forms counts the payloads that have a form which tells what they are for.
+// Forms counts, over many payloads, how many have a recognizable form.
 type Forms struct {
-	UUID int64 `json:"uuid,omitempty"`
-	URL  int64 `json:"url,omitempty"`
-	JSON int64 `json:"json,omitempty"`
-	Time int64 `json:"time,omitempty"` // RFC 3339
+	// UUID is the number of values that are UUIDs with dashes.
+	UUID int64 `json:"uuid,omitempty" pb:"1"`
 
-	// Files counts by their file format those that have one; nil where none has.
-	Files map[string]int64 `json:"files,omitempty"`
+	// URL is the number of values that are http or https URLs.
+	URL int64 `json:"url,omitempty" pb:"2"`
+
+	// JSON counts payloads between braces or brackets. Their content is not checked.
+	JSON int64 `json:"json,omitempty" pb:"3"`
+
+	// Time is the number of values that are times in RFC 3339.
+	Time int64 `json:"time,omitempty" pb:"4"`
+
+	// Files counts payloads by file format. It is nil if there are none.
+	Files map[string]int64 `json:"files,omitempty" pb:"5"`
 }
 
-// Count looks at a payload that is not empty, and reports whether it is a file.
+// Count counts payload p, which must not be empty. It reports whether p has a file format.
 func (f *Forms) Count(p []byte) (file bool) {
 	switch c := p[0]; c {
 	case 'h':
 		if len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://") {
 			f.URL++
 		}
+	// Validating JSON would be too slow for every payload of a capture.
 	case '{', '[':
+		// The closing bracket's code is that of the opening one plus 2.
 		if len(p) > 1 && p[len(p)-1] == c+2 {
 			f.JSON++
 		}
@@ -32,6 +41,7 @@ func (f *Forms) Count(p []byte) (file bool) {
 			f.Time++
 		}
 	}
+
 	if format := FileFormat(p); format != "" {
 		if f.Files == nil {
 			f.Files = map[string]int64{}
@@ -39,9 +49,11 @@ func (f *Forms) Count(p []byte) (file bool) {
 		f.Files[format]++
 		return true
 	}
+
 	return false
 }
 
+// isUUID reports whether p, which has 36 bytes, is a UUID with dashes.
 func isUUID(p []byte) bool {
 	if p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-' {
 		return false
@@ -55,7 +67,7 @@ func isUUID(p []byte) bool {
 	return digits
 }
 
-// isHex is set for hexadecimal digits.
+// isHex is true for hexadecimal digits.
 var isHex = func() (t [256]bool) {
 	for _, c := range "0123456789abcdefABCDEF" {
 		t[c] = true
@@ -63,7 +75,7 @@ var isHex = func() (t [256]bool) {
 	return t
 }()
 
-// isTime looks at the form of 2006-01-02T15:04:05Z, with anything behind the seconds.
+// isTime reports whether p begins like 2006-01-02T15:04:05. Anything may follow the seconds.
 func isTime(p []byte) bool {
 	const form = "0000-00-00T00:00:00"
 	for i := range form {
@@ -74,7 +86,7 @@ func isTime(p []byte) bool {
 	return true
 }
 
-// Merge adds the counts of o.
+// Merge adds the counts of o to f.
 func (f *Forms) Merge(o *Forms) {
 	f.UUID += o.UUID
 	f.URL += o.URL
@@ -88,7 +100,7 @@ func (f *Forms) Merge(o *Forms) {
 	}
 }
 
-// FileCount is how many payloads are of a format.
+// FileCount returns how many payloads have a file format.
 func (f *Forms) FileCount() (sum int64) {
 	for _, n := range f.Files {
 		sum += n
@@ -96,7 +108,7 @@ func (f *Forms) FileCount() (sum int64) {
 	return sum
 }
 
-// Valid reports whether the counts can be those of n payloads.
+// Valid reports whether n payloads can have these counts. It checks counts that were read from a file.
 func (f *Forms) Valid(n int64) bool {
 	for format, count := range f.Files {
 		if count < 1 || count > n || !slices.ContainsFunc(fileFormats[:], func(x fileFormat) bool { return x.name == format }) {
@@ -111,7 +123,7 @@ func (f *Forms) Valid(n int64) bool {
 	return f.UUID+f.URL+f.JSON+f.Time <= n && f.FileCount() <= n
 }
 
-// Of names the form that all of n payloads have, or returns "".
+// Of returns a description of the form that all n payloads have, or "".
 func (f *Forms) Of(n int64) string {
 	for _, form := range [...]struct {
 		count int64

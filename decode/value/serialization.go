@@ -2,21 +2,29 @@ package value
 
 import "strings"
 
-// What is looked at of data in other encodings.
+// Limits of checking data in other serializations.
 const (
-	maxItems     = 1 << 12 // more are taken on trust
+	// maxItems is the number of items that are checked. A longer value is assumed to be valid.
+	maxItems = 1 << 12
+
+	// maxItemDepth is the maximum nesting.
 	maxItemDepth = 16
 )
 
-// An itemReader skips the values of a self-describing encoding, and so finds whether
-// data is of it to the last byte.
+// An itemReader skips values of a self-describing serialization. If it consumes all data, the data is of that
+// serialization.
 type itemReader struct {
-	p     []byte
-	left  int // items that are looked at
-	texts int // keys of maps that are text
+	// p is the data that was not parsed yet.
+	p []byte
+
+	// left is the number of further items that may be parsed, a limit.
+	left int
+
+	// texts is the number of map keys that are text.
+	texts int
 }
 
-// next returns the next n bytes, or nil where there are fewer.
+// next consumes and returns the next n bytes, or returns nil if there are fewer.
 func (r *itemReader) next(n uint64) []byte {
 	if n > uint64(len(r.p)) {
 		return nil
@@ -26,7 +34,7 @@ func (r *itemReader) next(n uint64) []byte {
 	return head
 }
 
-// number reads a big-endian number of so many bytes.
+// number parses a big-endian number of size bytes.
 func (r *itemReader) number(size uint64) (v uint64, ok bool) {
 	b := r.next(size)
 	if b == nil {
@@ -38,16 +46,18 @@ func (r *itemReader) number(size uint64) (v uint64, ok bool) {
 	return v, true
 }
 
-// allItems reports whether items, a map with text for keys, are all of p.
+// allItems reports whether p consists of one item that contains a map with text keys. item skips an item at a
+// given depth limit.
 func allItems(p []byte, item func(*itemReader, int) bool) bool {
 	r := itemReader{p: p, left: maxItems}
 	return item(&r, maxItemDepth) && r.texts > 0 && (len(r.p) == 0 || r.left == 0)
 }
 
-// isMessagePack reports whether p is one map of MessagePack whose keys are text.
+// isMessagePack reports whether p is a single MessagePack map with text keys.
 func isMessagePack(p []byte) bool { return allItems(p, (*itemReader).messagePack) }
 
-// messagePack skips an item.
+// messagePack skips an item. It returns false if the item is malformed or nested too deeply. Source:
+// https://github.com/msgpack/msgpack/blob/master/spec.md
 func (r *itemReader) messagePack(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
@@ -57,8 +67,11 @@ func (r *itemReader) messagePack(depth int) bool {
 		return false
 	}
 	c := head[0]
+
+	// Types whose first byte includes the value or the size.
 	switch {
-	case c < 0x80 || c >= 0xe0: // a small number
+	// A small number.
+	case c < 0x80 || c >= 0xe0:
 		return true
 	case c < 0x90:
 		return r.packMap(uint64(c&0xf), depth)
@@ -67,20 +80,25 @@ func (r *itemReader) messagePack(depth int) bool {
 	case c < 0xc0:
 		return r.next(uint64(c&0x1f)) != nil
 	}
+	// Types whose size follows the first byte.
 	switch n := uint64(1) << (c & 3); c {
 	case 0xc0, 0xc2, 0xc3:
 		return true
-	case 0xc4, 0xc5, 0xc6: // bytes
+	// Bytes.
+	case 0xc4, 0xc5, 0xc6:
 		return r.counted(1<<(c-0xc4), 0)
-	case 0xc7, 0xc8, 0xc9: // a type of its own
+	// An extension type, whose number precedes the data.
+	case 0xc7, 0xc8, 0xc9:
 		return r.counted(1<<(c-0xc7), 1)
-	case 0xca, 0xcb: // float, double
+	// Float and double.
+	case 0xca, 0xcb:
 		return r.next(4<<(c-0xca)) != nil
 	case 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3:
 		return r.next(n) != nil
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
 		return r.next(1+1<<(c-0xd4)) != nil
-	case 0xd9, 0xda, 0xdb: // text
+	// Text.
+	case 0xd9, 0xda, 0xdb:
 		return r.counted(1<<(c-0xd9), 0)
 	case 0xdc, 0xdd:
 		size, ok := r.number(2 << (c - 0xdc))
@@ -92,12 +110,14 @@ func (r *itemReader) messagePack(depth int) bool {
 	return false
 }
 
-// counted skips bytes behind their number, and so many more.
+// counted skips a length of width bytes, then as many bytes as that length says, and more further
+// bytes.
 func (r *itemReader) counted(width, more uint64) bool {
 	n, ok := r.number(width)
 	return ok && r.next(n+more) != nil
 }
 
+// packList skips n MessagePack items.
 func (r *itemReader) packList(n uint64, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if !r.messagePack(depth - 1) {
@@ -107,6 +127,7 @@ func (r *itemReader) packList(n uint64, depth int) bool {
 	return true
 }
 
+// packMap skips n pairs of a text key and a value in MessagePack.
 func (r *itemReader) packMap(n uint64, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if len(r.p) == 0 || !(r.p[0] > 0xa0 && r.p[0] < 0xc0 || r.p[0] == 0xd9) {
@@ -120,10 +141,10 @@ func (r *itemReader) packMap(n uint64, depth int) bool {
 	return true
 }
 
-// isCBOR reports whether p is one map of CBOR whose keys are text.
+// isCBOR reports whether p is a single CBOR map with text keys.
 func isCBOR(p []byte) bool { return allItems(p, (*itemReader).cbor) }
 
-// The major types of CBOR.
+// The major types of CBOR. Source: RFC 8949, section 3.1.
 const (
 	cborUint = iota
 	cborNegative
@@ -137,7 +158,7 @@ const (
 	cborBreak = 0xff
 )
 
-// cbor skips an item.
+// cbor skips an item. It returns false if the item is malformed or nested too deeply.
 func (r *itemReader) cbor(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
@@ -147,6 +168,8 @@ func (r *itemReader) cbor(depth int) bool {
 		return false
 	}
 	major, low := head[0]>>5, head[0]&0x1f
+
+	// The argument: a value, a length or a count.
 	n := uint64(low)
 	switch {
 	case low < 24:
@@ -156,7 +179,8 @@ func (r *itemReader) cbor(depth int) bool {
 			return false
 		}
 	case low == 31 && (major == cborArray || major == cborMap):
-		n = 1 << 62 // up to a break
+		// The length is indefinite: items follow up to a break.
+		n = 1 << 62
 	default:
 		return false
 	}
@@ -171,6 +195,7 @@ func (r *itemReader) cbor(depth int) bool {
 	return true
 }
 
+// cborItems skips n items or pairs. If open is true, a break ends them.
 func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if open && len(r.p) > 0 && r.p[0] == cborBreak {
@@ -193,12 +218,12 @@ func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
 	return !open || r.left <= 0
 }
 
-// derTags are the tags of ASN.1 that elements of a sequence have: booleans to object
-// identifiers, enumerations, texts, times, and what a context names by 0 to 4.
+// derTags are the ASN.1 tags that elements of a sequence may have: booleans to object identifiers, enumerations,
+// texts, times, and context-specific tags 0 to 4.
 const derTags = "\x01\x02\x03\x04\x05\x06\x0a\x0c\x13\x16\x17\x18\x80\x81\x82\x83\x84\xa0\xa1\xa2\xa3\xa4"
 
-// isDER reports whether p is a sequence of ASN.1 whose elements fill it: a certificate,
-// a key or a signature.
+// isDER reports whether p is a DER-encoded ASN.1 sequence that is completely filled by its elements, as
+// in a certificate, key or signature.
 func isDER(p []byte) bool {
 	inner, rest, ok := derElement(p)
 	if !ok || len(rest) > 0 || len(inner) < 6 {
@@ -206,7 +231,8 @@ func isDER(p []byte) bool {
 	}
 	for n := 0; len(inner) > 0; n++ {
 		switch c := inner[0]; {
-		case c == 0x30 || c == 0x31: // what is in it is well formed, too
+		// Nested sequences and sets must be well formed, too.
+		case c == 0x30 || c == 0x31:
 			sub, _, ok := derElement(inner)
 			if _, _, good := derElement(sub); !ok || len(sub) > 0 && !good {
 				return false
@@ -221,7 +247,7 @@ func isDER(p []byte) bool {
 	return true
 }
 
-// derElement returns the content of the element that p begins with, and what is behind it.
+// derElement returns the content of p's first element, and the bytes behind the element.
 func derElement(p []byte) (inner, rest []byte, ok bool) {
 	if len(p) < 2 {
 		return nil, nil, false
@@ -235,7 +261,8 @@ func derElement(p []byte) (inner, rest []byte, ok bool) {
 		r := itemReader{p: p[2:]}
 		size, _ = r.number(uint64(width))
 		if at = 2 + width; size < 0x80 {
-			return nil, nil, false // shorter would do
+			// DER requires the shortest form of a length.
+			return nil, nil, false
 		}
 	}
 	if size > uint64(len(p)-at) {

@@ -13,26 +13,31 @@ import (
 	"time"
 )
 
-// A Form is what the text of a string is, as far as the text itself tells.
+// A Form is the format of a text.
 //
-// Shape: Name is "uuid", "jwt", "json", "url", "data-url", "path", "semver", "hex",
-// "base64", "date", "email", "ip", "pem" or "number"; Note is what is not seen at
-// once: a UUID's version and time, a JWT's algorithm and expiry, how many bytes
-// digits stand for. It has nothing of a JWT's claims but its times.
+// Shape: Name is "uuid", "jwt", "json", "url", "data-url", "path", "semver", "hex", "base64", "date",
+// "email", "ip", "pem" or "number". Note adds what is not obvious: the version and time of a UUID, the
+// algorithm and expiry of a JWT, the number of bytes that hex digits encode. It includes only the times
+// of a JWT's claims, because others may be secret.
 type Form struct {
+	// Name is the name of the format, and Note a remark for people, or "".
 	Name, Note string
 }
 
 const (
-	maxFormLen = 64 << 10 // bytes of text that are looked at
-	leastHex   = 16       // digits; fewer are a word or a number
-	leastB64   = 20
+	// maxFormLen is the maximum size in bytes of a text that is examined, except JSON.
+	maxFormLen = 64 << 10
+
+	// leastHex is the minimum number of hex digits. Fewer may be a word or a number.
+	leastHex = 16
+
+	// leastB64 is the minimum number of characters of base64.
+	leastB64 = 20
 )
 
-// FormOf finds the form of a text.
+// FormOf detects the format of a text. ok is false for plain text.
 //
-// Limits: text of 64 KiB or less, JSON excepted, of which no more than 1 MiB is
-// looked at.
+// Limits: text of up to 64 KiB, and JSON of up to 1 MiB.
 func FormOf(b []byte) (Form, bool) {
 	if len(b) < 3 || len(b) > 1<<20 {
 		return Form{}, false
@@ -50,9 +55,13 @@ func FormOf(b []byte) (Form, bool) {
 	case bytes.HasPrefix(b, []byte("data:")):
 		return dataURL(b)
 	}
+
+	// Only dates may contain these characters.
 	if at := bytes.IndexAny(b, " \t\r\n<>\"|^`"); at >= 0 {
 		return httpDate(b)
 	}
+
+	// From the most specific format to the least: a decimal number may be valid hex and base64, too.
 	for _, try := range [...]func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text} {
 		if f, ok := try(b); ok {
 			return f, true
@@ -61,6 +70,7 @@ func FormOf(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
+// pem detects text in PEM format, and returns its label (such as CERTIFICATE) as the note.
 func pem(b []byte) (Form, bool) {
 	what, _, ok := bytes.Cut(b[len("-----BEGIN "):], []byte("-----"))
 	if !ok || len(what) > 40 {
@@ -69,6 +79,7 @@ func pem(b []byte) (Form, bool) {
 	return Form{"pem", strings.ToLower(string(what))}, true
 }
 
+// dataURL detects a data URL (RFC 2397) and returns its media type as the note.
 func dataURL(b []byte) (Form, bool) {
 	head, _, ok := bytes.Cut(b[len("data:"):], []byte(","))
 	if !ok || len(head) > 100 || bytes.ContainsAny(head, " \n\"") {
@@ -77,7 +88,7 @@ func dataURL(b []byte) (Form, bool) {
 	return Form{"data-url", string(head)}, true
 }
 
-// uuid is for the form with dashes; without them it is hex.
+// uuid detects UUIDs with dashes. Without dashes they count as hex.
 func uuid(b []byte) (Form, bool) {
 	if len(b) != 36 || !isUUID(b) {
 		return Form{}, false
@@ -86,6 +97,8 @@ func uuid(b []byte) (Form, bool) {
 	if _, err := hex.Decode(raw[:], slices.Concat(b[:8], b[9:13], b[14:18], b[19:23], b[24:])); err != nil {
 		return Form{}, false
 	}
+
+	// Versions 1 and 7 contain a time (RFC 9562).
 	version := raw[6] >> 4
 	switch {
 	case raw == [16]byte{}:
@@ -95,7 +108,8 @@ func uuid(b []byte) (Form, bool) {
 		return Form{"uuid", "version 7, " + FormatTime(time.UnixMilli(ms))}, true
 	case version == 1:
 		ticks := int64(binary.BigEndian.Uint32(raw[:4])) | int64(binary.BigEndian.Uint16(raw[4:6]))<<32 | int64(binary.BigEndian.Uint16(raw[6:8])&0xfff)<<48
-		const toUnix = 122_192_928_000_000_000 // 100 ns from 1582-10-15 on
+		// The epoch of UUIDs is 1582-10-15, and the unit is 100 ns.
+		const toUnix = 122_192_928_000_000_000
 		return Form{"uuid", "version 1, " + FormatTime(time.Unix((ticks-toUnix)/1e7, (ticks-toUnix)%1e7*100))}, true
 	case version >= 1 && version <= 8 && raw[8]>>6 == 0b10:
 		return Form{"uuid", fmt.Sprintf("version %d", version)}, true
@@ -103,7 +117,7 @@ func uuid(b []byte) (Form, bool) {
 	return Form{Name: "uuid"}, true
 }
 
-// date is for RFC 3339 and ISO 8601's calendar dates.
+// date detects dates and times of RFC 3339 and ISO 8601.
 func date(b []byte) (Form, bool) {
 	if len(b) < 10 || len(b) > 40 || b[4] != '-' || b[7] != '-' || !isDigit(b[0]) {
 		return Form{}, false
@@ -126,7 +140,7 @@ func date(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-// httpDate is for dates with spaces in them.
+// httpDate detects dates that contain spaces, as in HTTP headers.
 func httpDate(b []byte) (Form, bool) {
 	if len(b) < 16 || len(b) > 40 {
 		return Form{}, false
@@ -139,7 +153,8 @@ func httpDate(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-// semver is for three numbers, perhaps behind a v, and what semver lets follow.
+// semver detects three numbers, optionally behind a v, with an optional suffix as in semantic versions. It
+// detects IPv4 addresses, too.
 func semver(b []byte) (Form, bool) {
 	if len(b) > 80 || !isDigit(b[0]) && (b[0] != 'v' || !isDigit(b[1])) || bytes.IndexByte(b, '.') < 0 {
 		return Form{}, false
@@ -152,6 +167,8 @@ func semver(b []byte) (Form, bool) {
 			return Form{}, false
 		}
 	}
+
+	// Leading zeros are not allowed.
 	parts := strings.Split(core, ".")
 	for _, p := range parts {
 		if p == "" || len(p) > 9 || len(p) > 1 && p[0] == '0' || strings.Trim(p, "0123456789") != "" {
@@ -164,7 +181,7 @@ func semver(b []byte) (Form, bool) {
 	return Form{Name: "semver"}, len(parts) == 3
 }
 
-// isSemverSuffix reports whether s is what may follow the three numbers, behind its sign.
+// isSemverSuffix reports whether s may follow the numbers and a hyphen or plus sign.
 func isSemverSuffix(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !isAlnum(c) && c != '.' && c != '+' && c != '-' {
@@ -174,6 +191,7 @@ func isSemverSuffix(s string) bool {
 	return true
 }
 
+// ipv4 checks that each of the four parts of an IPv4 address is at most 255.
 func ipv4(parts []string) (Form, bool) {
 	for _, p := range parts {
 		if len(p) > 3 || len(p) == 3 && p > "255" {
@@ -183,7 +201,7 @@ func ipv4(parts []string) (Form, bool) {
 	return Form{Name: "ip"}, true
 }
 
-// numeral is for a number that stands in text: as JSON's 64-bit numbers do.
+// numeral detects an integer. JSON, for example, writes 64-bit numbers as strings.
 func numeral(b []byte) (Form, bool) {
 	digits := bytes.TrimPrefix(b, []byte("-"))
 	if len(digits) < 1 || len(digits) > 20 {
@@ -202,7 +220,7 @@ func numeral(b []byte) (Form, bool) {
 	return Form{Name: "number"}, true
 }
 
-// jwt tells of a token no more than its algorithm, type and times.
+// jwt detects a JSON Web Token (RFC 7519). The note has the algorithm and the times only.
 func jwt(b []byte) (Form, bool) {
 	if !bytes.HasPrefix(b, []byte("eyJ")) {
 		return Form{}, false
@@ -218,6 +236,8 @@ func jwt(b []byte) (Form, bool) {
 	if !fromSegment(parts[0], &head) || head.Alg == "" {
 		return Form{}, false
 	}
+
+	// The algorithm is text of the sender, so print it only if it resembles one.
 	alg := "unknown algorithm"
 	if len(head.Alg) <= 20 && strings.Trim(strings.ToLower(head.Alg), "abcdefghijklmnopqrstuvwxyz0123456789-+") == "" {
 		alg = head.Alg
@@ -226,6 +246,8 @@ func jwt(b []byte) (Form, bool) {
 	if head.Enc != "" {
 		notes = append(notes, "encrypted")
 	}
+
+	// The second part of an unencrypted token are the claims.
 	var claims struct {
 		Expires float64 `json:"exp"`
 		Issued  float64 `json:"iat"`
@@ -235,6 +257,7 @@ func jwt(b []byte) (Form, bool) {
 			word string
 			at   float64
 		}{{"issued", claims.Issued}, {"expires", claims.Expires}} {
+			// 1e11 s is the year 5138: larger values are not seconds.
 			if t.at > 0 && t.at < 1e11 {
 				notes = append(notes, t.word+" "+FormatTime(time.Unix(int64(t.at), 0)))
 			}
@@ -243,12 +266,14 @@ func jwt(b []byte) (Form, bool) {
 	return Form{"jwt", strings.Join(notes, ", ")}, true
 }
 
+// fromSegment decodes a part of a JWT, which is JSON in base64url, into v.
 func fromSegment(b []byte, v any) bool {
 	raw := make([]byte, base64.RawURLEncoding.DecodedLen(len(b)))
 	n, err := base64.RawURLEncoding.Decode(raw, b)
 	return err == nil && json.Unmarshal(raw[:n], v) == nil
 }
 
+// absoluteURL detects a URL that begins with a scheme and "://".
 func absoluteURL(b []byte) (Form, bool) {
 	at := bytes.Index(b, []byte("://"))
 	if at < 2 || at > 20 {
@@ -261,6 +286,7 @@ func absoluteURL(b []byte) (Form, bool) {
 	return Form{Name: "url"}, true
 }
 
+// email detects an e-mail address by a conservative subset of its syntax.
 func email(b []byte) (Form, bool) {
 	name, host, ok := bytes.Cut(b, []byte("@"))
 	dot := bytes.LastIndexByte(host, '.')
@@ -280,7 +306,7 @@ func email(b []byte) (Form, bool) {
 	return Form{Name: "email"}, true
 }
 
-// path is for what begins at a root, and relative ones that end in an extension.
+// path detects absolute file paths, and relative ones that end in a file extension.
 func path(b []byte) (Form, bool) {
 	if len(b) > 1024 || bytes.Contains(b, []byte("//")) {
 		return Form{}, false
@@ -307,6 +333,7 @@ func path(b []byte) (Form, bool) {
 	return Form{Name: "path"}, true
 }
 
+// hexDigits detects hex digits in one case. Digits alone count as a number, and letters alone as a word.
 func hexDigits(b []byte) (Form, bool) {
 	if len(b) < leastHex || len(b)%2 != 0 {
 		return Form{}, false
@@ -330,8 +357,8 @@ func hexDigits(b []byte) (Form, bool) {
 	return Form{"hex", fmt.Sprintf("%d bytes", len(b)/2)}, true
 }
 
-// base64Text is for text that words and names are not: of both cases with digits or
-// signs, or padded.
+// base64Text detects base64 that cannot be confused with words or names: it has letters of both cases with
+// digits, or padding.
 func base64Text(b []byte) (Form, bool) {
 	if len(b) < leastB64 {
 		return Form{}, false
@@ -349,11 +376,13 @@ func base64Text(b []byte) (Form, bool) {
 		}
 		n[class]++
 	}
+
+	// Only one of the alphabets may occur, and both cases must.
 	if n[base64Std] > 0 && n[base64URL] > 0 || n[base64Lower] == 0 || n[base64Upper] == 0 ||
 		padding == 0 && (n[base64Digit] == 0 || len(b)%4 != 0) {
 		return Form{}, false
 	}
-	// Half of random digits are capital letters or digits: of a name far fewer are.
+	// Half of the characters of random base64 are capitals or digits. Names have far fewer.
 	if 4*(n[base64Upper]+n[base64Digit]) < len(body) || n[base64URL]+n[base64Std] > len(body)/6 {
 		return Form{}, false
 	}
@@ -365,11 +394,16 @@ const (
 	base64Lower = iota
 	base64Upper
 	base64Digit
-	base64Std // of the standard alphabet alone
-	base64URL // of the one for URLs alone
+
+	// base64Std has the characters of the standard alphabet only.
+	base64Std
+
+	// base64URL has the characters of the URL alphabet only.
+	base64URL
 	notBase64
 )
 
+// base64Class is the class of each character.
 var base64Class = func() (t [256]uint8) {
 	for c := range t {
 		t[c] = notBase64

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TimeUnit names the unit in which v is a time between 2001 and 2065, or "".
+// TimeUnit returns the unit in which v is a time between 2001 and 2065: "timestamp-s", "timestamp-ms",
+// "timestamp-us" or "timestamp-ns". It returns "" if there is none. The ranges of the units do not overlap.
 func TimeUnit(v uint64) string {
 	const from, to = 1e9, 3e9
 	for _, u := range [...]struct {
@@ -19,7 +20,7 @@ func TimeUnit(v uint64) string {
 	return ""
 }
 
-// TimeNote is the time that a number is.
+// TimeNote returns the time that v is in the given unit, or "" if v is too large.
 func TimeNote(v uint64, unit string) string {
 	if v > math.MaxInt64 {
 		return ""
@@ -33,6 +34,7 @@ func TimeNote(v uint64, unit string) string {
 	case "timestamp-ns":
 		at = time.Unix(0, s)
 	default:
+		// time.Time cannot format later years.
 		if s > math.MaxInt32*100 {
 			return ""
 		}
@@ -41,5 +43,5 @@ func TimeNote(v uint64, unit string) string {
 	return FormatTime(at)
 }
 
-// FormatTime writes a time as RFC 3339 does, in UTC.
+// FormatTime formats t in RFC 3339, in UTC.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }

@@ -5,49 +5,79 @@ import (
 	"fmt"
 )
 
-// ErrDepth and errNodes are the Err of a Len node whose payload was not
-// followed because a limit of Options was reached.
+// ErrDepth and errNodes are the Err of a Len node whose payload was not parsed because the tree reached
+// Options.MaxDepth or Options.MaxNodes.
 var (
 	ErrDepth = errors.New("wire: nesting limit reached, payload not followed")
-	errNodes = errors.New("wire: node limit reached, payload not followed")
+	errNodes = errors.New("wire: node limit reached, payload not decoded")
 )
 
-// A Reason says in which way bytes are malformed.
+// A Reason is the kind of a violation of the protobuf encoding.
 type Reason uint8
 
 const (
-	tagCut       Reason = iota // the input ends inside a tag
-	tagTooLong                 // a tag of more than 64 bits
-	numberRange                // a field number of 0 or above 2^29-1
-	badType                    // wire type 6 or 7
-	valueCut                   // the input ends inside a varint or fixed value
-	valueTooLong               // a varint of more than 64 bits
-	lengthCut                  // the input ends inside a length
+	// tagTruncated: the input ends inside a tag.
+	tagTruncated Reason = iota
 
-	// A length beyond the end of what encloses it, or of more than 64 bits.
+	// tagTooLong: a tag of more than 64 bits.
+	tagTooLong
+
+	// numberRange: a field number of 0 or above 2^29-1.
+	numberRange
+
+	// badType: wire type 6 or 7.
+	badType
+
+	// valueTruncated: the input ends inside a varint or a fixed value.
+	valueTruncated
+
+	// valueTooLong: a varint of more than 64 bits.
+	valueTooLong
+
+	// lengthTruncated: the input ends inside a length.
+	lengthTruncated
+
+	// LengthRange is a length beyond the end of the enclosing message, or of more than 64 bits.
 	LengthRange
 
-	strayEnd  // a group's end tag where no such group is open
-	groupOpen // a group without its end tag
-	tooDeep   // groups nested deeper than Options.MaxDepth
-	tooMany   // more nodes than Options.MaxNodes
+	// strayEnd: the end tag of a group that is not open.
+	strayEnd
+
+	// groupOpen: a group without its end tag.
+	groupOpen
+
+	// tooDeep: groups nested deeper than Options.MaxDepth.
+	tooDeep
+
+	// tooMany: more nodes than Options.MaxNodes.
+	tooMany
 )
 
-// An Error is the place at which bytes stop being protobuf, with what was
-// expected there and what was found.
+// An Error describes one place where bytes violate the protobuf encoding.
 type Error struct {
+	// Reason is the kind of the violation.
 	Reason Reason
-	Off    int    // of the field's first byte in Tree.Data
-	Number uint64 // field number, where the tag could be read
-	Found  uint64 // what was found: a length, a wire type, a field number
-	Left   int    // bytes from there to the end of what encloses the field
+
+	// Off is the offset of the field's first byte in Tree.Data.
+	Off int
+
+	// Number is the field number, or 0 if the tag could not be read.
+	Number uint64
+
+	// Found is the offending value: a length, a wire type, a field number, a limit, or the bytes that a value
+	// needs.
+	Found uint64
+
+	// Left is how many bytes remain from the offending place to the end of the enclosing message.
+	Left int
 }
 
-// Error reads `wire: field 13 at 0x2f: length 912, 40 bytes left`.
+// Error formats the error, as in `wire: field 13 at 0x2f: length 912, 40 bytes left`.
 func (e *Error) Error() string {
+	// Most messages begin with the field. Those about a tag, or about the whole tree, have no field to name.
 	field := fmt.Sprintf("wire: field %d at %#x: ", e.Number, e.Off)
 	switch e.Reason {
-	case tagCut:
+	case tagTruncated:
 		return fmt.Sprintf("wire: tag at %#x: cut off after %d bytes", e.Off, e.Left)
 	case tagTooLong:
 		return fmt.Sprintf("wire: tag at %#x: varint of more than 64 bits", e.Off)
@@ -55,11 +85,11 @@ func (e *Error) Error() string {
 		return field + "number outside 1 to 536870911"
 	case badType:
 		return field + fmt.Sprintf("wire type %d does not exist, %d bytes left", e.Found, e.Left)
-	case valueCut:
+	case valueTruncated:
 		return field + fmt.Sprintf("value of %d bytes or more, %d bytes left", e.Found, e.Left)
 	case valueTooLong:
 		return field + "varint of more than 64 bits"
-	case lengthCut:
+	case lengthTruncated:
 		return field + fmt.Sprintf("length cut off after %d bytes", e.Left)
 	case LengthRange:
 		return field + fmt.Sprintf("length %d, %d bytes left", e.Found, e.Left)
@@ -72,36 +102,37 @@ func (e *Error) Error() string {
 	case tooMany:
 		return fmt.Sprintf("wire: at %#x: more than %d nodes, %d bytes left", e.Off, e.Found, e.Left)
 	}
+
 	return field + "malformed"
 }
 
-// AfterTag reports that the field's tag is sound, and its length or value is not, or the
-// group does not exist that it ends.
+// AfterTag reports whether the tag itself is sound, so that the field's number and type are usable. The length
+// or the value is malformed, or the tag ends a group that is not open.
 func (e *Error) AfterTag() bool {
 	switch e.Reason {
-	case valueCut, valueTooLong, lengthCut, LengthRange, strayEnd:
+	case valueTruncated, valueTooLong, lengthTruncated, LengthRange, strayEnd:
 		return true
 	}
 	return false
 }
 
-// cut reports that the bytes end within the field, and nothing else is wrong.
-func (e *Error) cut() bool {
+// truncated reports whether the only violation is that the bytes end within the field.
+func (e *Error) truncated() bool {
 	switch e.Reason {
-	case tagCut, valueCut, lengthCut, LengthRange:
+	case tagTruncated, valueTruncated, lengthTruncated, LengthRange:
 		return true
 	}
 	return false
 }
 
-// IsCut reports whether err is an Error of bytes that end too early.
-func IsCut(err error) bool {
+// IsTruncated reports whether err is an Error because the bytes end too early.
+func IsTruncated(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.cut()
+	return errors.As(err, &e) && e.truncated()
 }
 
-// ErrorText is err in words, of a tree whose first byte is at base of the message
-// that is shown.
+// ErrorText formats err for a tree that is embedded in a larger message: base is the offset of the tree's first
+// byte in that message, and is added to the offset in the text.
 func ErrorText(err error, base int) string {
 	var e *Error
 	if base == 0 || !errors.As(err, &e) {
@@ -112,10 +143,11 @@ func ErrorText(err error, base int) string {
 	return moved.Error()
 }
 
-// OnlyCut reports that nothing is wrong with the message but that it may end too early.
-func (t *Tree) OnlyCut() bool {
+// OnlyTruncated reports whether the message is sound apart from a possible missing end: no field is malformed
+// except the last, and that one only by truncation.
+func (t *Tree) OnlyTruncated() bool {
 	for c := range t.Children(0) {
-		if n := t.Node(c); n.Err != nil && (n.End < len(t.Data) || !IsCut(n.Err)) {
+		if n := t.Node(c); n.Err != nil && (n.End < len(t.Data) || !IsTruncated(n.Err)) {
 			return false
 		}
 	}

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Fixed reads a fixed value of four or eight bytes; of any other length it is 0.
+// Fixed reads a little-endian value of 4 or 8 bytes. For any other length it returns 0.
 func Fixed(b []byte) uint64 {
 	switch len(b) {
 	case 4:

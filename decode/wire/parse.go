@@ -1,25 +1,31 @@
 package wire
 
 const (
-	maxNumber    = 1<<29 - 1
+	// maxNumber is the highest field number of protobuf.
+	maxNumber = 1<<29 - 1
+
+	// defaultDepth is the default of Options.MaxDepth, as in protobuf's own parsers.
 	defaultDepth = 100
+
+	// defaultNodes is the default of Options.MaxNodes.
 	defaultNodes = 4_000_000
-	noGroup      = ^uint64(0) // no field number has so many bits
+
+	// noGroup is the group argument of fields outside groups. No field number has so many bits.
+	noGroup = ^uint64(0)
 )
 
-// Parse parses data into a tree that points into it. It never fails: what is
-// not protobuf is a Garbage node with the reason in its Err.
+// Parse parses data into a tree whose offsets refer to data. It never fails: bytes that are not protobuf become
+// Garbage nodes.
 //
-// Limits: a byte is looked at once for every level of nesting it can be read
-// at, so the time is at most proportional to len(data) times MaxDepth, and for
-// real messages to len(data).
+// Limits: each byte is read at most once per level of nesting, so the time is at most proportional to len(data)
+// times MaxDepth. For real messages it is proportional to len(data).
 func Parse(data []byte, o Options) *Tree {
 	t := new(Tree)
 	t.Reset(data, o)
 	return t
 }
 
-// Reset parses data into t, reusing its nodes' memory.
+// Reset parses data into t and reuses the memory of t's nodes, which become invalid.
 func (t *Tree) Reset(data []byte, o Options) {
 	p := parser{data: data, nodes: t.Nodes[:0], maxDepth: o.MaxDepth, maxNodes: o.MaxNodes}
 	if p.maxDepth <= 0 {
@@ -31,27 +37,37 @@ func (t *Tree) Reset(data []byte, o Options) {
 	if p.nodes == nil {
 		p.nodes = make([]Node, 0, min(len(data)/32+8, 1<<12))
 	}
+	// The root has no tag: all of data is its value.
 	p.addNode(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})
 	p.fields(0, len(data), 0, 0, noGroup, false)
 	t.Data, t.Nodes = data, p.nodes
 }
 
+// A parser builds the nodes of one tree. Its methods append to nodes, so pointers into that slice are
+// short-lived.
 type parser struct {
-	data               []byte
-	nodes              []Node
+	// data is the whole input of the parser.
+	data []byte
+
+	// nodes are the nodes of the tree built so far.
+	nodes []Node
+
+	// maxDepth and maxNodes are the limits of Options, with defaults applied.
 	maxDepth, maxNodes int
 
-	// full reports that a strict parse was given up for want of nodes.
+	// full reports that a strict parse ended because maxNodes was reached, not because of its bytes.
 	full bool
 }
 
+// addNode appends the node n, and returns its index.
 func (p *parser) addNode(n Node) int32 {
 	p.nodes = append(p.nodes, n)
 	return int32(len(p.nodes) - 1)
 }
 
-// grow adds a node whose memory may hold another one's fields.
-func (p *parser) grow() (i int32) {
+// growNodes adds a node and returns its index. The node may contain the values of an earlier one, which saves
+// clearing it: the caller sets every field.
+func (p *parser) growNodes() (i int32) {
 	i = int32(len(p.nodes))
 	if len(p.nodes) < cap(p.nodes) {
 		p.nodes = p.nodes[:i+1]
@@ -61,21 +77,21 @@ func (p *parser) grow() (i int32) {
 	return i
 }
 
-// fields reads fields from pos until end, or until the end tag of group, as
-// children of parent, which is depth levels below the root.
+// fields parses the bytes from pos to end as children of parent, which is depth levels below the root. Within a
+// group it stops at the end tag with that group's number.
 //
-// In a strict parse the first irregularity ends it with ok false; the caller
-// takes the nodes back. Otherwise irregularities become nodes and ok is true.
-// next is where it stopped, and closed whether it met group's end tag.
+// A Len payload is parsed strictly, because it may be something other than a message: the first violation ends
+// the parse with ok false, and the caller removes the nodes. Elsewhere, violations become Garbage nodes and ok
+// is true. next is the offset where parsing ended, and closed reports whether the group's end tag was found.
 //
-// This is the loop that parsing spends its time in: tags, varints and lengths of
-// one byte are read here, all others by functions.
+// Parsing spends most of its time in this loop, so tags, varints and lengths of one byte are read inline.
 func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, strict bool) (next int, closed, ok bool) {
 	data, prev := p.data, None
 	for pos < end {
 		if len(p.nodes) >= p.maxNodes {
 			return p.giveUp(pos, end, parent, prev, strict, tooMany)
 		}
+		// The tag.
 		off, overlong := pos, false
 		tag := uint64(data[pos])
 		pos++
@@ -96,6 +112,7 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 			return pos, true, true
 		}
 
+		// The value. Nearly all varints and lengths have one byte.
 		at, val, bad := pos, pos, Reason(0)
 		switch {
 		case typ == Varint && isShort(data, pos, end):
@@ -108,12 +125,14 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 				if strict {
 					return off, false, false
 				}
+				// Skip as much of a malformed field as can be delimited, and continue behind it.
 				prev, pos = p.malformed(bad, tag, off, at, end, parent, prev)
 				continue
 			}
 		}
 
-		i := p.grow()
+		// The node, then whatever is inside it.
+		i := p.growNodes()
 		p.nodes[i].set(number, off, at, val, pos, parent, typ, overlong)
 		p.link(parent, prev, i)
 		prev = i
@@ -131,18 +150,18 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 	return pos, false, !strict || group == noGroup
 }
 
-// isShort reports a varint of one byte at pos.
+// isShort reports whether the varint at pos is one byte long.
 func isShort(data []byte, pos, end int) bool { return pos < end && data[pos] < 0x80 }
 
-// isShortLen reports a length of one byte at pos with all of its payload.
+// isShortLen reports whether the length at pos is one byte long and its payload ends before end.
 func isShortLen(data []byte, pos, end int) bool {
 	return pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1
 }
 
-// set makes n a field without children. It does not write Err where nothing is in it:
-// that costs a write barrier.
+// set makes n a field without children. It writes Err only if that is not nil already, since the write of a
+// pointer costs a write barrier.
 func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type, overlong bool) {
-	n.Number, n.Off, n.Tag, n.Val, n.End = number, off, tag, val, end
+	n.Number, n.Off, n.TagEnd, n.Val, n.End = number, off, tag, val, end
 	n.Parent, n.First, n.Next = parent, None, None
 	n.Type, n.Overlong = typ, overlong
 	if n.Err != nil {
@@ -150,9 +169,10 @@ func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type
 	}
 }
 
-// value reads the length and the value of a field whose tag ends at pos; overlong is
-// that of these and the tag together, and bad is why it is malformed, or 0.
+// value reads the length and the value of a field whose tag ends at pos. overlong covers the tag (longTag), the
+// length and the value. bad is the reason why the field is malformed, or 0.
 func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, overlong bool, bad Reason) {
+	// The last result is the code of the error; 0 means that the value is valid.
 	switch typ {
 	case Varint:
 		_, n := consumeVarint(p.data, pos, end)
@@ -162,19 +182,21 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 		case n == varintLong:
 			return pos, pos, false, valueTooLong
 		}
-		return pos, pos, false, valueCut
+		return pos, pos, false, valueTruncated
 	case I64, I32:
+		// A field must not reach beyond its parent, even if the bytes exist.
 		if next = pos + typ.FixedLen(); next > end {
-			return pos, pos, false, valueCut
+			return pos, pos, false, valueTruncated
 		}
 		return pos, next, longTag, 0
 	case Len:
 		v, n := consumeVarint(p.data, pos, end)
 		switch {
 		case n > 0 && v <= uint64(end-pos-n):
+			// A zero in the last byte adds nothing to a varint, so the length is overlong.
 			return pos + n, pos + n + int(v), longTag || n > 1 && p.data[pos+n-1] == 0, 0
-		case n == varintCut:
-			return pos, pos, false, lengthCut
+		case n == varintTruncated:
+			return pos, pos, false, lengthTruncated
 		}
 		return pos, pos, false, LengthRange
 	case StartGroup:
@@ -182,24 +204,25 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 	case EndGroup:
 		return pos, pos, false, strayEnd
 	}
+
 	return pos, pos, false, badType
 }
 
-// found is what an Error says of a malformed value of type typ that begins at pos, and
-// how many bytes it had.
-func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left int) {
+// errorDetails returns Error.Found and Error.Left for a malformed value of type typ at pos.
+func (p *parser) errorDetails(bad Reason, typ Type, pos, end int) (found uint64, left int) {
 	left = end - pos
 	switch bad {
 	case badType:
 		return uint64(typ), left
 	case valueTooLong:
 		return uint64(left) + 1, left
-	case valueCut:
+	case valueTruncated:
 		if width := typ.FixedLen(); width > 0 {
 			return uint64(width), left
 		}
 		return uint64(left) + 1, left
 	case LengthRange:
+		// The length itself is sound, but larger than the payload.
 		if v, n := consumeVarint(p.data, pos, end); n > 0 {
 			return v, left - n
 		}
@@ -208,7 +231,7 @@ func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left i
 	return 0, left
 }
 
-// giveUp makes what is left garbage, or ends a strict parse.
+// giveUp ends parsing at off: the rest becomes garbage, or a strict parse fails.
 func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Reason) (next int, closed, ok bool) {
 	found := uint64(0)
 	if reason == tooMany {
@@ -222,46 +245,47 @@ func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Re
 	return end, false, true
 }
 
-// badTag is the reason for a tag that consumeVarint returned n for.
+// badTag returns the reason for a tag for which consumeVarint returned n.
 func badTag(n int) Reason {
 	if n == varintLong {
 		return tagTooLong
 	}
-	return tagCut
+	return tagTruncated
 }
 
-// malformed makes garbage of the field from off on, whose tag ends at pos, as far as
-// it goes. It returns that node, and where parsing goes on.
+// malformed adds a Garbage node for the field from off, whose tag ends at pos. It returns the node's index and
+// the offset where parsing continues.
 func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, prev int32) (i int32, next int) {
-	found, left := p.found(bad, Type(tag&7), pos, end)
-	next = p.extent(bad, pos, end)
+	found, left := p.errorDetails(bad, Type(tag&7), pos, end)
+	next = p.malformedEnd(bad, pos, end)
 	i = p.garbage(off, next, parent, &Error{Reason: bad, Off: off, Number: tag >> 3, Found: found, Left: left})
 	p.link(parent, prev, i)
 	return i, next
 }
 
-// checkNumber marks node i if protobuf does not have its field number, unless something
-// else is wrong with it.
+// checkNumber records in node i that its field number is outside protobuf's range, unless the node has another
+// error.
 func (p *parser) checkNumber(i int32, number uint64, off, end int) {
 	if number-1 >= maxNumber && p.nodes[i].Err == nil {
 		p.nodes[i].Err = &Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off}
 	}
 }
 
-// isMalformed reports a tag that protobuf does not have.
+// isMalformed reports whether protobuf has no such field number or wire type.
 func isMalformed(number uint64, typ Type) bool { return number-1 >= maxNumber || typ > I32 }
 
-// isEnd reports the end tag of group.
+// isEnd reports whether a tag is the end tag of group.
 func isEnd(typ Type, number, group uint64) bool { return typ == EndGroup && number == group }
 
+// markOverlong sets Overlong of node i if overlong is true.
 func (p *parser) markOverlong(i int32, overlong bool) {
 	if overlong {
 		p.nodes[i].Overlong = true
 	}
 }
 
-// payload tries the payload of Len node i as a message and takes the nodes
-// back if it is none. Failing costs no second look at any byte at this level.
+// payload parses the payload [lo,hi) of Len node i as a message. If that fails, the payload has no child nodes.
+// No byte is read twice at one level of nesting because of a failure.
 func (p *parser) payload(i int32, lo, hi, depth int) {
 	if lo == hi {
 		return
@@ -282,21 +306,23 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	}
 }
 
-// group reads the fields and the end tag of group node i.
+// group parses the fields and the end tag of group node i.
 func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool) {
 	n := &p.nodes[i]
 	number, off := n.Number, n.Off
 	if depth > p.maxDepth {
+		// In a strict parse the payload is not a message. Otherwise the group and all behind it is garbage.
 		if strict {
 			return off, false
 		}
-		n.Type, n.Tag, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
+		n.Type, n.TagEnd, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
 		n.Err = &Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
 		n.Number = 0
 		return end, true
 	}
 	next, closed, ok := p.fields(n.Val, end, i, depth, number, strict)
-	n = &p.nodes[i] // the arena may have moved
+	// Appending nodes may have moved the array.
+	n = &p.nodes[i]
 	n.End = next
 	if !closed && !strict {
 		n.Err = &Error{Reason: groupOpen, Off: off, Number: number, Left: end - off}
@@ -304,9 +330,9 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 	return next, ok
 }
 
-// extent is where a malformed field that begins before at ends: where that can
-// be told, parsing goes on behind it, else the rest is garbage.
-func (p *parser) extent(bad Reason, at, end int) int {
+// malformedEnd returns the end of a malformed field. at is the beginning of the field's value. If its
+// end cannot be found, the field extends to end.
+func (p *parser) malformedEnd(bad Reason, at, end int) int {
 	switch bad {
 	case strayEnd:
 		return at
@@ -320,11 +346,12 @@ func (p *parser) extent(bad Reason, at, end int) int {
 	return end
 }
 
+// garbage adds a Garbage node for the bytes [off,end), which cannot be decoded.
 func (p *parser) garbage(off, end int, parent int32, err error) int32 {
-	return p.addNode(Node{Type: Garbage, Off: off, Tag: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
+	return p.addNode(Node{Type: Garbage, Off: off, TagEnd: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
 }
 
-// link makes i the child of parent that follows prev.
+// link makes node i the sibling behind prev, or the first child of parent if prev is None.
 func (p *parser) link(parent, prev, i int32) {
 	if prev == None {
 		p.nodes[parent].First = i

@@ -2,16 +2,18 @@ package wire
 
 import "unwire/decode/fieldpath"
 
-// Find returns the nodes that p leads to, in order: none where a step is no
-// field number. Garbage is never found.
+// Find returns the indexes of all nodes that p selects, in the order of the input. It returns nil if a step of p
+// is not a field number. Garbage is never selected.
 func (t *Tree) Find(p fieldpath.Path) []int32 {
 	at := []int32{0}
+	// Each step replaces the selected nodes by their matching children.
 	for _, s := range p {
 		number, ok := s.Number()
 		if !ok {
 			return nil
 		}
 		var next []int32
+		// Index counts the siblings that share the field number, as in a repeated field.
 		for _, i := range at {
 			k := 0
 			for c := range t.Children(i) {
@@ -26,17 +28,19 @@ func (t *Tree) Find(p fieldpath.Path) []int32 {
 		}
 		at = next
 	}
+
 	return at
 }
 
-// PathOf returns the path that leads to node i alone: with an index wherever
-// the field has siblings of its number. It looks at all siblings on the way;
-// FieldPath does not. Garbage has the path of what encloses it.
+// PathOf returns the path that selects node i alone. A step has an index wherever the field has siblings of the
+// same number, so PathOf scans all siblings on the way up; FieldPath does not. For garbage the result is the
+// path of the enclosing node.
 func (t *Tree) PathOf(i int32) fieldpath.Path {
 	p := t.FieldPath(i)
 	if t.Nodes[i].Type == Garbage {
 		i = t.Nodes[i].Parent
 	}
+	// From the leaf upwards, count the siblings of the same number and the node's place among them.
 	for k := len(p) - 1; k >= 0; k-- {
 		index, count := 0, 0
 		for c := range t.Children(t.Nodes[i].Parent) {
@@ -55,7 +59,8 @@ func (t *Tree) PathOf(i int32) fieldpath.Path {
 	return p
 }
 
-// FieldPath returns the field numbers that lead to node i, without indexes.
+// FieldPath returns the field numbers from the root to node i, without indexes. For garbage the result is the
+// path of the enclosing node.
 func (t *Tree) FieldPath(i int32) fieldpath.Path {
 	if t.Nodes[i].Type == Garbage {
 		i = t.Nodes[i].Parent

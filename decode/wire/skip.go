@@ -1,9 +1,10 @@
 package wire
 
-// SkipField returns the length of the field that b begins with: its tag and its
-// value. It is 0 where that is malformed, or a group, which no length tells.
+// SkipField returns the length in bytes of the first field of b, tag included. It returns 0 for a malformed
+// field, and for a group, whose length is not written in its tag.
 func SkipField(b []byte) int {
 	tag, n := ConsumeVarint(b)
+	// The subtraction wraps around for field number 0, which is malformed as well.
 	if n <= 0 || tag>>3-1 >= maxNumber {
 		return 0
 	}
@@ -25,5 +26,6 @@ func SkipField(b []byte) int {
 			return n + m + int(v)
 		}
 	}
+
 	return 0
 }

@@ -7,25 +7,33 @@ import (
 	"slices"
 )
 
-// An Op is what an Edit does.
+// An Op is the kind of an Edit, such as replacing a node.
 type Op uint8
 
 const (
-	Replace Op = iota // the whole node, tag included, by Data
-	Delete            // the whole node
+	// Replace replaces the whole node, tag included, by Data.
+	Replace Op = iota
 
-	// The node's value by Data; a length and an end tag stay and are adapted.
-	Set
+	// Delete removes the node with its tag.
+	Delete
 
-	Before // Data in front of the node
-	After  // Data behind the node
+	// SetValue replaces the node's value by Data. The tag and a group's end tag stay, and a length is adapted.
+	SetValue
 
-	// Data behind the last field in the node: the root, a message, a group.
-	Into
+	// InsertBefore inserts Data in front of the node.
+	InsertBefore
+
+	// InsertAfter inserts Data behind the node.
+	InsertAfter
+
+	// AppendInto inserts Data behind the last field inside the node: the root, a message or a group.
+	AppendInto
 )
 
+// opNames are the names of operations in error messages.
 var opNames = [...]string{"replace", "delete", "set", "insert before", "insert after", "insert into"}
 
+// String returns the name of the operation in error messages, such as "replace" or "insert before".
 func (o Op) String() string {
 	if int(o) < len(opNames) {
 		return opNames[o]
@@ -33,82 +41,103 @@ func (o Op) String() string {
 	return fmt.Sprintf("op %d", uint8(o))
 }
 
-// An Edit changes one node of a tree. Data is written as it is: encoded fields,
-// or with Set an encoded value.
+// An Edit is a change to one node of a message tree.
 type Edit struct {
-	Op   Op
+	// Op is the kind of the change.
+	Op Op
+
+	// Node is the index in Tree.Nodes of the changed node.
 	Node int32
+
+	// Data is written unchanged: encoded fields, or for SetValue an encoded value. Delete ignores it.
 	Data []byte
 }
 
-// errOverlap is wrapped where two edits change the same bytes.
+// errOverlap is wrapped by Splice if two edits change the same bytes.
 var errOverlap = errors.New("edits overlap")
 
-// A cut replaces Data[lo:hi].
-type cut struct {
+// A patch replaces the bytes Data[lo:hi] of a tree by data.
+type patch struct {
+	// lo and hi are the offsets in Tree.Data of the replaced bytes.
 	lo, hi int
 	data   []byte
-	owner  int32 // the innermost node whose payload changes
-	depth  int   // of owner
-	edit   int   // index, for errors and to keep the order
+
+	// owner is the innermost node whose payload changes its size.
+	owner int32
+
+	// depth is the number of nodes that enclose owner.
+	depth int
+
+	// edit is the index of the Edit, for errors and for the order of insertions; -1 for the length of an
+	// enclosing node.
+	edit int
 }
 
-// Splice returns the tree's bytes with the edits applied.
+// Splice returns the tree's bytes with the edits applied. The tree does not change.
 //
-// Shape: nothing changes but the edited spans and the lengths that enclose
-// them. A length that was written longer than need be keeps its width if the
-// new one fits; any other has as few bytes as it takes. Several insertions at
-// one place stand in the order of the edits. The tree is not changed.
-// Errors: an edit of a node that does not allow it, and errOverlap.
+// Shape: only the edited spans and the lengths of enclosing nodes change. An overlong length keeps its width if
+// the new value fits; other lengths have as few bytes as possible. Insertions at one place have the order of the
+// edits.
+//
+// Errors: an edit that is impossible for its node, and overlapping edits.
 func Splice(t *Tree, edits []Edit) ([]byte, error) {
-	cuts := make([]cut, 0, len(edits)+8)
+	// One patch for each edit.
+	patches := make([]patch, 0, len(edits)+8)
 	for k, e := range edits {
-		c, err := t.cut(e)
+		c, err := t.patch(e)
 		if err != nil {
 			return nil, err
 		}
 		c.edit, c.depth = k, t.depth(c.owner)
-		cuts = append(cuts, c)
+		patches = append(patches, c)
 	}
-	sortCuts(cuts)
-	if err := t.overlap(cuts, edits); err != nil {
+	sortPatches(patches)
+	if err := t.checkOverlap(patches, edits); err != nil {
 		return nil, err
 	}
-	cuts = append(cuts, t.lengths(cuts)...)
-	sortCuts(cuts)
+
+	// The edits change the sizes of enclosing nodes, so add patches for their lengths.
+	patches = append(patches, t.lengthPatches(patches)...)
+	sortPatches(patches)
+
+	// Copy the input and replace the patched spans. The exact size avoids growing the result.
 	size := len(t.Data)
-	for _, c := range cuts {
+	for _, c := range patches {
 		size += len(c.data) - (c.hi - c.lo)
 	}
 	out := make([]byte, 0, max(size, 0))
 	pos := 0
-	for _, c := range cuts {
+	for _, c := range patches {
 		out = append(append(out, t.Data[pos:c.lo]...), c.data...)
 		pos = c.hi
 	}
 	return append(out, t.Data[pos:]...), nil
 }
 
-// cut turns an edit into the bytes it replaces.
-func (t *Tree) cut(e Edit) (cut, error) {
+// patch converts an edit of a node to a replacement of bytes.
+func (t *Tree) patch(e Edit) (patch, error) {
 	if e.Node < 0 || int(e.Node) >= len(t.Nodes) {
-		return cut{}, fmt.Errorf("wire: %s node %d: there are %d", e.Op, e.Node, len(t.Nodes))
+		return patch{}, fmt.Errorf("wire: %s node %d: the tree has %d nodes", e.Op, e.Node, len(t.Nodes))
 	}
 	n := &t.Nodes[e.Node]
-	c := cut{data: e.Data, owner: n.Parent}
-	if n.Type == Message && e.Op != Set && e.Op != Into {
-		return c, fmt.Errorf("wire: %s: the root has no place among others", e.Op)
+	c := patch{data: e.Data, owner: n.Parent}
+
+	// The root is no field, so it cannot be replaced, deleted or have neighbours.
+	if n.Type == Message && e.Op != SetValue && e.Op != AppendInto {
+		return c, fmt.Errorf("wire: %s: the root has no siblings", e.Op)
 	}
+
+	// owner is the parent for edits of a whole node, and the node itself for edits of its contents.
 	switch e.Op {
 	case Replace:
 		c.lo, c.hi = n.Off, n.End
 	case Delete:
 		c.lo, c.hi, c.data = n.Off, n.End, nil
-	case Before:
+	case InsertBefore:
 		c.lo, c.hi = n.Off, n.Off
-	case After:
+	case InsertAfter:
 		c.lo, c.hi = n.End, n.End
-	case Set:
+	case SetValue:
 		c.lo, c.hi = n.Val, n.End
 		switch n.Type {
 		case Len, Message:
@@ -116,11 +145,13 @@ func (t *Tree) cut(e Edit) (cut, error) {
 		case StartGroup:
 			c.owner, c.hi = e.Node, t.EndTag(e.Node)
 		}
-	case Into:
+	case AppendInto:
 		if !t.IsMessage(e.Node) {
 			return c, fmt.Errorf("wire: %s field %d at %#x: it is no message", e.Op, n.Number, n.Off)
 		}
 		c.lo, c.owner = n.End, e.Node
+
+		// Behind the last field of a group comes its end tag, so new fields go before the tag.
 		if n.Type == StartGroup {
 			c.lo = t.EndTag(e.Node)
 		}
@@ -131,11 +162,10 @@ func (t *Tree) cut(e Edit) (cut, error) {
 	return c, nil
 }
 
-// sortCuts puts cuts in the order of the output. At one place insertions come
-// before what is replaced, and those of an inner node, which ends there, before
-// those of an outer one.
-func sortCuts(cuts []cut) {
-	slices.SortStableFunc(cuts, func(a, b cut) int {
+// sortPatches puts patches in the order of the output. At one offset, insertions precede replacements, and an
+// insertion at the end of an inner node precedes that of the enclosing one.
+func sortPatches(cuts []patch) {
+	slices.SortStableFunc(cuts, func(a, b patch) int {
 		return cmp.Or(
 			cmp.Compare(a.lo, b.lo),
 			cmp.Compare(min(a.hi-a.lo, 1), min(b.hi-b.lo, 1)),
@@ -145,17 +175,19 @@ func sortCuts(cuts []cut) {
 	})
 }
 
-// overlap looks for edits of what another edit replaces.
-func (t *Tree) overlap(cuts []cut, edits []Edit) error {
+// checkOverlap returns an error if an edit changes bytes that another edit replaces.
+func (t *Tree) checkOverlap(cuts []patch, edits []Edit) error {
 	fail := func(a, b int) error {
 		at := func(e Edit) string {
 			return fmt.Sprintf("%s field %d at %#x", e.Op, t.Nodes[e.Node].Number, t.Nodes[e.Node].Off)
 		}
 		return fmt.Errorf("wire: %s, %s: %w", at(edits[a]), at(edits[b]), errOverlap)
 	}
+
+	// At most one edit may replace each node.
 	replaced := map[int32]int{}
 	for k, e := range edits {
-		if e.Op != Replace && e.Op != Delete && e.Op != Set {
+		if e.Op != Replace && e.Op != Delete && e.Op != SetValue {
 			continue
 		}
 		if other, twice := replaced[e.Node]; twice {
@@ -163,6 +195,8 @@ func (t *Tree) overlap(cuts []cut, edits []Edit) error {
 		}
 		replaced[e.Node] = k
 	}
+
+	// No edit may be inside a node that another edit replaces.
 	for _, c := range cuts {
 		for i := c.owner; i != None; i = t.Nodes[i].Parent {
 			if other, yes := replaced[i]; yes && other != c.edit {
@@ -173,8 +207,9 @@ func (t *Tree) overlap(cuts []cut, edits []Edit) error {
 	return nil
 }
 
-// lengths returns the cuts that adapt the lengths around others.
-func (t *Tree) lengths(cuts []cut) []cut {
+// lengthPatches returns the patches that correct the lengths of all Len nodes around other patches.
+func (t *Tree) lengthPatches(cuts []patch) []patch {
+	// delta is by how many bytes a node's payload grows.
 	delta := map[int32]int{}
 	var nodes []int32
 	grow := func(i int32, by int) {
@@ -184,28 +219,31 @@ func (t *Tree) lengths(cuts []cut) []cut {
 		delta[i] += by
 	}
 	for _, c := range cuts {
-		// All that encloses it is listed, so that one pass from the inside
-		// outwards can add up.
+		// Enclosing nodes are listed too, so that the loop below can add up from the inside outwards in one go.
 		for i := c.owner; i != None; i = t.Nodes[i].Parent {
 			grow(i, 0)
 		}
 		grow(c.owner, len(c.data)-(c.hi-c.lo))
 	}
+
+	// Parents have lower indexes than their children, so the reverse order is from the inside outwards.
 	slices.Sort(nodes)
-	var out []cut
+	var out []patch
 	for _, i := range slices.Backward(nodes) {
 		n, by := &t.Nodes[i], delta[i]
 		if by == 0 || n.Parent == None {
 			continue
 		}
 		if n.Type == Len {
-			was, width := uint64(n.End-n.Val), n.Val-n.Tag
+			// An overlong length keeps its width; 0 means as few bytes as possible.
+			was, width := uint64(n.End-n.Val), n.Val-n.TagEnd
 			if width == SizeVarint(was) {
 				width = 0
 			}
 			length := AppendVarintWidth(nil, was+uint64(by), width)
-			out = append(out, cut{lo: n.Tag, hi: n.Val, data: length, owner: n.Parent, depth: t.depth(n.Parent), edit: -1})
-			by += len(length) - (n.Val - n.Tag)
+			out = append(out, patch{lo: n.TagEnd, hi: n.Val, data: length, owner: n.Parent, depth: t.depth(n.Parent), edit: -1})
+			// The length itself may have grown by a byte.
+			by += len(length) - (n.Val - n.TagEnd)
 		}
 		delta[n.Parent] += by
 	}

@@ -29,21 +29,21 @@ func TestSplice(t *testing.T) {
 		want  string
 	}{
 		{"none", in, nil, "0a 8700 1001 1a03616263 2005"},
-		{"set string", in, []func(*Tree) Edit{edit(Set, "1.3", "61626364")}, "0a 8800 1001 1a0461626364 2005"},
-		{"set scalar", in, []func(*Tree) Edit{edit(Set, "4", "9601")}, "0a 8700 1001 1a03616263 209601"},
+		{"set string", in, []func(*Tree) Edit{edit(SetValue, "1.3", "61626364")}, "0a 8800 1001 1a0461626364 2005"},
+		{"set scalar", in, []func(*Tree) Edit{edit(SetValue, "4", "9601")}, "0a 8700 1001 1a03616263 209601"},
 		{"delete", in, []func(*Tree) Edit{edit(Delete, "1.2", "")}, "0a 8500 1a03616263 2005"},
 		{"delete all", in, []func(*Tree) Edit{edit(Delete, "1", ""), edit(Delete, "4", "")}, ""},
 		{"replace", in, []func(*Tree) Edit{edit(Replace, "1.2", "1002 1003")}, "0a 8900 1002 1003 1a03616263 2005"},
-		{"insert", in, []func(*Tree) Edit{edit(Into, "1", "2801"), edit(After, "1", "3001"), edit(Before, "4", "3801"), edit(After, "4", "4001"), edit(Into, "", "4801")}, "0a 8900 1001 1a03616263 2801 3001 3801 2005 4001 4801"},
-		{"adjacent", in, []func(*Tree) Edit{edit(Delete, "1.2", ""), edit(Before, "1.2", "1007"), edit(After, "1.2", "1008")}, "0a 8900 1007 1008 1a03616263 2005"},
-		{"set message", in, []func(*Tree) Edit{edit(Set, "1", "")}, "0a 8000 2005"},
-		{"set root", in, []func(*Tree) Edit{edit(Set, "", "0801")}, "0801"},
-		{"group", "0b 1001 8c00", []func(*Tree) Edit{edit(Into, "1", "1801"), edit(Set, "1.2", "05")}, "0b 1005 1801 8c00"},
+		{"insert", in, []func(*Tree) Edit{edit(AppendInto, "1", "2801"), edit(InsertAfter, "1", "3001"), edit(InsertBefore, "4", "3801"), edit(InsertAfter, "4", "4001"), edit(AppendInto, "", "4801")}, "0a 8900 1001 1a03616263 2801 3001 3801 2005 4001 4801"},
+		{"adjacent", in, []func(*Tree) Edit{edit(Delete, "1.2", ""), edit(InsertBefore, "1.2", "1007"), edit(InsertAfter, "1.2", "1008")}, "0a 8900 1007 1008 1a03616263 2005"},
+		{"set message", in, []func(*Tree) Edit{edit(SetValue, "1", "")}, "0a 8000 2005"},
+		{"set root", in, []func(*Tree) Edit{edit(SetValue, "", "0801")}, "0801"},
+		{"group", "0b 1001 8c00", []func(*Tree) Edit{edit(AppendInto, "1", "1801"), edit(SetValue, "1.2", "05")}, "0b 1005 1801 8c00"},
 		{"set group", "0a05 0b 1001 0c", []func(*Tree) Edit{}, "0a05 0b 1001 0c"},
-		{"group in message", "0a04 0b 1001 0c", []func(*Tree) Edit{edit(Set, "1.1", "10011001")}, "0a06 0b 10011001 0c"},
-		{"into empty", "0a00 1001", []func(*Tree) Edit{edit(Into, "1", "0801"), edit(After, "1", "1002")}, "0a02 0801 1002 1001"},
-		{"length shrinks", "0a8101" + "0a7f" + hexOf(0x41, 127), []func(*Tree) Edit{edit(Set, "1.1", "41")}, "0a03 0a0141"},
-		{"length grows", "0a7f" + "0a7d" + hexOf(0x41, 125), []func(*Tree) Edit{edit(Set, "1.1", hexOf(0x42, 128))}, "0a8301 0a8001" + hexOf(0x42, 128)},
+		{"group in message", "0a04 0b 1001 0c", []func(*Tree) Edit{edit(SetValue, "1.1", "10011001")}, "0a06 0b 10011001 0c"},
+		{"into empty", "0a00 1001", []func(*Tree) Edit{edit(AppendInto, "1", "0801"), edit(InsertAfter, "1", "1002")}, "0a02 0801 1002 1001"},
+		{"length shrinks", "0a8101" + "0a7f" + hexOf(0x41, 127), []func(*Tree) Edit{edit(SetValue, "1.1", "41")}, "0a03 0a0141"},
+		{"length grows", "0a7f" + "0a7d" + hexOf(0x41, 125), []func(*Tree) Edit{edit(SetValue, "1.1", hexOf(0x42, 128))}, "0a8301 0a8001" + hexOf(0x42, 128)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := Parse(unhex(t, c.in), Options{})
@@ -63,17 +63,17 @@ func TestSplice(t *testing.T) {
 		t     *Tree
 		edits []Edit
 	}{
-		{tree, []Edit{{Delete, 1, nil}, {Set, 2, []byte{1}}}},
-		{tree, []Edit{{Set, 1, nil}, {Delete, 3, nil}}},
-		{tree, []Edit{{Set, 2, []byte{1}}, {Set, 2, []byte{2}}}},
-		{tree, []Edit{{Set, 1, nil}, {After, 2, []byte{8, 1}}}},
-		{empty, []Edit{{Set, 1, []byte{8, 1}}, {Set, 1, []byte{8, 2}}}},
+		{tree, []Edit{{Delete, 1, nil}, {SetValue, 2, []byte{1}}}},
+		{tree, []Edit{{SetValue, 1, nil}, {Delete, 3, nil}}},
+		{tree, []Edit{{SetValue, 2, []byte{1}}, {SetValue, 2, []byte{2}}}},
+		{tree, []Edit{{SetValue, 1, nil}, {InsertAfter, 2, []byte{8, 1}}}},
+		{empty, []Edit{{SetValue, 1, []byte{8, 1}}, {SetValue, 1, []byte{8, 2}}}},
 	} {
 		if got, err := Splice(c.t, c.edits); !errors.Is(err, errOverlap) {
 			t.Errorf("%v: %x, %v", c.edits, got, err)
 		}
 	}
-	for _, e := range []Edit{{Replace, 0, nil}, {Into, 3, nil}, {Set, 99, nil}, {Set, -1, nil}, {Op(9), 1, nil}, {After, 0, nil}} {
+	for _, e := range []Edit{{Replace, 0, nil}, {AppendInto, 3, nil}, {SetValue, 99, nil}, {SetValue, -1, nil}, {Op(9), 1, nil}, {InsertAfter, 0, nil}} {
 		if got, err := Splice(tree, []Edit{e}); err == nil {
 			t.Errorf("%v: %x", e, got)
 		}
@@ -96,20 +96,20 @@ func rebuild(t *Tree, i int32, edits map[int32]Edit) []byte {
 	if n.First == None {
 		body = t.Payload(i)
 	}
-	if edited && e.Op == Set {
+	if edited && e.Op == SetValue {
 		body = e.Data
 	}
-	if edited && e.Op == Into {
+	if edited && e.Op == AppendInto {
 		body = append(bytes.Clone(body), e.Data...)
 	}
 	var out []byte
 	switch {
 	case n.Type == Len && !bytes.Equal(body, t.Payload(i)):
-		width := n.Val - n.Tag
+		width := n.Val - n.TagEnd
 		if width == SizeVarint(uint64(n.End-n.Val)) {
 			width = 0
 		}
-		out = AppendVarintWidth(bytes.Clone(t.Data[n.Off:n.Tag]), uint64(len(body)), width)
+		out = AppendVarintWidth(bytes.Clone(t.Data[n.Off:n.TagEnd]), uint64(len(body)), width)
 		out = append(out, body...)
 	case n.Type == StartGroup:
 		out = append(append(bytes.Clone(t.Data[n.Off:n.Val]), body...), t.Data[t.EndTag(i):n.End]...)
@@ -122,9 +122,9 @@ func rebuild(t *Tree, i int32, edits map[int32]Edit) []byte {
 			return e.Data
 		case Delete:
 			return nil
-		case Before:
+		case InsertBefore:
 			return append(bytes.Clone(e.Data), out...)
-		case After:
+		case InsertAfter:
 			return append(out, e.Data...)
 		}
 	}
@@ -142,7 +142,7 @@ func TestSpliceEqualsRebuilding(t *testing.T) {
 		var list []Edit
 		for range rapid.IntRange(0, 6).Draw(t, "edits") {
 			i := int32(rapid.IntRange(0, len(tree.Nodes)-1).Draw(t, "node"))
-			e := Edit{Op(rapid.IntRange(0, int(Into)).Draw(t, "op")), i, rapid.SliceOf(rapid.Byte()).Draw(t, "data")}
+			e := Edit{Op(rapid.IntRange(0, int(AppendInto)).Draw(t, "op")), i, rapid.SliceOf(rapid.Byte()).Draw(t, "data")}
 			if _, twice := edits[i]; twice {
 				continue
 			}
@@ -171,7 +171,7 @@ func bytes2(list []Edit) []Edit { return append([]Edit(nil), list...) }
 func samePlaces(list []Edit, t *Tree) bool {
 	seen := map[[2]int]bool{}
 	for _, e := range list {
-		c, _ := t.cut(e)
+		c, _ := t.patch(e)
 		if c.lo != c.hi {
 			continue
 		}

@@ -4,11 +4,10 @@ import (
 	"iter"
 )
 
-// Node returns node i. It is valid until the tree is Reset.
+// Node returns node i. The pointer is valid until the next Reset.
 func (t *Tree) Node(i int32) *Node { return &t.Nodes[i] }
 
-// Children yields the fields of a group, of a Len node that parses as a
-// message, or of the root, with the garbage among them, in order.
+// Children yields the indexes of node i's children in order: fields, with the garbage among them.
 func (t *Tree) Children(i int32) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for c := t.Nodes[i].First; c != None; c = t.Nodes[c].Next {
@@ -19,9 +18,9 @@ func (t *Tree) Children(i int32) iter.Seq[int32] {
 	}
 }
 
-// IsMessage reports whether node i holds fields: the root, a group, or a Len
-// node whose whole payload parses strictly: field numbers of 1 to 2^29-1, wire
-// types that exist, balanced groups, nothing left over. An empty payload does.
+// IsMessage reports whether node i contains fields: the root, a group, or a Len node whose whole payload parses
+// strictly (valid field numbers and wire types, balanced groups, no bytes left over). An empty payload counts as
+// a message.
 func (t *Tree) IsMessage(i int32) bool {
 	n := &t.Nodes[i]
 	switch n.Type {
@@ -33,8 +32,8 @@ func (t *Tree) IsMessage(i int32) bool {
 	return false
 }
 
-// Payload is the value's bytes: the payload of a Len node, the fields of a
-// group without its end tag, a scalar's encoding, garbage itself.
+// Payload returns the bytes of node i's value: the payload of a Len node, the fields of a group without its end
+// tag, the encoding of a scalar, or the garbage.
 func (t *Tree) Payload(i int32) []byte {
 	n := &t.Nodes[i]
 	if n.Type == StartGroup {
@@ -43,13 +42,15 @@ func (t *Tree) Payload(i int32) []byte {
 	return t.Data[n.Val:n.End:n.End]
 }
 
-// EndTag is the offset of a group's end tag, or the group's end if it has none.
-// For other nodes it is their end.
+// EndTag returns the offset of a group's end tag, or the end of the group if the tag is missing. For other nodes
+// it returns their end.
 func (t *Tree) EndTag(i int32) int {
 	n := &t.Nodes[i]
 	if n.Type != StartGroup || IsOpen(n) {
 		return n.End
 	}
+	// An end tag has the size of its start tag, unless a varint is overlong. Then it begins behind the last
+	// field.
 	if !n.Overlong {
 		return n.End - SizeVarint(n.Number<<3)
 	}
@@ -60,14 +61,14 @@ func (t *Tree) EndTag(i int32) int {
 	return end
 }
 
-// IsOpen reports whether n is a group that lacks its end tag.
+// IsOpen reports whether n is a group whose end tag is missing.
 func IsOpen(n *Node) bool {
 	e, ok := n.Err.(*Error)
 	return ok && n.Type == StartGroup && e.Reason == groupOpen
 }
 
-// Uint is the number a node's value encodes: a varint, a fixed 32- or 64-bit
-// value, or the length of a Len node's payload. It is 0 for all others.
+// Uint returns the number in node i: the value of a varint or a fixed value, or the length in bytes of a Len
+// payload. For other types it returns 0.
 func (t *Tree) Uint(i int32) uint64 {
 	n := &t.Nodes[i]
 	switch n.Type {
@@ -82,7 +83,7 @@ func (t *Tree) Uint(i int32) uint64 {
 	return 0
 }
 
-// depth is how many nodes enclose node i; 0 for the root.
+// depth returns the number of nodes around node i; 0 for the root.
 func (t *Tree) depth(i int32) int {
 	d := 0
 	for p := t.Nodes[i].Parent; p != None; p = t.Nodes[p].Parent {
@@ -91,8 +92,8 @@ func (t *Tree) depth(i int32) int {
 	return d
 }
 
-// Err returns the first error of the tree, in the order of its bytes, or nil.
-// Payloads that were not followed because of a limit count.
+// Err returns the first error of the tree in the order of its bytes, or nil. Payloads that were not parsed
+// because of a limit count as errors.
 func (t *Tree) Err() error {
 	for i := range t.Nodes {
 		if t.Nodes[i].Err != nil {
@@ -102,8 +103,8 @@ func (t *Tree) Err() error {
 	return nil
 }
 
-// At returns the innermost node whose bytes include offset off, or None. A Len
-// node's children are looked into.
+// At returns the innermost node that contains offset off, or None if off is outside the data. It descends into
+// Len payloads that parse as messages.
 func (t *Tree) At(off int) int32 {
 	if off < 0 || off >= len(t.Data) {
 		return None
@@ -121,19 +122,23 @@ down:
 	}
 }
 
-// A span is a run of bytes that belongs to one node.
+// A span is a range of bytes that belongs to one node.
 type span struct {
-	Node     int32
+	// Node is the index of the node to which the bytes belong.
+	Node int32
+
+	// Off and End are the offsets of the first byte of the span and after its last byte.
 	Off, End int
 }
 
-// Spans yields every node's own bytes in the order of the input: the tag and
-// length of a node with children, a group's end tag, all of a leaf. The spans
-// meet and do not overlap, and are never empty.
+// Spans yields the bytes that belong to each node itself, in the order of the input: the tag and length of a
+// node with children, the end tag of a group, all of a leaf. The spans cover the input without overlap. None is
+// empty.
 func (t *Tree) Spans() iter.Seq[span] {
 	return func(yield func(span) bool) { t.spans(0, yield) }
 }
 
+// spans yields the spans of node i and everything in it. It returns false if the caller stops.
 func (t *Tree) spans(i int32, yield func(span) bool) bool {
 	n := &t.Nodes[i]
 	own := func(lo, hi int) bool { return lo == hi || yield(span{i, lo, hi}) }
@@ -142,6 +147,7 @@ func (t *Tree) spans(i int32, yield func(span) bool) bool {
 	}
 	if !own(n.Off, n.Val) {
 		return false
+		// The end tag of a group, if any, is behind the last child.
 	}
 	end := n.Val
 	for c := range t.Children(i) {
@@ -153,7 +159,7 @@ func (t *Tree) spans(i int32, yield func(span) bool) bool {
 	return own(end, n.End)
 }
 
-// Append appends the tree's bytes, span by span; they are Data again.
+// Append appends the tree's bytes to dst, span by span. The result equals Data.
 func (t *Tree) Append(dst []byte) []byte {
 	for s := range t.Spans() {
 		dst = append(dst, t.Data[s.Off:s.End]...)

@@ -1,38 +1,59 @@
-// Package wire parses protobuf bytes, without a schema, into a lossless tree
-// whose nodes point back into the bytes, and writes the same bytes from it.
+// Package wire parses protobuf bytes without a schema into a lossless tree, and writes the same bytes from that
+// tree.
 //
-// Every byte of the input belongs to exactly one node's own bytes (its tag,
-// its length, its scalar value, or garbage). Malformed input is not an error
-// of the tree: what does not parse becomes a Garbage node, with the reason.
+// Bytes go in through Parse, and a Tree comes out. Its nodes are offsets into the bytes, so nothing is copied.
+// Every byte of the input belongs to exactly one node: to its tag, its length or its scalar value. Malformed
+// input is not an error of Parse: bytes that are not protobuf become a Garbage node, whose Err has the reason.
 //
-// A path leads to nodes and back. Splice changes nodes and the lengths around them.
-// Varints, fixed values and the skipping of a field work without a tree, too. A Kind
-// names what bytes may be; which one they are is what package kind decides.
+//	tree := wire.Parse(data, wire.Options{})
+//	for i := range tree.Children(0) {
+//		fmt.Println(tree.Node(i).Number, tree.Payload(i))
+//	}
 //
-// Source: RESEARCH.md#wire
+// Find and PathOf convert between nodes and field paths. Splice edits nodes and corrects the lengths around
+// them. ConsumeVarint, Fixed and SkipField read single values without a tree.
+//
+// A wire type leaves several readings open: a Len field may be a message, a string, bytes or packed numbers. A
+// Kind names such a reading. Package kind chooses among them; package decode combines both into readable fields.
 package wire
 
 import "strconv"
 
-// A Type is a protobuf wire type, or Garbage.
+// A Type is a protobuf wire type, or one of two types of nodes that have none: Garbage and Message.
 type Type uint8
 
-// Wire types have the numbers of the encoding.
+// Wire types have the numbers of the encoding (https://protobuf.dev/programming-guides/encoding/#structure).
+// Values from 8 on cannot occur on the wire, where a type has three bits.
 const (
-	Varint     Type = 0
-	I64        Type = 1
-	Len        Type = 2
+	// Varint is a number of 1 to 10 bytes, 7 bits in each, low bits first.
+	Varint Type = 0
+
+	// I64 is a value of 8 bytes, little-endian.
+	I64 Type = 1
+
+	// Len is a payload after its length, which is a varint: string, bytes, message or packed numbers.
+	Len Type = 2
+
+	// StartGroup begins a group, whose fields end at the EndGroup of the same number.
 	StartGroup Type = 3
-	EndGroup   Type = 4
-	I32        Type = 5
-	Garbage    Type = 8 // bytes that do not parse; not on the wire
-	Message    Type = 9 // the root; not on the wire
+
+	// EndGroup is the tag behind a group. It is part of the group's node and never a node itself.
+	EndGroup Type = 4
+
+	// I32 is a value of 4 bytes, little-endian.
+	I32 Type = 5
+
+	// Garbage is a run of bytes that do not parse.
+	Garbage Type = 8
+
+	// Message is the type of the root.
+	Message Type = 9
 )
 
-// typeNames are the contract's words for wire types.
+// typeNames are the names of wire types in JSON and in printed trees.
 var typeNames = [...]string{Varint: "varint", I64: "i64", Len: "len", StartGroup: "group", EndGroup: "end", I32: "i32", Garbage: "garbage", Message: "message"}
 
-// FixedLen is how many bytes a value of a fixed size has; 0 for the other types.
+// FixedLen returns the size in bytes of an I32 or I64 value, and 0 for types without a fixed size.
 func (t Type) FixedLen() int {
 	switch t {
 	case I32:
@@ -43,7 +64,7 @@ func (t Type) FixedLen() int {
 	return 0
 }
 
-// String returns the contract's word: "varint", "i64", "len", "group", "i32".
+// String returns the type's name in JSON: "varint", "i64", "len", "group", "i32", "garbage".
 func (t Type) String() string {
 	if int(t) < len(typeNames) && typeNames[t] != "" {
 		return typeNames[t]
@@ -51,47 +72,59 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// None is the index of no node.
+// None is the index that means "no node".
 const None int32 = -1
 
-// A Node is one field, or a run of garbage, or the root.
+// A Node is one field, a run of garbage, or the root.
 //
-// Shape: spans are half-open byte offsets into Tree.Data. [Off,Tag) is the tag,
-// [Tag,Val) is the length prefix of a Len node (empty otherwise), [Val,End) the
-// value: the varint, the fixed bytes, the payload, or a group's fields with its
-// end tag. A node's children lie within [Val,End) in order.
-//
-// First is the first child: fields of a group, and of a Len node whose payload
-// parses as a message (a candidate reading; the payload may well be a string).
-// Nodes stand in the order of their first bytes, parents before children.
-// Of a Garbage node Off, Tag and Val are the same.
+// Shape: offsets count bytes from the beginning of Tree.Data, and spans are half-open. [Off,TagEnd) is the tag,
+// [TagEnd,Val) is the length prefix of a Len node (empty for other types), and [Val,End) is the value: the
+// varint, the fixed bytes, the payload, or a group's fields with its end tag. For a Garbage node, Off, TagEnd
+// and Val are equal. Children lie within [Val,End), in order. A parent precedes its children in Tree.Nodes.
 type Node struct {
-	Number      uint64 // field number as on the wire; 0 is possible, and malformed
-	Off, Tag    int
-	Val, End    int
-	Parent      int32
-	First, Next int32 // first child and next sibling, or None
-	Type        Type
+	// Number is the field number as on the wire. 0 occurs in malformed input only.
+	Number uint64
 
-	// A varint of the tag, length, value or end tag is longer than it need be.
+	// Off is the offset at which the field begins, and TagEnd the end of its tag.
+	Off, TagEnd int
+
+	// Val is the offset at which the field's value begins, and End the end of the field.
+	Val, End int
+
+	// Parent is the index of the enclosing node; None for the root.
+	Parent int32
+
+	// First is the first child and Next the next sibling, or None. Groups have children. A Len node has some if
+	// its payload parses as a message, although that payload may still be a string.
+	First, Next int32
+
+	// Type is the wire type of the field, or Garbage or Message.
+	Type Type
+
+	// Overlong reports that a varint of the tag, length, value or end tag has more bytes than necessary.
 	Overlong bool
 
-	// Why a Garbage node is garbage, or what is wrong with (or not followed in)
-	// another.
+	// Err is why a Garbage node is garbage. In other nodes it is a violation of the encoding, or the limit
+	// because of which the payload was not parsed. It is nil for a sound field.
 	Err error
 }
 
-// A Tree is a parsed message. Nodes[0] is the root.
+// A Tree is a parsed protobuf message, without a schema.
 type Tree struct {
-	Data  []byte
+	// Data is the input, to which the nodes' offsets refer.
+	Data []byte
+
+	// Nodes has the root at index 0, then all other nodes in the order of their first bytes.
 	Nodes []Node
 }
 
 // Options bounds a parse. The zero value is the default.
 type Options struct {
-	// Nesting that is followed; deeper payloads stay unparsed; default 100.
+	// MaxDepth is the number of nested messages and groups that are followed. Deeper payloads stay unparsed. The
+	// default is 100.
 	MaxDepth int
 
-	// Nodes in all; the rest of the input becomes one Garbage node; default 4,000,000.
+	// MaxNodes is the number of nodes in the whole tree. The rest of the input becomes one Garbage node. The
+	// default is 4,000,000.
 	MaxNodes int
 }

@@ -124,7 +124,7 @@ func checkCoverage(t interface {
 	}
 	for i := range tree.Nodes {
 		n := &tree.Nodes[i]
-		if n.Off > n.Tag || n.Tag > n.Val || n.Val > n.End || n.Type == Garbage && n.Err == nil {
+		if n.Off > n.TagEnd || n.TagEnd > n.Val || n.Val > n.End || n.Type == Garbage && n.Err == nil {
 			t.Fatalf("node %d: %+v", i, *n)
 		}
 		if i > 0 {

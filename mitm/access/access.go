@@ -1,12 +1,14 @@
-// Package access keeps the other users of this machine out of the proxy. Whoever may use
-// it reaches servers in the name of the user who records, with the client certificates and
-// the upstream proxy that were given, and ends up in the capture.
+// Package access refuses other users of this machine. A client of the proxy reaches servers with the client
+// certificates and the upstream proxy of the user who records, and appears in the capture.
 //
-// A Guard decides by the user of the socket at the other end of a connection; Refuse
-// answers one that is refused in the protocol that its client speaks.
+//	guard := &access.Guard{Finder: finder}
+//	if why := guard.Deny(conn); why != "" {
+//		access.Refuse(conn, head, why)
+//	}
 //
-// Limits: on systems other than Linux, where the user cannot be told, everybody on this
-// machine is admitted.
+// A Guard decides by the user who owns the socket at the other end. Refuse answers in the client's protocol.
+//
+// Limits: only on Linux can the user be determined; elsewhere, every user of this machine is admitted.
 package access
 
 import (
@@ -25,36 +27,38 @@ import (
 )
 
 const (
-	// answerTime bounds the answer to a client that is refused.
-	answerTime = 2 * time.Second
+	// answerTimeout limits the answer to a refused client.
+	answerTimeout = 2 * time.Second
 
-	// maxDrained is what is read from such a client, so that its system does not throw
-	// the answer away.
+	// maxDrained limits what is read from a refused client, in bytes. If it were not read, the client's system
+	// would discard the answer.
 	maxDrained = 1 << 20
 
-	// maxReported bounds the users that are reported.
+	// maxReported limits the users that are reported.
 	maxReported = 16
 )
 
-// A Guard decides who may connect.
+// A Guard decides which local users may use the proxy.
 type Guard struct {
-	// Finder is required.
+	// Finder finds the user at the other end of a connection. Required.
 	Finder *process.Finder
 
-	// Share admits everybody.
+	// Share admits all users of the machine. Default: only the user who runs the proxy.
 	Share bool
 
-	// Refused, if set, is called for the first connection of each user that is refused.
+	// Refused, if set, is called for the first refused connection of each user.
 	Refused func(User)
 
 	mu       sync.Mutex
 	reported map[uint32]bool
 }
 
-// A User is somebody who was refused.
+// A User is a local user whose connection was refused.
 type User struct {
-	UID  uint32
-	Name string // "" if the system knows none
+	// UID is the user's numeric id.
+	UID uint32
+	// Name is "" if the system has no name for the user.
+	Name string
 }
 
 func (u User) String() string {
@@ -64,9 +68,8 @@ func (u User) String() string {
 	return fmt.Sprintf("user %s (%d)", u.Name, u.UID)
 }
 
-// Deny returns why a connection is refused, as a sentence for its client; "" if it is
-// admitted: the user's own, and those of programs that this one has started, whoever they
-// run as.
+// Deny returns the reason for refusing a connection, as a sentence for the client; "" admits it. Connections of
+// the same user are admitted, and those of programs that this process has started, whichever user they run as.
 func (g *Guard) Deny(conn net.Conn) string {
 	if g.Share {
 		return ""
@@ -78,6 +81,8 @@ func (g *Guard) Deny(conn net.Conn) string {
 	case err != nil, int64(uid) == int64(os.Geteuid()), g.Finder.IsDescendant(conn):
 		return ""
 	}
+
+	// The reason names both users, so that the client's user knows whom to ask.
 	u := userOf(uid)
 	g.report(u)
 	return fmt.Sprintf("this proxy is only for %s, who started it, and not for %s: 'unwire capture --share' admits other users of this machine", userOf(uint32(os.Geteuid())), u)
@@ -104,14 +109,17 @@ func userOf(uid uint32) User {
 	return User{UID: uid, Name: u.Username}
 }
 
-// Refuse answers a client that is refused, and closes the connection. Head is what was
-// read of it already, one byte or more, and is read again from conn.
+// Refuse sends a refused client an error in its protocol (SOCKS, TLS or HTTP), and closes the
+// connection. head are the first bytes of the connection, at least one; they can be read again from
+// conn.
 //
 // Source: RFC 1928, section 6; RFC 8446, section 6.2; RFC 9113, section 6.8
 func Refuse(conn net.Conn, head []byte, text string) {
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(answerTime))
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
 	text = "unwire: " + text + "\n"
+
+	// Answer in the protocol that the client speaks.
 	switch {
 	case head[0] == socks.Version:
 		if _, _, err := socks.Greet(conn); err != nil {
@@ -135,10 +143,10 @@ const (
 	prefaceHTTP2 = "PRI * HTTP/2.0"
 )
 
-// accessDenied is a fatal alert of TLS, access_denied.
+// accessDenied is TLS's fatal alert access_denied.
 var accessDenied = []byte{0x15, 3, 1, 0, 2, 2, 49}
 
-// goAway is HTTP/2's empty SETTINGS, and a GOAWAY that says why no stream is served.
+// goAway returns an empty SETTINGS frame and a GOAWAY frame with the reason.
 func goAway(text string) []byte {
 	const settings, goaway, refusedStream = 4, 7, 7
 	p := []byte{0, 0, 0, settings, 0, 0, 0, 0, 0}

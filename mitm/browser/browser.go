@@ -1,6 +1,5 @@
-// Package browser prepares Chromium, or a browser built on it, for being recorded: a new
-// profile that trusts the proxy's CA and uses the proxy, and none of the traffic that the
-// browser makes by itself.
+// Package browser prepares Chromium, or a browser based on it, for recording: it creates a profile that trusts
+// the proxy's CA and uses the proxy, and disables the browser's own traffic. The command capture uses it.
 //
 //	b, err := browser.Prepare(ctx, browser.Options{URL: url, ProxyAddr: addr, CAFile: file, SPKI: hash})
 //	...
@@ -8,11 +7,11 @@
 //	cmd := exec.Command(b.Argv[0], b.Argv[1:]...)
 //	cmd.Env = b.Env
 //
-// On Linux with certutil the CA is in the profile's own database of authorities, and the
-// browser verifies certificates as ever. Elsewhere the browser is told the hash of the CA's
-// key and accepts any chain that has it, which is less strict.
+// On Linux with certutil, the CA is added to the certificate database of the profile, and the browser verifies
+// certificates as usual. Elsewhere, the browser gets the hash of the CA's key and accepts any chain with that
+// key, which is less strict.
 //
-// Limits: a browser that is a snap or a Flatpak may not use folders of others.
+// Limits: browsers installed as a snap or a Flatpak may not be able to use the profile's folder.
 package browser
 
 import (
@@ -29,16 +28,15 @@ import (
 )
 
 const (
-	// removeTime is how long processes of the browser may still write to the profile
-	// after its end.
+	// removeTime is how long Close retries, because processes of the browser may still write to the profile.
 	removeTime  = 2 * time.Second
 	removePause = 50 * time.Millisecond
 )
 
-// nowhere is a host that no resolver knows (RFC 6761).
+// nowhere is a host name that no resolver resolves (RFC 6761).
 const nowhere = "browser.unwire.invalid"
 
-// programs are the browsers that are looked for, in this order.
+// programs are the browsers, in the order in which they are looked for.
 var programs = []string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge-stable", "microsoft-edge", "brave-browser",
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -47,8 +45,7 @@ var programs = []string{
 	`C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe`,
 }
 
-// quiet are the flags against traffic of the browser's own and against questions to the
-// user.
+// quiet are the flags that disable the browser's own traffic and its questions to the user.
 //
 // Source: chromium, chrome/common/chrome_switches.cc and others
 var quiet = []string{
@@ -65,38 +62,38 @@ var quiet = []string{
 	}, ","),
 }
 
-// Options say what the browser opens, and through what.
+// Options are the options for preparing a browser.
 type Options struct {
-	// URL is the page to open.
+	// URL is the web page to open.
 	URL string
 
-	// ProxyAddr is host:port of the proxy.
+	// ProxyAddr is the host and port of the recording proxy.
 	ProxyAddr string
 
-	// CAFile is the CA's certificate, in PEM.
+	// CAFile is the path of the CA's certificate in PEM.
 	CAFile string
 
-	// SPKI is the SHA-256 of the CA's public key (RFC 7469), in base64.
+	// SPKI is the SHA-256 hash of the CA's public key (RFC 7469), in base64.
 	SPKI string
 
-	// Args are further flags, for the user's own purposes.
+	// Args are additional command-line flags for the browser.
 	Args []string
 }
 
-// A Browser is prepared to be run once.
+// A Browser is a command line and environment for starting a browser once.
 type Browser struct {
-	// Argv is the command, and Env its environment.
+	// Argv is the command line of the browser, and Env its environment.
 	Argv, Env []string
 
 	profile string
 }
 
-// errMissing says that there is no browser, with what to do.
+// errMissing is the error if no browser is found, with a remedy.
 var errMissing = errors.New("no Chromium or Chrome was found: install one ('apt install chromium', 'brew install --cask chromium'), or start a browser with --proxy-server=http://ADDR, the address of 'unwire capture --listen ADDR'")
 
 // find returns the path of a browser.
 //
-// Errors: what to install.
+// Errors: errMissing.
 func find() (string, error) {
 	for _, name := range programs {
 		if path, err := exec.LookPath(name); err == nil {
@@ -106,7 +103,7 @@ func find() (string, error) {
 	return "", errMissing
 }
 
-// Prepare makes a profile, which Close removes.
+// Prepare creates a temporary browser profile, which Close deletes.
 func Prepare(ctx context.Context, o Options) (*Browser, error) {
 	path, err := find()
 	if err != nil {
@@ -121,8 +118,8 @@ func Prepare(ctx context.Context, o Options) (*Browser, error) {
 		path,
 		"--user-data-dir=" + filepath.Join(dir, "profile"),
 		"--proxy-server=http://" + o.ProxyAddr,
-		// Pages of this machine go through the proxy too. What the browser cannot be kept
-		// from asking goes to a host that does not exist.
+		// Requests to this machine use the proxy too. Requests of the browser that cannot be disabled are sent
+		// to a host that does not exist.
 		"--proxy-bypass-list=<-loopback>;" + nowhere,
 		"--host-resolver-rules=MAP " + nowhere + " ~NOTFOUND",
 		"--gaia-url=https://" + nowhere,
@@ -131,7 +128,8 @@ func Prepare(ctx context.Context, o Options) (*Browser, error) {
 		"--disable-quic",
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 	}, quiet)
-	if os.Geteuid() == 0 { // the sandbox refuses to run as root
+	// The sandbox refuses to run as root.
+	if os.Geteuid() == 0 {
 		b.Argv = append(b.Argv, "--no-sandbox")
 	}
 	if err := writePreferences(filepath.Join(dir, "profile", "Default")); err != nil {
@@ -147,8 +145,7 @@ func Prepare(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// preferences are those of the new profile: nobody signs in, so that no server is asked who
-// is signed in; nothing is fetched ahead, and nothing is looked up as it is typed.
+// preferences are those of the new profile: no sign-in, no prefetching and no search suggestions.
 const preferences = `{
 	"signin": {"allowed": false, "allowed_on_next_startup": false},
 	"net": {"network_prediction_options": 2},
@@ -168,8 +165,8 @@ func writePreferences(folder string) error {
 	return nil
 }
 
-// environment is this process's, with a home folder of the browser's own: its database of
-// authorities is there.
+// environment returns the environment of this process with another home folder, which contains the browser's
+// certificate database.
 func environment(dir string) []string {
 	var env []string
 	home, hasAuthority := os.Getenv("HOME"), false
@@ -192,8 +189,8 @@ func environment(dir string) []string {
 	return append(env, "HOME="+dir)
 }
 
-// trustByDatabase puts the CA into the NSS database of a home folder, if the browser reads
-// one here and certutil is there to do it.
+// trustByDatabase adds the CA to the NSS database of a home folder. It returns false if the browser does not use
+// one here, or certutil is missing.
 func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
 	certutil, err := exec.LookPath("certutil")
 	if runtime.GOOS != "linux" || err != nil {
@@ -215,7 +212,7 @@ func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
 	return true, nil
 }
 
-// Close removes the profile.
+// Close deletes the temporary browser profile.
 func (b *Browser) Close() error {
 	end := time.Now().Add(removeTime)
 	for {

@@ -27,6 +27,7 @@ import (
 	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
+	"unwire/mitm/rules"
 )
 
 const page = `<!doctype html><link rel=icon href=data:,><title>test</title><script>
@@ -45,12 +46,30 @@ func TestRecorded(t *testing.T) {
 	for name, byHash := range map[string]bool{"database": false, "hash": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record(t, byHash)
+			record(t, byHash, "", "up-down")
 		})
 	}
 }
 
-func record(t *testing.T, byHash bool) {
+// TestRules: rules that match nothing change nothing of a page, and others exactly what they name.
+func TestRules(t *testing.T) {
+	need.Program(t, "chromium", "chromium", "--version")
+	need.Program(t, "certutil", "libnss3-tools")
+	for name, c := range map[string]struct{ rules, want string }{
+		"no match":  {"{match: 'protocol:websocket text:\"in no message\"', drop: true}\n  - {match: 'url:*/data dir:down text:nothing', replace: text:x}", "up-down"},
+		"WebSocket": {"{match: 'protocol:websocket dir:down text:up-down', replace: text:up-edited}", "up-edited"},
+		"fetch":     {"{match: 'url:*/data dir:up text:up', replace: text:longer}", "longer-down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record(t, false, "rules:\n  - "+c.rules+"\n", c.want)
+		})
+	}
+}
+
+// record has a page recorded, whose traffic is changed by rules unless they are "". want is what the page tells at its
+// end.
+func record(t *testing.T, byHash bool, text, want string) {
 	done := make(chan string, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -78,7 +97,15 @@ func record(t *testing.T, byHash bool) {
 	check(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(origin.Certificate())
-	proxy, err := mitm.New(mitm.Options{CA: authority, Store: st, UpstreamRoots: roots})
+	options := mitm.Options{CA: authority, Store: st, UpstreamRoots: roots}
+	if text != "" {
+		path := filepath.Join(dir, "rules.yaml")
+		check(t, os.WriteFile(path, []byte(text), 0o600))
+		set, err := rules.Load(path)
+		check(t, err)
+		options.Rewrite = rules.New(set, rules.Options{Report: func(text string) { t.Log(text) }})
+	}
+	proxy, err := mitm.New(options)
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -103,7 +130,7 @@ func record(t *testing.T, byHash bool) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case got := <-done:
-		if got != "up-down" {
+		if got != want {
 			t.Errorf("the page got %q", got)
 		}
 	case err := <-ended:
@@ -120,12 +147,15 @@ func record(t *testing.T, byHash bool) {
 	}
 	check(t, proxy.Shutdown(ctx))
 	got := list(t, st)
-	if messages := messagesOf(t, st); !slices.Equal(messages, []string{"up up-down", "down up-down"}) {
+	// What was received is recorded, whatever was forwarded.
+	posted, _, _ := strings.Cut(want, "-edited")
+	posted = strings.TrimSuffix(posted, "-down") + "-down"
+	if messages := messagesOf(t, st); !slices.Equal(messages, []string{"up " + posted, "down " + posted}) {
 		t.Errorf("messages of the WebSocket: %q", messages)
 	}
 	check(t, st.Close())
 	host := strings.TrimPrefix(origin.URL, "https://")
-	for _, want := range []string{"GET https://" + host + "/ 200", "POST https://" + host + "/data 200", "GET https://" + host + "/done?up-down 200"} {
+	for _, want := range []string{"GET https://" + host + "/ 200", "POST https://" + host + "/data 200", "GET https://" + host + "/done?" + want + " 200"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not recorded: %q", want, got)
 		}

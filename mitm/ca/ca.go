@@ -1,14 +1,12 @@
-// Package ca is the certificate authority of the recording proxy. It keeps its key
-// and its certificate in a folder, both made on first use, and makes certificates
-// for the hosts that clients ask for.
+// Package ca is the certificate authority (CA) of the recording proxy. It creates a key and a certificate in a
+// folder on first use, and issues certificates for the hosts that clients request.
 //
 //	authority, err := ca.Load(dir)
 //	...
 //	leaf, err := authority.Leaf("api.example.com")
 //
-// Constraints limit the CA to some hosts. A leaf is the certificate of one host; the
-// most recently used are cached. The package knows neither proxies nor captures;
-// putting the CA into trust stores is the command's.
+// Constraints can limit the CA to some hosts. A leaf is the certificate of one host; the most recently used ones
+// are cached. Package mitm uses this package. The commands install the CA's certificate in trust stores.
 //
 // Source: mitm/README.md#trust
 package ca
@@ -38,36 +36,35 @@ const (
 	certName = "ca.pem"
 	keyName  = "ca-key.pem"
 
+	// validity is that of the CA's certificate, which is renewed renewBefore its end.
 	validity    = 3 * 365 * 24 * time.Hour
 	renewBefore = 7 * 24 * time.Hour
 
-	// clockSkew is how far a client's clock may be behind.
+	// clockSkew is how far a client's clock may be behind. Certificates are valid from that long ago.
 	clockSkew = 24 * time.Hour
 
 	pemCertificate = "CERTIFICATE"
 	pemKey         = "EC PRIVATE KEY"
 )
 
-// An Authority is the local certificate authority that vouches for the hosts whose
-// traffic is recorded. Its key was made on this machine and stays there.
+// An Authority is a local CA that issues certificates for the hosts whose traffic is recorded. Its key was
+// created on this machine and never leaves it.
 type Authority struct {
-	// CertFile is the path of the CA's certificate, in PEM.
+	// CertFile is the path of the CA's certificate in PEM.
 	CertFile string
 
-	// Certificate is the CA's.
+	// Certificate is the certificate of the CA.
 	Certificate *x509.Certificate
 
 	key    *ecdsa.PrivateKey
 	leaves leafCache
 }
 
-// Load loads the CA of a folder, making it on first use (folder 0700, key
-// 0600) and making a new certificate for its key when the old one ends. Several
-// processes may do so at once: all of them get the same key.
+// Load loads the CA in a folder. On first use, it creates the folder (mode 0700) and the key (mode 0600). It
+// creates a new certificate for the same key before the old one expires. Several processes may call it at the
+// same time: all of them get the same key.
 //
-// Errors: a key that others can read is refused, as is one that does not parse, and a
-// folder that others can write to.
-// Source: mitm/README.md#trust
+// Errors: if others can read the key or write to the folder, or the key is invalid. Source: mitm/README.md#trust
 func Load(dir string) (*Authority, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("mitm: CA folder: %w", err)
@@ -88,8 +85,8 @@ func Load(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// SPKI is the hash of the CA's public key by which browsers are told to accept it: SHA-256
-// of its SubjectPublicKeyInfo, in base64.
+// SPKI returns the hash of the CA's public key, by which browsers can be configured to accept it: the SHA-256
+// hash of the SubjectPublicKeyInfo, in base64.
 //
 // Source: RFC 7469, section 2.4
 func (a *Authority) SPKI() string {
@@ -97,9 +94,9 @@ func (a *Authority) SPKI() string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// New makes a new CA in dir, in the place of one that is there. With hosts, names or IP
-// addresses, it vouches for these and the names below them alone: programs that trust
-// it accept no certificate for others.
+// New creates a new CA in dir and replaces an existing one. If hosts (names or IP addresses) are given, the CA
+// is limited to them and their subdomains by name constraints: programs that trust it reject its certificates
+// for others.
 //
 // Errors: ErrHost, and those of Load.
 func New(dir string, hosts []string) (*Authority, error) {
@@ -129,12 +126,14 @@ func New(dir string, hosts []string) (*Authority, error) {
 	return Load(dir)
 }
 
-// makeFolder makes the CA's folder, or checks that nobody else can put a CA there.
+// makeFolder creates the folder for the CA's files. An existing folder must not be writable by other
+// users.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if runtime.GOOS == "windows" { // keeps access lists instead
+	// Windows has access lists instead of modes.
+	if runtime.GOOS == "windows" {
 		return nil
 	}
 	info, err := os.Stat(dir)
@@ -147,6 +146,7 @@ func makeFolder(dir string) error {
 	return nil
 }
 
+// loadKey reads the CA's private key, or creates it on first use.
 func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := readKey(file)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +162,8 @@ func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	if err := writeAtomically(file, pemKey, der, 0o600, false); err != nil {
 		return nil, err
 	}
-	return readKey(file) // another process may have been first
+	// Another process may have created it first, so read what is there.
+	return readKey(file)
 }
 
 func readKey(file string) (*ecdsa.PrivateKey, error) {
@@ -170,7 +171,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Windows keeps access lists instead, which the mode does not show.
+	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("%s: mode %04o lets others use it: run 'chmod 600' on it if nobody has, or delete it to get a new CA", file, mode)
 	}
@@ -185,23 +186,24 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// loadCertificate reads the certificate, or makes it if there is none for this key or
-// it is about to end.
+// loadCertificate reads the CA's certificate. It creates a new one if there is none for this key, or if it
+// expires soon.
 func loadCertificate(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	cert, err := readCertificate(file)
 	if err == nil && isUsable(cert, key) {
 		return cert, nil
 	}
 	var c constraints
-	if err == nil && isOf(cert, key) {
-		c = constraintsOf(cert) // a renewed certificate vouches for no more
+	if err == nil && matchesKey(cert, key) {
+		// A renewed certificate keeps the constraints.
+		c = constraintsOf(cert)
 	}
 	der, err := selfSign(key, c)
 	if err != nil {
 		return nil, err
 	}
-	// Whichever process writes last wins: the certificates differ in serial
-	// number and dates only, so what the others sign verifies with it too.
+	// If several processes write, the last one wins. The certificates differ only in serial number and dates, so
+	// all leaves verify with any of them.
 	if err := writeAtomically(file, pemCertificate, der, 0o644, true); err != nil {
 		return nil, err
 	}
@@ -217,15 +219,16 @@ func readCertificate(file string) (*x509.Certificate, error) {
 }
 
 func isUsable(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
-	return isOf(cert, key) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
+	return matchesKey(cert, key) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
 }
 
-// isOf reports whether a certificate is for a key.
-func isOf(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
+// matchesKey reports whether a certificate contains the public key of key.
+func matchesKey(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
 	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
 	return ok && pub.Equal(&key.PublicKey)
 }
 
+// selfSign creates the self-signed certificate of the CA.
 func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 	serial, err := serialNumber()
 	if err != nil {
@@ -235,8 +238,8 @@ func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The name holds a bit of the key: two machines' CAs in one trust store
-	// are told apart by it, and a renewed certificate keeps it.
+	// The name contains a part of the key. This distinguishes the CAs of two machines, and stays when the
+	// certificate is renewed.
 	id := hex.EncodeToString(pub[1:5])
 	template := &x509.Certificate{
 		SerialNumber:          serial,
@@ -247,7 +250,7 @@ func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 		MaxPathLenZero:        true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		// What it signs vouches for servers, not for mail or programs.
+		// The CA may issue certificates only for servers, not for mail or programs.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	c.apply(template)
@@ -270,8 +273,8 @@ func readPEM(file, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// writeAtomically puts a whole file in place at once, so that nobody reads half of it.
-// Without replace, a file that is there already stays.
+// writeAtomically creates a file in one step, so that nobody reads an incomplete one. Without replace, an
+// existing file stays.
 func writeAtomically(file, kind string, der []byte, mode fs.FileMode, replace bool) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // mode 0600
 	if err != nil {
@@ -287,7 +290,8 @@ func writeAtomically(file, kind string, der []byte, mode fs.FileMode, replace bo
 		return os.Rename(tmp.Name(), file)
 	}
 	if err := os.Link(tmp.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
-		return os.Rename(tmp.Name(), file) // a file system without hard links
+		// The file system has no hard links.
+		return os.Rename(tmp.Name(), file)
 	}
 	return nil
 }

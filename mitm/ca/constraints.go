@@ -10,21 +10,22 @@ import (
 	"strings"
 )
 
-// constraints are the hosts that a CA vouches for. The zero value is for all.
+// constraints are the hosts to which a CA is limited. The zero value does not limit it.
 type constraints struct {
-	names     []string // and all below them
+	// names are the host names (including their subdomains) for which the CA may sign certificates.
+	names     []string
 	addresses []*net.IPNet
 }
 
-// ErrHost is the error for a host that a CA cannot be made for.
+// ErrHost is the error for a string that is neither a host name nor an IP address.
 var ErrHost = errors.New("neither a host name nor an IP address")
 
 var hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// noName is a name that no host has: a CA for addresses alone vouches for it.
+// noName is a reserved name that no host has. A CA that is limited to addresses permits only this name.
 const noName = "unwire.invalid"
 
-// newConstraints reads hosts: names, which may begin with "*.", and IP addresses.
+// newConstraints parses hosts: names, which may begin with "*.", and IP addresses.
 func newConstraints(hosts []string) (c constraints, err error) {
 	for _, host := range hosts {
 		name := strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(host, ".")), "*.")
@@ -43,7 +44,7 @@ func newConstraints(hosts []string) (c constraints, err error) {
 	return c, nil
 }
 
-// constraintsOf are those of a certificate.
+// constraintsOf returns the constraints of a certificate.
 func constraintsOf(cert *x509.Certificate) constraints {
 	c := constraints{names: slices.Clone(cert.PermittedDNSDomains), addresses: cert.PermittedIPRanges}
 	c.names = slices.DeleteFunc(c.names, func(name string) bool { return name == noName })
@@ -52,8 +53,8 @@ func constraintsOf(cert *x509.Certificate) constraints {
 
 func (c constraints) isForAll() bool { return len(c.names) == 0 && len(c.addresses) == 0 }
 
-// apply puts the constraints into a CA's certificate. A kind of name that nothing is said
-// of would be allowed, so both kinds are said.
+// apply adds the constraints to a CA's certificate. A kind of name without constraints would be permitted
+// completely, so both kinds are constrained.
 func (c constraints) apply(cert *x509.Certificate) {
 	if c.isForAll() {
 		return
@@ -70,8 +71,8 @@ func (c constraints) apply(cert *x509.Certificate) {
 	}
 }
 
-// has reports whether the constraints allow a host, a name or an IP address.
-func (c constraints) has(host string) bool {
+// permits reports whether the constraints permit a host, given as a name or an IP address.
+func (c constraints) permits(host string) bool {
 	if c.isForAll() {
 		return true
 	}
@@ -82,7 +83,7 @@ func (c constraints) has(host string) bool {
 	return slices.ContainsFunc(c.names, func(name string) bool { return host == name || strings.HasSuffix(host, "."+name) })
 }
 
-// Hosts are the names and IP addresses that the CA vouches for; none if it is for all.
+// Hosts returns the names and IP addresses to which the CA is limited; none if it is not limited.
 func (a *Authority) Hosts() []string {
 	c := constraintsOf(a.Certificate)
 	hosts := c.names
@@ -92,6 +93,6 @@ func (a *Authority) Hosts() []string {
 	return hosts
 }
 
-// VouchesFor reports whether a program that trusts the CA accepts its certificate for a
-// host.
-func (a *Authority) VouchesFor(host string) bool { return constraintsOf(a.Certificate).has(host) }
+// MayIssueFor reports whether the CA's constraints permit a host, so that programs that trust the CA accept its
+// certificate for that host.
+func (a *Authority) MayIssueFor(host string) bool { return constraintsOf(a.Certificate).permits(host) }

@@ -41,7 +41,7 @@ func TestConstraints(t *testing.T) {
 		}
 		for _, host := range c.inside {
 			leaf, err := a.Leaf(host)
-			if err != nil || !a.VouchesFor(host) {
+			if err != nil || !a.MayIssueFor(host) {
 				t.Errorf("%q: %s: %v", c.hosts, host, err)
 				continue
 			}
@@ -50,7 +50,7 @@ func TestConstraints(t *testing.T) {
 			}
 		}
 		for _, host := range c.other {
-			if _, err := a.Leaf(host); err == nil || a.VouchesFor(host) {
+			if _, err := a.Leaf(host); err == nil || a.MayIssueFor(host) {
 				t.Errorf("%q: made a certificate for %s", c.hosts, host)
 			}
 

@@ -18,20 +18,24 @@ import (
 )
 
 const (
-	leafValidity  = 90 * 24 * time.Hour // clients refuse more than 398 days
-	leafRenew     = 24 * time.Hour
-	maxLeaves     = 1024
-	maxHostLength = 253
+	// leafValidity is short, because clients reject certificates that are valid for more than 398 days.
+	leafValidity = 90 * 24 * time.Hour
+	// leafRenewBefore is the remaining validity at which a leaf is replaced.
+	leafRenewBefore = 24 * time.Hour
+	maxLeaves       = 1024
+	maxHostLength   = 253
 )
 
-// A leafCache holds the certificates made for hosts, the least recently used
-// going first. All share one key, which lives as long as the process.
+// A leafCache is an LRU cache of leaf certificates. All of them share one key, which exists only in memory.
 type leafCache struct {
-	key    *ecdsa.PrivateKey
-	making singleflight.Group
+	// key is the private key of all leaf certificates. making prevents that two goroutines create the
+	// certificate for the same name.
+	key        *ecdsa.PrivateKey
+	inProgress singleflight.Group
 
-	mu     sync.Mutex
-	recent list.List // of *leafEntry, the most recently used first
+	mu sync.Mutex
+	// lru is a list of *leafEntry, the most recently used first.
+	lru    list.List
 	byName map[string]*list.Element
 }
 
@@ -54,10 +58,10 @@ func (c *leafCache) get(name string) *tls.Certificate {
 		return nil
 	}
 	entry := e.Value.(*leafEntry)
-	if time.Until(entry.cert.Leaf.NotAfter) < leafRenew {
+	if time.Until(entry.cert.Leaf.NotAfter) < leafRenewBefore {
 		return nil
 	}
-	c.recent.MoveToFront(e)
+	c.lru.MoveToFront(e)
 	return entry.cert
 }
 
@@ -65,30 +69,32 @@ func (c *leafCache) put(name string, cert *tls.Certificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byName[name]; ok {
-		c.recent.Remove(e)
+		c.lru.Remove(e)
 	}
-	c.byName[name] = c.recent.PushFront(&leafEntry{name, cert})
-	for c.recent.Len() > maxLeaves {
-		last := c.recent.Back()
-		c.recent.Remove(last)
+	c.byName[name] = c.lru.PushFront(&leafEntry{name, cert})
+	for c.lru.Len() > maxLeaves {
+		last := c.lru.Back()
+		c.lru.Remove(last)
 		delete(c.byName, last.Value.(*leafEntry).name)
 	}
 }
 
-// Leaf returns the certificate for a host name or an IP address, made once
-// however many connections ask for it at the same time.
+// Leaf returns a certificate for a host name or an IP address, with its key. It is created once, even if several
+// connections request it at the same time.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "" || len(name) > maxHostLength {
 		return nil, fmt.Errorf("mitm: no certificate for host %.40q: %d bytes long", host, len(host))
 	}
-	if !a.VouchesFor(name) {
+	if !a.MayIssueFor(name) {
 		return nil, fmt.Errorf("mitm: no certificate for %s: the CA is for %s alone", name, strings.Join(a.Hosts(), ", "))
 	}
 	if cert := a.leaves.get(name); cert != nil {
 		return cert, nil
 	}
-	cert, err, _ := a.leaves.making.Do(name, func() (any, error) {
+
+	// Another goroutine may have finished since the check above.
+	cert, err, _ := a.leaves.inProgress.Do(name, func() (any, error) {
 		if cert := a.leaves.get(name); cert != nil {
 			return cert, nil
 		}
@@ -105,6 +111,7 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	return cert.(*tls.Certificate), nil
 }
 
+// sign creates a certificate for a host name.
 func (a *Authority) sign(name string) (*tls.Certificate, error) {
 	serial, err := serialNumber()
 	if err != nil {
@@ -118,6 +125,8 @@ func (a *Authority) sign(name string) (*tls.Certificate, error) {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+
+	// A leaf must not outlive the CA's certificate.
 	if template.NotAfter.After(a.Certificate.NotAfter) {
 		template.NotAfter = a.Certificate.NotAfter
 	}

@@ -75,7 +75,7 @@ func TestLeafCacheIsBounded(t *testing.T) {
 	for i := range maxLeaves + 10 {
 		authority.leaves.put(fmt.Sprintf("n%d.example", i), first)
 	}
-	if n := len(authority.leaves.byName); n != maxLeaves || authority.leaves.recent.Len() != maxLeaves {
+	if n := len(authority.leaves.byName); n != maxLeaves || authority.leaves.lru.Len() != maxLeaves {
 		t.Errorf("%d leaves kept", n)
 	}
 	if authority.leaves.get("h0.example") != nil || authority.leaves.get(fmt.Sprintf("n%d.example", maxLeaves)) == nil {

@@ -1,20 +1,19 @@
-// Package chain finds out whether reverse proxies of this user lead back to each other, so
-// that a request would go round without end. Proxies for which clients are configured tell
-// each other in a header; a reverse proxy has to look like its client to the server, and
-// adds nothing.
+// Package chain detects loops of reverse proxies of the same user, in which a request would circulate forever.
+// Ordinary proxies inform each other in a header (upstream.ViaHeader); a reverse proxy must look like its client
+// to the server and adds nothing.
 //
 //	link, err := chain.Announce(listener.Addr(), "localhost:8000")
 //	defer link.Close()
 //	...
-//	if chain.IsCycle(ctx, address) { // of a server that is about to be connected to
+//	if chain.IsCycle(ctx, address) { // address: of the server to connect to
 //
-// Each listener of a reverse proxy has a Unix socket in a folder of the user's own, named
-// after its address, which answers with the address of its server. A chain is followed from
-// there to there; one that comes to a listener for the second time never ends. A socket
-// whose process was killed refuses connections, so nothing has to be cleaned up.
+// Each listener of a reverse proxy has a Unix socket in a private folder. The socket is named after the
+// listener's address and answers with the address of its server. IsCycle follows these links; a chain that
+// returns to a listener is a cycle. The socket of a killed process refuses connections, so nothing has to be
+// cleaned up.
 //
-// Limits: proxies of several users, in containers, or on several machines do not find each
-// other. A chain has at most 64 links.
+// Limits: proxies of different users, in containers or on different machines do not find each other. A chain has
+// at most 64 links.
 package chain
 
 import (
@@ -33,33 +32,33 @@ import (
 )
 
 const (
-	// maxLinks bounds the links of a chain that are followed.
+	// maxLinks limits the links of a chain that are followed.
 	maxLinks = 64
 
-	// askTimeout bounds the wait for one answer, which comes at once.
+	// askTimeout limits the wait for an answer, which is immediate.
 	askTimeout = 250 * time.Millisecond
 
-	// maxAnswer is the most bytes of an answer.
+	// maxAnswer is the largest size of a response from another unwire, in bytes.
 	maxAnswer = 1 << 10
 
-	// maxPath is the longest path that a Unix socket has on every system.
+	// maxPath is the longest path of a Unix socket that all systems support, in bytes.
 	maxPath = 103
 )
 
-// A Link is an announced listener.
+// A Link announces a listener of a reverse proxy to other unwire processes of the same user, through a
+// Unix socket.
 type Link struct {
 	listener net.Listener
-	answer   []byte
+	text     []byte
 }
 
-// answer is the JSON by which a link identifies itself.
+// An answer is the JSON that the socket of a Link sends.
 type answer struct {
-	// Server is the host:port that requests to the listener go to.
+	// Server is the host:port to which the listener's requests go.
 	Server string `json:"server"`
 }
 
-// Announce says that what comes to a TCP listener goes to a server, given as host:port,
-// until the link is closed.
+// Announce announces, until the link is closed, that connections to a TCP listener go to a server (host:port).
 func Announce(listener net.Addr, server string) (*Link, error) {
 	addr, ok := listener.(*net.TCPAddr)
 	if !ok {
@@ -76,7 +75,7 @@ func Announce(listener net.Addr, server string) (*Link, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("chain: the path %s is too long for a socket", path)
 	}
-	// The listener has its address to itself, so an older socket is left over.
+	// The listener owns its address, so an existing socket is left over.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
@@ -84,6 +83,8 @@ func Announce(listener net.Addr, server string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
+
+	// Anybody who connects gets the same answer.
 	text, err := json.Marshal(answer{server})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -93,7 +94,7 @@ func Announce(listener net.Addr, server string) (*Link, error) {
 	return l, nil
 }
 
-// Close takes the announcement back.
+// Close removes the announcement and its socket.
 func (l *Link) Close() error { return l.listener.Close() }
 
 func (l *Link) serve() {
@@ -103,16 +104,17 @@ func (l *Link) serve() {
 			return
 		}
 		if err != nil {
-			time.Sleep(askTimeout) // out of files, most likely
+			// Probably no file descriptor is free.
+			time.Sleep(askTimeout)
 			continue
 		}
 		_ = conn.SetDeadline(time.Now().Add(askTimeout))
-		_, _ = conn.Write(l.answer)
+		_, _ = conn.Write(l.text)
 		_ = conn.Close()
 	}
 }
 
-// IsCycle reports whether a connection to an address would go round without end.
+// IsCycle reports whether a connection to an address would lead into a cycle.
 func IsCycle(ctx context.Context, to *net.TCPAddr) bool {
 	dir := folder()
 	if !isPrivate(dir) {
@@ -125,6 +127,8 @@ func IsCycle(ctx context.Context, to *net.TCPAddr) bool {
 		if server == "" {
 			return false
 		}
+
+		// The chain has come back to a listener.
 		if seen[path] {
 			return true
 		}
@@ -134,8 +138,8 @@ func IsCycle(ctx context.Context, to *net.TCPAddr) bool {
 	return false
 }
 
-// next asks the listener at one of some addresses for its server. It returns the listener's
-// socket; an empty server means that there is none.
+// next looks for an announced listener at one of the addresses. It returns the path of the listener's
+// socket, and the server to which that listener forwards; server is "" if there is none.
 func next(ctx context.Context, dir string, addresses []netip.AddrPort) (path, server string) {
 	for _, a := range addresses {
 		for _, ip := range []netip.Addr{a.Addr().Unmap(), netip.IPv6Unspecified(), netip.IPv4Unspecified()} {
@@ -149,10 +153,12 @@ func next(ctx context.Context, dir string, addresses []netip.AddrPort) (path, se
 	return "", ""
 }
 
-// ask returns the server that a listener's socket names; "" if nobody listens there.
+// ask connects to the socket of a Link, and returns the server to which its listener forwards; "" if
+// there is no response.
 func ask(ctx context.Context, path string) string {
 	if _, err := os.Lstat(path); err != nil {
-		return "" // mostly: the address is not a reverse proxy's
+		// The usual case: the address is not that of a reverse proxy.
+		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -169,7 +175,7 @@ func ask(ctx context.Context, path string) string {
 	return a.Server
 }
 
-// addressesOf resolves host:port.
+// addressesOf resolves a host and port to IP addresses.
 func addressesOf(ctx context.Context, server string) (out []netip.AddrPort) {
 	host, portText, err := net.SplitHostPort(server)
 	if err != nil {
@@ -191,7 +197,7 @@ func addressesOf(ctx context.Context, server string) (out []netip.AddrPort) {
 	return out
 }
 
-// isLocal reports whether an address is one of this machine's.
+// isLocal reports whether an IP address belongs to this machine.
 func isLocal(ip netip.Addr) bool {
 	if ip.IsLoopback() || ip.IsUnspecified() {
 		return true
@@ -208,7 +214,7 @@ func isLocal(ip netip.Addr) bool {
 	return false
 }
 
-// folder is where the sockets of the user are.
+// folder returns the folder for this user's sockets.
 func folder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
@@ -220,7 +226,7 @@ func folder() string {
 	return filepath.Join(dir, "unwire-chain-"+strconv.Itoa(os.Getuid()))
 }
 
-// socketOf is the path of a listener's socket.
+// socketOf returns the path of the Unix socket for a listener's address.
 func socketOf(dir string, a netip.AddrPort) string {
 	ip := a.Addr().Unmap().WithZone("").String()
 	return filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(ip, ":", "_"), a.Port()))

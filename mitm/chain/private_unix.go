@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isPrivate reports whether a folder is this user's and nobody else can write to it.
+// isPrivate reports whether a folder belongs to this user and is not writable by others.
 func isPrivate(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {

@@ -1,5 +1,5 @@
-// Package clientcert loads the certificates that are shown to servers that ask for
-// one, each with the hosts that it is for.
+// Package clientcert loads the client certificates that the proxy sends to servers that request one, each with
+// the hosts for which it is meant.
 //
 //	certificates, err := clientcert.Load([]string{"*.corp.example=me.pem"}, []string{"*.corp.example=me-key.pem"})
 //	...
@@ -22,9 +22,9 @@ import (
 	"strings"
 )
 
-// Certificates are client certificates by the hosts that they are for. Nil has none.
+// Certificates are client certificates by host. A nil *Certificates is empty.
 type Certificates struct {
-	// byHost are in the order of their loading, the one for all hosts last.
+	// byHost are the client certificates in the order of loading; the one for all hosts is last.
 	byHost []hostCertificate
 }
 
@@ -34,10 +34,10 @@ type hostCertificate struct {
 	cert tls.Certificate
 }
 
-// A file is what a flag names: a PEM file, perhaps with the hosts that it is for.
+// A file is a PEM file, with a pattern for the hosts for which it is used.
 type file struct{ host, name string }
 
-// parseFile reads [HOST=]PEM. What is before a = in the name of a folder is no host.
+// parseFile parses [HOST=]PEM. A "=" in the name of a folder does not separate a host.
 func parseFile(s string) file {
 	host, name, found := strings.Cut(s, "=")
 	if !found || strings.ContainsRune(host, '/') || strings.ContainsRune(host, filepath.Separator) {
@@ -46,11 +46,11 @@ func parseFile(s string) file {
 	return file{strings.ToLower(host), name}
 }
 
-// Load loads certificates and their keys, each [HOST=]FILE in PEM. HOST is a glob for
-// a host or host:port; a certificate and the key for it have the same HOST.
+// Load loads certificates and their keys, each given as [HOST=]FILE. HOST is a glob pattern for a host
+// or host:port, and must be the same for a certificate and its key.
 //
-// Errors: a key that others can read, that is encrypted, or that is not the
-// certificate's; a certificate without a key and a key without a certificate.
+// Errors: if a key is readable by other users, encrypted, or does not match its certificate; if a
+// certificate has no key, or a key no certificate.
 func Load(certs, keys []string) (*Certificates, error) {
 	keyFor := make(map[string]string)
 	for _, s := range keys {
@@ -66,6 +66,8 @@ func Load(certs, keys []string) (*Certificates, error) {
 		if _, err := path.Match(f.host, ""); err != nil {
 			return nil, fmt.Errorf("client certificate: the host pattern %q is malformed", f.host)
 		}
+
+		// Two certificates for one pattern would make the choice depend on their order.
 		if slices.ContainsFunc(c.byHost, func(h hostCertificate) bool { return h.host == f.host }) {
 			return nil, fmt.Errorf("two client certificates%s: give one", forHost(f.host))
 		}
@@ -80,11 +82,15 @@ func Load(certs, keys []string) (*Certificates, error) {
 		}
 		c.byHost = append(c.byHost, hostCertificate{f.host, cert})
 	}
+
+	// Keys that were not used have no certificate.
 	for _, s := range keys {
 		if f := parseFile(s); keyFor[f.host] != "" {
 			return nil, fmt.Errorf("the client key %s has no certificate: give it as --client-cert %s", f.name, withHost(f.host, "CERT.pem"))
 		}
 	}
+
+	// Certificates without a host come last, so a more specific one is found first.
 	slices.SortStableFunc(c.byHost, func(a, b hostCertificate) int {
 		switch {
 		case a.host != "" && b.host == "":
@@ -111,8 +117,8 @@ func withHost(host, name string) string {
 	return host + "=" + name
 }
 
-// For returns the certificate for a server, given its addresses as host:port, or nil.
-// The first of the loaded ones that matches counts, one without HOST last.
+// For returns the client certificate for a server, given its addresses as host:port, or nil. The first
+// matching one is used.
 func (c *Certificates) For(addrs ...string) *tls.Certificate {
 	if c == nil {
 		return nil
@@ -126,10 +132,11 @@ func (c *Certificates) For(addrs ...string) *tls.Certificate {
 	return nil
 }
 
-// matches reports whether the certificate is for a host, or for one of its ports.
+// matches reports whether the certificate is for a server's host, or for host and port.
 func (h *hostCertificate) matches(addr string) bool {
 	addr = strings.ToLower(addr)
-	if ok, _ := path.Match(h.host, addr); ok { // the pattern was checked
+	// Load has checked the pattern.
+	if ok, _ := path.Match(h.host, addr); ok {
 		return true
 	}
 	host, _, err := net.SplitHostPort(addr)
@@ -150,7 +157,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	if err != nil {
 		return none, fmt.Errorf("client key: %w", err)
 	}
-	// Windows keeps access lists instead, which the mode does not show.
+	// Windows has access lists instead of modes.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return none, fmt.Errorf("client key %s: mode %04o lets others use it: run 'chmod 600' on it", keyFile, mode)
 	}
@@ -161,6 +168,8 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	if err := checkPEM(cert, key, certFile, keyFile); err != nil {
 		return none, err
 	}
+
+	// The most common mistake is a key of another certificate.
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		if strings.Contains(err.Error(), "does not match") {
@@ -171,7 +180,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// checkPEM finds the mistakes that the TLS library words for its own callers.
+// checkPEM detects common mistakes that crypto/tls reports in terms of its API.
 func checkPEM(cert, key []byte, certFile, keyFile string) error {
 	if !hasBlock(cert, func(b *pem.Block) bool { return b.Type == "CERTIFICATE" }) {
 		return fmt.Errorf("client certificate %s: it holds no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)

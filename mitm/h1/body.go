@@ -10,12 +10,15 @@ import (
 )
 
 const (
+	// Limits of the framing in bytes: the line with the size of a chunk, and the trailer section; maxSizeDigits
+	// are 60 bits, so that a size always fits into an int64.
 	maxChunkLine  = 4 << 10
 	maxTrailers   = 64 << 10
 	maxSizeDigits = 15
 )
 
-// A bodyKind says how the end of a body is found.
+// A bodyKind is the way in which the end of an HTTP/1 body is determined: by length, chunks, or the end
+// of the connection.
 type bodyKind uint8
 
 const (
@@ -24,53 +27,62 @@ const (
 	bodyUntilClose
 )
 
-// A body follows the body of a message through the bytes on the wire.
+// A body tracks the received bytes of one message's body to find its end. It does not store them.
 type body struct {
 	kind bodyKind
 
-	// done says that the whole body was seen.
+	// done means that the end of the body was found.
 	done bool
 
-	// padded allows spaces behind the size of a chunk, as some servers write.
+	// padded permits spaces after the size of a chunk, which some servers send.
 	padded bool
 
-	// left is what is missing of the body, or of a chunk.
+	// left is how many bytes of the body or of the current chunk are missing.
 	left int64
 
-	// state, digits and line are where in the framing of chunks the last byte was: line
-	// counts the bytes of a chunk's line.
+	// state is the expected next element of the chunked framing, digits counts the digits of the chunk's size,
+	// and line the bytes of its line.
 	state        chunkState
 	digits, line int
 
-	// section is the trailer section so far, and trailers are its fields.
+	// section is the trailer section received so far, and trailers are its parsed fields.
 	section  []byte
 	trailers captures.Headers
 }
 
-// A chunkState says what a byte of a chunked body is.
+// A chunkState is the element of a chunked body to which the next byte belongs.
 type chunkState uint8
 
 const (
-	chunkSize    chunkState = iota // a digit, or what ends the size
-	chunkPad                       // a space behind the size
-	chunkExt                       // of an extension
-	chunkSizeLF                    // the LF behind the size
-	chunkData                      // of the content
-	chunkDataCR                    // the CR behind the content
-	chunkDataLF                    // the LF behind that
-	chunkTrailer                   // of the trailer section
+	// A digit of the size, or the character that ends it.
+	chunkSize chunkState = iota
+	// Spaces after the size.
+	chunkPad
+	// A chunk extension.
+	chunkExt
+	// The LF at the end of the size line.
+	chunkSizeLF
+	// The content of the chunk.
+	chunkData
+	// The CR after the content.
+	chunkDataCR
+	// The LF after that CR.
+	chunkDataLF
+	// The trailer section.
+	chunkTrailer
 )
 
-// noTrailers are the fields that would change what was read already.
+// noTrailers are the fields that are refused in a trailer section, because they would change how the message was
+// already read.
 //
 // Source: RFC 9110, section 6.5.1
 var noTrailers = []string{"connection", "content-length", "host", "transfer-encoding"}
 
-// scan follows the body through p. It returns how many bytes of p belong to the body,
-// with its framing, and the content in them. That is a part of p where it is in one
-// piece, else a part of scratch, which is as long as p.
+// scan follows the body through p, the next received bytes. It returns how many bytes of p belong to the body
+// with its framing, and the content in them. The content is a part of p if it is contiguous, else it is copied
+// to scratch, which must be at least as long as p.
 //
-// Errors: *Malformed. What precedes the error is valid.
+// Errors: *Malformed. The bytes before the error are valid.
 func (b *body) scan(p, scratch []byte) (n int, content []byte, err error) {
 	switch {
 	case b.done:
@@ -86,6 +98,7 @@ func (b *body) scan(p, scratch []byte) (n int, content []byte, err error) {
 	return b.scanChunks(p, scratch)
 }
 
+// scanChunks is like scan, for a chunked body.
 func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) {
 	copied := 0
 	for n < len(p) && !b.done {
@@ -96,6 +109,7 @@ func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) 
 			n++
 			continue
 		}
+		// Copy the content only from its second piece on: most reads contain one.
 		m := int(min(int64(len(p)-n), b.left))
 		switch {
 		case content == nil:
@@ -115,13 +129,16 @@ func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) 
 	return n, content, nil
 }
 
-// step takes a byte that is not content.
+// step processes one byte of the chunked framing.
 //
 // Source: RFC 9112, section 7.1
 func (b *body) step(c byte) error {
+	// The limit applies to lines, not to the data of a chunk.
 	if b.line++; b.line > maxChunkLine && b.state < chunkData {
 		return malformed("the line of a chunk's size is longer than %d bytes", maxChunkLine)
 	}
+
+	// A state machine for one byte of chunked framing (RFC 9112, section 7.1).
 	switch b.state {
 	case chunkSize, chunkPad:
 		return b.stepSize(c)
@@ -143,6 +160,8 @@ func (b *body) step(c byte) error {
 		if c != '\n' {
 			return malformed("a chunk does not end in CRLF")
 		}
+
+		// The next chunk starts with fresh counters.
 		b.state, b.digits, b.line = chunkSize, 0, 0
 	case chunkTrailer:
 		return b.stepTrailer(c)
@@ -151,6 +170,7 @@ func (b *body) step(c byte) error {
 	return nil
 }
 
+// stepSize processes one byte of the line with a chunk's size.
 func (b *body) stepSize(c byte) error {
 	digit := int64(-1)
 	switch lower := c | 0x20; {
@@ -179,6 +199,7 @@ func (b *body) stepSize(c byte) error {
 	return nil
 }
 
+// endSize processes the byte after the CR of a size line. The chunk with size 0 is the last one.
 func (b *body) endSize(c byte) error {
 	switch {
 	case c != '\n':
@@ -191,6 +212,7 @@ func (b *body) endSize(c byte) error {
 	return nil
 }
 
+// stepTrailer processes one byte of the trailer section. At the section's end it parses the section.
 func (b *body) stepTrailer(c byte) error {
 	if len(b.section) == maxTrailers {
 		return malformed("the trailer section is longer than %d bytes", maxTrailers)
@@ -203,9 +225,11 @@ func (b *body) stepTrailer(c byte) error {
 		}
 		return nil
 	}
+	// A bare LF is refused, because not all recipients accept it as the end of a line.
 	if n < 2 || b.section[n-2] != '\r' {
 		return malformed("a line of the trailer section ends in a bare LF")
 	}
+	// The section ends with an empty line.
 	if n > 2 && b.section[n-3] != '\n' {
 		return nil
 	}
@@ -225,7 +249,7 @@ func (b *body) stepTrailer(c byte) error {
 	return nil
 }
 
-// incomplete words what is missing of a body that has ended too early.
+// incomplete returns the error for a body that has ended too early.
 func (b *body) incomplete() error {
 	if b.kind == bodyLength {
 		return fmt.Errorf("the body ended %d bytes before its declared length", b.left)

@@ -10,27 +10,30 @@ import (
 	"unwire/captures"
 )
 
-// A framing is what a head says about its message and its connection.
+// A framing holds what the header fields of an HTTP/1 message state about the length of its body, the
+// connection and the host.
 type framing struct {
-	// length is that of the body, -1 if none is declared. chunked says that the body
-	// is in chunks.
+	// length is the declared length of the body in bytes; -1 without one. chunked means that the body
+	// is in chunked encoding.
 	length  int64
 	chunked bool
 
-	// persistent says that the sender keeps the connection after the message.
+	// persistent means that the sender keeps the connection open after the message.
 	persistent bool
 
-	// upgrade says that the sender asks for another protocol, or changes to it.
+	// upgrade means that the sender asks to switch to another protocol, or switches to it.
 	upgrade bool
 
-	// expects says that the client waits to be told to send its body.
+	// expects means that the client waits for the status 100 (Continue) before it sends the body.
 	expects bool
 
+	// host is the value of the last Host field, and hosts the number of Host fields.
 	host  string
 	hosts int
 }
 
-// readFraming reads a header section. It refuses what some would read in another way.
+// readFraming evaluates a header section. It refuses what different recipients would interpret differently,
+// because that permits request smuggling.
 //
 // Source: RFC 9112, sections 6.1 to 6.3, 9.3
 func readFraming(version string, header captures.Headers) (framing, error) {
@@ -38,7 +41,8 @@ func readFraming(version string, header captures.Headers) (framing, error) {
 	protocol, closes := false, false
 	for i := range header {
 		value := header[i].Value
-		switch name := header[i].Name; len(name) { // few names are compared
+		// Compare the names only if the length matches, because few do.
+		switch name := header[i].Name; len(name) {
 		case len("host"):
 			f.readHost(header[i])
 		case len("expect"):
@@ -61,14 +65,17 @@ func readFraming(version string, header captures.Headers) (framing, error) {
 	}
 	f.upgrade = f.upgrade && protocol
 	f.persistent = f.persistent && !closes
+	// Both together are the classic means of request smuggling.
 	if f.chunked && f.length >= 0 {
 		return f, malformed("the message has both Content-Length and Transfer-Encoding")
 	}
 	return f, nil
 }
 
+// is reports whether a field has a name, in any case.
 func is(f captures.Header, name string) bool { return strings.EqualFold(f.Name, name) }
 
+// readHost evaluates a Host field.
 func (f *framing) readHost(h captures.Header) {
 	if is(h, "host") {
 		f.host = h.Value
@@ -76,7 +83,7 @@ func (f *framing) readHost(h captures.Header) {
 	}
 }
 
-// readConnection reads a field Connection, and reports whether it asks to close.
+// readConnection evaluates a Connection field, and reports whether it contains close.
 func (f *framing) readConnection(value string) (closes bool) {
 	for token := range strings.SplitSeq(value, ",") {
 		switch token = strings.Trim(token, " \t"); {
@@ -91,6 +98,7 @@ func (f *framing) readConnection(value string) (closes bool) {
 	return closes
 }
 
+// readLength evaluates a Content-Length field.
 func (f *framing) readLength(name, value string) error {
 	if !strings.EqualFold(name, "content-length") {
 		return nil
@@ -111,6 +119,7 @@ func (f *framing) readLength(name, value string) error {
 	return nil
 }
 
+// readEncoding evaluates a Transfer-Encoding field.
 func (f *framing) readEncoding(version, name, value string) error {
 	if !strings.EqualFold(name, "transfer-encoding") {
 		return nil
@@ -127,7 +136,7 @@ func (f *framing) readEncoding(version, name, value string) error {
 	return nil
 }
 
-// checkRequest refuses requests that some would take for another host's.
+// checkRequest refuses requests that a recipient could assign to another host.
 //
 // Source: RFC 9112, section 3.2
 func (q *Request) checkRequest() error {
@@ -142,7 +151,7 @@ func (q *Request) checkRequest() error {
 	return nil
 }
 
-// bodyOf returns the body that follows a request's head.
+// bodyOf returns the state before the body of a request.
 func (q *Request) bodyOf() body {
 	switch {
 	case q.chunked:
@@ -153,7 +162,8 @@ func (q *Request) bodyOf() body {
 	return body{kind: bodyLength, done: true}
 }
 
-// bodyOf returns the body that follows a response's head.
+// bodyOf returns a parser for the body of a response, in the state before the body's first byte. method
+// is that of the request: a response to HEAD has no body.
 //
 // Source: RFC 9112, section 6.3
 func (a *response) bodyOf(method string) body {
@@ -168,7 +178,7 @@ func (a *response) bodyOf(method string) body {
 	return body{kind: bodyUntilClose}
 }
 
-// changesProtocol reports whether what follows a response is not HTTP any more.
+// changesProtocol reports whether the bytes after a response are no longer HTTP.
 func (a *response) changesProtocol(method string) bool {
 	return a.status == http.StatusSwitchingProtocols || method == http.MethodConnect && a.status/100 == 2
 }

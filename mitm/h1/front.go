@@ -11,27 +11,27 @@ import (
 	"unwire/captures"
 )
 
-// A Front is the connection of a client as an HTTP server sees it: it has the requests
-// that Config.Route does not relay, one after the other. The others are relayed while
-// the server reads.
+// A Front is a client's connection from which an HTTP server in this process reads only the requests
+// that are not relayed: those for which Config.Route returns nil. All other requests are relayed while
+// the server waits in Read.
 type Front struct {
 	relay *Relay
 	stop  func() bool
 
-	// The server's reader alone uses these: what is left of the head of the request that
-	// it reads, and that request's body.
+	// Used only by the server's reading goroutine: the number of bytes of the current request's head that were
+	// not returned yet, and the state of its body.
 	head int
 	body body
 
 	mu      sync.Mutex
 	changed sync.Cond
 
-	// serving says that the server has a request that it has not answered, interrupted
-	// that it wants to read no more.
+	// serving means that the HTTP server has not yet answered its request, and interrupted that it
+	// stops reading.
 	serving, interrupted bool
 }
 
-// NewFront makes a Front. The server has to call Idle, and Close or Detach.
+// NewFront returns a Front. The server must call Idle after each answer, and finally Close or Detach.
 func NewFront(ctx context.Context, c Config) *Front {
 	f := &Front{relay: New(c), body: body{done: true}}
 	f.changed.L = &f.mu
@@ -40,8 +40,8 @@ func NewFront(ctx context.Context, c Config) *Front {
 	return f
 }
 
-// Read reads requests that are not relayed. While the server has one to answer, it gets
-// nothing of the next, but learns whether the client is there.
+// Read returns the bytes of requests that are not relayed. Until the server has answered a request, it gets
+// nothing of the next one, but notices when the client closes the connection.
 func (f *Front) Read(p []byte) (int, error) {
 	in := &f.relay.client
 	for {
@@ -67,6 +67,7 @@ func (f *Front) Read(p []byte) (int, error) {
 	}
 }
 
+// readBody returns buffered bytes of the current request's body, with its framing.
 func (f *Front) readBody(p []byte) (int, error) {
 	in := &f.relay.client
 	part := in.buffered()
@@ -80,13 +81,14 @@ func (f *Front) readBody(p []byte) (int, error) {
 	return 0, err
 }
 
+// isServing reports whether the HTTP server still has to answer a request.
 func (f *Front) isServing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.serving
 }
 
-// await waits until the server has answered.
+// await waits until the server has answered. With an empty buffer it reads, to notice the end of the connection.
 func (f *Front) await() error {
 	if len(f.relay.client.buffered()) == 0 {
 		return f.relay.client.fill()
@@ -102,7 +104,7 @@ func (f *Front) await() error {
 	return nil
 }
 
-// readRequest waits for the next request that is not relayed.
+// readRequest waits for the next request that is not relayed; requests before it are relayed.
 func (f *Front) readRequest() error {
 	q, err := f.relay.next()
 	if err != nil {
@@ -115,7 +117,7 @@ func (f *Front) readRequest() error {
 	return f.relay.client.conn.SetReadDeadline(time.Time{})
 }
 
-// Idle notes that the server has answered.
+// Idle is called when the HTTP server has answered its request.
 func (f *Front) Idle() {
 	f.mu.Lock()
 	f.serving = false
@@ -123,8 +125,8 @@ func (f *Front) Idle() {
 	f.mu.Unlock()
 }
 
-// Detach ends the relay, and returns what of the client's was read and not used. The
-// connection is the caller's.
+// Detach ends the relay but keeps the client's connection, which then belongs to the caller. It returns the
+// bytes that were read from it but not used.
 func (f *Front) Detach() []byte {
 	f.stop()
 	r := f.relay
@@ -137,7 +139,7 @@ func (f *Front) Detach() []byte {
 	return r.client.buffered()
 }
 
-// Close closes the connection, when the exchange that is relayed has ended.
+// Close closes the connection, after the end of the exchange that is being relayed.
 func (f *Front) Close() error {
 	f.relay.mu.Lock()
 	running := f.relay.running != nil && !f.relay.ended
@@ -155,27 +157,28 @@ func (f *Front) Close() error {
 	return nil
 }
 
-// CloseWrite tells the client that it gets nothing more.
+// CloseWrite closes the sending direction to the client.
 func (f *Front) CloseWrite() error { return closeWrite(f.relay.client.conn) }
 
+// Write sends the HTTP server's response to the client.
 func (f *Front) Write(p []byte) (int, error) { return f.relay.client.conn.Write(p) }
 
 // NetConn returns the client's connection.
 func (f *Front) NetConn() net.Conn { return f.relay.client.conn }
 
-// LocalAddr is that of the client's connection.
+// LocalAddr returns the local address of the client's connection.
 func (f *Front) LocalAddr() net.Addr { return f.relay.client.conn.LocalAddr() }
 
-// RemoteAddr is that of the client's connection.
+// RemoteAddr returns the client's network address.
 func (f *Front) RemoteAddr() net.Addr { return f.relay.client.conn.RemoteAddr() }
 
-// SetDeadline sets both deadlines.
+// SetDeadline sets the deadlines for reading from and writing to the client.
 func (f *Front) SetDeadline(t time.Time) error {
 	_ = f.SetReadDeadline(t)
 	return f.SetWriteDeadline(t)
 }
 
-// SetReadDeadline bounds reading while the server has a request, and ends a read that
+// SetReadDeadline limits reading while the server has a request. A deadline in the past interrupts a Read that
 // waits for the server's own answer.
 func (f *Front) SetReadDeadline(t time.Time) error {
 	f.mu.Lock()
@@ -185,7 +188,7 @@ func (f *Front) SetReadDeadline(t time.Time) error {
 	return f.relay.client.conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline sets that of the client's connection.
+// SetWriteDeadline sets the deadline for writing to the client.
 func (f *Front) SetWriteDeadline(t time.Time) error {
 	return f.relay.client.conn.SetWriteDeadline(t)
 }

@@ -1,23 +1,21 @@
-// Package h1 relays HTTP/1 between a client and its servers, and records the
-// exchanges that pass. Messages go through as they came: the order, case and
-// repetition of field names, versions, targets, reasons, and the framing of bodies.
+// Package h1 relays HTTP/1 between a client and its servers, and records the exchanges. Messages are forwarded
+// unchanged: with the order, case and repetition of their field names, their version, target and reason phrase,
+// and the framing of their bodies.
 //
 //	r := h1.New(h1.Config{Client: client, Route: route, ...})
 //	r.Run(ctx)
 //
-// A Relay serves the connection of one client. Its requests are sent one after the
-// other, each on a connection that belongs to this client alone, and never twice
-// unless that is safe. A Route says which server a request goes to, and what of its
-// head is changed for that. A Front is a connection whose requests are not all
-// relayed: the others can be read from it, by an HTTP server. Package mitm alone calls
-// this one, and decides what is relayed and recorded.
+// A Relay serves the connection of one client. It sends the client's requests one after the other, on
+// connections that no other client shares, and never twice unless that is safe. A Route says to which server a
+// request goes, and how its head is changed. A Front is for clients of which some requests are answered by an
+// HTTP server in this process: the server reads these requests from the Front, which relays all others. Only
+// package mitm uses this package; it decides what is relayed and recorded.
 //
-// Every message is checked before it is forwarded, so that both ends agree on where it
-// ends. A request that is malformed or ambiguous is refused with an answer, and a
-// response too while nothing of it was forwarded.
+// Every message is checked before it is forwarded, so that both ends agree where it ends. A malformed or
+// ambiguous request is refused with an answer; so is a response, if nothing of it was forwarded yet.
 //
-// Limits: a request's head has at most 1 MiB, a response's at most 8 MiB, a trailer
-// section at most 64 KiB, the line of a chunk's size at most 4 KiB.
+// Limits: 1 MiB for the head of a request, 8 MiB for that of a response, 64 KiB for a trailer section, 4 KiB for
+// the line with the size of a chunk.
 //
 // Source: mitm/README.md#http1; RFC 9110; RFC 9112
 package h1
@@ -29,127 +27,137 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
 const (
+	// headTimeout limits how long a client may take to send a head, and idleTimeout how long it may be silent
+	// between two exchanges.
 	headTimeout = time.Minute
 	idleTimeout = 5 * time.Minute
 
-	// pipelineGap is how long a client has to be silent after an answer for its next
-	// request not to count as pipelined.
+	// pipelineGap is how long a client must be silent after an answer; a request that comes sooner may have been
+	// pipelined.
 	pipelineGap = time.Second
 
-	// serverLinger is how long a server that accepts nothing more may take to answer.
+	// serverLinger is how long a server that no longer accepts the request body may take to send a
+	// response.
 	serverLinger = time.Second
 
-	// clientLinger is how long a client may go on sending after the last answer.
+	// clientLinger is how long a client may continue to send after the last answer.
 	clientLinger = 500 * time.Millisecond
 
-	// resetDelay is a fifth of how long the reset of a client that has left is awaited.
+	// resetDelay is a fifth of the time that a reset (RST) of a client that has left is awaited.
 	resetDelay = 3 * time.Millisecond
 
-	// bufferSize is how much is read and forwarded at once, in bytes.
+	// bufferSize is the initial size of a read buffer, in bytes.
 	bufferSize = 32 << 10
 
-	// maxServers is how many servers a client's connection keeps connections to.
+	// maxServers limits the open connections to servers for one client.
 	maxServers = 8
 )
 
-// A Config says what a Relay serves, and what it records to. All of it is required
-// but where it says otherwise.
+// A Config configures a Relay: its client, its routes and its recorder. All fields except Rewrite are
+// required.
 type Config struct {
-	// Client is the client's connection.
+	// Client is the connection of the client whose requests are relayed.
 	Client net.Conn
 
-	// Route returns where a request goes. Nil, without an error, is for requests that
-	// a Front does not relay.
+	// Route returns the server to which a request is forwarded. A nil Route without an error means that
+	// the request is not relayed, which only a Front allows.
 	//
-	// Errors: *Malformed refuses the request.
+	// Errors: a *Malformed error refuses the request.
 	Route func(q *Request) (*Route, error)
 
-	// Begin starts to record a request. server is the connection that it goes on, nil
-	// if there is none yet. It returns nil if it cannot.
+	// Begin starts the recording of a request. server is the connection on which it is sent, nil if none is open
+	// yet. It returns nil if it cannot record.
 	Begin func(q *Request, to *Route, server net.Conn) captures.Recording
 
-	// Connected notes that a recorded exchange goes on a new connection.
+	// Connected reports the new connection on which a recorded exchange is sent.
 	Connected func(rec captures.Recording, server net.Conn)
 
-	// Refused is told of a request that was refused, with what was understood of it.
+	// Refused reports a request that was refused, with the parts of it that could be parsed.
 	Refused func(q *Request, reason *Malformed)
 
-	// Explain returns the answer to a request that failed, or nil if the client's
-	// connection is closed instead, as the server's was. connected says that there was
-	// a connection to the server. rec may be nil.
+	// Explain returns the response to a request that could not be forwarded; nil closes the client's
+	// connection instead. connected means that a connection to the server was open. rec may be nil.
 	Explain func(to *Route, rec captures.Recording, err error, connected bool) *Answer
 
-	// Upgrade serves two connections that changed their protocol, until both have
-	// ended. The client has the answer already. It ends the recording, which may be nil.
+	// Upgrade relays between two connections that have changed their protocol, until both have ended, and ends
+	// the recording, which may be nil. The client has already received the answer.
 	Upgrade func(client, server net.Conn, rec captures.Recording, q *Request, answer captures.Headers)
 
-	// Admit counts an exchange, and Release ends it when the last of its bytes are
-	// written and recorded. If Admit returns false, the client's connection is closed.
+	// Rewrite returns how an exchange is changed, or nil if it passes untouched. nil means that none is changed.
+	Rewrite func(q *Request, to *Route) rewrite.Exchange
+
+	// Admit is called before each exchange, and Release when the last byte of an admitted exchange is forwarded
+	// and recorded. If Admit returns false, the client's connection is closed.
 	Admit   func() bool
 	Release func()
 }
 
-// A Route says where a request goes.
+// A Route is the server to which a request is forwarded, and the changes to the request's head.
 type Route struct {
-	// Key tells the connections apart that can stand for each other; it is comparable.
+	// Key is equal for routes that may share a connection; it must be comparable.
 	Key any
 
-	// Dial connects to the server.
+	// Dial opens a connection to the server.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	// URL is the request's. Unrecorded says that it is not recorded.
+	// URL is the request's absolute URL. Unrecorded says that the exchange is not recorded.
 	URL        string
 	Unrecorded bool
 
-	// Bound says that the client takes its connection for one to this server: they
-	// end together.
+	// Bound means that the client has opened its connection for this server (by CONNECT, for example),
+	// so that both connections are closed together.
 	Bound bool
 
-	// Target and Host, unless they are "", replace the request's target and the value
-	// of its Host field, which is added if there is none.
+	// Target and Host replace the request's target and the value of its Host header; "" keeps them. A
+	// missing Host header is added.
 	Target, Host string
 
-	// Drop are the lower-case names of fields that are not forwarded.
+	// Length replaces the value of the Content-Length field, unless it is "".
+	Length string
+
+	// Drop are the lower-case names of the fields that are removed.
 	Drop []string
 
-	// Add are fields that are added.
+	// Add are the fields that are added at the end of the head.
 	Add captures.Headers
 
-	// Refusal, if set, returns an error for an answer that is not the server's.
+	// Refusal checks a response's head, and returns an error if the response does not come from the
+	// server but, for example, from a proxy; nil disables the check.
 	Refusal func(status int, header captures.Headers) error
 }
 
-// isVerbatim reports whether the request's head is forwarded as it came.
+// isVerbatim reports whether the request's head is forwarded unchanged.
 func (to *Route) isVerbatim() bool {
-	return to.Target == "" && to.Host == "" && len(to.Drop) == 0 && len(to.Add) == 0
+	return to.Target == "" && to.Host == "" && to.Length == "" && len(to.Drop) == 0 && len(to.Add) == 0
 }
 
-// A Request is the head of a request as it came. What of a refused one was not
-// understood is empty.
+// A Request is the head of a request, unchanged. In a refused one, the fields that could not be parsed are
+// empty.
 type Request struct {
+	// Method and Target are the method and the target in the request line.
 	Method, Target string
 
-	// Version is "1.0" or "1.1".
+	// Version is the HTTP version, "1.0" or "1.1".
 	Version string
 
-	// Header has the fields in their order, as they came.
+	// Header has the header fields in the order in which they arrived.
 	Header captures.Headers
 
-	// raw is the head, with the empty line at its end.
+	// raw is the head of the request as received, including the empty line at its end.
 	raw string
 
 	framing
 }
 
-// Upgrades reports whether the request asks for a change of protocol.
+// Upgrades reports whether the request asks for another protocol (Upgrade).
 func (q *Request) Upgrades() bool { return q.upgrade }
 
-// HopByHop are the lower-case names of the fields that the client says are for the
-// next hop only, but for those that are about the connection or the body: these are for
-// every hop.
+// HopByHop returns the lower-case names of the fields that the client's Connection field declares to be for the
+// next hop only. It omits the fields about the connection itself or the body, which every hop handles anyway.
 //
 // Source: RFC 9110, section 7.6.1
 func (q *Request) HopByHop() []string {
@@ -169,5 +177,5 @@ func (q *Request) HopByHop() []string {
 	return names
 }
 
-// Host is the value of the Host field, or "".
+// Host returns the value of the Host header, or "".
 func (q *Request) Host() string { return q.host }

@@ -12,39 +12,43 @@ import (
 )
 
 const (
+	// Limits of a head in bytes.
 	maxRequestHead  = 1 << 20
 	maxResponseHead = 8 << 20
 
-	// maxSalvaged is how much is recorded of a head that is refused, in bytes.
+	// maxSalvaged limits how much of a refused head is recorded, in bytes.
 	maxSalvaged = 64 << 10
 )
 
-// A Malformed error says why a message is not relayed.
+// A Malformed error describes why an HTTP message is refused.
 type Malformed struct {
-	// Status is what a request is refused with.
+	// Status is the HTTP status with which a request is refused.
 	Status int
 
-	// Reason is in words, without parts of the message that may be secret.
+	// Reason is a text without those parts of the message that may be secret.
 	Reason string
 }
 
 func (m *Malformed) Error() string { return m.Reason }
 
+// malformed returns an error with status 400 (Bad Request).
 func malformed(format string, args ...any) *Malformed {
 	return &Malformed{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// A response is the head of a response as it came.
+// A response is the parsed head of a response, together with its original bytes.
 type response struct {
 	status int
 	header captures.Headers
-	size   int // of the head, in bytes
+	// size is the length of the response's head in bytes.
+	size int
 
 	framing
 }
 
-// scanHead looks for the end of a head, from the beginning of a line on. It returns the
-// head's length, or 0 and where the last line begins if more is needed.
+// scanHead looks for the end of the head with which p begins. line is where a line begins before which all is
+// known. It returns the head's length in bytes, or 0 and the start of the last line if p contains only a part of
+// the head.
 //
 // Errors: *Malformed if a line does not end in CRLF.
 func scanHead(p []byte, line int) (size, next int, err error) {
@@ -63,7 +67,7 @@ func scanHead(p []byte, line int) (size, next int, err error) {
 	}
 }
 
-// parseRequest parses the head of a request, with the empty line at its end.
+// parseRequest parses the head of a request, including the empty line at its end.
 //
 // Errors: *Malformed.
 func parseRequest(raw string) (*Request, error) {
@@ -74,7 +78,10 @@ func parseRequest(raw string) (*Request, error) {
 	if q.Method, q.Target, ok = strings.Cut(line, " "); ok {
 		q.Target, version, ok = strings.Cut(q.Target, " ")
 	}
+
+	// An unsupported version has the status 505, other errors have 400.
 	switch {
+	// A method is a token, like the name of a field.
 	case !ok || !httpguts.ValidHeaderFieldName(q.Method):
 		return nil, malformed("the request line is not METHOD TARGET VERSION")
 	case version == "HTTP/1.1" || version == "HTTP/1.0":
@@ -91,6 +98,9 @@ func parseRequest(raw string) (*Request, error) {
 	if q.Header, err = parseFields(rest); err != nil {
 		return nil, err
 	}
+
+	// The framing decides where the next request starts, so an ambiguous one is refused (request
+	// smuggling).
 	q.framing, err = readFraming(q.Version, q.Header)
 	if err == nil {
 		err = q.checkRequest()
@@ -101,14 +111,15 @@ func parseRequest(raw string) (*Request, error) {
 	return q, nil
 }
 
+// isVersion reports whether s is HTTP/ and a version of the form 1.1.
 func isVersion(s string) bool {
 	return len(s) == len("HTTP/1.1") && strings.HasPrefix(s, "HTTP/") && isDigit(s[5]) && s[6] == '.' && isDigit(s[7])
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// checkTarget refuses targets that are of no form, or have characters that end a line or
-// a word for some.
+// checkTarget refuses a request target that has none of the standard's forms, or that contains
+// characters which some servers treat as the end of the target or line (request smuggling).
 //
 // Source: RFC 9112, section 3.2
 func checkTarget(method, target string) error {
@@ -131,7 +142,7 @@ func checkTarget(method, target string) error {
 	return nil
 }
 
-// isAbsolute reports whether a target is in absolute-form, with a host.
+// isAbsolute reports whether a target is an absolute URL with a host (absolute-form).
 func isAbsolute(target string) bool {
 	scheme, rest, ok := strings.Cut(target, "://")
 	if !ok || scheme == "" || rest == "" || strings.ContainsAny(rest[:1], "/?#") {
@@ -146,7 +157,7 @@ func isAbsolute(target string) bool {
 	return true
 }
 
-// parseResponse parses the head of a response, with the empty line at its end.
+// parseResponse parses the head of a response, including the empty line at its end.
 //
 // Errors: *Malformed.
 func parseResponse(raw string) (*response, error) {
@@ -176,7 +187,7 @@ func parseResponse(raw string) (*response, error) {
 	return a, nil
 }
 
-// parseFields parses field lines with the empty line at their end.
+// parseFields parses field lines, including the empty line at their end.
 //
 // Errors: *Malformed.
 func parseFields(s string) (captures.Headers, error) {
@@ -197,6 +208,8 @@ func parseFields(s string) (captures.Headers, error) {
 	}
 }
 
+// parseField parses a field line. It refuses folded lines and spaces before the colon, which recipients
+// interpret differently.
 func parseField(line string) (captures.Header, error) {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -215,9 +228,8 @@ func parseField(line string) (captures.Header, error) {
 	return captures.Header{Name: name, Value: value}, nil
 }
 
-// salvage returns what can be understood of a head that is refused, or of a part of
-// one, so that it can be recorded. Values stay with their names, by which secrets are
-// found.
+// salvage parses as much as possible of a refused or incomplete head, so that it can be recorded. It
+// keeps values together with their names, because redaction recognises secrets by the names.
 func salvage(raw string) *Request {
 	raw = raw[:min(len(raw), maxSalvaged)]
 	lines := strings.FieldsFunc(raw, func(r rune) bool { return r == '\r' || r == '\n' || r == 0 })
@@ -225,6 +237,7 @@ func salvage(raw string) *Request {
 	if len(lines) == 0 {
 		return q
 	}
+	// The request line may lack any of its words.
 	words := strings.Fields(lines[0])
 	if len(words) > 0 && httpguts.ValidHeaderFieldName(words[0]) {
 		q.Method = words[0]
@@ -238,6 +251,7 @@ func salvage(raw string) *Request {
 	for _, line := range lines[1:] {
 		name, value, found := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
+		// A line without a name continues the value before it, as folded lines do.
 		if n := len(q.Header); n > 0 && (!found || line[0] == ' ' || line[0] == '\t') {
 			q.Header[n-1].Value += " " + strings.TrimSpace(line)
 			continue

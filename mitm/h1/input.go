@@ -6,22 +6,26 @@ import (
 	"net/http"
 )
 
-// An input is a connection that is read through a buffer.
+// An input reads from a connection through a buffer.
 type input struct {
 	conn net.Conn
 
-	// buf[r:w] was read and not used yet.
+	// buf[r:w] are the bytes that were read but not consumed yet.
 	buf  []byte
 	r, w int
 }
 
+// newInput returns an input with an empty buffer.
 func newInput(conn net.Conn) input { return input{conn: conn, buf: make([]byte, bufferSize)} }
 
+// buffered returns the bytes that were read but not consumed yet; they are valid until the next call of
+// fill.
 func (in *input) buffered() []byte { return in.buf[in.r:in.w] }
 
+// consume discards the first n buffered bytes.
 func (in *input) consume(n int) { in.r += n }
 
-// fill reads once more. The buffer grows as long as it is full.
+// fill reads once from the connection. If the buffer is full, it first doubles the buffer's size.
 func (in *input) fill() error {
 	switch {
 	case in.r == in.w:
@@ -47,7 +51,8 @@ func (in *input) fill() error {
 	return err
 }
 
-// scanHead reads until a head is complete, and returns its length. more reads.
+// scanHead reads until a head is complete, and returns its length in bytes, which is at most limit. more reads
+// more bytes into the buffer.
 //
 // Errors: *Malformed; those of more.
 func (in *input) scanHead(limit int, more func() error) (int, error) {
@@ -62,12 +67,13 @@ func (in *input) scanHead(limit int, more func() error) (int, error) {
 		}
 		line = next
 		if err := more(); err != nil {
+			// Without this, an endless head would fill the memory.
 			return 0, err
 		}
 	}
 }
 
-// A replayConn is a connection of which some was read, to be read again.
+// A replayConn is a connection that returns head again before it reads further bytes.
 type replayConn struct {
 	net.Conn
 	head []byte
@@ -82,13 +88,13 @@ func (c *replayConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// NetConn returns what is below, as a *tls.Conn's does.
+// NetConn returns the connection below, as the method of *tls.Conn does.
 func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite closes one direction, if the connection can.
+// CloseWrite half-closes the connection, or closes it if it cannot be half-closed.
 func (c *replayConn) CloseWrite() error { return closeWrite(c.Conn) }
 
-// closeWrite half-closes a connection, or closes one that has no halves.
+// closeWrite half-closes a connection, or closes one that does not support that.
 func closeWrite(conn net.Conn) error {
 	if h, ok := conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -96,7 +102,7 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// netConn returns what is at the bottom of a connection.
+// netConn returns the lowest connection: the TCP connection below TLS.
 func netConn(conn net.Conn) net.Conn {
 	for {
 		above, ok := conn.(interface{ NetConn() net.Conn })
@@ -107,7 +113,7 @@ func netConn(conn net.Conn) net.Conn {
 	}
 }
 
-// rest returns a connection that begins with what is buffered.
+// rest returns a connection from which the buffered bytes are read first.
 func (in *input) rest() net.Conn {
 	if in.r == in.w {
 		return in.conn

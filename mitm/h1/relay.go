@@ -24,89 +24,97 @@ var (
 	errUnsolicited   = errors.New("the server sent an answer that nobody asked for")
 )
 
-// A Relay forwards HTTP/1 between the connection of a client and those to its servers.
-// One goroutine reads from the client, and one from each server, so that neither waits
-// for the other.
+// A Relay forwards HTTP/1 requests and responses between the connection of one client and the
+// connections to servers. One goroutine reads from the client and one from each server, so that no
+// direction waits for another.
 type Relay struct {
 	config Config
 	ctx    context.Context
 
-	// The reader of the client alone uses these. head has the heads that are not
-	// forwarded as they came, content the bodies that came in several chunks.
+	// Used only by the goroutine that reads from the client. head is the buffer for heads that are changed,
+	// content the one for bodies that arrive in several chunks.
 	client        input
 	head, content []byte
 
 	mu sync.Mutex
 
-	// changed is signalled when an exchange ends, or the connection.
+	// changed is signalled when an exchange or the connection ends.
 	changed sync.Cond
 
-	// running is the exchange whose request is sent and whose answer is awaited.
+	// running is the exchange whose request is being sent or whose response is awaited; nil if there is
+	// none.
 	running *exchange
 
+	// lastAnswer is the time at which the last exchange ended.
 	lastAnswer time.Time
 
-	// patience is how long the client may take for what comes next, from since on.
+	// patience is how long the client may take, starting at the time since, to send the next bytes.
 	patience time.Duration
 	since    time.Time
 
-	// clientEnded says that the client sends nothing more, closing that it gets nothing
-	// more, and draining that the running exchange is the last one.
+	// clientEnded means that the client sends nothing more, closing that nothing more is sent to the
+	// client, draining that the running exchange is the last one, and ended that all connections are
+	// closed or handed over.
 	clientEnded, closing, draining, ended bool
 
+	// handover is set when both connections have switched to another protocol.
 	handover *handover
-	servers  []*server // the most recently used first
+	// servers are the open connections to servers, the most recently used first.
+	servers []*server
 }
 
-// An exchange is a request that is being relayed. The fields below answered are guarded
-// by the relay's mutex.
+// An exchange is a request that is being relayed. The fields from sent on are guarded by the relay's mutex.
 type exchange struct {
 	request *Request
 	route   *Route
-	rec     captures.Recording // nil: not recorded
-	body    body
-	server  *server
+	// rec is the recording of the exchange; nil if it is not recorded.
+	rec    captures.Recording
+	body   body
+	server *server
 
-	// sent says that all of the request is being written, answered that all of the
-	// answer was.
+	// sent means that all of the request was received and is being forwarded, and answered that all of
+	// the response was forwarded.
 	sent, answered bool
 
-	// answering says that some of the answer may have been forwarded, informed that an
-	// informational one was, continued that this told the client to send its body, and
-	// refused that the client was told of an error instead.
+	// answering means that forwarding the response has begun, informed that an informational response
+	// (1xx) was forwarded, continued that this was 100 (Continue), and refused that the client got an
+	// error instead of the response.
 	answering, informed, continued, refused bool
 
-	// cutOff says that the request's body came in part, abandoned that the server does
-	// not accept the rest.
+	// cutOff means that the client disconnected within the request body, and abandoned that the server
+	// does not accept the rest of it.
 	cutOff, abandoned bool
 
-	// delivered says that the last of the answer is being written, or was, afterEnd that
-	// the client had ended its side before.
+	// delivered means that the last part of the response is being or was written, and afterEnd that the
+	// client had already half-closed its connection.
 	delivered, afterEnd bool
 
-	// persistent says that both sides keep their connection after the exchange.
+	// change is the additional state if rules may change the bodies; nil otherwise.
+	change *change
+
+	// persistent means that both sides keep their connections open after the exchange.
 	persistent bool
 
-	// repeatable says that the request may be sent a second time.
+	// repeatable means that the request may be sent a second time.
 	repeatable bool
 }
 
-// A handover is a pair of connections that changed their protocol.
+// A handover is a pair of connections, to client and server, that have switched to another protocol.
 type handover struct {
 	exchange *exchange
 	server   *server
 	header   captures.Headers
 }
 
-// New makes a relay; Run starts it.
+// New returns a Relay, which is started by Run.
 func New(c Config) *Relay {
 	r := &Relay{config: c, ctx: context.Background(), client: newInput(c.Client)}
 	r.changed.L = &r.mu
 	return r
 }
 
-// Run serves the connection until it has ended. When ctx ends, what still runs is
-// recorded as incomplete, by the cause of ctx.
+// Run serves the connection until it has ended. When ctx ends, the running exchange is recorded as incomplete,
+// with the cause of ctx as the reason.
 func (r *Relay) Run(ctx context.Context) {
 	r.ctx = ctx
 	defer context.AfterFunc(ctx, r.cutOff)()
@@ -117,9 +125,10 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
+// cutOff closes all connections, because ctx has ended.
 func (r *Relay) cutOff() { r.endAll(captures.Incomplete, context.Cause(r.ctx)) }
 
-// Drain ends the connection when the exchange that runs has ended.
+// Drain ends the connection as soon as the running exchange has ended.
 func (r *Relay) Drain() {
 	r.mu.Lock()
 	r.draining = true
@@ -130,13 +139,14 @@ func (r *Relay) Drain() {
 	}
 }
 
-// next relays requests until one comes that is not to be relayed, and returns that.
+// next relays requests until one arrives that is not to be relayed, and returns that one.
 //
-// Errors: any means that the connection has ended.
+// Errors: any error means that the client's connection has ended.
 func (r *Relay) next() (*Request, error) {
 	r.expect(idleTimeout)
 	for {
 		q, err := r.readRequest()
+		// The answers must be in the order of the requests, so a refusal waits for its turn as well.
 		if err == nil || errors.As(err, new(*Malformed)) {
 			if turn := r.awaitTurn(); turn != nil {
 				err = turn
@@ -162,8 +172,8 @@ func (r *Relay) next() (*Request, error) {
 	}
 }
 
-// readRequest reads the head of the next request, and leaves it in the buffer. With an
-// error it returns what was understood of it.
+// readRequest reads the head of the next request, which remains in the buffer. With an error it returns the
+// parts that could be parsed.
 func (r *Relay) readRequest() (*Request, error) {
 	begun := false
 	more := func() error {
@@ -195,7 +205,7 @@ func (r *Relay) readRequest() (*Request, error) {
 	return q, nil
 }
 
-// expect begins the time that a client has for what comes next.
+// expect sets the time within which the client must send the next bytes.
 func (r *Relay) expect(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,8 +215,8 @@ func (r *Relay) expect(d time.Duration) {
 	}
 }
 
-// readAhead reads more from the client. The connection's deadline is not moved for each
-// exchange: when it has come, it is looked at whether the client is late.
+// readAhead reads more from the client. The connection's deadline is not changed for every exchange: after a
+// timeout it is checked whether the client is really late.
 func (r *Relay) readAhead() error {
 	for {
 		err := r.client.fill()
@@ -229,9 +239,10 @@ func (r *Relay) readAhead() error {
 	}
 }
 
+// isTimeout reports whether an error means that a deadline has passed.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// awaitTurn waits for the end of the exchange that runs.
+// awaitTurn waits until no exchange is running.
 func (r *Relay) awaitTurn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,9 +258,10 @@ func (r *Relay) awaitTurn() error {
 	return nil
 }
 
-// stop ends the connection after the client's reader met an error, when all that the
-// client is to get was sent.
+// stop ends the connection after reading from the client has failed. It waits until everything for the client
+// was sent.
 func (r *Relay) stop(err error) error {
+	// A client that has ended its direction may still read the answer.
 	if errors.Is(err, io.EOF) {
 		r.endRequests()
 		if turn := r.awaitTurn(); turn != nil {
@@ -267,7 +279,7 @@ func (r *Relay) stop(err error) error {
 	return errEnded
 }
 
-// endRequests passes on that the client sends nothing more.
+// endRequests forwards to the server that the client sends nothing more.
 func (r *Relay) endRequests() {
 	r.mu.Lock()
 	r.clientEnded = true
@@ -289,8 +301,9 @@ func (r *Relay) endRequests() {
 	}
 }
 
-// lingerClient reads what a client still sends after its last answer, which might be
-// lost if the connection was closed at once.
+// lingerClient reads and discards the bytes that a client sends after its last response. If the
+// connection were closed immediately, the system would send a TCP reset, and the client might lose the
+// response.
 func (r *Relay) lingerClient() {
 	r.mu.Lock()
 	closing := r.closing && !r.ended && !r.clientEnded
@@ -306,7 +319,7 @@ func (r *Relay) lingerClient() {
 	}
 }
 
-// beginClose tells the client that it gets nothing more; r.mu is held.
+// beginClose closes the sending direction to the client. r.mu is held.
 func (r *Relay) beginClose() {
 	if r.closing || r.ended {
 		return
@@ -317,9 +330,9 @@ func (r *Relay) beginClose() {
 	r.changed.Broadcast()
 }
 
-// mayRepeat reports whether a request may be sent a second time if it gets no answer on
-// a connection that has served others. One that follows an answer closely may have
-// been pipelined, and its client decides, as it does without the proxy.
+// mayRepeat reports whether a request may be sent a second time if the server closes a reused connection without
+// an answer. It may have been pipelined if it closely follows an answer; then the client decides about repeating
+// it, as it would without the proxy.
 //
 // Source: RFC 9110, section 9.2.2; RFC 9112, section 9.3.2
 func (r *Relay) mayRepeat(q *Request) bool {
@@ -331,7 +344,8 @@ func (r *Relay) mayRepeat(q *Request) bool {
 	return !q.chunked && q.length <= 0 && (r.lastAnswer.IsZero() || time.Since(r.lastAnswer) >= pipelineGap)
 }
 
-// takeServer returns the connection to the server with a key, or nil; r.mu is held.
+// takeServer returns the open connection with a key, or nil, and marks it as the most recently used.
+// The caller must hold r.mu.
 func (r *Relay) takeServer(key any) *server {
 	i := slices.IndexFunc(r.servers, func(s *server) bool { return s.key == key && !s.closed })
 	if i < 0 {
@@ -343,8 +357,8 @@ func (r *Relay) takeServer(key any) *server {
 	return s
 }
 
-// finishHalf notes that all of a request, or of its answer, was forwarded, and ends the
-// exchange when both were.
+// finishHalf records that a whole request or response was forwarded; half is &x.sent or &x.answered. It
+// ends the exchange when both were.
 func (r *Relay) finishHalf(x *exchange, half *bool) {
 	r.mu.Lock()
 	*half = true
@@ -357,7 +371,7 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 	case x.cutOff:
 		outcome, reason = captures.Canceled, errClientGone
 	case x.afterEnd:
-		// It may have read the answer, or have left.
+		// The client has either read the answer or left before it.
 		r.mu.Unlock()
 		if hasLeft(r.client.conn) {
 			outcome, reason = captures.Canceled, errClientGone
@@ -369,6 +383,7 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 		}
 	}
 	r.endRunning()
+	// A connection is reused only if both sides keep it.
 	x.server.served = true
 	if x.persistent && x.sent && !r.draining && !r.clientEnded {
 		r.changed.Broadcast()
@@ -380,7 +395,7 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 	r.endExchange(x, outcome, reason)
 }
 
-// endRunning notes that the client was answered; r.mu is held.
+// endRunning notes that the client was answered. r.mu is held.
 func (r *Relay) endRunning() {
 	if s := r.running.server; s != nil {
 		s.exchange = nil
@@ -390,8 +405,11 @@ func (r *Relay) endRunning() {
 	r.patience, r.since = idleTimeout, now
 }
 
-// endExchange ends an exchange that does not run any more.
+// endExchange ends the recording of an exchange that is no longer running.
 func (r *Relay) endExchange(x *exchange, o captures.Outcome, reason error) {
+	if x.change != nil {
+		defer x.change.end()
+	}
 	if x.rec != nil {
 		text := ""
 		if reason != nil {
@@ -402,7 +420,7 @@ func (r *Relay) endExchange(x *exchange, o captures.Outcome, reason error) {
 	r.config.Release()
 }
 
-// endAll closes all connections, and ends the exchange that runs.
+// endAll closes all connections and ends the running exchange. Only the first call has an effect.
 func (r *Relay) endAll(o captures.Outcome, reason error) {
 	r.mu.Lock()
 	if r.ended {
@@ -411,12 +429,13 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 	}
 	r.ended = true
 	x := r.running
+	// The answer was complete, so the client did not cancel it.
 	if x != nil && o == captures.Canceled && x.delivered && x.sent {
 		o, reason = captures.Complete, nil
 	}
 	r.running = nil
 
-	// The client first: what a server still sends must not look like a clean end.
+	// Close the client first, so that it does not take the end of a server's data for the end of the answer.
 	_ = r.client.conn.Close()
 	for _, s := range r.servers {
 		s.close()
@@ -428,8 +447,8 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 	}
 }
 
-// hasLeft reports whether a client that sends nothing more does not read either: its
-// system then answers what was sent with a reset.
+// hasLeft reports whether a client that has ended its direction no longer reads either: its system then answers
+// data with a reset.
 func hasLeft(conn net.Conn) bool {
 	raw := netConn(conn)
 	for range 5 {
@@ -441,7 +460,7 @@ func hasLeft(conn net.Conn) bool {
 	return false
 }
 
-// runUpgraded serves connections that changed their protocol.
+// runUpgraded relays between connections that have changed their protocol.
 func (r *Relay) runUpgraded() {
 	r.mu.Lock()
 	h := r.handover

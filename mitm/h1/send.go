@@ -13,15 +13,17 @@ import (
 	"unwire/captures"
 )
 
-// serve forwards a request, while its server's reader forwards the answer.
+// serve forwards one request, while the goroutine that reads from the server forwards the response.
 //
-// Errors: any means that no request follows.
+// Errors: any error means that no further request is read from the client.
 func (r *Relay) serve(q *Request, to *Route) error {
 	if !r.config.Admit() {
 		return r.drop()
 	}
 	x := &exchange{request: q, route: to, body: q.bodyOf(), repeatable: r.mayRepeat(q)}
 	r.mu.Lock()
+
+	// The relay may have ended since the request was read.
 	if r.ended || r.closing {
 		r.mu.Unlock()
 		r.config.Release()
@@ -33,13 +35,18 @@ func (r *Relay) serve(q *Request, to *Route) error {
 		conn = s.conn
 		s.exchange, x.server = x, s
 	}
+
 	if !to.Unrecorded {
 		x.rec = r.config.Begin(q, to, conn)
 	}
+	x.change = r.newChange(x)
 	r.running = x
 	r.mu.Unlock()
+	if x.change != nil {
+		return r.serveChanged(x, s)
+	}
 
-	// The part of the body that has come is checked before anything is forwarded.
+	// Check the part of the body that was already received before anything is forwarded.
 	r.client.consume(len(q.raw))
 	n, content, bad := x.body.scan(r.client.buffered(), r.contentBuffer())
 	if bad != nil {
@@ -53,6 +60,8 @@ func (r *Relay) serve(q *Request, to *Route) error {
 			return r.failUnreached(x, err, n)
 		}
 	}
+
+	// The head and the received part of the body leave in one write.
 	_, err := s.conn.Write(r.headOf(x, n))
 	r.client.consume(n)
 	if err != nil {
@@ -63,7 +72,7 @@ func (r *Relay) serve(q *Request, to *Route) error {
 	return r.endRequest(x, s, err)
 }
 
-// noteBody notes that the last of a request's body has come.
+// noteBody notes, if it is so, that all of a request's body was received.
 func (r *Relay) noteBody(x *exchange) {
 	if !x.body.done {
 		return
@@ -76,13 +85,13 @@ func (r *Relay) noteBody(x *exchange) {
 	r.mu.Unlock()
 }
 
-// drop ends the connection without an answer.
+// drop closes the client's connection without a response.
 func (r *Relay) drop() error {
 	r.endAll(captures.Canceled, errClientGone)
 	return errEnded
 }
 
-// contentBuffer returns what the content of the client's chunks is copied to.
+// contentBuffer returns the buffer for content that arrives in several chunks.
 func (r *Relay) contentBuffer() []byte {
 	if len(r.content) < len(r.client.buf) {
 		r.content = make([]byte, len(r.client.buf))
@@ -90,13 +99,14 @@ func (r *Relay) contentBuffer() []byte {
 	return r.content
 }
 
+// record records body content of an exchange, if the exchange is recorded.
 func (r *Relay) record(x *exchange, d captures.Direction, content []byte) {
 	if x.rec != nil && len(content) > 0 {
 		x.rec.Chunk(d, content)
 	}
 }
 
-// connect connects to the server of an exchange.
+// connect opens a connection for an exchange, and starts the goroutine that reads from it.
 func (r *Relay) connect(x *exchange) (*server, error) {
 	conn, err := x.route.Dial(r.ctx)
 	if err != nil {
@@ -104,12 +114,14 @@ func (r *Relay) connect(x *exchange) (*server, error) {
 	}
 	s := &server{relay: r, key: x.route.Key, bound: x.route.Bound, conn: conn, in: newInput(conn), exchange: x}
 	r.mu.Lock()
+	// The exchange may have ended during the dial.
 	if r.ended || r.running != x {
 		r.mu.Unlock()
 		_ = conn.Close()
 		return nil, errEnded
 	}
 	x.server = s
+	// Close the connection that was unused for the longest time.
 	if len(r.servers) == maxServers {
 		r.servers[maxServers-1].close()
 		r.servers = r.servers[:maxServers-1]
@@ -123,9 +135,10 @@ func (r *Relay) connect(x *exchange) (*server, error) {
 	return s, nil
 }
 
-// headOf returns a request's head as it is forwarded, with n bytes that follow it in
-// the client's buffer.
+// headOf returns the head of a request as it is forwarded, followed by the first n bytes of its body,
+// which are already buffered. One write then sends both.
 func (r *Relay) headOf(x *exchange, n int) []byte {
+	// An unchanged head is still in the buffer, directly before the body.
 	if in := &r.client; x.route.isVerbatim() {
 		return in.buf[in.r-len(x.request.raw) : in.r+n]
 	}
@@ -133,11 +146,14 @@ func (r *Relay) headOf(x *exchange, n int) []byte {
 	return append(r.head, r.client.buffered()[:n]...)
 }
 
-// appendHead appends the head of a request as it is forwarded.
+// appendHead appends the head of a request in the form in which it is forwarded.
 func appendHead(p []byte, q *Request, to *Route) []byte {
 	if to.isVerbatim() {
 		return append(p, q.raw...)
 	}
+
+	// Rewrite only the request line and the headers that the route changes; all other bytes stay as
+	// received.
 	line, rest, _ := strings.Cut(q.raw, "\r\n")
 	target := q.Target
 	if to.Target != "" {
@@ -151,6 +167,8 @@ func appendHead(p []byte, q *Request, to *Route) []byte {
 		name, _, _ := strings.Cut(line, ":")
 		switch {
 		case name == "" || slices.Contains(to.Drop, strings.ToLower(name)):
+		case to.Length != "" && strings.EqualFold(name, "content-length"):
+			p = append(p, name+": "+to.Length+"\r\n"...)
 		case to.Host != "" && to.Host != q.host && strings.EqualFold(name, "host"):
 			p = append(p, name+": "+to.Host+"\r\n"...)
 		default:
@@ -163,10 +181,9 @@ func appendHead(p []byte, q *Request, to *Route) []byte {
 	return append(p, "\r\n"...)
 }
 
-// sendBody forwards the rest of a request's body, each byte when it comes.
+// sendBody forwards the rest of a request's body without delay.
 //
-// Errors: *Malformed; *sendError if the server accepts no more; those of the client's
-// connection.
+// Errors: *Malformed; *sendError if the server accepts no more; those of the client's connection.
 func (r *Relay) sendBody(x *exchange, s *server) error {
 	for !x.body.done {
 		if err := r.readAhead(); err != nil {
@@ -187,12 +204,12 @@ func (r *Relay) sendBody(x *exchange, s *server) error {
 	return nil
 }
 
-// A sendError says that a server accepts nothing more.
+// A sendError means that the server accepts no more bytes.
 type sendError struct{ err error }
 
 func (e *sendError) Error() string { return e.err.Error() }
 
-// endRequest notes that a request was sent, or why not all of it was.
+// endRequest ends the sending of a request. err says why not all of it was sent; nil if it was.
 func (r *Relay) endRequest(x *exchange, s *server, err error) error {
 	var bad *Malformed
 	switch {
@@ -210,11 +227,12 @@ func (r *Relay) endRequest(x *exchange, s *server, err error) error {
 	if r.ended || r.closing || r.running != x {
 		return errEnded
 	}
-	return err // after EOF, the server is told by a half-close, and may answer
+	// After EOF, stop tells the server with a half-close, and it may still answer.
+	return err
 }
 
-// awaitAnswer waits for the end of an exchange whose server accepts nothing more. It may
-// have answered before, and its reader ends the exchange, or repeats it.
+// awaitAnswer waits for the end of an exchange whose server accepts nothing more. The server may already have
+// answered; the goroutine that reads from it ends the exchange or repeats it.
 func (r *Relay) awaitAnswer(x *exchange, s *server) error {
 	r.mu.Lock()
 	x.abandoned = !x.sent
@@ -235,18 +253,21 @@ func (r *Relay) awaitAnswer(x *exchange, s *server) error {
 	return nil
 }
 
-// An Answer is what the client gets instead of a server's answer.
+// An Answer is a response that the relay itself sends, instead of a server's.
 type Answer struct {
+	// Status and Header are the response's status and header section.
 	Status int
 	Header captures.Headers
-	Text   string
+	// Text is the body of the response.
+	Text string
 
-	// Err is why, as it is recorded. Unreached says that the server has got nothing.
+	// Err is the error that is recorded. Unreached says that nothing was sent to the server.
 	Err       error
 	Unreached bool
 }
 
-// writeAnswer answers in place of a server. reason is that of the status line.
+// writeAnswer sends the relay's own response to the client. reason is the reason phrase of the status
+// line.
 func (r *Relay) writeAnswer(a *Answer, reason, method string, closes bool) error {
 	p := []byte("HTTP/1.1 " + strconv.Itoa(a.Status) + " " + reason + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
 	for _, f := range a.Header {
@@ -264,15 +285,15 @@ func (r *Relay) writeAnswer(a *Answer, reason, method string, closes bool) error
 	return err
 }
 
-// writeRefusal answers a request that is malformed, with the reason in the status line,
-// as net/http's server does.
+// writeRefusal answers a malformed request, with the reason in the status line, as the server of net/http does.
 func (r *Relay) writeRefusal(method string, bad *Malformed) {
 	reason := http.StatusText(bad.Status) + ": " + bad.Reason
 	a := &Answer{Status: bad.Status, Text: strconv.Itoa(bad.Status) + " " + reason}
-	_ = r.writeAnswer(a, reason, method, true) // the connection ends
+	// An error is ignored, because the connection ends in any case.
+	_ = r.writeAnswer(a, reason, method, true)
 }
 
-// refuse answers a request that is malformed, and ends the connection.
+// refuse responds with an error to a malformed request, and closes the connection.
 func (r *Relay) refuse(q *Request, bad *Malformed) {
 	r.config.Refused(q, bad)
 	r.writeRefusal(q.Method, bad)
@@ -283,7 +304,7 @@ func (r *Relay) refuse(q *Request, bad *Malformed) {
 	r.endAll(captures.Canceled, errClientGone)
 }
 
-// refuseRunning ends a request whose body turned out to be malformed.
+// refuseRunning ends an exchange whose request body is malformed.
 func (r *Relay) refuseRunning(x *exchange, reason error) error {
 	var bad *Malformed
 	_ = errors.As(reason, &bad)
@@ -299,6 +320,7 @@ func (r *Relay) refuseRunning(x *exchange, reason error) error {
 		x.server.close()
 	}
 	r.mu.Unlock()
+	// An answer that has begun cannot be replaced.
 	if !answering {
 		r.writeRefusal(x.request.Method, bad)
 	}
@@ -313,11 +335,11 @@ func (r *Relay) refuseRunning(x *exchange, reason error) error {
 	return errEnded
 }
 
-// RefusedError words that a request was refused.
+// RefusedError returns the error that is recorded for a refused request.
 func RefusedError(bad *Malformed) error { return errors.New("refused: " + bad.Reason) }
 
-// failUnreached answers a request whose server is not reached. n bytes of its body are
-// buffered.
+// failUnreached responds with an error to a request whose server cannot be reached. The first n
+// buffered bytes belong to the request's body.
 func (r *Relay) failUnreached(x *exchange, err error, n int) error {
 	if r.ctx.Err() != nil || errors.Is(err, errEnded) {
 		r.endAll(captures.Incomplete, context.Cause(r.ctx))
@@ -331,8 +353,8 @@ func (r *Relay) failUnreached(x *exchange, err error, n int) error {
 	return errEnded
 }
 
-// answerInstead answers an exchange that got no answer, and keeps the client's
-// connection if it can.
+// answerInstead sends the relay's own response to an exchange for which the server sent none. If keep
+// is true, it keeps the client's connection open where possible.
 func (r *Relay) answerInstead(x *exchange, a *Answer, keep bool) error {
 	r.mu.Lock()
 	keep = keep && x.request.persistent && !r.draining && !r.clientEnded
@@ -343,6 +365,7 @@ func (r *Relay) answerInstead(x *exchange, a *Answer, keep bool) error {
 	x.refused = true
 	r.mu.Unlock()
 	err := r.writeAnswer(a, http.StatusText(a.Status), x.request.Method, !keep)
+	// The exchange may have ended during the write.
 	r.mu.Lock()
 	if r.running != x {
 		r.mu.Unlock()

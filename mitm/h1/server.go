@@ -8,36 +8,44 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
-// A server is a connection to a server, which has the exchanges of one client.
+// A server is one connection to a server. It carries exchanges of one client only.
 type server struct {
+	// relay is the relay that uses the connection. key and bound come from its Route.
 	relay *Relay
 	key   any
 	bound bool
 	conn  net.Conn
 
-	// Its reader alone uses these. content has what came in several chunks.
+	// Used only by the goroutine that reads from the server. content is the buffer for content in several
+	// chunks.
 	in      input
 	content []byte
 
-	// exchange is the one that runs on the connection, served says that others did, and
-	// closed that none will any more. The relay's mutex guards them.
+	// exchange is the exchange running on the connection. served means that an earlier exchange has
+	// ended on it, and closed that no further one may use it. The relay's mutex guards them.
 	exchange *exchange
 	served   bool
 	closed   bool
 }
 
-// close closes the connection; the relay's mutex is held.
+// close closes the connection. The relay's mutex is held.
 func (s *server) close() {
 	s.closed = true
 	_ = s.conn.Close()
 }
 
-// run forwards answers until the connection has ended.
+// run forwards responses from the server until the connection ends.
 func (s *server) run() {
 	for {
 		if err := s.relayAnswer(); err != nil {
+			var stop *rewrite.Stop
+			if x := s.current(); x != nil && errors.As(err, &stop) {
+				_ = s.relay.stopChanged(x, stop)
+				return
+			}
 			if !errors.Is(err, errHandedOver) {
 				s.relay.loseServer(s, err)
 			}
@@ -46,7 +54,7 @@ func (s *server) run() {
 	}
 }
 
-// current returns the exchange that waits for an answer, or nil.
+// current returns the exchange that waits for a response, or nil.
 func (s *server) current() *exchange {
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
@@ -56,7 +64,7 @@ func (s *server) current() *exchange {
 	return nil
 }
 
-// readHead reads more of an answer's head.
+// readHead reads more of an answer's head. Bytes without a request are an error.
 func (s *server) readHead() error {
 	if err := s.in.fill(); err != nil {
 		return err
@@ -67,9 +75,9 @@ func (s *server) readHead() error {
 	return nil
 }
 
-// relayAnswer forwards an answer, with nothing held back.
+// relayAnswer forwards one response, each part as soon as it arrives.
 //
-// Errors: *Malformed; *refusedError; *clientError; those of the server's connection.
+// Errors: *Malformed; *refusedError; *clientError; errors of the server's connection.
 func (s *server) relayAnswer() error {
 	size, err := s.in.scanHead(maxResponseHead, s.readHead)
 	if err != nil {
@@ -80,6 +88,7 @@ func (s *server) relayAnswer() error {
 		return err
 	}
 	x := s.current()
+
 	switch {
 	case x == nil:
 		return errUnsolicited
@@ -99,7 +108,13 @@ func (s *server) relayAnswer() error {
 	if x.rec != nil {
 		x.rec.Response(a.status, a.header)
 	}
-	if err := s.forwardBody(x, a, &b); err != nil {
+
+	// An answer that states a length but has no body, as to HEAD, is forwarded as it is.
+	forward := s.forwardBody
+	if x.change != nil && !(b.done && (a.length != 0 || x.request.Method == http.MethodHead)) {
+		forward = s.forwardChanged
+	}
+	if err := forward(x, a, &b); err != nil {
 		return err
 	}
 	if x.rec != nil && len(b.trailers) > 0 {
@@ -107,14 +122,15 @@ func (s *server) relayAnswer() error {
 	}
 	if len(s.in.buffered()) > 0 {
 		s.relay.mu.Lock()
-		x.persistent = false // nobody asked for what follows
+		// Nobody asked for the bytes after the answer, so the connection must not be reused.
+		x.persistent = false
 		s.relay.mu.Unlock()
 	}
 	s.relay.finishHalf(x, &x.answered)
 	return nil
 }
 
-// inform forwards an informational answer.
+// inform forwards an informational response (1xx).
 func (s *server) inform(x *exchange, a *response) error {
 	s.relay.mu.Lock()
 	refused := x.refused
@@ -126,7 +142,7 @@ func (s *server) inform(x *exchange, a *response) error {
 	return s.forward(a.size)
 }
 
-// forward writes the next n bytes of the server's to the client.
+// forward writes the first n buffered bytes to the client.
 func (s *server) forward(n int) error {
 	_, err := s.relay.client.conn.Write(s.in.buffered()[:n])
 	s.in.consume(n)
@@ -136,7 +152,7 @@ func (s *server) forward(n int) error {
 	return nil
 }
 
-// beginAnswer reports whether the client may be sent an answer.
+// beginAnswer records that the response begins, and reports whether it may be forwarded.
 func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
@@ -146,16 +162,15 @@ func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
 	x.answering = true
 	x.persistent = x.request.persistent && a.persistent && b.kind != bodyUntilClose
 
-	// A client that was not told to send its body may not send it, and a server may
-	// take what comes next for a request.
+	// The client may omit the body if it was not told to send it, and the server could take the next request for
+	// it.
 	if x.request.expects && !x.sent && !x.continued {
 		x.persistent = false
 	}
 	return true
 }
 
-// forwardBody forwards the head and the body of an answer, in as few writes as they
-// came.
+// forwardBody forwards the head and body of a response, with one write for each read.
 func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 	head := a.size
 	for {
@@ -163,6 +178,8 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 			s.content = make([]byte, len(s.in.buf))
 		}
 		n, content, bad := b.scan(s.in.buffered()[head:], s.content)
+		// Record before forwarding, so that the capture has every byte that the client may have
+		// seen.
 		s.relay.record(x, captures.Down, content)
 		if b.done && bad == nil {
 			s.noteDelivery(x, true)
@@ -175,6 +192,8 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 		if bad != nil || b.done {
 			return bad
 		}
+
+		// A body without a length ends with the connection.
 		switch err := s.in.fill(); {
 		case err == io.EOF && b.kind == bodyUntilClose:
 			s.noteDelivery(x, true)
@@ -187,15 +206,15 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 	}
 }
 
-// noteDelivery notes that the last of an answer is being written, or was not.
+// noteDelivery notes whether the last part of an answer is being written.
 func (s *server) noteDelivery(x *exchange, delivered bool) {
 	s.relay.mu.Lock()
 	x.delivered, x.afterEnd = delivered, s.relay.clientEnded
 	s.relay.mu.Unlock()
 }
 
-// handOver gives both connections to whoever serves the new protocol. The reader of
-// the client does that.
+// handOver forwards the answer that changes the protocol, and leaves both connections to the goroutine that
+// reads from the client.
 func (s *server) handOver(x *exchange, a *response) error {
 	r := s.relay
 	r.mu.Lock()
@@ -217,23 +236,24 @@ func (s *server) handOver(x *exchange, a *response) error {
 		return errEnded
 	}
 	r.handover = &handover{exchange: x, server: s, header: a.header}
+	// Interrupt the goroutine that reads from the client.
 	_ = r.client.conn.SetReadDeadline(time.Unix(1, 0))
 	r.changed.Broadcast()
 	return errHandedOver
 }
 
-// A refusedError is an answer that is not the server's.
+// A refusedError means that a response does not come from the server itself but from a proxy.
 type refusedError struct{ err error }
 
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
-// A clientError says that the client accepts nothing more.
+// A clientError means that the client accepts no more bytes.
 type clientError struct{ err error }
 
 func (e *clientError) Error() string { return e.err.Error() }
 
-// loseServer ends a connection to a server, and what ran on it.
+// loseServer handles the end of a connection to a server and the exchange on it.
 func (r *Relay) loseServer(s *server, err error) {
 	r.mu.Lock()
 	x, known := s.exchange, !s.closed
@@ -242,6 +262,7 @@ func (r *Relay) loseServer(s *server, err error) {
 		r.servers = append(r.servers[:i], r.servers[i+1:]...)
 	}
 	if x == nil || r.running != x {
+		// The client takes its connection for this one.
 		if s.bound && known && !r.ended {
 			r.beginClose()
 		}
@@ -249,13 +270,14 @@ func (r *Relay) loseServer(s *server, err error) {
 		return
 	}
 	got := len(s.in.buffered()) > 0 || x.informed
+	// A server may close an idle connection at any time, even while a request is on its way.
 	repeats := !x.answering && !got && s.served && x.repeatable && !errors.As(err, new(*clientError))
 	answered, answering := x.answered, x.answering
 	x.repeatable, x.persistent = false, false
 	r.mu.Unlock()
 	switch {
 	case answered:
-		// It has no use for the rest of the request.
+		// The server does not need the rest of the request.
 		r.finishHalf(x, &x.sent)
 	case repeats:
 		r.repeat(x)
@@ -266,6 +288,7 @@ func (r *Relay) loseServer(s *server, err error) {
 	}
 }
 
+// indexOf returns the index of s in servers, or -1.
 func indexOf(servers []*server, s *server) int {
 	for i, other := range servers {
 		if other == s {
@@ -275,8 +298,8 @@ func indexOf(servers []*server, s *server) int {
 	return -1
 }
 
-// failBroken ends an exchange whose server failed. unanswered says that a connection
-// which had served others ended without an answer.
+// failBroken ends an exchange whose server connection has failed. unanswered means that a reused
+// connection ended before any response.
 func (r *Relay) failBroken(x *exchange, err error, answering, unanswered bool) {
 	if !answering {
 		if a := r.explain(x, err); a != nil {
@@ -303,7 +326,7 @@ func (r *Relay) failBroken(x *exchange, err error, answering, unanswered bool) {
 	}
 }
 
-// explain returns the answer that words an error, or nil.
+// explain returns the answer that describes an error, or nil if the connection must be closed.
 func (r *Relay) explain(x *exchange, err error) *Answer {
 	var bad *Malformed
 	if errors.As(err, &bad) {
@@ -313,7 +336,7 @@ func (r *Relay) explain(x *exchange, err error) *Answer {
 	return r.config.Explain(x.route, x.rec, err, true)
 }
 
-// repeat sends a request once more, on a new connection.
+// repeat sends a request a second time, on a new connection.
 func (r *Relay) repeat(x *exchange) {
 	s, err := r.connect(x)
 	if err != nil {
@@ -322,7 +345,7 @@ func (r *Relay) repeat(x *exchange) {
 		}
 		return
 	}
-	// Its reader meets the error.
+	// Ignore the error: the goroutine that reads from the server gets it as well.
 	_, _ = s.conn.Write(appendHead(nil, x.request, x.route))
 	r.mu.Lock()
 	ended := r.clientEnded

@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// connBufferSize is how much is read from, or written to, a connection at once.
+// connBufferSize is the size of the read and write buffers, in bytes.
 const connBufferSize = 64 << 10
 
-// A Conn lets what is above it, TLS or not, read and write a connection in
-// pieces larger than its own. Until a relay uses it, it buffers nothing.
+// A Conn is a connection whose reads and writes can be buffered, with or without TLS above it. It is
+// unbuffered until a relay uses it.
 type Conn struct {
 	net.Conn
 
-	// readBuf[readPos:readEnd] was read and not returned yet. Nil readBuf: reads
-	// are not buffered.
+	// readBuf[readPos:readEnd] are bytes that were read ahead. If readBuf is nil, reads are unbuffered.
 	readBuf          []byte
 	readPos, readEnd int
 
-	// beforeRead is called before a read that may wait.
+	// beforeRead is called before a read that may block.
 	beforeRead func()
 
 	mu       sync.Mutex
@@ -26,8 +25,8 @@ type Conn struct {
 	writeBuf []byte
 }
 
-// bufferReads has reads go through a buffer. beforeRead is called before a read has
-// to wait: the last moment to forward what earlier ones returned.
+// bufferReads enables read buffering. beforeRead is called before a read blocks: the last chance to forward what
+// was read.
 func (c *Conn) bufferReads(beforeRead func()) {
 	c.readBuf, c.beforeRead = make([]byte, connBufferSize), beforeRead
 }
@@ -64,13 +63,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), c.flush()
 }
 
-// cork collects what is written until uncork.
+// cork buffers all writes until uncork is called.
 func (c *Conn) cork() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.corked = true
 }
 
+// uncork writes the buffered bytes and ends the buffering.
 func (c *Conn) uncork() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,6 +78,7 @@ func (c *Conn) uncork() error {
 	return c.flush()
 }
 
+// flush writes the buffered bytes. The caller has locked mu.
 func (c *Conn) flush() error {
 	if len(c.writeBuf) == 0 {
 		return nil
@@ -87,5 +88,13 @@ func (c *Conn) flush() error {
 	return err
 }
 
-// NetConn returns what is below, as a *tls.Conn's does.
+// NetConn returns the underlying connection, as *tls.Conn does.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// connBelow returns the Conn that a connection is, or on which its TLS is.
+func connBelow(conn net.Conn) *Conn {
+	if c, ok := conn.(*Conn); ok {
+		return c
+	}
+	return conn.(interface{ NetConn() net.Conn }).NetConn().(*Conn)
+}

@@ -21,7 +21,7 @@ const (
 	frameContinuation frameType = 0x09
 )
 
-// Flags of a frame, and a setting.
+// Flags of frames, and the identifier of a setting.
 const (
 	flagEndStream  = 0x01 // of DATA and HEADERS
 	flagAck        = 0x01 // of SETTINGS
@@ -33,14 +33,15 @@ const (
 )
 
 const (
-	clientPreface    = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	frameHeaderSize  = 9
-	defaultFrameSize = 16 << 10 // the payload that every receiver takes
+	clientPreface   = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	frameHeaderSize = 9
+	// defaultFrameSize is the largest payload that every receiver accepts.
+	defaultFrameSize = 16 << 10
 	prioritySize     = 5
 	maxStreamID      = 1<<31 - 1
 )
 
-// An errorCode says why a stream or a connection ended.
+// An errorCode is the reason why a stream or a connection ended.
 type errorCode uint32
 
 const (
@@ -67,7 +68,7 @@ func (c errorCode) String() string {
 	return fmt.Sprintf("code %#x", uint32(c))
 }
 
-// A serverAbort is a server's reset or GOAWAY with an error code.
+// A serverAbort is a RST_STREAM or GOAWAY of the server with an error code.
 type serverAbort struct {
 	what string
 	code errorCode
@@ -75,7 +76,7 @@ type serverAbort struct {
 
 func (e *serverAbort) Error() string { return e.what + ": " + e.code.String() }
 
-// A protocolError ends a connection one side of which breaks HTTP/2's rules.
+// A protocolError is a violation of HTTP/2, which ends the connection.
 type protocolError struct {
 	code errorCode
 	text string
@@ -87,9 +88,10 @@ func protocolErrorf(code errorCode, format string, args ...any) error {
 	return &protocolError{code, fmt.Sprintf(format, args...)}
 }
 
-// A frameHeader precedes each frame's payload.
+// A frameHeader is the parsed 9-byte header of an HTTP/2 frame.
 type frameHeader struct {
-	length int // of the payload
+	// length is the length of the frame's payload in bytes.
+	length int
 	kind   frameType
 	flags  uint8
 	stream uint32
@@ -97,7 +99,7 @@ type frameHeader struct {
 
 func (h frameHeader) has(flag uint8) bool { return h.flags&flag != 0 }
 
-// parseFrameHeader parses the header at the beginning of p, which has all of it.
+// parseFrameHeader parses the header at the beginning of p.
 func parseFrameHeader(p []byte) frameHeader {
 	return frameHeader{
 		length: int(p[0])<<16 | int(p[1])<<8 | int(p[2]),
@@ -107,7 +109,7 @@ func parseFrameHeader(p []byte) frameHeader {
 	}
 }
 
-// appendFrame appends a frame.
+// appendFrame appends an encoded HTTP/2 frame.
 func appendFrame(dst []byte, kind frameType, flags uint8, stream uint32, payload []byte) []byte {
 	n := len(payload)
 	dst = append(dst, byte(n>>16), byte(n>>8), byte(n), byte(kind), flags)
@@ -115,8 +117,8 @@ func appendFrame(dst []byte, kind frameType, flags uint8, stream uint32, payload
 	return append(dst, payload...)
 }
 
-// appendHeaderBlock appends a header block as HEADERS and, if it is long, its
-// CONTINUATIONs. The priority is the frame's, empty if it has none.
+// appendHeaderBlock appends a header block as a HEADERS frame and, if it is long, CONTINUATION frames. priority
+// is the frame's priority field, which may be empty.
 func appendHeaderBlock(dst []byte, flags uint8, stream uint32, priority, block []byte) []byte {
 	first := min(len(block), defaultFrameSize-len(priority))
 	payload := append(append(make([]byte, 0, len(priority)+first), priority...), block[:first]...)
@@ -138,7 +140,7 @@ func appendHeaderBlock(dst []byte, flags uint8, stream uint32, priority, block [
 	}
 }
 
-// stripPadding returns a DATA, HEADERS or PUSH_PROMISE payload without its padding.
+// stripPadding returns the payload of a DATA, HEADERS or PUSH_PROMISE frame without padding.
 func stripPadding(h frameHeader, payload []byte) ([]byte, error) {
 	if !h.has(flagPadded) {
 		return payload, nil

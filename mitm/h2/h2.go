@@ -1,21 +1,17 @@
-// Package h2 relays HTTP/2 between a client and its server, frame by frame, and
-// records the exchanges that pass. Bytes go through as they came, so that flow
-// control and header compression remain between the two ends; the header blocks
-// are decoded in addition, for the record.
+// Package h2 relays HTTP/2 between a client and its server frame by frame, and records the exchanges. Bytes are
+// forwarded unchanged, so flow control and header compression stay between the two ends. Header blocks are
+// decoded additionally, for the recording. Only package mitm uses this package; it decides what is recorded.
 //
 //	head, err := h2.ReadPreface(client, timeout)
 //	...
 //	h2.New(h2.Config{Client: client, Server: server, ...}).Run(ctx, head)
 //
-// A Relay has a pump for each direction, which reads frames from one side and writes
-// them to the other. Frames that are longer than its buffer pass in parts. A header
-// block is decoded when all its frames are there. A stream is an exchange that is
-// being recorded. Conn buffers reads and joins writes. Package mitm alone calls this
-// one, and decides what is recorded.
+// A Relay has a pump for each direction, which reads frames from one side and writes them to the other. Frames
+// larger than the buffer are forwarded in parts. A header block is decoded when all of its frames have arrived.
+// A stream is an exchange that is being recorded. A Conn buffers reads and combines writes.
 //
-// Limits: a connection ends after a header block that HPACK does not explain, a header
-// section of more than 8 MiB, or a frame of more than 1 MiB that is not DATA. A header
-// table of more than 1 MiB is not offered.
+// Limits: the connection ends if a header block is not valid HPACK, a header section exceeds 8 MiB, or a frame
+// other than DATA exceeds 1 MiB. HPACK tables are limited to 1 MiB.
 //
 // Source: mitm/README.md#http2
 package h2
@@ -28,51 +24,53 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
-// A Config says what a Relay connects, and what it records to. All of it but
-// Origin is required.
+// A Config describes what a Relay connects and records. All fields but Origin are required.
 type Config struct {
-	// Client and Server are the two connections: each a *Conn, or TLS on one.
+	// Client and Server are the two connections. Each is a *Conn, or TLS on one.
 	Client, Server net.Conn
 
-	// Origin is the server that the client takes the proxy for: its requests are
-	// addressed to that. Nil, the default, leaves them as they are.
+	// Origin is set for a reverse proxy: requests are rewritten so that they address this server. nil leaves
+	// them unchanged.
 	Origin *url.URL
 
-	// Begin starts to record a request, by its pseudo-header fields and the others, which
-	// :protocol is among.
-	// It returns nil if the exchange is not recorded.
+	// Begin starts recording a request. It receives three pseudo-header fields, and all other fields; these
+	// include :protocol. It returns nil if the exchange is not recorded.
 	Begin func(method, authority, path string, header captures.Headers) captures.Recording
 
-	// Admit counts an exchange, and Release ends it when the last of its bytes are
-	// written. If Admit returns false, the client's stream is refused.
+	// Rewrite returns how an exchange is changed, or nil if it passes untouched. Its arguments are those of Begin.
+	// nil means that no exchange is changed.
+	Rewrite func(method, authority, path string, header captures.Headers) rewrite.Exchange
+
+	// Admit is called before an exchange, and Release after its last bytes were written. If Admit returns false,
+	// the stream is refused.
 	Admit   func() bool
 	Release func()
 
+	// Logger receives errors that are not recorded in any exchange; nil discards them.
 	Logger *slog.Logger
 }
 
-// New makes a relay; Run starts it.
+// New returns a Relay, which is started by Run.
 func New(c Config) *Relay {
-	return &Relay{
+	r := &Relay{
 		config: c,
-		// The server's SETTINGS come first.
-		client:  &side{buffered: connBelow(c.Client), conn: c.Client, midFrame: true},
-		server:  &side{buffered: connBelow(c.Server), conn: c.Server},
+		// The first frame to the client must be the server's SETTINGS.
+		client:  newSide(c.Client),
+		server:  newSide(c.Server),
 		streams: make(map[uint32]*stream),
 	}
-}
-
-// connBelow returns the Conn that a connection is, or that its TLS is on.
-func connBelow(conn net.Conn) *Conn {
-	if c, ok := conn.(*Conn); ok {
-		return c
+	r.client.midFrame = true
+	if c.Rewrite != nil {
+		r.client.sender, r.server.sender = newSender(r.client), newSender(r.server)
+		r.cut = make(map[uint32]struct{})
 	}
-	return conn.(interface{ NetConn() net.Conn }).NetConn().(*Conn)
+	return r
 }
 
-// ReadPreface reads at least what a client begins HTTP/2 with, within a time.
+// ReadPreface reads at least the HTTP/2 preface, within timeout.
 func ReadPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()

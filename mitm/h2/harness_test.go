@@ -139,7 +139,7 @@ func newRelayed(t *testing.T) *relayed {
 }
 
 // newSilentServer is newRelayed for a server that has sent nothing yet.
-func newSilentServer(t *testing.T) *relayed {
+func newSilentServer(t *testing.T, set ...func(*Config)) *relayed {
 	t.Helper()
 	client, fromClient := connectTLS(t)
 	toServer, server := connectTLS(t)
@@ -150,7 +150,11 @@ func newSilentServer(t *testing.T) *relayed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.relay = New(k.capture.config(fromClient, toServer))
+	config := k.capture.config(fromClient, toServer)
+	for _, f := range set {
+		f(&config)
+	}
+	k.relay = New(config)
 	go func() {
 		defer close(k.ended)
 		k.relay.Run(context.Background(), head)

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// defaultHeaderTable is the size of HPACK's table, in bytes, until SETTINGS
-	// change it.
+	// defaultHeaderTable is the size of an HPACK table until SETTINGS change it, in bytes.
 	defaultHeaderTable = 4096
 
 	pseudoMethod    = ":method"
@@ -20,24 +19,24 @@ const (
 	pseudoPath      = ":path"
 	pseudoStatus    = ":status"
 
-	// pseudoProtocol is of CONNECT requests for another protocol (RFC 8441).
+	// pseudoProtocol is used by CONNECT requests for another protocol (RFC 8441).
 	pseudoProtocol = ":protocol"
 )
 
-// A headerBlock is one that has begun and not ended.
+// A headerBlock is an HTTP/2 header block that is still incomplete, because CONTINUATION frames follow.
 type headerBlock struct {
 	frameHeader
 
-	// priority is that of HEADERS, if the frame has one.
+	// priority is the priority field of HEADERS, or empty.
 	priority []byte
 
-	// promised is the stream of PUSH_PROMISE.
+	// promised is the stream that PUSH_PROMISE announces.
 	promised uint32
 
-	// opensStream says that the block opens a stream, which was counted.
+	// opensStream means that the block opens a stream, for which Admit has returned true.
 	opensStream bool
 
-	// dropped says that the block is not forwarded.
+	// dropped means that the block is not forwarded.
 	dropped bool
 }
 
@@ -48,15 +47,15 @@ func (a byteAppender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addField adds a decoded field to the section, within its bounds.
+// addField adds a decoded field to the section, up to the size limit.
 func (p *pump) addField(f hpack.HeaderField) {
 	if p.fieldsSize += len(f.Name) + len(f.Value) + headerOverhead; p.fieldsSize <= maxHeaderList {
 		p.fields = append(p.fields, f)
 	}
 }
 
-// handleHeaderFrame handles a frame of a header block. It is decoded also if it is
-// dropped, since the next block builds on it.
+// handleHeaderFrame processes a frame of a header block. Dropped blocks are decoded too, because later ones
+// refer to the same HPACK table.
 func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err error) {
 	if h.kind != frameContinuation {
 		if payload, err = p.beginBlock(h, payload); err != nil {
@@ -80,13 +79,16 @@ func (p *pump) handleHeaderFrame(h frameHeader, payload []byte) (keep bool, err 
 	return p.endBlock(), nil
 }
 
-// beginBlock returns the part of the payload that belongs to the block.
+// beginBlock starts a header block, and returns the part of the frame's payload that belongs to the
+// block.
 func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	payload, err := stripPadding(h, payload)
 	if err != nil {
 		return nil, err
 	}
 	b := &headerBlock{frameHeader: h}
+
+	// The padding is gone; what precedes the fields depends on the type of the frame.
 	switch {
 	case h.kind == framePushPromise:
 		if len(payload) < 4 || p.dir == captures.Up {
@@ -99,11 +101,13 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 		}
 		b.priority, payload = append(b.priority, payload[:prioritySize]...), payload[prioritySize:]
 	}
+
+	// Admit refuses new streams once the recording is stopping.
 	if p.dir == captures.Up && p.relay.isNewStream(h.stream) {
 		if b.opensStream = p.relay.config.Admit(); !b.opensStream {
 			b.dropped = true
 			if p.refusedFrom == 0 {
-				// The server will not see this block, on which later ones may build.
+				// The server will not see this block, but later ones may refer to it.
 				p.startReencoding()
 				p.refusedFrom = h.stream
 			}
@@ -111,15 +115,23 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 	} else {
 		b.dropped = p.refusedFrom != 0 && h.stream >= p.refusedFrom && h.stream%2 == 1
 	}
+	if p.relay.config.Rewrite != nil {
+		p.beginDiverted(b)
+	}
+
+	// The decoder's table may be as large as the peer permits in its SETTINGS.
 	p.dec.SetAllowedMaxDynamicTableSize(max(defaultHeaderTable, p.relay.tables[p.dir].Load()))
 	p.block, p.fields, p.fieldsSize = b, p.fields[:0], 0
 	return payload, nil
 }
 
-// endBlock handles a whole section, and reports whether it is forwarded as it is.
+// endBlock processes a complete section, and reports whether it is forwarded unchanged.
 func (p *pump) endBlock() (keep bool) {
 	b, r := p.block, p.relay
 	p.block = nil
+
+	// A dropped block was still decoded, because it may have changed the HPACK table that later blocks
+	// refer to.
 	switch {
 	case b.dropped:
 		if r.isNewStream(b.stream) {
@@ -131,6 +143,10 @@ func (p *pump) endBlock() (keep bool) {
 		if r.config.Admit() {
 			p.endedExchanges += r.openStream(b.promised, p.fields, true)
 		}
+		if p.reencode {
+			p.encodePromise(b)
+			return false
+		}
 		return true
 	case b.opensStream:
 		if r.config.Origin != nil {
@@ -140,22 +156,46 @@ func (p *pump) endBlock() (keep bool) {
 	default:
 		r.noteHeaders(b.stream, p.dir, p.fields, b.has(flagEndStream))
 	}
+
+	// The head of a changed exchange is forwarded by its own goroutine.
+	if r.config.Rewrite != nil && p.divertHeaders(b) {
+		return false
+	}
 	if b.has(flagEndStream) {
 		p.endedExchanges += r.endDirection(r.findStream(b.stream), b.stream, p.dir)
 	}
+
+	// Without re-encoding, the original bytes are forwarded, and this block is done.
 	if !p.reencode {
 		return true
 	}
-	p.encBuf = p.encBuf[:0]
-	for _, f := range p.fields {
-		_ = p.enc.WriteField(f) // to memory
-	}
-	p.encoded = appendHeaderBlock(p.encoded, b.flags&flagEndStream, b.stream, b.priority, p.encBuf)
+	p.encodeBlock(b)
 	return false
 }
 
-// addressToOrigin addresses a request, which the client sent to the proxy as to a
-// server, to the origin behind the proxy.
+// encodeBlock appends the header block of p.fields to encoded.
+func (p *pump) encodeBlock(b *headerBlock) {
+	p.encBuf = p.encBuf[:0]
+	for _, f := range p.fields {
+		// Writing to memory cannot fail.
+		_ = p.enc.WriteField(f)
+	}
+	p.encoded = appendHeaderBlock(p.encoded, b.flags&flagEndStream, b.stream, b.priority, p.encBuf)
+}
+
+// encodePromise appends a PUSH_PROMISE frame with the re-encoded header block to encoded.
+func (p *pump) encodePromise(b *headerBlock) {
+	p.encBuf = p.encBuf[:0]
+	for _, f := range p.fields {
+		_ = p.enc.WriteField(f)
+	}
+	at := len(p.encoded)
+	p.encoded = appendHeaderBlock(p.encoded, 0, b.stream, binary.BigEndian.AppendUint32(nil, b.promised), p.encBuf)
+	p.encoded[at+3] = byte(framePushPromise)
+	p.encoded[at+4] &^= flagPriority
+}
+
+// addressToOrigin rewrites a request to a reverse proxy so that it addresses the origin.
 func (r *Relay) addressToOrigin(fields []hpack.HeaderField) []hpack.HeaderField {
 	out := make([]hpack.HeaderField, len(fields))
 	prefix := strings.TrimSuffix(r.config.Origin.EscapedPath(), "/")
@@ -175,7 +215,7 @@ func (r *Relay) addressToOrigin(fields []hpack.HeaderField) []hpack.HeaderField 
 	return out
 }
 
-// regularFields are those of a section that are not pseudo-header fields.
+// regularFields returns the fields that are not pseudo-header fields.
 func regularFields(fields []hpack.HeaderField) captures.Headers {
 	out := make(captures.Headers, 0, len(fields))
 	for _, f := range fields {

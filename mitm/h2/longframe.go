@@ -1,10 +1,14 @@
 package h2
 
-// A longFrame is one that does not fit into the buffer.
+// A longFrame is a frame that is too large for the buffer.
 type longFrame struct {
 	frameHeader
 	padding int // bytes at its end
 	dropped bool
+
+	// diverted are the parts of a DATA frame that is handled as a whole, not forwarded in parts.
+	diverted []byte
+	whole    bool
 }
 
 // beginLongFrame handles a frame that is larger than the buffer: one that must be
@@ -21,6 +25,9 @@ func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error
 		p.buf = p.buf[:cap(p.buf)]
 		return false, nil
 	}
+
+	// Large frames are forwarded in parts; only the header, and the padding length of DATA, must be
+	// complete.
 	head := frameHeaderSize
 	l := longFrame{frameHeader: h}
 	if h.kind == frameData && h.has(flagPadded) {
@@ -30,8 +37,15 @@ func (p *pump) beginLongFrame(h frameHeader, rest []byte) (ready bool, err error
 		l.padding = int(rest[head])
 		head++
 	}
+
+	// Earlier data is recorded first, to keep the order of events.
 	if h.kind != frameData {
 		p.recordData()
+	}
+	if p.relay.config.Rewrite != nil && p.divertsLong(h, &l) {
+		p.long, p.longLeft = l, h.length-(head-frameHeaderSize)
+		p.parsed += head
+		return true, nil
 	}
 	if l.dropped = p.dropsFrame(h); !l.dropped {
 		p.forward(rest[:head])
@@ -47,6 +61,12 @@ func (p *pump) forwardLongPart(b []byte) {
 	p.parsed += len(b)
 	l := &p.long
 	if l.dropped {
+		return
+	}
+	if l.whole {
+		if l.diverted = append(l.diverted, b...); p.longLeft == 0 {
+			p.divertLong(l)
+		}
 		return
 	}
 	p.forward(b)

@@ -11,59 +11,58 @@ import (
 const (
 	pumpSize = 64 << 10
 
-	// maxHeaderFrame bounds a frame that has to be read as a whole, maxHeaderList a
-	// decoded header section, maxHeaderTable HPACK's table; all in bytes.
+	// maxHeaderFrame limits frames that must be read completely, maxHeaderList a decoded header section, and
+	// maxHeaderTable an HPACK table; all in bytes.
 	maxHeaderFrame = 1 << 20
 	maxHeaderList  = 8 << 20
 	maxHeaderTable = 1 << 20
 
-	// headerOverhead is what HPACK adds to a field's length.
+	// headerOverhead is the number of bytes that HPACK counts for each field in addition to name and
+	// value.
 	headerOverhead = 32
 )
 
-// A pump forwards one direction of an HTTP/2 connection, frame by frame, and
-// records it. What is not changed is written as it was read, many frames at a
-// time: whatever has come in when the next read would wait.
+// A pump forwards and records one direction of an HTTP/2 connection. Unchanged bytes are written as they were
+// read, many frames at a time: everything that has arrived before the next read would block.
 type pump struct {
 	relay    *Relay
 	dir      captures.Direction
 	src, dst *side
 
-	// buf holds what was read: up to forwarded it was written, up to parsed
-	// handled, and up to filled it is there.
+	// buf contains what was read: up to forwarded it was written, up to parsed it was processed, up to filled it
+	// is valid.
 	buf                       []byte
 	forwarded, parsed, filled int
 
-	// longLeft bytes of long, a frame that is longer than buf, are to come.
+	// longLeft is the number of missing bytes of long, a frame that is larger than buf.
 	longLeft int
 	long     longFrame
 
-	// reencode has encoded written, which holds frames, instead of buf.
+	// reencode means that the frames in encoded are written instead of those in buf.
 	reencode bool
 	encoded  []byte
 	enc      *hpack.Encoder
 	encBuf   []byte
 	writeErr error
 
-	// block is the header block that is being read; nil: none. fields are those
-	// decoded so far, of fieldsSize bytes as HPACK counts them.
+	// block is the current header block; nil if there is none. fields are its decoded fields, of fieldsSize
+	// bytes as HPACK counts them.
 	block      *headerBlock
 	dec        *hpack.Decoder
 	fields     []hpack.HeaderField
 	fieldsSize int
 
-	// refusedFrom is the first stream that was refused, with all later ones; 0:
-	// none.
+	// refusedFrom is the first stream that was refused; later ones are refused too. 0 if none was.
 	refusedFrom uint32
 
 	data dataRun
 
-	// endedExchanges counts those that end with what is not written yet.
+	// endedExchanges counts the exchanges that end with bytes which were not written yet.
 	endedExchanges int
 }
 
-// A dataRun is what came together of one stream's DATA: data, in the frame itself,
-// or joined, if it is not empty, from several frames.
+// A dataRun is consecutive data of one stream: data within a frame, or, if not empty, joined from several
+// frames.
 type dataRun struct {
 	stream *stream
 	data   []byte
@@ -78,7 +77,7 @@ func newPump(r *Relay, dir captures.Direction, src, dst *side) *pump {
 	return p
 }
 
-// run forwards until the connection ends, and returns the side that broke.
+// run forwards frames until the connection ends, and returns the side that failed.
 func (p *pump) run() (broken *side, err error) {
 	defer func() {
 		if p.block != nil && p.block.opensStream {
@@ -86,7 +85,8 @@ func (p *pump) run() (broken *side, err error) {
 		}
 		p.releaseEnded()
 	}()
-	err = p.parseFrames() // what was read before
+	// Process what was read together with the preface.
+	err = p.parseFrames()
 	for err == nil && p.writeErr == nil {
 		p.compact()
 		n, readErr := p.src.conn.Read(p.buf[p.filled:])
@@ -103,7 +103,7 @@ func (p *pump) run() (broken *side, err error) {
 	return p.src, err
 }
 
-// compact makes room for the next read.
+// compact frees space in the buffer for the next read.
 func (p *pump) compact() {
 	if p.filled > len(p.buf)-defaultFrameSize {
 		p.flush()
@@ -114,8 +114,7 @@ func (p *pump) compact() {
 	}
 }
 
-// flush records and writes what was understood. It may be called from within a
-// read, so it moves nothing.
+// flush records and writes what was processed. It can be called during a read, so it does not move bytes.
 func (p *pump) flush() {
 	p.recordData()
 	if p.writeErr != nil {
@@ -133,7 +132,7 @@ func (p *pump) flush() {
 	p.releaseEnded()
 }
 
-// releaseEnded releases the exchanges whose last bytes were written.
+// releaseEnded calls Release for exchanges whose last bytes were written.
 func (p *pump) releaseEnded() {
 	if n := p.endedExchanges; n > 0 {
 		p.endedExchanges = 0
@@ -141,7 +140,7 @@ func (p *pump) releaseEnded() {
 	}
 }
 
-// forwardCutFrame forwards the part of a frame that came before the connection ended.
+// forwardCutFrame forwards an incomplete frame at the end of the connection.
 func (p *pump) forwardCutFrame() {
 	rest := p.buf[p.parsed:p.filled]
 	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 {
@@ -156,7 +155,7 @@ func (p *pump) forwardCutFrame() {
 	p.parsed = p.filled
 }
 
-// parseFrames handles the frames that were read in full.
+// parseFrames processes all complete frames in the buffer.
 func (p *pump) parseFrames() error {
 	for {
 		rest := p.buf[p.parsed:p.filled]
@@ -171,6 +170,8 @@ func (p *pump) parseFrames() error {
 			return nil
 		}
 		h := parseFrameHeader(rest)
+		// Only CONTINUATION frames of the same stream may follow an unfinished header block (RFC
+		// 9113, section 6.10).
 		if p.block != nil && (h.kind != frameContinuation || h.stream != p.block.stream) {
 			return protocolErrorf(codeProtocol, "a frame of type %d within a header block", h.kind)
 		}
@@ -181,6 +182,8 @@ func (p *pump) parseFrames() error {
 			}
 			continue
 		}
+
+		// The frame must be complete before it is handled.
 		if len(rest) < n {
 			return nil
 		}
@@ -195,15 +198,14 @@ func (p *pump) parseFrames() error {
 	}
 }
 
-// forward sends the next bytes of buf.
+// forward forwards the next bytes of the buffer.
 func (p *pump) forward(b []byte) {
 	if p.reencode {
 		p.encoded = append(p.encoded, b...)
 	}
 }
 
-// startReencoding has frames written from encoded, with header blocks of the relay's
-// own, instead of as they were read.
+// startReencoding switches to writing encoded, with header blocks that the relay has encoded itself.
 func (p *pump) startReencoding() {
 	if p.reencode {
 		return
@@ -211,24 +213,25 @@ func (p *pump) startReencoding() {
 	p.flush()
 	p.reencode = true
 	p.enc = hpack.NewEncoder(byteAppender{&p.encBuf})
-	p.enc.SetMaxDynamicTableSize(0) // the receiver drops its table
+	// Do not use the receiver's HPACK table.
+	p.enc.SetMaxDynamicTableSize(0)
 }
 
-// handleFrame handles one frame and reports whether it is forwarded as it is.
+// handleFrame processes a frame, and reports whether it is forwarded unchanged.
 func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error) {
 	if h.kind != frameData {
 		p.recordData()
 	}
 	if h.kind == frameRSTStream {
-		// Clients drop an answer whose end they read at once with the reset behind it,
-		// as they do if both are in one TLS record: the reset gets a record of its own.
+		// Clients discard a response if they read its end and the reset from one TLS record. So the reset gets a
+		// record of its own.
 		p.flush()
 	}
 	switch h.kind {
 	case frameHeaders, framePushPromise, frameContinuation:
 		return p.handleHeaderFrame(h, payload)
 	case frameSettings:
-		return true, p.limitHeaderTable(h, payload)
+		return true, p.readSettings(h, payload)
 	case frameGoAway:
 		if len(payload) >= 8 {
 			p.relay.noteGoAway(p.dir, errorCode(binary.BigEndian.Uint32(payload[4:])))
@@ -236,6 +239,11 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	}
 	if p.dropsFrame(h) {
 		return false, nil
+	}
+	if p.relay.config.Rewrite != nil {
+		if diverted, err := p.divert(h, payload); err != nil || diverted {
+			return false, err
+		}
 	}
 	switch h.kind {
 	case frameData:
@@ -258,8 +266,7 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	return true, nil
 }
 
-// addData adds bytes of a stream's body to what is to be recorded; s is nil if the
-// stream is not known.
+// addData adds bytes of a body to those that will be recorded. s is nil if the stream is unknown.
 func (p *pump) addData(s *stream, data []byte) {
 	b := &p.data
 	switch {
@@ -275,7 +282,7 @@ func (p *pump) addData(s *stream, data []byte) {
 	b.joined = append(b.joined, data...)
 }
 
-// recordData records the data that came together.
+// recordData records the body bytes that were collected.
 func (p *pump) recordData() {
 	b := &p.data
 	if b.stream == nil {
@@ -289,9 +296,9 @@ func (p *pump) recordData() {
 	b.stream, b.data, b.joined = nil, nil, b.joined[:0]
 }
 
-// limitHeaderTable notes the header table that SETTINGS allow the other direction, so
-// that its blocks can be decoded here too, and bounds it.
-func (p *pump) limitHeaderTable(h frameHeader, payload []byte) error {
+// readSettings processes a SETTINGS frame: it stores, and limits, the HPACK table size for the other
+// direction, which is needed for decoding, and stores the initial window of streams.
+func (p *pump) readSettings(h frameHeader, payload []byte) error {
 	if len(payload)%6 != 0 {
 		return protocolErrorf(codeFrameSize, "SETTINGS of %d bytes", len(payload))
 	}
@@ -299,6 +306,9 @@ func (p *pump) limitHeaderTable(h frameHeader, payload []byte) error {
 		return nil
 	}
 	for s := payload; len(s) > 0; s = s[6:] {
+		if p.src.sender != nil && binary.BigEndian.Uint16(s) == settingInitialWindow {
+			p.src.sender.setInitial(int64(binary.BigEndian.Uint32(s[2:])))
+		}
 		if binary.BigEndian.Uint16(s) != settingHeaderTableSize {
 			continue
 		}
@@ -310,8 +320,8 @@ func (p *pump) limitHeaderTable(h frameHeader, payload []byte) error {
 	return nil
 }
 
-// dropsFrame reports whether a frame belongs to a refused stream. If so, it gives back
-// what the frame took of the connection's window.
+// dropsFrame reports whether a frame belongs to a refused stream. If so, it returns the frame's bytes to the
+// connection's flow control window.
 func (p *pump) dropsFrame(h frameHeader) bool {
 	if p.refusedFrom == 0 || h.stream < p.refusedFrom || h.stream%2 == 0 {
 		return false

@@ -13,50 +13,57 @@ import (
 )
 
 const (
-	// serverLinger is how long a server that accepts nothing more may go on sending.
+	// serverLinger is how long a server may continue to send after it stopped accepting data.
 	serverLinger = time.Second
-	// clientLinger is how long a client has to read the last answer and to close:
-	// closing first, with something of the client's unread, would reset it.
+	// clientLinger is how long a client may take to read the last response and to close. Closing first could
+	// reset the connection before the client has read everything.
 	clientLinger = 100 * time.Millisecond
 )
 
-// A Relay forwards HTTP/2 between one connection of a client and one to its
-// server, frame by frame: what one sends is what the other receives, SETTINGS, PING,
-// PRIORITY, windows and reset codes too, so that flow control is theirs. Header
-// blocks are forwarded as they are, HPACK's state being theirs as well, and are
-// decoded in addition, for the record.
+// A Relay forwards HTTP/2 frames between a client and its server, including SETTINGS, PING, PRIORITY, windows
+// and reset codes, so that flow control stays between the two. Header blocks are forwarded unchanged and decoded
+// for the recording.
 //
-// It changes something in two cases only. In front of an origin, requests are
-// addressed to that. When recording stops, streams that begin are refused. In
-// both the client's header blocks are encoded anew.
+// Only in three cases are frames changed, and header blocks encoded again: for a reverse proxy, requests are
+// rewritten to address the origin; during shutdown, new streams are refused; and Config.Rewrite changes bodies.
 //
-// A request goes to the server that its connection is to, whatever its
-// :authority says, as it would without the proxy: that server answers 421 if
-// it is not for it.
+// Requests go to the server of the connection, whatever their :authority is, as they would without the proxy:
+// that server answers 421 for other hosts.
 type Relay struct {
 	config         Config
 	client, server *side
 
-	// tables are the allowed sizes of HPACK's table, by direction.
+	// tables are the allowed sizes of the HPACK tables, by direction.
 	tables [2]atomic.Uint32
 
 	mu      sync.Mutex
 	streams map[uint32]*stream
 
-	// newestStream is the last one that the client opened.
+	// newestStream is the last stream that the client has opened.
 	newestStream uint32
 
-	// draining says that the connection ends when the last stream has.
+	// draining means that the connection is closed after its last stream.
 	draining bool
 
 	ended bool
 
-	// goAway is why the server ends the connection, from its GOAWAY.
+	// goAway is the reason in the server's GOAWAY frame; nil before.
 	goAway error
+
+	// cut are the streams that a rule has ended: what still arrives for them is dropped.
+	cut map[uint32]struct{}
+
+	// pending are the changed requests whose heads were not forwarded yet, in the order of their
+	// streams. headMu is locked while heads are forwarded.
+	headMu  sync.Mutex
+	pending []*change
+
+	// waiting is the number of bytes in all inboxes.
+	waiting atomic.Int64
 }
 
-// Run forwards until the connection has ended. head is what ReadPreface returned.
-// When ctx ends, what still runs is recorded as incomplete, by the cause of ctx.
+// Run forwards frames until the connection has ended. head is the result of ReadPreface. When ctx ends, running
+// exchanges are recorded as incomplete with the cause of ctx.
 func (r *Relay) Run(ctx context.Context, head []byte) {
 	defer context.AfterFunc(ctx, func() { r.endAll(captures.Incomplete, context.Cause(ctx)) })()
 	up := newPump(r, captures.Up, r.client, r.server)
@@ -78,8 +85,8 @@ func (r *Relay) Run(ctx context.Context, head []byte) {
 	<-both
 }
 
-// endBroken ends the connection after one side broke. A server that accepts nothing
-// more may have sent a GOAWAY with the reason, which the other pump is still to read.
+// endBroken ends the connection after one side has failed. If the server no longer accepts data, a GOAWAY with
+// the reason may still have to be read.
 func (r *Relay) endBroken(p *pump, side *side, err error) {
 	var bad *protocolError
 	if errors.As(err, &bad) {
@@ -103,7 +110,7 @@ func (r *Relay) endBroken(p *pump, side *side, err error) {
 	}
 }
 
-// noteGoAway notes the error code of a server's GOAWAY.
+// noteGoAway stores the error code of the server's GOAWAY.
 func (r *Relay) noteGoAway(d captures.Direction, code errorCode) {
 	if d == captures.Down && code != 0 {
 		r.mu.Lock()
@@ -124,7 +131,7 @@ func (r *Relay) serverFailure(err error) error {
 	return err
 }
 
-// endAll ends the connection, and the exchanges that still run on it.
+// endAll ends the connection and all running exchanges.
 func (r *Relay) endAll(o captures.Outcome, err error) {
 	r.mu.Lock()
 	if r.ended {
@@ -135,6 +142,10 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 	left := r.streams
 	r.streams = nil
 	r.mu.Unlock()
+	if r.config.Rewrite != nil {
+		r.client.sender.close()
+		r.server.sender.close()
+	}
 	for _, s := range left {
 		s.endRecording(o, err)
 	}
@@ -145,8 +156,7 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 	}
 }
 
-// releaseExchanges takes n exchanges back whose last bytes were written, and ends a
-// connection that only waited for them.
+// releaseExchanges calls Release for n exchanges, and ends a draining connection without streams.
 func (r *Relay) releaseExchanges(n int) {
 	for range n {
 		r.config.Release()
@@ -156,15 +166,15 @@ func (r *Relay) releaseExchanges(n int) {
 	}
 }
 
-// isDrained reports whether the connection is draining and no stream is left.
+// isDrained reports whether the connection is draining and has no streams.
 func (r *Relay) isDrained() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.draining && len(r.streams) == 0
 }
 
-// Drain asks the client by GOAWAY to open no more streams, and ends the connection
-// when the last one has ended.
+// Drain sends a GOAWAY frame to the client, so that it opens no more streams, and closes the connection
+// after the last one.
 func (r *Relay) Drain() {
 	r.mu.Lock()
 	r.draining = true

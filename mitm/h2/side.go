@@ -5,23 +5,36 @@ import (
 	"sync"
 )
 
-// A side is one side of a relayed connection. One pump writes to it what the other
-// side sent; frames of the relay's own come between.
+// A side is one end of a relayed connection. One pump writes the frames of the other side to it; frames of the
+// relay itself are inserted between them.
 type side struct {
-	// conn is buffered, or the TLS on it.
+	// conn is a buffered connection, or TLS on one.
 	conn     net.Conn
 	buffered *Conn
 
+	// sender writes changed bodies to this side; nil if rules change nothing.
+	sender *sender
+
 	mu sync.Mutex
 
-	// midFrame says that a frame or a header block is written in part. queued are
-	// the frames that wait for its end.
+	// between is signalled when no frame is incomplete any more, or when the connection ends.
+	between sync.Cond
+	ended   bool
+
+	// midFrame means that a frame or a header block was written only in part. queued are frames to be inserted
+	// after it.
 	midFrame bool
 	queued   []byte
 }
 
-// write writes what the other side sent. midFrame says that p ends within a frame or
-// a header block, where nothing may come between.
+func newSide(conn net.Conn) *side {
+	e := &side{buffered: connBelow(conn), conn: conn}
+	e.between.L = &e.mu
+	return e
+}
+
+// write writes frames of the other side. midFrame means that p ends within a frame or a header block, where
+// nothing may be inserted.
 func (e *side) write(p []byte, midFrame bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,7 +47,10 @@ func (e *side) write(p []byte, midFrame bool) error {
 			err = flushErr
 		}
 	}
-	if e.midFrame = midFrame; err != nil || midFrame || len(e.queued) == 0 {
+	if e.midFrame = midFrame; !midFrame {
+		e.between.Broadcast()
+	}
+	if err != nil || midFrame || len(e.queued) == 0 {
 		return err
 	}
 	_, err = e.conn.Write(e.queued)
@@ -42,8 +58,37 @@ func (e *side) write(p []byte, midFrame bool) error {
 	return err
 }
 
-// inject writes frames of the relay's own, as soon as no other frame is written in
-// part.
+// writeBetween writes frames of the relay itself, after waiting until no other frame is incomplete.
+func (e *side) writeBetween(frames []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.midFrame && !e.ended {
+		e.between.Wait()
+	}
+	if e.ended {
+		return net.ErrClosed
+	}
+	if len(frames) > defaultFrameSize {
+		e.buffered.cork()
+	}
+	_, err := e.conn.Write(frames)
+	if len(frames) > defaultFrameSize {
+		if flushErr := e.buffered.uncork(); err == nil {
+			err = flushErr
+		}
+	}
+	return err
+}
+
+// stopWaiting makes writeBetween return.
+func (e *side) stopWaiting() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	e.between.Broadcast()
+}
+
+// inject writes frames of the relay itself as soon as no other frame is incomplete.
 func (e *side) inject(frames []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,5 +96,6 @@ func (e *side) inject(frames []byte) {
 		e.queued = append(e.queued, frames...)
 		return
 	}
-	_, _ = e.conn.Write(frames) // an error is seen by the reader of this side
+	// The reader of this side notices the error.
+	_, _ = e.conn.Write(frames)
 }

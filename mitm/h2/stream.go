@@ -13,15 +13,18 @@ import (
 	"unwire/decode/envelope"
 )
 
-// lateRequest is how long a request may go on after a server has answered in full
-// and reset the stream: as long as net/http's client goes on over HTTP/1.
+// lateRequest is how long a request may continue after the server has sent its whole response and reset the
+// stream, as in net/http's HTTP/1 client.
 const lateRequest = 50 * time.Millisecond
 
-// A stream is an exchange that runs on a relayed connection. Its fields but rec and
-// those below mu are guarded by the relay's mutex.
+// A stream is an exchange that is running on a relayed connection. The relay's mutex guards its fields, except
+// rec and those below mu.
 type stream struct {
-	// rec is nil if the exchange is not recorded.
+	// rec is the recording of the exchange; nil if it is not recorded.
 	rec captures.Recording
+
+	// change is the additional state if rules may change the bodies; nil otherwise.
+	change *change
 
 	method   string
 	ended    [2]bool // by direction
@@ -29,11 +32,11 @@ type stream struct {
 
 	mu sync.Mutex
 
-	// answer is nil until the final header section has come.
+	// answer detects the end of the response; nil until the final response headers have arrived.
 	answer *envelope.ResponseEnd
 }
 
-// recordChunk records bytes of a body.
+// recordChunk records body bytes of a direction.
 func (s *stream) recordChunk(d captures.Direction, p []byte) {
 	s.rec.Chunk(d, p)
 	if d != captures.Down {
@@ -46,16 +49,15 @@ func (s *stream) recordChunk(d captures.Direction, p []byte) {
 	}
 }
 
-// isAnswerComplete reports whether the client was sent all of the answer's content,
-// whether or not END_STREAM has followed.
+// isAnswerComplete reports whether the client received all of the response's content, even if END_STREAM is
+// missing.
 func (s *stream) isAnswerComplete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answer != nil && s.answer.Complete()
 }
 
-// answerLength returns the length of the answer's body and the declared one, -1 if
-// none was declared.
+// answerLength returns the received and the declared length of the response's body; -1 if none was declared.
 func (s *stream) answerLength() (received, declared int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,33 +67,36 @@ func (s *stream) answerLength() (received, declared int64) {
 	return s.answer.Received, s.answer.Declared
 }
 
-// isNewStream reports whether the client opens the stream id by naming it.
+// isNewStream reports whether id is a new stream of the client.
 func (r *Relay) isNewStream(id uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return id%2 == 1 && id > r.newestStream
 }
 
-// noteRefused notes that a stream of the client's was refused.
+// noteRefused records that a stream of the client was refused.
 func (r *Relay) noteRefused(id uint32) {
 	r.mu.Lock()
 	r.newestStream = max(r.newestStream, id)
 	r.mu.Unlock()
 }
 
-// findStream returns the running stream id, or nil.
+// findStream returns the open stream with an id, or nil.
 func (r *Relay) findStream(id uint32) *stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[id]
 }
 
-// openStream begins an exchange, which was counted. It returns how many exchanges this
-// has ended: one if the connection ended meanwhile.
+// openStream begins an exchange, for which Admit was called. It returns the number of exchanges that ended: one
+// if the connection has ended meanwhile.
 func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
 	s := &stream{method: fieldValue(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
 	s.rec = r.beginRecording(fields)
+	if !pushed {
+		s.change = r.newChange(s, id, fields)
+	}
 	r.mu.Lock()
 	if !pushed {
 		r.newestStream = max(r.newestStream, id)
@@ -121,8 +126,7 @@ func (r *Relay) beginRecording(fields []hpack.HeaderField) captures.Recording {
 	return r.config.Begin(fieldValue(fields, pseudoMethod), host, fieldValue(fields, pseudoPath), h)
 }
 
-// noteHeaders records a header section of an open stream: the final response or
-// trailers.
+// noteHeaders records the final response headers or the trailers of a stream.
 func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
 	r.mu.Lock()
 	s := r.streams[id]
@@ -136,7 +140,8 @@ func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.Head
 	if !trailers {
 		if status >= 100 && status < 200 && !last {
 			r.mu.Unlock()
-			return // forwarded, but not recorded
+			// Informational responses are forwarded but not recorded.
+			return
 		}
 		s.answered = true
 		s.mu.Lock()
@@ -153,8 +158,7 @@ func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.Head
 	}
 }
 
-// endDirection notes that one side has ended its half of a stream, and returns how
-// many exchanges this has ended.
+// endDirection records the end of one direction of a stream. It returns the number of exchanges that ended.
 func (r *Relay) endDirection(s *stream, id uint32, d captures.Direction) (ended int) {
 	r.mu.Lock()
 	if s == nil || r.streams[id] != s {
@@ -172,10 +176,22 @@ func (r *Relay) endDirection(s *stream, id uint32, d captures.Direction) (ended 
 	return 1
 }
 
-// resetStream notes that one side has reset a stream, and returns how many exchanges
-// this has ended. A server that has answered in full, with or
-// without END_STREAM, resets the stream with NO_ERROR to have no more of the
-// request: what of that is on its way is recorded still.
+// removeStream ends an exchange at once. It returns the number of exchanges that ended.
+func (r *Relay) removeStream(s *stream, id uint32, o captures.Outcome, err error) (ended int) {
+	r.mu.Lock()
+	if r.streams[id] != s {
+		r.mu.Unlock()
+		return 0
+	}
+	delete(r.streams, id)
+	r.mu.Unlock()
+	s.endRecording(o, err)
+	return 1
+}
+
+// resetStream records a RST_STREAM. It returns the number of exchanges that ended. A server that has sent its
+// whole response resets the stream with NO_ERROR to decline the rest of the request; the part of the request
+// that is on its way is still recorded.
 //
 // Source: RFC 9113, section 8.1
 func (r *Relay) resetStream(id uint32, d captures.Direction, code errorCode) (ended int) {
@@ -191,6 +207,9 @@ func (r *Relay) resetStream(id uint32, d captures.Direction, code errorCode) (en
 	if s == nil {
 		return 0
 	}
+	if s.change != nil && !late {
+		s.change.drop()
+	}
 	if late {
 		time.AfterFunc(lateRequest, func() { r.releaseExchanges(r.endDirection(s, id, captures.Up)) })
 		return 0
@@ -203,18 +222,24 @@ func (r *Relay) resetStream(id uint32, d captures.Direction, code errorCode) (en
 	return 1
 }
 
-// endRecording ends the recording of an exchange that is no longer among the streams.
-// One that was answered in full is complete, whatever came after: also where
-// END_STREAM did not come, because the client had all that it waited for or the
-// connection ended, unless the server said that something went wrong or broke
-// HTTP/2's rules.
+// endRecording ends the recording of an exchange that was removed from the streams. If the response is complete,
+// so is the exchange, whatever followed. A missing END_STREAM does not matter, because the client had everything
+// it was waiting for, unless the server reported an error or violated HTTP/2.
 func (s *stream) endRecording(o captures.Outcome, err error) {
+	if s.change != nil {
+		defer s.change.end()
+	}
 	if s.rec == nil {
 		return
 	}
 	text := ""
 	received, declared := s.answerLength()
 	switch {
+	case s.change != nil && s.change.isCut():
+		// A rule has decided how the exchange ended.
+		if err != nil {
+			text = err.Error()
+		}
 	case s.ended[captures.Down] && declared >= 0 && received != declared:
 		o, text = captures.Reset, fmt.Sprintf("the body ended after %d of %d bytes", received, declared)
 	case s.ended[captures.Down], s.isAnswerComplete() && !errors.As(err, new(*serverAbort)) && !errors.As(err, new(*protocolError)):

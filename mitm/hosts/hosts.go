@@ -1,5 +1,5 @@
-// Package hosts decides by host and path what the proxy records. A Filter is made of
-// the user's patterns; package mitm asks it for each connection and each request.
+// Package hosts decides by host and path what the proxy records. A Filter is built from the user's patterns;
+// package mitm uses it for each connection and each request.
 //
 //	f, err := hosts.New(only, skip, nil)
 //	...
@@ -15,35 +15,36 @@ import (
 	"strings"
 )
 
-// A Filter says which hosts are recorded; the others are tunnelled as they
-// are. Patterns with a path choose among the requests of a recorded host.
+// A Filter selects the hosts that are recorded; others are tunnelled. Patterns with a path select requests of a
+// recorded host.
 type Filter struct {
-	// only and skip are patterns for hosts; only has the hosts of onlyPaths too.
+	// only and skip are patterns for hosts; only includes the hosts of onlyPaths.
 	only, skip []string
 
-	// onlyAll are the patterns of only without a path.
+	// onlyAll are the patterns of only that have no path.
 	onlyAll []string
 
 	onlyPaths, skipPaths []pathPattern
 
-	// vouched, if set, reports whether the CA's certificate for a host is accepted.
-	vouched func(host string) bool
+	// mayIssueFor, if set, reports whether the CA may issue a certificate for a host.
+	mayIssueFor func(host string) bool
 }
 
-// A pathPattern is a glob for hosts, as it is in Filter, and one for paths
-// whose slashes are marks, which path.Match lets a * span.
+// A pathPattern is a glob for hosts and one for paths. Its slashes are replaced by slashMark, so that * in
+// path.Match also matches slashes.
 type pathPattern struct{ host, path string }
 
-// slashMark stands for a slash: no URL has it in its path.
+// slashMark replaces slashes. It occurs in no URL.
 const slashMark = "\x01"
 
-// New makes a filter of patterns: hosts that are not in only (if it has any) or that are
-// in skip are not recorded, nor is one whose certificate is not accepted, of which vouched
-// reports. Nil vouched accepts all.
+// New returns a filter. Hosts that are not in only (if it is not empty) or that are in skip are not recorded,
+// nor are hosts for which vouched returns false. vouched may be nil.
 //
 // Errors: a pattern that path.Match does not accept.
 func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
-	f := Filter{vouched: vouched}
+	f := Filter{mayIssueFor: vouched}
+
+	// A pattern with a path selects requests; one without selects whole connections.
 	for _, p := range only {
 		host, pattern := splitPattern(p)
 		f.only = append(f.only, host)
@@ -61,6 +62,8 @@ func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
 			f.skipPaths = append(f.skipPaths, *pattern)
 		}
 	}
+
+	// Check all patterns now, so that matching cannot fail later.
 	for _, p := range slices.Concat(only, skip) {
 		host, pattern := splitPattern(p)
 		_, err := path.Match(host, "")
@@ -75,7 +78,7 @@ func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
 	return f, nil
 }
 
-// splitPattern takes a pattern apart; one of a host alone has no pattern for paths.
+// splitPattern splits a pattern. If it has no path, pattern is nil.
 func splitPattern(p string) (host string, pattern *pathPattern) {
 	host, rest, found := strings.Cut(p, "/")
 	if host = strings.ToLower(host); host == "" {
@@ -87,8 +90,8 @@ func splitPattern(p string) (host string, pattern *pathPattern) {
 	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
 }
 
-// RecordsRequest reports whether a request is recorded, given the names of its host,
-// which RecordsHost has accepted.
+// RecordsRequest reports whether a request is recorded. addrs are the names of its host, which RecordsHost has
+// accepted.
 func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 	if len(f.onlyPaths) == 0 && len(f.skipPaths) == 0 {
 		return true
@@ -96,7 +99,8 @@ func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 	marked := strings.ReplaceAll(requestPath, "/", slashMark)
 	chosen := func(patterns []pathPattern) bool {
 		return slices.ContainsFunc(patterns, func(p pathPattern) bool {
-			ok, _ := path.Match(p.path, marked) // the pattern was checked
+			// New has checked the pattern.
+			ok, _ := path.Match(p.path, marked)
 			return ok && slices.ContainsFunc(addrs, func(addr string) bool { return matchHost([]string{p.host}, addr) })
 		})
 	}
@@ -107,39 +111,40 @@ func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 		slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(f.onlyAll, addr) })
 }
 
-// RecordsHost reports whether the traffic of a host is recorded, given all its names,
-// host or host:port. A pattern is compared with the host and
-// with host:port; its * also spans dots.
+// RecordsHost reports whether the traffic of a host may be recorded. addrs are all of its names, as host or
+// host:port. Patterns are compared with both forms; * also matches dots.
 func (f Filter) RecordsHost(addrs ...string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
 	}
-	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip) && f.isVouched(addrs)
+	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip) && f.caCovers(addrs)
 }
 
-// isVouched reports whether the CA vouches for a host, given all its names: its
-// certificate is for a name where there is one, else for the IP address.
-func (f Filter) isVouched(addrs []string) bool {
-	if f.vouched == nil {
+// caCovers reports whether the CA may issue the certificate for a host. The certificate contains a name if one
+// is known, and otherwise the IP address.
+func (f Filter) caCovers(addrs []string) bool {
+	if f.mayIssueFor == nil {
 		return true
 	}
 	named, vouched := false, false
 	for _, addr := range addrs {
 		host := Name(addr)
+
+		// Every known name must be permitted.
 		if net.ParseIP(host) == nil {
-			if named = true; !f.vouched(host) {
+			if named = true; !f.mayIssueFor(host) {
 				return false
 			}
 		}
-		vouched = vouched || f.vouched(host)
+		vouched = vouched || f.mayIssueFor(host)
 	}
 	return named || vouched
 }
 
-// IsDecidedByAddress reports whether RecordsHost needs no server name to be certain: a
-// connection to an IP address may turn out to be for a host that has a name.
+// IsDecidedByAddress reports whether RecordsHost is certain without the TLS server name: a connection to an IP
+// address may turn out to be for a named host.
 func (f Filter) IsDecidedByAddress(addr string) bool {
-	if len(f.only) == 0 && len(f.skip) == 0 && f.vouched == nil {
+	if len(f.only) == 0 && len(f.skip) == 0 && f.mayIssueFor == nil {
 		return true
 	}
 	return net.ParseIP(Name(addr)) == nil
@@ -150,7 +155,8 @@ func matchHost(patterns []string, addr string) bool {
 	host := Name(addr)
 	for _, p := range patterns {
 		for _, s := range []string{host, addr} {
-			if ok, _ := path.Match(p, s); ok { // the pattern was checked
+			// New has checked the pattern.
+			if ok, _ := path.Match(p, s); ok {
 				return true
 			}
 		}
@@ -158,7 +164,7 @@ func matchHost(patterns []string, addr string) bool {
 	return false
 }
 
-// Name returns the host of host:port, or of a host alone.
+// Name returns the host name of an address, with or without a port.
 func Name(addr string) string {
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		return strings.TrimSuffix(host, ".")

@@ -11,31 +11,33 @@ import (
 )
 
 const (
+
+	// maxMessage limits a message in bytes, maxSockets the files that come with it.
 	maxMessage = 8 << 10
 	maxSockets = 5
 )
 
-// A message is what RunTransparent and NamespaceInit tell each other. Sockets
-// come with it, as open files.
+// A message is exchanged between RunTransparent or RunPassive outside and NamespaceInit inside the namespace.
+// Sockets are sent with it as open files.
 type message struct {
-	// Bind asks for a UDP socket at this address.
+	// Bind requests a UDP socket that is bound to this address.
 	Bind string `json:"bind,omitempty"`
 
-	// Sockets are what the files are: tcp, udp, packets or questions.
+	// Sockets are the kinds of the files that come with the message: tcp, udp, packets or questions.
 	Sockets []string `json:"sockets,omitempty"`
 
-	// Status is the exit status if the command was not run, and Error the reason.
+	// Status is the exit status if the command was not started, and Error the reason.
 	Status int    `json:"status,omitempty"`
 	Error  string `json:"error,omitempty"`
 
-	// Missing is what the system lacks.
+	// Missing describes the system feature that is missing; "" if none is.
 	Missing string `json:"missing,omitempty"`
 }
 
-// A control is one end of the way between the two processes.
+// A control is one end of the Unix socket between unwire and its child process in the namespace.
 type control struct{ conn *net.UnixConn }
 
-// controlPair makes both ends, the second one to be handed to a process.
+// controlPair returns both ends. The second one is for the other process.
 func controlPair() (*control, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -55,7 +57,8 @@ func newControl(fd int) (*control, error) {
 	if f == nil {
 		return nil, errors.New("control socket is missing")
 	}
-	defer f.Close() // FileConn has its own
+	// net.FileConn has duplicated the file.
+	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
@@ -68,6 +71,7 @@ func newControl(fd int) (*control, error) {
 	return &control{u}, nil
 }
 
+// send sends a message together with open files.
 func (c *control) send(m message, files ...*os.File) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -85,6 +89,7 @@ func (c *control) send(m message, files ...*os.File) error {
 	return err
 }
 
+// receive receives a message with open files, which the caller must close.
 func (c *control) receive() (m message, files []*os.File, err error) {
 	data := make([]byte, maxMessage)
 	oob := make([]byte, unix.CmsgSpace(4*maxSockets))

@@ -15,17 +15,21 @@ import (
 )
 
 const (
+	// maxDatagram is in bytes.
 	maxDatagram = 64 << 10
 	maxFlows    = 1024
 	flowIdle    = 60 * time.Second
-	dnsIdle     = 10 * time.Second // a query has a port of its own
+	// dnsIdle is how long the flow of a DNS query is kept without traffic. It is short, because each
+	// query uses its own port.
+	dnsIdle     = 10 * time.Second
 	dnsPort     = 53
 	bindTimeout = 5 * time.Second
 )
 
-// A binder gets sockets of the namespace from the process in it.
+// A binder requests sockets of the namespace from the process inside it.
 type binder struct {
-	mu      sync.Mutex // one question at a time
+	// mu serialises requests to the child process.
+	mu      sync.Mutex
 	control *control
 }
 
@@ -63,10 +67,11 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 	return u, nil
 }
 
-// A datagramRelay forwards datagrams from the namespace to where they were meant to go,
-// and the answers back. What cannot be forwarded is lost, as datagrams may be.
+// A datagramRelay forwards UDP datagrams from the namespace to their destinations, and the replies
+// back. Datagrams that cannot be forwarded are dropped.
 type datagramRelay struct {
-	inside *net.UDPConn // takes what is sent in the namespace
+	// inside receives all datagrams that are sent in the namespace.
+	inside *net.UDPConn
 	binder *binder
 	quic   QUIC
 
@@ -74,19 +79,20 @@ type datagramRelay struct {
 	closed bool
 	flows  map[flowKey]*flow
 
-	// reported are the destinations of QUIC that were reported.
+	// reported are the destinations for which QUIC was reported.
 	reported map[netip.AddrPort]bool
 }
 
 type flowKey struct{ from, to netip.AddrPort }
 
-// A flow is a pair of sockets for one sender and one destination.
+// A flow is the pair of sockets for the datagrams between one sender and one destination.
 type flow struct {
-	// outside is a socket of the host, connected to the destination; nil: the flow is
-	// QUIC that is refused.
+	// outside is a socket of the host that is connected to the destination; nil if the flow is refused QUIC.
 	outside *net.UDPConn
 
-	answers *net.UDPConn // of the namespace, bound to the destination's address
+	// answers is a socket in the namespace, bound to the destination's address, from which replies are
+	// sent to the program.
+	answers *net.UDPConn
 	from    netip.AddrPort
 	idle    time.Duration
 }
@@ -107,14 +113,16 @@ func (r *datagramRelay) run() {
 			return
 		}
 		if err != nil {
-			continue // an ICMP error for an answer that went nowhere
+			// An ICMP error for an earlier answer; ignore it.
+			continue
 		}
 		to, ok := originalDestination(oob[:oobn])
 		if !ok {
 			continue
 		}
 		if r.isAnswer(from, to) {
-			continue // to a client that is gone
+			// The client no longer exists.
+			continue
 		}
 		opening, isQUIC := quic.ParseInitial(data[:n])
 		refuse := to.Port() == quicPort || isQUIC && r.quic.Block
@@ -126,22 +134,24 @@ func (r *datagramRelay) run() {
 		case f == nil:
 		case f.outside == nil && isQUIC:
 			_, _ = f.answers.WriteToUDPAddrPort(opening.Refusal(), from)
-		case f.outside == nil: // the rest of what was refused
+		// These are further datagrams of a refused connection.
+		case f.outside == nil:
 		default:
 			_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
-			_, _ = f.outside.Write(data[:n]) // refused: the reader sees it
+			// An ICMP error is noticed by the reader.
+			_, _ = f.outside.Write(data[:n])
 		}
 	}
 }
 
-// isAnswer reports whether a datagram is one that was forwarded to the namespace.
+// isAnswer reports whether a datagram is an answer that was forwarded into the namespace.
 func (r *datagramRelay) isAnswer(from, to netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flows[flowKey{from: to, to: from}] != nil
 }
 
-// reportQUIC reports the first connection to a destination.
+// reportQUIC reports the first connection to each destination.
 func (r *datagramRelay) reportQUIC(to netip.AddrPort, refused bool) {
 	if r.quic.Report == nil || r.reported[to] || len(r.reported) >= maxFlows {
 		return
@@ -150,7 +160,7 @@ func (r *datagramRelay) reportQUIC(to netip.AddrPort, refused bool) {
 	r.quic.Report(to, refused)
 }
 
-// originalDestination is where a datagram was sent.
+// originalDestination returns the destination of a datagram, from its control message.
 func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	parts, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -171,8 +181,7 @@ func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// flowFor returns the sockets for a sender and a destination, nil if there are none. A
-// flow that is refused has no socket outside.
+// flowFor returns the sockets for a sender and a destination, or nil. A refused flow has no socket outside.
 func (r *datagramRelay) flowFor(key flowKey, refuse bool) *flow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,6 +192,9 @@ func (r *datagramRelay) flowFor(key flowKey, refuse bool) *flow {
 	if err != nil {
 		return nil
 	}
+
+	// A refused flow only swallows datagrams until it is idle, so that the client falls back to
+	// TCP.
 	if refuse {
 		f := &flow{answers: answers, from: key.from}
 		r.flows[key] = f
@@ -214,7 +226,7 @@ func (r *datagramRelay) remove(key flowKey, f *flow) {
 	f.close()
 }
 
-// forwardAnswers forwards what comes back until nothing has come for a while.
+// forwardAnswers forwards replies until none has arrived for the idle time.
 func (f *flow) forwardAnswers() {
 	data := make([]byte, maxDatagram)
 	for {
@@ -223,7 +235,8 @@ func (f *flow) forwardAnswers() {
 			return
 		}
 		_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
-		_, _ = f.answers.WriteToUDPAddrPort(data[:n], f.from) // gone: nobody wants it
+		// If it fails, the client no longer exists.
+		_, _ = f.answers.WriteToUDPAddrPort(data[:n], f.from)
 	}
 }
 

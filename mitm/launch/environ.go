@@ -22,13 +22,12 @@ const (
 	redirectTimeout = 5 * time.Second
 	maxAnswer       = 4 << 10
 
-	// The hook makes these files when Node has loaded it, and when it has found no
-	// token.
+	// Names of files that the hook creates when Node has loaded it, and when it has found no token.
 	hookLoadedFile = "loaded"
 	noTokenFile    = "no-token"
 
-	// tokenVariable is the variable that has the token of the control endpoints for
-	// the hook, and tokenHeader the header field in which the hook sends it.
+	// tokenVariable is the environment variable with the token for the control endpoints, and tokenHeader the
+	// header in which the hook sends it.
 	tokenVariable = "UNWIRE_HOOK_TOKEN"
 	tokenHeader   = "Unwire-Token"
 )
@@ -36,12 +35,10 @@ const (
 //go:embed hook.cjs
 var hookSource []byte
 
-// proxyVariables name the proxy, in both cases: curl reads http_proxy in lower
-// case only, others read capitals only.
+// proxyVariables name the proxy, in upper and lower case: some programs, such as curl, read only one of the two.
 var proxyVariables = []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"}
 
-// proxyEnvironment is the environment of a command that uses the proxy; its files are
-// in dir.
+// proxyEnvironment returns the environment of a command that uses the proxy. It writes its files to dir.
 func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, error) {
 	proxy, err := url.Parse(o.ProxyURL)
 	if err != nil || proxy.Scheme != "http" || proxy.Port() == "" {
@@ -63,8 +60,8 @@ func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, err
 	return env.list, nil
 }
 
-// directEnvironment is that of a command whose connections are captured
-// without its doing: it is to know of no proxy.
+// directEnvironment returns the environment of a command whose connections are captured by the kernel. It
+// removes all proxy variables.
 func directEnvironment(o Options, dir string) ([]string, error) {
 	env := newEnv(o.Env)
 	for _, name := range proxyVariables {
@@ -76,7 +73,7 @@ func directEnvironment(o Options, dir string) ([]string, error) {
 	return env.list, nil
 }
 
-// An env is a list of NAME=value, each name once.
+// An env is a list of NAME=value without repetitions.
 type env struct{ list []string }
 
 func newEnv(list []string) *env {
@@ -105,9 +102,9 @@ func (e *env) unset(name string) {
 	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// loadNodeHook has Node programs load the hook, which redirects their connections:
-// http2.connect knows nothing of proxy variables. The token is in the environment
-// alone: arguments are for all users to see, and files remain.
+// loadNodeHook sets NODE_OPTIONS so that Node programs load a hook that redirects their connections to
+// the proxy, because Node's http2.connect ignores proxy variables. The access token is passed only in
+// the environment: other users can read arguments, and files might remain.
 //
 // Source: mitm/README.md#node-hook
 func (e *env) loadNodeHook(ctx context.Context, proxy *url.URL, token, dir string) error {
@@ -135,12 +132,12 @@ func (e *env) loadNodeHook(ctx context.Context, proxy *url.URL, token, dir strin
 	return nil
 }
 
-// quoteNodeOption quotes a word of NODE_OPTIONS.
+// quoteNodeOption quotes a word for the variable NODE_OPTIONS.
 func quoteNodeOption(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// redirectAddr asks the proxy for its redirect listener.
+// redirectAddr asks the proxy for the address of its listener for redirected connections.
 func redirectAddr(ctx context.Context, proxy *url.URL, token string) (*net.TCPAddr, error) {
 	ctx, cancel := context.WithTimeout(ctx, redirectTimeout)
 	defer cancel()
@@ -149,7 +146,8 @@ func redirectAddr(ctx context.Context, proxy *url.URL, token string) (*net.TCPAd
 		return nil, err
 	}
 	req.Header.Set(tokenHeader, token)
-	tr := &http.Transport{DisableKeepAlives: true} // and no proxy
+	// The transport uses no proxy either.
+	tr := &http.Transport{DisableKeepAlives: true}
 	res, err := tr.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("proxy %s does not answer: %w", proxy.Host, err)

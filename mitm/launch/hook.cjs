@@ -1,7 +1,7 @@
 // Preloaded into Node programs by unwire: every TCP connection goes to the
 // recording proxy's redirect listener. The proxy is asked first whether the
 // server can be reached, so that a connection that would fail still does; and
-// it is told by the number of the local port where the connection was to go.
+// the number of the local port tells it where the connection was to go.
 // Both requests carry the token that unwire has put into the environment: the
 // proxy serves nobody else.
 // Connections to the proxy itself are left alone, so a client that speaks to

@@ -1,15 +1,15 @@
-// Package launch runs a command with its traffic captured, passes signals on to it,
-// and returns its exit status. Run gives the command an environment in which it uses
-// a proxy and trusts the proxy's CA, and redirects the connections of Node programs.
-// RunTransparent and RunPassive, on Linux, run it in a network namespace instead: the
-// first hands its connections to a proxy, the second records its packets.
+// Package launch runs a command with its traffic captured, forwards signals to it, and returns its exit status.
 //
-// Inspect tells which runtime a command has, such as Node or a static binary. In the
-// network namespace (netns), rules of the kernel hand all packets to sockets of this
-// program: TCP is forwarded to the proxy or to its server, datagrams are relayed, and
-// packets are read from a socket. A control channel connects the process inside the
-// namespace with the one outside. The package knows the proxy's address and its CA's
-// file, and no captures; the commands capture and demo call it.
+//	exit, err := launch.Run(ctx, launch.Options{Argv: []string{"curl", url}, ProxyURL: proxy, CAFile: file, ControlToken: token})
+//
+// Run sets up the command's environment so that it uses a proxy and trusts the proxy's CA, and redirects the
+// connections of Node programs. On Linux, RunTransparent and RunPassive run it in a network namespace instead:
+// RunTransparent passes its connections to a proxy, and RunPassive records its packets.
+//
+// Inspect detects the runtime of a command, such as Node or a static binary. In the network namespace, rules of
+// the kernel pass all packets to sockets of this program: TCP is forwarded to the proxy or the server, datagrams
+// are relayed, and packets are read from a packet socket. A control socket connects the process inside the
+// namespace with the one outside. This package does not know captures; the commands capture and demo use it.
 package launch
 
 import (
@@ -28,61 +28,72 @@ import (
 )
 
 const (
-	statusNotFound      = 127 // as shells have it
+	// Exit statuses as used by shells.
+	statusNotFound      = 127
 	statusNotExecutable = 126
-	statusSignalled     = 128 // plus the signal's number
+	// statusSignalled plus the signal's number is the exit status for a command that was killed by a
+	// signal.
+	statusSignalled = 128
 
-	// killDelay is what a command gets to end when the context does.
+	// killDelay is how long a command may take to end after the context has ended.
 	killDelay = 5 * time.Second
 )
 
-// Options say what to run, and through what.
+// Options describe the command to run, and how its traffic is captured.
 type Options struct {
-	Argv     []string // the command and its arguments
-	ProxyURL string   // http://host:port
-	CAFile   string   // PEM, the proxy's CA
-	Env      []string // nil: this process's
+	// Argv is the command line to run.
+	Argv []string
+	// ProxyURL is the URL of the recording proxy, http://host:port.
+	ProxyURL string
+	// CAFile is the path of the proxy's CA certificate in PEM.
+	CAFile string
+	// Env is the environment for the command, before changes; nil means that of this process.
+	Env []string
 
-	// ControlToken is the proxy's mitm.Options.ControlToken. Run needs it; the
-	// command gets it in its environment.
+	// ControlToken is the proxy's mitm.Options.ControlToken. Run requires it and passes it to the command.
 	ControlToken string
 
-	// Begin, if set, is called when signals are caught for the command and before it is
-	// started, and end when it has ended. The command is not started if Begin fails.
+	// Begin, if set, is called after signals are caught and before the command is started; end is called when
+	// the command has ended. If Begin fails, the command is not started.
 	Begin func() (end func(), err error)
 
-	// QUIC says what becomes of QUIC (HTTP/3) in a namespace.
+	// QUIC controls the handling of QUIC (HTTP/3) in a network namespace.
 	QUIC QUIC
 
+	// Stdin, Stdout and Stderr are the standard streams of the command.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	Report *Report // if set, filled in when Run returns
+	// Report, if not nil, is filled in before Run returns.
+	Report *Report
 }
 
-// A QUIC says what becomes of connections by QUIC, which are not recorded: those to port
-// 443 are refused, so that clients fall back to TCP, and others pass.
+// QUIC controls QUIC connections, which are not recorded. Those to port 443 are always refused, so that clients
+// fall back to TCP; others are forwarded.
 type QUIC struct {
-	// Block refuses QUIC on all ports.
+	// Block refuses QUIC on all UDP ports. Default: only on port 443.
 	Block bool
 
 	// Report, if set, is called for the first connection to each address.
 	Report func(to netip.AddrPort, refused bool)
 }
 
-// A Report is what was noticed about a command.
+// A Report contains observations about the command, for hints to the user.
 type Report struct {
-	Runtime Runtime // what the command itself runs on
-	Hooked  bool    // a Node, the command or one that it started, took the hook
-	NoToken bool    // a Node took the hook without its token: it was not captured
+	// Runtime is the runtime of the command, such as Node.
+	Runtime Runtime
+	// Hooked means that a Node process, the command or a descendant, loaded the hook.
+	Hooked bool
+	// NoToken means that a Node process loaded the hook without the access token, so that it was not
+	// captured.
+	NoToken bool
 }
 
-// Run runs the command to its end and returns its exit status: 128 and the
-// signal's number if a signal ended it, 127 if it was not found, 126 if it
-// could not be run. Run forwards signals to the command; a second SIGINT, SIGTERM or
-// SIGHUP kills it. When ctx ends, Run sends SIGTERM to the command.
+// Run runs the command and returns its exit status: 128 plus the signal's number if a signal ended it, 127 if it
+// was not found, 126 if it could not be started. Signals are forwarded to the command; a second SIGINT, SIGTERM
+// or SIGHUP kills it. When ctx ends, the command receives SIGTERM.
 //
-// Errors: err is nil whenever the command ran, whatever its status.
+// Errors: err is nil if the command ran, whatever its exit status.
 func Run(ctx context.Context, o Options) (exit int, err error) {
 	if len(o.Argv) == 0 {
 		return statusNotFound, errors.New("launch: no command")
@@ -97,6 +108,8 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	defer os.RemoveAll(dir)
+
+	// The hooks leave marker files, from which the report is built after the command has ended.
 	if o.Report != nil {
 		defer func() {
 			_, hooked := os.Stat(filepath.Join(dir, hookLoadedFile))
@@ -114,9 +127,8 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	return runCommand(cmd, caught, nil)
 }
 
-// catchSignals catches the signals that are passed on to a command, until stop is
-// called, and calls begin then. It comes before all that prepares the command: whoever
-// runs one leaves the signals to it, and none may be lost in between.
+// catchSignals catches the signals that are forwarded to a command until stop is called, and calls begin. It is
+// called before the command is prepared, so that no signal is lost in between.
 func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal, stop func(), err error) {
 	c := make(chan os.Signal, 16)
 	signal.Notify(c, forwardedSignals()...)
@@ -130,8 +142,8 @@ func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal
 	return c, func() { end(); signal.Stop(c) }, nil
 }
 
-// runCommand starts a command that was made with a context, passes on the signals that
-// were caught, and waits for it. An error of started ends it.
+// runCommand starts a command, forwards the caught signals, and waits for it. started is called after the start;
+// its error ends the command.
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (exit int, err error) {
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
@@ -140,7 +152,8 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (e
 	}
 	if started != nil {
 		if err := started(); err != nil {
-			_ = cmd.Process.Kill() // it may have ended by itself
+			// It may have ended already.
+			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			return statusNotExecutable, fmt.Errorf("launch: %w", err)
 		}
@@ -154,13 +167,14 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (e
 				if sharesTerminalSignal(s) {
 					continue
 				}
-				// Whoever asks for the end twice does not want to wait for the command.
+				// A second signal means that the user does not want to wait.
 				if ends := s == os.Interrupt || s == syscall.SIGTERM || s == syscall.SIGHUP; ends && ending {
 					s = os.Kill
 				} else if ends {
 					ending = true
 				}
-				_ = cmd.Process.Signal(s) // it may just have ended
+				// It may just have ended.
+				_ = cmd.Process.Signal(s)
 			case <-done:
 				return
 			}

@@ -22,9 +22,11 @@ const (
 	controlFD    = 3
 	wantsRoute6  = "UNWIRE_NAMESPACE_IPV6"
 	wantsPackets = "UNWIRE_NAMESPACE_PACKETS"
-	backlog      = 4096 // the kernel cuts it to net.core.somaxconn
+	// backlog is the requested length of the accept queue. The kernel reduces it to net.core.somaxconn.
+	backlog = 4096
 
-	questionSocket = "questions" // as messages name it
+	// questionSocket is the kind of the socket that process.OpenSockets opens.
+	questionSocket = "questions"
 
 	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
 	missingRules   = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
@@ -32,9 +34,9 @@ const (
 	missingSockets = "the kernel lacks what a network of its own takes (rtnetlink, transparent sockets)"
 )
 
-// namespaceInit runs in the new namespace: it has all rights there, and the
-// command none that it would not have outside.
+// namespaceInit runs inside the new namespace. It has all capabilities there; the command gets none.
 func namespaceInit(args []string, begin func() (end func(), err error)) int {
+	// This process is started again by unwire itself, so a missing control socket means a manual call.
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
 		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' and --passive only")
@@ -50,6 +52,8 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 		return c.sendFailure(statusNotExecutable, err, "")
 	}
 	defer stop()
+
+	// The variables are for this process only, so the command must not inherit them.
 	route6 := os.Getenv(wantsRoute6) != ""
 	withPackets := os.Getenv(wantsPackets) != ""
 	if err := errors.Join(os.Unsetenv(wantsRoute6), os.Unsetenv(wantsPackets)); err != nil {
@@ -66,10 +70,12 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 		}
 		files, kinds = append(files, packets), append(kinds, packetSocket)
 	}
+
+	// Without this socket, only the names of the processes are missing in the capture.
 	if questions, err := process.OpenSockets(); err == nil {
 		files, kinds = append(files, questions), append(kinds, questionSocket)
 	}
-	// Capabilities are a thread's, and so is the death signal.
+	// Capabilities and the parent death signal belong to a thread.
 	runtime.LockOSThread()
 	if err := dropInheritableCapabilities(); err != nil {
 		return c.sendFailure(statusNotExecutable, err, missingRights)
@@ -95,13 +101,12 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 }
 
 func (c *control) sendFailure(status int, err error, missing string) int {
-	// If this fails, the other side has ended.
+	// If this fails, the other process has ended.
 	_ = c.send(message{Status: status, Error: err.Error(), Missing: missing})
 	return status
 }
 
-// missingFeature returns what the system lacks if setting up fails with err; "" if the
-// error should not happen.
+// missingFeature returns what the system lacks if the setup fails with err; "" if the error is unexpected.
 func missingFeature(err error) string {
 	is := func(e error) bool { return errors.Is(err, e) }
 	var rules *rulesError
@@ -119,8 +124,8 @@ func missingFeature(err error) string {
 	return missingSockets
 }
 
-// setUpNetwork makes all addresses local, and returns the sockets that receive what is
-// sent to them.
+// setUpNetwork configures the namespace so that it treats all addresses as local, and returns the
+// sockets that receive all traffic.
 func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -132,7 +137,8 @@ func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	for _, f := range []*family{ipv4(), ipv6()} {
 		tcp, tcpPort, err := listenTransparent(unix.SOCK_STREAM, netip.AddrPortFrom(f.listen, 0))
 		if f.listen.Is6() && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL)) {
-			continue // no IPv6 here
+			// The system has no IPv6.
+			continue
 		}
 		if err != nil {
 			return nil, nil, err
@@ -148,7 +154,8 @@ func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 			return nil, nil, err
 		}
 		if f.own.Addr().Is6() && !route6 {
-			continue // as unreachable as it is outside
+			// IPv6 is unreachable outside too, so leave it unreachable.
+			continue
 		}
 		if err := f.routeAll(lo); err != nil {
 			return nil, nil, err
@@ -157,7 +164,7 @@ func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	return kinds, files, nil
 }
 
-// routeAll makes all addresses of a family local ones.
+// routeAll makes the namespace treat all addresses of an IP version as local.
 func (f *family) routeAll(lo netlink.Link) error {
 	own, all := ipNet(f.own), ipNet(netip.PrefixFrom(f.own.Addr(), 0).Masked())
 	if err := netlink.AddrAdd(lo, &netlink.Addr{IPNet: own, Flags: unix.IFA_F_NODAD}); err != nil {
@@ -177,7 +184,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// listenTransparent returns a socket that TPROXY may hand packets to, with its port.
+// listenTransparent returns a socket to which TPROXY can pass packets, and its port.
 func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
 	s, err := transparentSocket(kind, at)
 	if err != nil {
@@ -201,8 +208,7 @@ func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
 	return os.NewFile(uintptr(s), "transparent"), uint16(port), nil
 }
 
-// transparentSocket returns a socket that is bound to any address, the
-// namespace's or not.
+// transparentSocket returns a socket that is bound to any address, whether or not the namespace has it.
 func transparentSocket(kind int, at netip.AddrPort) (int, error) {
 	domain, level, option := unix.AF_INET, unix.SOL_IP, unix.IP_TRANSPARENT
 	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: int(at.Port())}
@@ -240,13 +246,13 @@ func portOfSocket(s int) (int, error) {
 	return 0, err
 }
 
-// serveBinds makes the sockets by which answers to datagrams come from where
-// the datagrams were sent to.
+// serveBinds creates sockets on request, from which answers to datagrams are sent.
 func (c *control) serveBinds() {
 	for {
 		m, files, err := c.receive()
 		if err != nil {
-			return // the other side has ended
+			// The other process has ended.
+			return
 		}
 		closeAll(files)
 		if err := c.serveBind(m.Bind); err != nil {
@@ -269,7 +275,7 @@ func (c *control) serveBind(addr string) error {
 	return c.send(message{Sockets: []string{"udp"}}, f)
 }
 
-// dropInheritableCapabilities gives what this thread starts none of its capabilities.
+// dropInheritableCapabilities ensures that processes started by this thread inherit no capabilities.
 func dropInheritableCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("capabilities: %w", err)

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	packetSocket = "packets" // as messages name it
+	// packetSocket is the kind of the packet socket in messages.
+	packetSocket = "packets"
 
 	blockBytes = 1 << 20
 	blockCount = 64
@@ -22,8 +23,8 @@ const (
 	retireAfter = 50 * time.Millisecond
 )
 
-// Layout of a block: version(4) private(4) status(4) packets(4) first(4) …; of a
-// packet tpacket3_hdr, aligned to 16, then sockaddr_ll, then the frame.
+// Layout of a block: version(4) private(4) status(4) packets(4) offset of the first(4) …. Layout of a packet:
+// tpacket3_hdr, aligned to 16 bytes, sockaddr_ll, and the frame.
 const (
 	blockStatusAt  = 8
 	blockPacketsAt = 12
@@ -33,9 +34,8 @@ const (
 	minPacket      = linkAddressAt + unix.SizeofSockaddrLinklayer
 )
 
-// openPackets opens a socket that takes what arrives at the loopback device,
-// with a ring that it is written to. Every packet of a namespace in which all
-// addresses are local arrives there once.
+// openPackets opens a packet socket with a ring buffer (TPACKET_V3) for the loopback device. All addresses of
+// the namespace are local, so every packet passes this device once.
 func openPackets() (*os.File, error) {
 	lo, err := net.InterfaceByName("lo")
 	if err != nil {
@@ -56,7 +56,7 @@ func bindPackets(s, device int) error {
 	if err := unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return err
 	}
-	// Before Linux 4.20, the reader skips them in the ring.
+	// Before Linux 4.20 this fails, and the reader skips outgoing packets itself.
 	_ = unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	err := unix.SetsockoptTpacketReq3(s, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq3{
 		Block_size: blockBytes, Block_nr: blockCount,
@@ -70,20 +70,22 @@ func bindPackets(s, device int) error {
 	return unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device})
 }
 
-// A packetReader reads the ring of a packet socket.
+// A packetReader reads the ring buffer of a packet socket.
 type packetReader struct {
-	packet  func(t time.Time, data []byte, length int)
-	payload atomic.Int64 // bytes of TCP so far
+	packet func(t time.Time, data []byte, length int)
+	// payload is the number of bytes of TCP payload so far.
+	payload atomic.Int64
 
 	socket int
 	ring   []byte
 	stop   chan struct{}
 	done   chan struct{}
 	counts Packets
-	last   time.Time // of a packet
+	// last is the time of the last recorded packet.
+	last time.Time
 }
 
-// start begins to read the ring of a socket, of which it keeps a copy.
+// start starts reading the ring buffer of a packet socket. It duplicates the file.
 func (p *packetReader) start(f *os.File) error {
 	s, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -99,12 +101,14 @@ func (p *packetReader) start(f *os.File) error {
 	return nil
 }
 
-// finish takes what was recorded until now, and ends.
+// finish reads the packets that were recorded until now, and stops.
 func (p *packetReader) finish() Packets {
 	if p.done == nil {
-		return p.counts // never started
+		// It was never started.
+		return p.counts
 	}
-	time.Sleep(2 * retireAfter) // the last block is handed over
+	// Wait until the kernel has handed over the last block.
+	time.Sleep(2 * retireAfter)
 	close(p.stop)
 	<-p.done
 	if stats, err := unix.GetsockoptTpacketStatsV3(p.socket, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
@@ -119,7 +123,7 @@ func (p *packetReader) readRing() {
 	defer close(p.done)
 	for n := 0; ; n = (n + 1) % blockCount {
 		block := p.ring[n*blockBytes:][:blockBytes]
-		// It is aligned: a block begins with a page.
+		// The pointer is aligned, because a block begins with a page.
 		status := (*uint32)(unsafe.Pointer(&block[blockStatusAt]))
 		for atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
 			select {
@@ -128,7 +132,7 @@ func (p *packetReader) readRing() {
 			default:
 			}
 			poll := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN | unix.POLLERR}}
-			// If this is interrupted, the block is checked again.
+			// If it is interrupted, the block is checked again.
 			_, _ = unix.Poll(poll, int(retireAfter.Milliseconds()))
 		}
 		p.readBlock(block)
@@ -136,15 +140,14 @@ func (p *packetReader) readRing() {
 	}
 }
 
-// readBlock reads the packets of a block. The kernel wrote it, so a length that
-// leads out of it ends it only.
+// readBlock reads the packets of a block. An offset outside of the block ends it.
 func (p *packetReader) readBlock(b []byte) {
 	at := int(binary.NativeEndian.Uint32(b[blockFirstAt:]))
 	for range binary.NativeEndian.Uint32(b[blockPacketsAt:]) {
 		if at < 0 || at+minPacket > len(b) {
 			return
 		}
-		// It is aligned: the kernel aligns to 16.
+		// The pointer is aligned, because the kernel aligns to 16 bytes.
 		h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[at]))
 		from, kept := at+int(h.Mac), int(h.Snaplen)
 		if from+kept > len(b) {
@@ -156,7 +159,7 @@ func (p *packetReader) readBlock(b []byte) {
 				p.counts.Cut++
 			}
 			p.payload.Add(tcpPayloadLength(b[from : from+kept]))
-			// Processors' stamps can be microseconds apart.
+			// Time stamps of different processors can differ by microseconds.
 			if now := time.Unix(int64(h.Sec), int64(h.Nsec)); now.After(p.last) {
 				p.last = now
 			}
@@ -169,8 +172,7 @@ func (p *packetReader) readBlock(b []byte) {
 	}
 }
 
-// tcpPayloadLength returns how many bytes of TCP an Ethernet frame carries, as far as its
-// headers are the usual ones.
+// tcpPayloadLength returns the size of the TCP payload in an Ethernet frame with common headers; 0 for others.
 func tcpPayloadLength(frame []byte) int64 {
 	const ethernet, minTCP = 14, 20
 	at := ethernet

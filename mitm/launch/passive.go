@@ -11,41 +11,39 @@ import (
 	"unwire/mitm/process"
 )
 
-// A Passive says how a command's packets are recorded.
+// A Passive holds the options of RunPassive.
 type Passive struct {
-	// Init is how this program starts NamespaceInit: its path and first arguments.
+	// Init is the beginning of the command line that makes this program call NamespaceInit.
 	Init []string
-	// KeyLog is the file that the command is told to write the secrets of its
-	// TLS sessions to: an absolute path that it may append to.
+	// KeyLog is the absolute path of the file to which the command must append its TLS secrets.
 	KeyLog string
-	// Packet is given each packet that the command sends or receives, as an
-	// Ethernet frame, in order, by one goroutine. data is valid until it
-	// returns; length is that of the whole packet.
+	// Packet is called for each packet that the command sends or receives, as an Ethernet frame, in order and by
+	// one goroutine. data is valid during the call; length is that of the whole packet.
 	Packet func(t time.Time, data []byte, length int)
 
-	// Connection, if set, is given each TCP connection of the command before anything passes
-	// over it, and the sockets of the command's network. Its remote address is the command's.
+	// Connection, if set, is called for each TCP connection before any data is forwarded. The remote address of
+	// conn is the command's; sockets are those of its network namespace.
 	Connection func(conn net.Conn, sockets *process.Sockets)
 }
 
-// Packets counts what was recorded.
+// Packets counts recorded and lost packets.
 type Packets struct {
+	// Recorded is the number of packets that were recorded.
 	Recorded int64
-	Dropped  int64 // by the kernel, as they were not taken in time
-	Cut      int64 // of which the kernel gave only the beginning
+	// Dropped is the number of packets lost because the ring buffer was full.
+	Dropped int64
+	// Cut is the number of packets of which the kernel delivered only the beginning.
+	Cut int64
 }
 
-// RunPassive is Run for a command whose connections nobody is to stand in: it
-// runs in a network namespace of its own, as with RunTransparent, and its TCP is
-// carried to where it was meant to go, byte for byte. What passes over the
-// namespace's device is given to p.Packet. NODE_OPTIONS and SSLKEYLOGFILE have
-// the command write its TLS secrets to p.KeyLog; proxy and CA variables stay.
+// RunPassive runs a command without any proxy: in a network namespace of its own, as with RunTransparent, but
+// its TCP connections are forwarded to their destinations unchanged. Packets on the namespace's device are
+// passed to p.Packet. NODE_OPTIONS and SSLKEYLOGFILE make the command write its TLS secrets to p.KeyLog; proxy
+// and CA variables are unchanged.
 //
-// Limits: those of RunTransparent. The kernel holds 64 MiB of packets that were
-// not taken yet; what does not fit is counted as dropped.
+// Limits: those of RunTransparent. The ring buffer has 64 MiB; packets that do not fit are dropped and counted.
 //
-// Errors: *UnsupportedError where the system cannot do it; the command has not
-// run then.
+// Errors: *UnsupportedError if the system does not support it. The command was not started then.
 //
 // Source: mitm/README.md#passive-capture
 func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets, err error) {
@@ -54,13 +52,14 @@ func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets,
 	if errors.As(err, &unsupported) {
 		unsupported.Mode = "passive capture"
 
-		// Made anew: an error around the old one has the other mode in its text.
+		// Wrap it again, because the text of the old error names the other mode.
 		err = fmt.Errorf("launch: %w", unsupported)
 	}
 	return exit, n, err
 }
 
-// keyLogEnvironment is that of a command which is to write its TLS secrets to a file.
+// keyLogEnvironment returns a copy of an environment in which variables make the command log its TLS
+// keys to a file.
 func keyLogEnvironment(list []string, keyLog string) []string {
 	env := newEnv(list)
 	env.set("SSLKEYLOGFILE", keyLog)

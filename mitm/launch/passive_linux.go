@@ -16,13 +16,12 @@ const (
 	dialTimeout    = 30 * time.Second
 	copyBufferSize = 64 << 10
 
-	// drainTimeout is for bytes under way when the command has ended.
+	// drainTimeout is how long connections may take to end after the command.
 	drainTimeout = 5 * time.Second
 
-	// maxUnrecorded is how many bytes are forwarded before their packets were read
-	// from the ring: a quarter of it, as other packets are there too. Packets may be
-	// lost or belong to other connections, so forwarding waits for them no longer
-	// than paceTimeout.
+	// maxUnrecorded is how many bytes may be forwarded before their packets were read: a quarter of the ring
+	// buffer, which contains other packets too. Packets can be lost or belong to other connections, so
+	// forwarding waits at most paceTimeout.
 	maxUnrecorded = blockBytes * blockCount / 4
 	paceTimeout   = 100 * time.Millisecond
 	paceInterval  = time.Millisecond
@@ -43,8 +42,8 @@ func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error)
 	return code, packets.finish(), err
 }
 
-// A tcpForwarder forwards TCP connections to where they were meant to go, and not
-// faster than their packets are recorded.
+// A tcpForwarder forwards TCP connections to their original destinations, but not faster than their packets are
+// recorded.
 type tcpForwarder struct {
 	forwarded atomic.Int64
 	recorded  *atomic.Int64
@@ -54,11 +53,11 @@ type tcpForwarder struct {
 	mu      sync.Mutex
 	running int // connections
 
-	// idle is closed when nothing runs; nil: nothing waits for it.
+	// idle is closed when no connection is running; nil if nobody waits.
 	idle chan struct{}
 }
 
-// serve forwards what ln accepts, until that is closed.
+// serve forwards the connections of ln until ln is closed.
 func (c *tcpForwarder) serve(ln net.Listener, sockets *process.Sockets) {
 	for {
 		conn, err := ln.Accept()
@@ -66,7 +65,8 @@ func (c *tcpForwarder) serve(ln net.Listener, sockets *process.Sockets) {
 			return
 		}
 		if err != nil {
-			time.Sleep(10 * time.Millisecond) // too many open files: some will be closed
+			// Too many files are open; some will be closed.
+			time.Sleep(10 * time.Millisecond)
 			continue
 		}
 		c.countConns(1)
@@ -89,7 +89,7 @@ func (c *tcpForwarder) countConns(n int) {
 	}
 }
 
-// awaitIdle waits until no connection is left, for drainTimeout at most.
+// awaitIdle waits up to drainTimeout until no connection is running.
 func (c *tcpForwarder) awaitIdle() {
 	c.mu.Lock()
 	if c.running == 0 {
@@ -105,13 +105,13 @@ func (c *tcpForwarder) awaitIdle() {
 	}
 }
 
-// forward connects to where inside was meant to go, and copies in both directions:
-// an end stays an end and a reset a reset.
+// forward connects to the original destination and copies both directions, including half-closes and resets.
 func (c *tcpForwarder) forward(inside *net.TCPConn) {
 	defer inside.Close()
 	conn, err := net.DialTimeout("tcp", inside.LocalAddr().String(), dialTimeout)
 	if err != nil {
-		_ = inside.SetLinger(0) // refused there: reset here
+		// The destination refused the connection: reset it here.
+		_ = inside.SetLinger(0)
 		return
 	}
 	outside := conn.(*net.TCPConn)
@@ -151,12 +151,13 @@ func (c *tcpForwarder) copyPaced(to, from *net.TCPConn) error {
 	}
 }
 
-// pace counts bytes, and waits while the recording is far behind.
+// pace counts bytes, and waits if recording is far behind.
 func (c *tcpForwarder) pace(n int) {
 	forwarded := c.forwarded.Add(int64(n))
 	for waited := time.Duration(0); forwarded-c.recorded.Load() > maxUnrecorded; waited += paceInterval {
 		if waited >= paceTimeout {
-			c.forwarded.Store(c.recorded.Load()) // what is missing will not come
+			// The missing packets will not come.
+			c.forwarded.Store(c.recorded.Load())
 			return
 		}
 		time.Sleep(paceInterval)

@@ -14,41 +14,43 @@ import (
 	"unwire/mitm/quic"
 )
 
+// quicPort is the port of HTTP/3.
 const quicPort = 443
 
-// quicVersions are the versions of QUIC with which clients open connections to quicPort,
-// by their first bytes.
+// quicVersions are the first bytes of the versions with which clients open QUIC connections.
 var quicVersions = [][]byte{
 	binary.BigEndian.AppendUint32(nil, quic.Version1),
 	binary.BigEndian.AppendUint32(nil, quic.Version2),
 	{0xff, 0, 0}, // drafts
 }
 
-// A family is an IP version as the namespace has it.
+// A family is the configuration of the namespace for one version of IP.
 type family struct {
 	table nftables.TableFamily
-	proto byte // for tproxy
+	// proto is the protocol number for the TPROXY rules.
+	proto byte
 
-	// loopback is shared with the host where nothing listens inside.
+	// loopback are the loopback addresses. They refer to the host unless a program in the namespace
+	// listens there.
 	loopback netip.Prefix
 
 	// listen is the address of the sockets that receive everything.
 	listen netip.Addr
 
-	// own is the namespace's own address, the source of what goes out.
+	// own is the namespace's own address, from which it sends packets.
 	own netip.Prefix
 
-	// dstAt is the offset of the destination in the header.
+	// dstAt is the offset of the destination address in the IP header.
 	dstAt uint32
 
-	// prohibited and portUnreachable are ICMP codes.
+	// prohibited and portUnreachable are ICMP codes with which packets are refused.
 	prohibited, portUnreachable uint8
 
 	// tcp and udp are the ports of the sockets that receive everything.
 	tcp, udp uint16
 }
 
-// The own address of IPv4 is the dummy of RFC 7600, that of IPv6 of the range for local use.
+// The own address for IPv4 is the dummy address of RFC 7600; for IPv6, it is a unique local address.
 func ipv4() *family {
 	return &family{
 		table: nftables.TableFamilyIPv4, proto: unix.NFPROTO_IPV4, dstAt: 16,
@@ -65,15 +67,14 @@ func ipv6() *family {
 	}
 }
 
-// A rulesError says that the kernel did not take the rules.
+// A rulesError means that the kernel rejected the nf_tables rules.
 type rulesError struct{ err error }
 
 func (e *rulesError) Error() string { return fmt.Sprintf("nf_tables rules: %v", e.err) }
 func (e *rulesError) Unwrap() error { return e.err }
 
-// redirectAll has the kernel hand everything that is sent to the transparent sockets. All addresses are local by the routes, so that each packet comes in again
-// through the loopback device; there TPROXY picks the socket, and neither the
-// packet nor its addresses are changed.
+// redirectAll makes the kernel pass everything to the transparent sockets. All addresses are local, so each
+// packet arrives again at the loopback device. There, TPROXY selects the socket without changing the packet.
 func (f *family) redirectAll() error {
 	c, err := nftables.New()
 	if err != nil {
@@ -90,13 +91,13 @@ func (f *family) redirectAll() error {
 		return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: code}}
 	}
 	rules := [][][]expr.Any{
-		// A program inside listens, or awaits an answer.
+		// A program in the namespace listens, or waits for an answer.
 		{f.matchDestination(f.loopback), matchOwnSocket(), accept},
 		{f.matchDestination(f.own), accept},
 		{matchProtocol(unix.IPPROTO_TCP), f.tproxy(f.tcp), accept},
 	}
 	for _, version := range quicVersions {
-		// The relay refuses it in its own protocol, and reports it.
+		// The relay refuses it with a QUIC packet and reports it.
 		rules = append(rules, [][]expr.Any{matchProtocol(unix.IPPROTO_UDP), matchPort(quicPort), matchQUIC(version), f.tproxy(f.udp), accept})
 	}
 	rules = append(rules, [][][]expr.Any{
@@ -118,7 +119,7 @@ func (f *family) redirectAll() error {
 	return nil
 }
 
-// matchDestination matches packets to a prefix.
+// matchDestination returns nf_tables expressions that match packets to a prefix.
 func (f *family) matchDestination(p netip.Prefix) []expr.Any {
 	addr := p.Addr().AsSlice()
 	size := uint32(len(addr))
@@ -130,7 +131,7 @@ func (f *family) matchDestination(p netip.Prefix) []expr.Any {
 	}
 }
 
-// matchOwnSocket matches a packet for which there is a socket of a program inside.
+// matchOwnSocket matches packets for which a program in the namespace has a socket.
 func matchOwnSocket() []expr.Any {
 	return []expr.Any{
 		&expr.Socket{Key: expr.SocketKeyTransparent, Register: 1},
@@ -152,9 +153,10 @@ func matchPort(port uint16) []expr.Any {
 	}
 }
 
-// matchQUIC matches datagrams with a long header of a version of QUIC.
+// matchQUIC matches datagrams with a long header of a QUIC version.
 func matchQUIC(version []byte) []expr.Any {
-	const payload = 8 // behind UDP's header
+	// The payload follows the UDP header.
+	const payload = 8
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: payload, Len: 1},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 1, Mask: []byte{quic.LongHeader}, Xor: []byte{0}},
@@ -164,7 +166,7 @@ func matchQUIC(version []byte) []expr.Any {
 	}
 }
 
-// tproxy picks the socket of a connection, or the one that listens on a port.
+// tproxy selects the socket of a connection, or the one that listens on a port.
 func (f *family) tproxy(port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},

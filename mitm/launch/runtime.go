@@ -11,24 +11,29 @@ import (
 	"strings"
 )
 
-// A Runtime is what a command turned out to be, as far as that decides how its
-// traffic can be captured.
+// A Runtime is a kind of program, such as Node or Go, as far as it determines how traffic can be
+// captured.
 type Runtime string
 
 const (
-	unknown  Runtime = ""
-	Node     Runtime = "node"
-	NodeSEA  Runtime = "node (bundled)" // a program with Node inside
+	unknown Runtime = ""
+	// Node is Node.js.
+	Node Runtime = "node"
+	// NodeSEA is a single executable application of Node.
+	NodeSEA Runtime = "node (bundled)"
+	// Bun, Deno and Electron are the JavaScript runtimes of these names; Go is a program that was compiled
+	// from Go.
 	Bun      Runtime = "bun"
 	Deno     Runtime = "deno"
 	Electron Runtime = "electron"
 	Go       Runtime = "go"
 
-	// Static links no library: hooks and interposers cannot reach it.
+	// Static programs load no libraries, so hooks and interposers cannot reach them.
 	Static Runtime = "static"
 )
 
 const (
+	// Sizes in bytes: of the parts of a file that are read.
 	maxShebang   = 256
 	maxScript    = 4096
 	trailerBytes = 64 << 10
@@ -36,23 +41,22 @@ const (
 	searchBlock  = 1 << 20
 )
 
-// runtimeNames are the names under which runtimes are installed.
+// runtimeNames maps names of executables to runtimes.
 var runtimeNames = map[string]Runtime{
 	"node": Node, "nodejs": Node, "npm": Node, "npx": Node,
 	"bun": Bun, "bunx": Bun, "deno": Deno, "electron": Electron,
 }
 
-// Marks in executables. A compiled Bun or Deno program ends with the mark and a
-// few bytes; a single executable application of Node has its fuse somewhere,
-// flipped from 0 to 1.
+// Marks in executables. A compiled Bun or Deno program ends with the mark and a few bytes; a single executable
+// application of Node contains its fuse, changed from 0 to 1.
 var (
 	markBun  = []byte("\n---- Bun! ----\n")
 	markDeno = []byte("d3n0l4nd")
 	markSEA  = []byte("NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1")
 )
 
-// Inspect tells what a command runs on, by its executable's name and content,
-// following a script to its interpreter. It runs nothing.
+// Inspect detects the runtime of a command by the name and the contents of its executable. For a script, it
+// inspects the interpreter. It runs nothing.
 //
 // Limits: 256 MiB of an executable are searched.
 func Inspect(command string) Runtime {
@@ -76,6 +80,8 @@ func inspectFile(path string, follow bool) Runtime {
 		return unknown
 	}
 	defer func() { _ = f.Close() }()
+
+	// Reading a pipe or a device could block or have side effects.
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return unknown
 	}
@@ -84,9 +90,12 @@ func inspectFile(path string, follow bool) Runtime {
 	if head = head[:n]; bytes.HasPrefix(head, []byte("#!")) {
 		return inspectScript(head, follow)
 	}
+
+	// A file without Go build information is a candidate for the other runtimes.
 	_, notGo := buildinfo.Read(f)
 	switch tail := readTail(f); {
-	case notGo == nil: // it may well hold the marks, as this program does
+	// A Go program can contain the marks, as this one does.
+	case notGo == nil:
 		return Go
 	case isElectron(path):
 		return Electron
@@ -103,7 +112,7 @@ func inspectFile(path string, follow bool) Runtime {
 	return unknown
 }
 
-// inspectScript returns what the interpreter in the first line of a script is.
+// inspectScript inspects the interpreter in the first line of a script.
 func inspectScript(head []byte, follow bool) Runtime {
 	line, _, _ := bytes.Cut(head[:min(len(head), maxShebang)], []byte("\n"))
 	words := strings.Fields(string(line[2:]))
@@ -123,10 +132,11 @@ func inspectScript(head []byte, follow bool) Runtime {
 	if r := inspectFile(path, false); r != Static && r != Go {
 		return r
 	}
-	return unknown // a shell's own linking says nothing of what it runs
+	// A static shell does not mean that the programs it runs are static.
+	return unknown
 }
 
-// isElectron looks for what Electron and Chromium programs lie beside.
+// isElectron looks for the files that accompany Electron programs.
 func isElectron(path string) bool {
 	dir := filepath.Dir(path)
 	for _, names := range [][]string{{"resources/app.asar"}, {"resources/app/package.json", "chrome_100_percent.pak"}, {"../Resources/app.asar"}} {
@@ -154,7 +164,7 @@ func readTail(f *os.File) []byte {
 	return tail[:got]
 }
 
-// containsMark searches a file block by block, with an overlap of the mark.
+// containsMark searches a file block by block; blocks overlap by the length of the mark.
 func containsMark(f *os.File, mark []byte) bool {
 	buf := make([]byte, searchBlock+len(mark))
 	for off := int64(0); off < maxSearched; off += searchBlock {
@@ -169,7 +179,7 @@ func containsMark(f *os.File, mark []byte) bool {
 	return false
 }
 
-// isStatic reports whether an ELF executable asks for no dynamic linker.
+// isStatic reports whether an ELF executable needs no dynamic linker.
 func isStatic(f *os.File) bool {
 	e, err := elf.NewFile(f)
 	if err != nil {

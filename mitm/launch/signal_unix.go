@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forwardedSignals are the signals passed on to the command. SIGHUP is not among them if
-// it is ignored, as nohup has it: the command then ignores it too.
+// forwardedSignals are the signals that are forwarded to the command. If SIGHUP is ignored, as under nohup, it
+// is not forwarded: the command ignores it too.
 func forwardedSignals() []os.Signal {
 	signals := []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,
@@ -23,11 +23,9 @@ func forwardedSignals() []os.Signal {
 	return signals
 }
 
-// sharesTerminalSignal reports whether the command got the signal as well: it
-// stays in this process's group, so that it can read from the terminal and is
-// stopped and resumed with it, and the terminal signals the whole group. There
-// is no telling whether the terminal sent it, so a signal that the terminal
-// sends is taken for its own as long as this process is in its foreground.
+// sharesTerminalSignal reports whether the command has received the signal as well. It is in the same process
+// group, so that it can read from the terminal, and the terminal signals the whole group. The sender of a signal
+// is unknown, so signals that terminals send count as the terminal's while this process is in its foreground.
 func sharesTerminalSignal(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
@@ -36,7 +34,8 @@ func sharesTerminalSignal(s os.Signal) bool {
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return false // no terminal: somebody signalled this process alone
+		// There is no terminal, so somebody signalled only this process.
+		return false
 	}
 	defer tty.Close()
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)

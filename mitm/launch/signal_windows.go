@@ -2,8 +2,8 @@ package launch
 
 import "os"
 
-// forwarded are the signals to survive: Ctrl-C reaches every process of the
-// console, the command too.
+// forwardedSignals are the signals to be ignored here: Ctrl-C reaches all processes of the console, including
+// the command.
 func forwardedSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
 func sharesTerminalSignal(os.Signal) bool { return true }

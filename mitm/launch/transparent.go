@@ -9,22 +9,25 @@ import (
 	"unwire/mitm/process"
 )
 
-// A Namespace says how a command is run in a network namespace of its own.
+// A Namespace contains the options of RunTransparent.
 type Namespace struct {
-	// Init is how this program starts NamespaceInit: its path and first arguments.
+	// Init is the beginning of the command line that makes this program call NamespaceInit.
 	Init []string
-	// Serve is given the TCP connections that are opened in the namespace:
-	// where they were meant to go is their local address. It may be given more
-	// than one listener, and returns when that is closed. Their clients are among the
-	// sockets; nil: the system does not tell.
+	// Serve serves the TCP connections that are opened in the namespace. The local address of each is its
+	// original destination. Serve can be called for several listeners, and returns when its listener is closed.
+	// Clients are looked up in sockets; nil if the system does not support that.
 	Serve func(net.Listener, *process.Sockets)
 }
 
-// An UnsupportedError says what a system lacks for a namespace.
+// An UnsupportedError reports a feature that the operating system lacks for running a command in a
+// network namespace.
 type UnsupportedError struct {
-	Mode    string // what was asked for; "" is a transparent capture
+	// Mode is the capture mode that was requested; "" means transparent capture.
+	Mode string
+	// Missing describes the missing feature.
 	Missing string
-	Err     error // what was refused; nil if nothing was tried
+	// Err is the operation that failed; nil if none was tried.
+	Err error
 }
 
 func (e *UnsupportedError) Error() string {
@@ -37,35 +40,29 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// RunTransparent is Run for a command that may know nothing of proxies: it runs
-// in a network namespace of its own, in which the kernel hands every TCP
-// connection to n.Serve, whatever its address. Datagrams are carried to where
-// they were meant to go and back, DNS with them, except those to port 443: a
-// client that is refused HTTP/3 there falls back to TCP, as with Options.QUIC on any
-// port. Anything else (ICMP,
-// SCTP) is refused with an ICMP error. A loopback address stays in the
-// namespace where something listens there, and is the host's otherwise.
+// RunTransparent runs a command that may not support proxies, in a network namespace of its own. The kernel
+// passes every TCP connection, whatever its destination, to n.Serve. Datagrams, including DNS, are forwarded in
+// both directions, except those to port 443: clients that cannot use HTTP/3 fall back to TCP. Options.QUIC
+// extends this to all ports. Other protocols (ICMP, SCTP) are refused with an ICMP error. A loopback address is
+// the namespace's if a program there listens, and the host's otherwise.
 //
-// No privilege is needed where the system allows user namespaces; root does
-// without. Proxy variables are taken from the command's environment.
+// It needs no privileges if the system permits user namespaces; root needs none. Proxy variables are removed
+// from the command's environment.
 //
-// Limits: Linux with nf_tables, nft_tproxy and nft_socket. Programs that gain
-// privileges (sudo, ping) cannot in a user namespace. Abstract Unix sockets of
-// the host are out of reach. A connection is accepted before the server is
-// asked, so that one that the server refuses is reset instead.
+// Limits: Linux with nf_tables, nft_tproxy and nft_socket. In a user namespace, programs cannot gain privileges
+// (sudo, ping). Abstract Unix sockets of the host are unreachable. Connections are accepted before the server is
+// contacted, so a refused connection appears as a reset.
 //
-// Errors: *UnsupportedError where the system cannot do it; the command has not
-// run then.
+// Errors: *UnsupportedError if the system does not support it. The command was not started then.
 //
 // Source: mitm/README.md#transparent-capture
 func RunTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
 	return runTransparent(ctx, o, n)
 }
 
-// NamespaceInit is what the process does that RunTransparent starts: it sets
-// the namespace up that it is in, and runs the command there. The arguments are
-// those behind Namespace.Init, and begin is as Options.Begin; the exit status is the
-// command's.
+// NamespaceInit is the main function of the process that RunTransparent and RunPassive start inside the
+// namespace: it sets the namespace up and runs the command. args are the arguments after Namespace.Init, begin
+// is like Options.Begin, and the result is the command's exit status.
 func NamespaceInit(args []string, begin func() (end func(), err error)) int {
 	return namespaceInit(args, begin)
 }

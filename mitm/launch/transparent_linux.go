@@ -17,7 +17,7 @@ import (
 	"unwire/mitm/process"
 )
 
-// setUpTimeout is what the namespace gets to come up.
+// setUpTimeout limits the setup of the namespace.
 const setUpTimeout = 30 * time.Second
 
 func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
@@ -26,7 +26,7 @@ func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 	})
 }
 
-// A namespaceRun says how a command is run in a namespace, and what serves it.
+// A namespaceRun describes how a command is run in a namespace.
 type namespaceRun struct {
 	init        []string
 	environment func(o Options, dir string) ([]string, error)
@@ -66,7 +66,8 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	cmd := exec.CommandContext(ctx, n.init[0], args...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
-	cmd.ExtraFiles = []*os.File{theirs} // as controlFD
+	// The file becomes controlFD.
+	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = namespaceAttr()
 
 	s := n.server
@@ -76,7 +77,8 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	begun := false
 	code, err := runCommand(cmd, caught, func() error {
 		begun = true
-		_ = theirs.Close() // so that the end of the process is seen
+		// Close it here, so that the end of the process is noticed.
+		_ = theirs.Close()
 		return s.start()
 	})
 	var failed *startError
@@ -91,8 +93,8 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	return code, err
 }
 
-// namespaceEnvironment is the command's environment, and what the process reads from it
-// that sets the namespace up.
+// namespaceEnvironment returns the command's environment, with variables for the process that sets up the
+// namespace.
 func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, error) {
 	env, err := n.environment(o, dir)
 	if err != nil {
@@ -107,8 +109,8 @@ func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, er
 	return env, nil
 }
 
-// namespaceAttr asks for a network of its own. Whoever is not root needs a user
-// namespace for that, in which everybody stays who they are.
+// namespaceAttr requests a network namespace. Without root privileges, this requires a user namespace, in which
+// user and group ids stay the same.
 func namespaceAttr() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN) {
 		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
@@ -136,14 +138,13 @@ func hasCapabilities(rights ...int) bool {
 	return true
 }
 
-// refusesNamespace reports whether a process was not started because the system
-// gives it no namespace.
+// refusesNamespace reports whether a process was not started because the system refused a namespace.
 func refusesNamespace(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS},
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-// missingNamespace says why the system gives no namespace.
+// missingNamespace describes why the system refused a namespace.
 func missingNamespace() string {
 	for _, s := range []struct{ file, value, name string }{
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone"},
@@ -157,8 +158,7 @@ func missingNamespace() string {
 	return "the system gives no user and network namespace (a container may forbid it)"
 }
 
-// hasRoute6 reports whether the host has a way to IPv6 addresses: connecting a
-// UDP socket sends nothing.
+// hasRoute6 reports whether the host has a route for IPv6. Connecting a UDP socket sends nothing.
 func hasRoute6() bool {
 	conn, err := net.Dial("udp6", "[2001:db8::1]:9")
 	if err != nil {
@@ -168,7 +168,7 @@ func hasRoute6() bool {
 	return true
 }
 
-// A startError says that the command was not run, with its exit status.
+// A startError means that the command was not started. It contains the exit status.
 type startError struct {
 	status int
 	err    error
@@ -177,18 +177,19 @@ type startError struct {
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// A namespaceServer serves the sockets that take what is sent in a namespace.
+// A namespaceServer serves the sockets that receive the traffic of a namespace.
 type namespaceServer struct {
-	control        *control
-	serve          func(net.Listener, *process.Sockets)
-	quic           QUIC
-	packets        *packetReader // nil: packets are not recorded
+	control *control
+	serve   func(net.Listener, *process.Sockets)
+	quic    QUIC
+	// packets reads recorded packets; nil if packets are not recorded.
+	packets        *packetReader
 	sockets        *process.Sockets
 	listeners      []net.Listener
 	datagramRelays []*datagramRelay
 }
 
-// start waits until the namespace is set up and the command runs in it.
+// start waits until the namespace is set up and the command is running in it.
 func (s *namespaceServer) start() error {
 	if err := s.control.conn.SetReadDeadline(time.Now().Add(setUpTimeout)); err != nil {
 		return err
@@ -211,7 +212,8 @@ func (s *namespaceServer) start() error {
 	}
 	if i := slices.Index(m.Sockets, questionSocket); i >= 0 {
 		s.sockets = process.NewSockets(files[i])
-		files[i] = nil // stays open
+		// It stays open.
+		files[i] = nil
 	}
 	binder := &binder{control: s.control}
 	for i, kind := range m.Sockets {

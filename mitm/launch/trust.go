@@ -16,7 +16,7 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// bundleVariables name a file of all the CAs to trust, replacing the system's.
+// bundleVariables name a file with all trusted CAs, which replaces the system's.
 var bundleVariables = []string{
 	"SSL_CERT_FILE",                      // OpenSSL, Go, Ruby, rustls-native-certs
 	"REQUESTS_CA_BUNDLE",                 // Python requests
@@ -37,10 +37,10 @@ var bundleVariables = []string{
 	"CONDA_SSL_VERIFY",                   // conda
 }
 
-// extraVariables name a file of CAs to trust besides the built-in ones.
+// extraVariables name a file with CAs that are trusted in addition to built-in ones.
 var extraVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
 
-// systemBundles are where systems keep their CAs in one file.
+// systemBundles are the files in which systems store their CAs.
 var systemBundles = []string{
 	// Debian, Ubuntu, Arch, Alpine.
 	"/etc/ssl/certs/ca-certificates.crt",
@@ -54,8 +54,8 @@ var systemBundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// The files that a command finds its CAs in. All are public but wget's configuration,
-// which may have the user's passwords.
+// The files in which a command finds its CAs. All are public except wget's configuration, which may contain
+// passwords of the user.
 const (
 	bundleFile    = "ca-bundle.pem"
 	extraFile     = "ca-extra.pem"
@@ -67,24 +67,26 @@ const (
 	privateFile = 0o600
 )
 
-// Variables that name a configuration, or have options.
+// Variables that name a configuration file, or contain options.
 const (
 	wgetVariable = "WGETRC"
 	aptVariable  = "APT_CONFIG"
 	javaVariable = "JAVA_TOOL_OPTIONS"
 )
 
-// javaPassword is the one that every Java runtime's store is shipped with.
+// javaPassword is the default password of Java's trust stores.
 const javaPassword = "changeit"
 
-// trustCA makes the command trust the CA in addition to those that it trusts already:
-// a host that is not captured still shows its own certificate. Its files are in dir,
-// where programs that give up their rights, as apt does, can read those with CAs too.
+// trustCA sets environment variables so that the command trusts the proxy's CA in addition to the
+// system's CAs, which are still needed for hosts that are not captured. The files in dir are readable
+// by programs that drop privileges, such as apt.
 func (e *env) trustCA(caFile, dir string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		return fmt.Errorf("CA: %w", err)
 	}
+	// Some variables replace the system's CAs, so their file needs all of them; others only add to
+	// these.
 	bundle, err := e.bundleCAs(ca, bundleVariables, systemBundle())
 	if err != nil {
 		return err
@@ -101,6 +103,7 @@ func (e *env) trustCA(caFile, dir string) error {
 		return err
 	}
 
+	// The files are public, so that the command can read them after it has changed its user.
 	path := func(name string) string { return filepath.Join(dir, name) }
 	wget, err := e.wgetConfiguration(path(bundleFile))
 	if err != nil {
@@ -128,8 +131,8 @@ func (e *env) trustCA(caFile, dir string) error {
 	return nil
 }
 
-// wgetConfiguration is the user's configuration of wget with the CAs to trust: wget of
-// GnuTLS reads no other variable.
+// wgetConfiguration returns the user's configuration of wget with the CA bundle added. wget with GnuTLS reads no
+// other variable.
 func (e *env) wgetConfiguration(bundle string) ([]byte, error) {
 	file := e.get(wgetVariable)
 	if home := e.get("HOME"); file == "" && home != "" {
@@ -145,7 +148,7 @@ func (e *env) wgetConfiguration(bundle string) ([]byte, error) {
 	return fmt.Appendf(own, "\nca_certificate = %s\n", bundle), nil
 }
 
-// aptConfiguration has apt trust a bundle, besides what the configuration says that the
+// aptConfiguration returns a configuration that makes apt trust a bundle. It includes the configuration that the
 // variable names already.
 func (e *env) aptConfiguration(bundle string) []byte {
 	var b bytes.Buffer
@@ -156,8 +159,8 @@ func (e *env) aptConfiguration(bundle string) []byte {
 	return b.Bytes()
 }
 
-// javaStore is a trust store for Java with the certificates of a bundle. What Java
-// would not read is left out. Its password protects nothing: the content is public.
+// javaStore returns a trust store for Java with the certificates of a bundle. It omits those that Java cannot
+// parse. Its password protects nothing, because the contents are public.
 func javaStore(bundle []byte) ([]byte, error) {
 	var certs []*x509.Certificate
 	for rest := bundle; ; {
@@ -171,12 +174,11 @@ func javaStore(bundle []byte) ([]byte, error) {
 		}
 		certs = append(certs, cert)
 	}
-	// All versions of Java read the oldest of the encodings.
+	// All versions of Java read this oldest encoding.
 	return pkcs12.LegacyDES.EncodeTrustStore(certs, javaPassword)
 }
 
-// proxyJava has Java programs use the proxy, loopback hosts too: Java reads no proxy
-// variables.
+// proxyJava makes Java programs use the proxy, also for loopback hosts: Java ignores proxy variables.
 func (e *env) proxyJava(proxy *url.URL) {
 	for _, scheme := range []string{"http", "https"} {
 		e.javaOptions("-D"+scheme+".proxyHost="+proxy.Hostname(), "-D"+scheme+".proxyPort="+proxy.Port())
@@ -184,8 +186,8 @@ func (e *env) proxyJava(proxy *url.URL) {
 	e.javaOptions("-Dhttp.nonProxyHosts=")
 }
 
-// javaOptions adds options to those that every Java runtime takes from the environment.
-// They come last, since the last of equal options counts.
+// javaOptions adds options to those that every Java runtime reads from the environment. They come last, because
+// the last of equal options counts.
 func (e *env) javaOptions(options ...string) {
 	for i, o := range options {
 		if strings.ContainsAny(o, " \t") {
@@ -195,11 +197,10 @@ func (e *env) javaOptions(options ...string) {
 	e.set(javaVariable, strings.TrimSpace(e.get(javaVariable)+" "+strings.Join(options, " ")))
 }
 
-// privateKey is a private key in PEM, which a file of CAs should not have.
+// privateKey matches private keys in PEM, which do not belong into a file of CAs.
 var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----`)
 
-// bundleCAs joins the CA with the files that the variables name now and with the
-// system's, if one is given.
+// bundleCAs joins the CA, the files that the variables name now, and the system's bundle, if given.
 func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, error) {
 	var files []string
 	for _, name := range variables {
@@ -214,13 +215,15 @@ func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, e
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if os.IsNotExist(err) {
-			continue // then the command did without it so far
+			// The command has worked without it so far.
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("trusted CAs: %w", err)
 		}
 		out.WriteByte('\n')
-		out.Write(privateKey.ReplaceAll(data, nil)) // the bundle is public
+		// The bundle is public, so it must not contain keys.
+		out.Write(privateKey.ReplaceAll(data, nil))
 	}
 	return out.Bytes(), nil
 }

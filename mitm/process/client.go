@@ -8,20 +8,19 @@ import (
 	"unwire/captures"
 )
 
-// maxName bounds what a program calls itself, in bytes.
+// maxName limits the names of programs and clients, in bytes.
 const maxName = 64
 
-// A product is how a client introduces itself.
+// A product is the name and version by which a client identifies itself.
 //
 // Source: RFC 9110, section 10.1.5
 type product struct{ name, version string }
 
-// browsers are products that browsers name besides those that they claim to be
-// compatible with, the ones built on others first.
+// browsers are the product names in User-Agent headers that identify browsers. Browsers based on
+// another one come first, because their User-Agent names that one too.
 var browsers = []string{"Edg", "OPR", "Vivaldi", "SamsungBrowser", "Electron", "HeadlessChrome", "Chromium", "Chrome", "CriOS", "FxiOS", "Firefox", "Version"}
 
-// clientOf returns how the client of a request introduces itself: by X-User-Agent, which
-// libraries in a browser set, or by User-Agent.
+// clientOf returns the client's product: from X-User-Agent, which libraries in browsers set, or User-Agent.
 func (k *products) clientOf(h captures.Headers) product {
 	for _, name := range []string{"x-user-agent", "user-agent"} {
 		if p := k.of(h.Get(name)); p.name != "" {
@@ -31,17 +30,16 @@ func (k *products) clientOf(h captures.Headers) product {
 	return product{}
 }
 
-// products remembers the product of each User-Agent of a connection: a client sends the
-// same with all of its requests.
+// products caches the product of each User-Agent, because a client repeats it in all requests.
 type products struct {
 	mu    sync.Mutex
 	known map[string]product
 }
 
-// maxProducts bounds what is remembered.
+// maxProducts limits the cache.
 const maxProducts = 16
 
-// of is productOf.
+// of is like productOf, with a cache.
 func (k *products) of(agent string) product {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,8 +57,8 @@ func (k *products) of(agent string) product {
 	return p
 }
 
-// productOf returns the product that stands first in a User-Agent. A browser's begins with
-// Mozilla, so there it is the browser itself.
+// productOf returns the first product in a User-Agent. If that is Mozilla, it returns the product of the
+// browser.
 func productOf(agent string) product {
 	products := parseProducts(agent)
 	if len(products) == 0 {
@@ -75,7 +73,8 @@ func productOf(agent string) product {
 			if p.name != name {
 				continue
 			}
-			if p.name == "Version" { // of Safari, which numbers its engine by its name
+			// Safari's product is Version; the product named Safari is its engine.
+			if p.name == "Version" {
 				p.name = "Safari"
 			}
 			return p
@@ -84,10 +83,10 @@ func productOf(agent string) product {
 	return first
 }
 
-// maxAgent is how much of a User-Agent is read.
+// maxAgent limits how much of a User-Agent is parsed, in bytes.
 const maxAgent = 1024
 
-// parseProducts reads the products of a User-Agent and leaves out the comments.
+// parseProducts returns the products in a User-Agent without comments.
 func parseProducts(agent string) []product {
 	agent = agent[:min(len(agent), maxAgent)]
 	var out []product
@@ -108,7 +107,7 @@ func parseProducts(agent string) []product {
 	return out
 }
 
-// bounded cuts a name, and takes out what is not printed.
+// bounded truncates a name and removes characters that are not printable.
 func bounded(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// sockDiagByFamily is SOCK_DIAG_BY_FAMILY.
+	// sockDiagByFamily is the kernel's SOCK_DIAG_BY_FAMILY.
 	sockDiagByFamily = 20
 
-	// diagRequestSize is that of struct inet_diag_req_v2, diagAnswerSize that of struct
-	// inet_diag_msg. The user and the inode are the last fields of the second.
+	// diagRequestSize is the size of struct inet_diag_req_v2 and diagAnswerSize that of struct inet_diag_msg,
+	// whose last two fields are the user and the inode.
 	diagRequestSize = 56
 	diagAnswerSize  = 72
 
-	// diagTimeout bounds the wait for an answer, which the kernel gives at once.
+	// diagTimeout limits the wait for the kernel's answer, which is immediate.
 	diagTimeout = time.Second
 
-	// maxRecent is how many programs are remembered, to be looked at first.
+	// maxRecent limits the processes that are remembered and checked first.
 	maxRecent = 32
 
-	// maxDepth bounds the parents that are followed.
+	// maxDepth limits the number of parent processes that are followed.
 	maxDepth = 64
 
 	deletedSuffix = " (deleted)"
@@ -41,23 +41,24 @@ const (
 
 var errNotTCP = errors.New("process: not a TCP connection")
 
-// A questioner asks the kernel for the sockets of one network namespace.
+// A questioner queries the kernel for the sockets of a network namespace.
 type questioner struct {
-	// file is the socket for questions; nil until the first one, if it is not given.
-	mu       sync.Mutex
-	file     *os.File
-	fail     error
-	question uint32 // the number of the last one
+	// mu guards the fields below. file is the netlink socket; nil until the first query, unless it was
+	// passed in.
+	mu   sync.Mutex
+	file *os.File
+	fail error
+	// question is the sequence number of the last netlink query.
+	question uint32
 }
 
-// A search asks /proc for processes.
+// A search looks for the owners of sockets in /proc.
 type search struct {
-	// recent are the processes that were found, the last one first. It is used by one
-	// goroutine at a time.
+	// recent are processes that were found, the last one first. Only one goroutine at a time uses it.
 	recent []int
 }
 
-// mayInspect reports whether the process of a socket can be looked into.
+// mayInspect reports whether this process may inspect the owner of a socket.
 func mayInspect(s socket) bool {
 	return s.inode != 0 && (os.Geteuid() == 0 || int(s.uid) == os.Geteuid())
 }
@@ -71,7 +72,7 @@ func (q *questioner) close() {
 	q.file, q.fail = nil, net.ErrClosed
 }
 
-// socketOf returns the socket at the other end of a connection.
+// socketOf returns the kernel's data on the socket at the other end of a local connection.
 func (q *questioner) socketOf(conn net.Conn) (socket, error) {
 	there, ok := conn.RemoteAddr().(*net.TCPAddr)
 	here, ok2 := conn.LocalAddr().(*net.TCPAddr)
@@ -94,8 +95,8 @@ func (q *questioner) socketOf(conn net.Conn) (socket, error) {
 		return answer, nil
 	}
 
-	// There is no such socket, or it waits for the end of the connection and belongs to
-	// nobody. A kernel without sock_diag for TCP does not know this end either.
+	// Either there is no such socket, or it is closing and has no owner. If the kernel does not find our own end
+	// either, it has no sock_diag for TCP.
 	if ours, err := q.ask(here, there); err != nil || ours.inode == 0 {
 		return socket{}, errors.ErrUnsupported
 	}
@@ -115,8 +116,8 @@ func openQuestions() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "sock_diag"), nil
 }
 
-// ask asks the kernel for the TCP socket from one address to another one. It is zero if
-// there is none. q.mu is held.
+// ask queries the kernel for the TCP socket between two addresses. The result is zero if there is none. The
+// caller has locked q.mu.
 func (q *questioner) ask(from, to *net.TCPAddr) (socket, error) {
 	q.question++
 	fd, question := int(q.file.Fd()), q.question
@@ -132,16 +133,18 @@ func (q *questioner) ask(from, to *net.TCPAddr) (socket, error) {
 		answer := buf[:n]
 		switch {
 		case n < unix.NLMSG_HDRLEN || binary.NativeEndian.Uint32(answer[8:]) != question:
-			continue // late, for a question that was given up
+			// This is a late answer to an earlier query.
+			continue
 		case binary.NativeEndian.Uint16(answer[4:]) != sockDiagByFamily, n < unix.NLMSG_HDRLEN+diagAnswerSize:
-			return socket{}, nil // mostly NLMSG_ERROR: there is none
+			// Usually this is NLMSG_ERROR: there is no such socket.
+			return socket{}, nil
 		}
 		last := answer[unix.NLMSG_HDRLEN+diagAnswerSize-8:]
 		return socket{uid: binary.NativeEndian.Uint32(last), inode: binary.NativeEndian.Uint32(last[4:])}, nil
 	}
 }
 
-// diagRequest is the question for one socket, struct nlmsghdr and inet_diag_req_v2.
+// diagRequest encodes a query: struct nlmsghdr and struct inet_diag_req_v2.
 func diagRequest(question uint32, from, to *net.TCPAddr) []byte {
 	src, dst, family := from.IP.To4(), to.IP.To4(), byte(unix.AF_INET)
 	if src == nil || dst == nil {
@@ -163,7 +166,8 @@ func diagRequest(question uint32, from, to *net.TCPAddr) []byte {
 	return p
 }
 
-// find finishes the lookups by inode whose process it finds before a time.
+// find looks for the processes that own the sockets in wanted, and finishes their lookups. It stops at
+// the time until.
 func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 	for _, pid := range slices.Clone(s.recent) {
 		s.look(pid, until, wanted)
@@ -175,7 +179,8 @@ func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 	if err != nil {
 		return
 	}
-	names, _ := dir.Readdirnames(-1) // what was read before an error counts
+	// Use what was read before an error.
+	names, _ := dir.Readdirnames(-1)
 	_ = dir.Close()
 	pids := make([]int, 0, len(names))
 	for _, name := range names {
@@ -184,7 +189,7 @@ func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 		}
 	}
 
-	// A program that was started lately has a high number.
+	// Recently started programs usually have high process ids.
 	slices.SortFunc(pids, func(a, b int) int { return b - a })
 	for _, pid := range pids {
 		if len(wanted) == 0 || time.Now().After(until) {
@@ -194,7 +199,7 @@ func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 	}
 }
 
-// look looks for sockets among the open files of a process.
+// look checks the open files of one process for wanted sockets.
 func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 	if len(wanted) == 0 {
 		return
@@ -205,6 +210,8 @@ func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 		return
 	}
 	defer dir.Close()
+
+	// The newest descriptors are the most likely ones.
 	names, _ := dir.Readdirnames(-1) // what was read before an error counts
 	link := make([]byte, 64)
 	for i, name := range slices.Backward(names) { // the newest files
@@ -219,6 +226,8 @@ func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 		if !ok || wanted[inode] == nil {
 			continue
 		}
+
+		// A socket may be wanted by several lookups.
 		p := captures.Process{PID: pid, Name: executableOf(pid)}
 		for _, l := range wanted[inode] {
 			l.finish(p)
@@ -230,14 +239,14 @@ func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 	}
 }
 
-// remember has a process looked at first from now on.
+// remember moves a process to the front of the search order.
 func (s *search) remember(pid int) {
 	s.recent = slices.DeleteFunc(s.recent, func(p int) bool { return p == pid })
 	s.recent = slices.Insert(s.recent, 0, pid)
 	s.recent = s.recent[:min(len(s.recent), maxRecent)]
 }
 
-// socketInode reads the target of a link such as socket:[1234].
+// socketInode parses the inode from a link such as socket:[1234].
 func socketInode(link []byte) (uint32, bool) {
 	number, ok := bytes.CutPrefix(link, []byte("socket:["))
 	if !ok {
@@ -247,7 +256,7 @@ func socketInode(link []byte) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// executableOf is the name of a process's executable.
+// executableOf returns the name of a process's executable.
 func executableOf(pid int) string {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	if path, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
@@ -260,7 +269,7 @@ func executableOf(pid int) string {
 	return bounded(strings.TrimSpace(string(name)))
 }
 
-// descends reports whether a process is this one, or was started by it.
+// descends reports whether a process is this one or its descendant.
 func descends(pid int) bool {
 	for range maxDepth {
 		switch pid {
@@ -274,13 +283,13 @@ func descends(pid int) bool {
 	return false
 }
 
-// parentOf is the parent of a process; 0: it has ended.
+// parentOf returns the parent of a process; 0 if the process has ended.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0
 	}
-	// The name of the executable is in parentheses, and may have some itself.
+	// The name is in parentheses and may itself contain parentheses.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 2 {
 		return 0

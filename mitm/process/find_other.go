@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A questioner knows no sockets on this system, and a search finds no processes.
+// A questioner finds no sockets on this system, and a search no processes.
 type (
 	questioner struct{ file *os.File }
 	search     struct{}

@@ -1,29 +1,25 @@
-// Package process finds the program at the other end of a connection from this machine,
-// and the user that it belongs to. The proxy records the program with each exchange, and
-// refuses connections of other users.
+// Package process finds the local program at the other end of a connection, and its user. The proxy records the
+// program with each exchange, and refuses connections of other users.
 //
 //	finder := process.NewFinder()
 //	defer finder.Close()
 //	...
-//	recorder := finder.Recorder(conn, nil, store) // at once; the program is looked for meanwhile
+//	recorder := finder.Recorder(conn, nil, store) // returns at once; the search runs in the background
 //	recording, err := recorder.Begin(exchange)
 //
-// On Linux the kernel is asked for the socket at the other end (sock_diag), which has a
-// user and an inode, and /proc for the process that has this inode open. The second takes
-// a while on a machine with many processes, so one goroutine does it for all connections
-// that wait, and begins with the programs that it has found before. An exchange that ends
-// before that ends in the capture a little later; the traffic never waits.
+// On Linux, the kernel returns the user and the inode of the socket (sock_diag), and /proc shows which process
+// has that inode open. Searching /proc takes time, so one goroutine searches for all waiting connections,
+// beginning with programs that were found before. If an exchange ends before its program is known, its end is
+// recorded a little later; traffic never waits.
 //
-// A Table keeps the programs of connections for who learns of their exchanges later, from
-// packets.
+// A Table stores the programs of connections for a recorder that learns of the exchanges later, from packets.
 //
-// The kernel answers for one network namespace. For connections within another one, a
-// program in there calls OpenSockets and hands the file over, of which NewSockets makes
-// the Sockets for Recorder and Table.Add.
+// The kernel answers for one network namespace. For another one, a process inside it calls OpenSockets and
+// passes the file, from which NewSockets creates the Sockets for Recorder and Table.Add.
 //
-// Limits: on other systems, and for a connection from another machine, nothing is known.
-// Without the right to look into other users' processes only the user is known. If several
-// processes share a socket, one of them is found.
+// Limits: on other systems, and for connections from other machines, nothing is found. Without permission to
+// inspect the processes of other users, only the user is found. If several processes share a socket, one of them
+// is found.
 //
 // Source: sock_diag(7), proc_pid_fd(5)
 package process
@@ -39,70 +35,65 @@ import (
 )
 
 const (
-	// maxWaiting bounds the connections that wait for a search: more stay unknown.
+	// maxWaiting limits the connections that wait for a search. Further ones stay unknown.
 	maxWaiting = 4096
 
-	// searchTime bounds a search through /proc.
+	// searchTime limits the duration of one search through /proc.
 	searchTime = 250 * time.Millisecond
 )
 
-// A Finder finds the programs of connections. Its methods may be called from several
-// goroutines.
+// A Finder finds the programs of connections. Its methods may be called from several goroutines.
 type Finder struct {
 	own    Sockets
 	search search
 
-	mu      sync.Mutex
-	idle    sync.Cond // no search runs
+	mu sync.Mutex
+	// idle is signalled when a search has ended.
+	idle    sync.Cond
 	waiting []*lookup
 	running bool
 }
 
-// Sockets are the sockets of a network namespace. The zero value is this program's own.
+// Sockets gives access to the sockets of a network namespace. The zero value is that of this process.
 type Sockets struct{ questioner questioner }
 
-// OpenSockets returns the file of which NewSockets makes the Sockets of the network
-// namespace that this program is in.
+// OpenSockets opens the file for NewSockets. It refers to the network namespace of this process.
 func OpenSockets() (*os.File, error) { return openQuestions() }
 
-// NewSockets returns the sockets of the network namespace in which a file was opened by
-// OpenSockets. Close closes the file.
+// NewSockets returns the sockets of the network namespace in which OpenSockets has opened file. Close closes it.
 func NewSockets(file *os.File) *Sockets { return &Sockets{questioner{file: file}} }
 
-// Close has nothing found any more.
+// Close ends all lookups in this network namespace.
 func (s *Sockets) Close() { s.questioner.close() }
 
-// NewFinder returns a Finder for connections of this program's own network.
+// NewFinder returns a Finder for the network namespace of this process.
 func NewFinder() *Finder {
 	f := new(Finder)
 	f.idle.L = &f.mu
 	return f
 }
 
-// ErrGone says that the socket at the other end of a connection is closed, or is not on
-// this machine.
+// ErrGone means that the socket at the other end of a connection is closed, or on another machine.
 var ErrGone = errors.New("process: the other end of the connection is gone, or is not on this machine")
 
-// User returns the id of the user whose socket is at the other end of a connection.
+// User returns the id of the user who owns the socket at the other end of a connection.
 //
-// Errors: ErrGone; others if the system does not tell.
+// Errors: ErrGone; others if the system does not provide the user.
 func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
 	s, err := f.own.questioner.socketOf(conn)
 	return s.uid, err
 }
 
-// IsDescendant reports whether the program at the other end of a connection was started by
-// this one, or by a program that this one has started and that still runs. It waits for
-// the search.
+// IsDescendant reports whether the program at the other end of a connection was started by this process,
+// directly or by programs that are still running. It waits for the search.
 func (f *Finder) IsDescendant(conn net.Conn) bool {
 	found := make(chan int, 1)
 	f.start(conn, &f.own).then(func(p captures.Process) { found <- p.PID })
 	return descends(<-found)
 }
 
-// Recorder returns a recorder that records the program at the other end of a connection
-// with each exchange, and the client version of each request. The program is looked for
-// among the sockets; nil: those of this program's own network.
+// Recorder returns a recorder that adds the program and the client's version to each exchange. The program is
+// looked up in sockets; nil means the network of this process.
 func (f *Finder) Recorder(conn net.Conn, sockets *Sockets, to captures.Recorder) *Recorder {
 	if sockets == nil {
 		sockets = &f.own
@@ -110,7 +101,7 @@ func (f *Finder) Recorder(conn net.Conn, sockets *Sockets, to captures.Recorder)
 	return &Recorder{to: to, lookup: f.start(conn, sockets)}
 }
 
-// Wait waits until all searches have ended, so that no exchange waits for one.
+// Wait waits until no search is running.
 func (f *Finder) Wait() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +110,7 @@ func (f *Finder) Wait() {
 	}
 }
 
-// Close frees what the Finder has open.
+// Close releases the resources of the Finder.
 func (f *Finder) Close() {
 	f.Wait()
 	f.own.Close()
@@ -146,7 +137,7 @@ func (f *Finder) start(conn net.Conn, sockets *Sockets) *lookup {
 	return l
 }
 
-// run searches until nobody waits.
+// run searches for processes until no connection is waiting.
 func (f *Finder) run() {
 	for {
 		f.mu.Lock()
@@ -166,15 +157,16 @@ func (f *Finder) run() {
 		}
 		f.search.find(time.Now().Add(searchTime), wanted)
 		for _, l := range batch {
-			l.finish(captures.Process{}) // unless it was found
+			// This has no effect if the program was found.
+			l.finish(captures.Process{})
 		}
 	}
 }
 
-// A socket is what the kernel says of the other end of a connection.
+// A socket is the kernel's data on a socket: its user and inode.
 type socket struct{ uid, inode uint32 }
 
-// A lookup is the search for the program of one connection.
+// A lookup is the pending search for the program of one connection.
 type lookup struct {
 	socket socket
 
@@ -182,18 +174,18 @@ type lookup struct {
 	done    bool
 	process captures.Process
 
-	// pending are called in their order when the lookup is done.
+	// pending are called in order when the lookup is done.
 	pending []func(captures.Process)
 }
 
-// found returns the process, if the lookup is done.
+// found returns the program if the lookup is finished.
 func (l *lookup) found() (p captures.Process, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.process, l.done
 }
 
-// then calls f with the process: now, or when it is found. The calls are in order.
+// then calls f with the process, now or when it is found. Calls are made in order.
 func (l *lookup) then(f func(captures.Process)) {
 	l.mu.Lock()
 	if !l.done {
@@ -206,15 +198,15 @@ func (l *lookup) then(f func(captures.Process)) {
 	f(p)
 }
 
-// finish ends the lookup. Only the first call counts.
+// finish ends the lookup. Only the first call has an effect.
 func (l *lookup) finish(p captures.Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done {
 		return
 	}
-	// Under the lock, so that a later call of then comes after these. They only hand
-	// over to the store.
+	// The functions are called under the lock, so that calls of then stay in order. They only pass data to the
+	// store.
 	for _, f := range l.pending {
 		f(p)
 	}

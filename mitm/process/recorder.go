@@ -6,17 +6,17 @@ import (
 	"unwire/captures"
 )
 
-// A Recorder adds the program to the exchanges of a connection.
+// A Recorder adds the client program to the exchanges of a connection.
 type Recorder struct {
 	to       captures.Recorder
 	lookup   *lookup
 	products products
 }
 
-// Begin is captures.Recorder's.
+// Begin starts recording an exchange, as captures.Recorder does.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { return r.begin(ex, r.to) }
 
-// begin is Begin for another recorder.
+// begin is like Begin, for a given recorder.
 func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
 	began := time.Now()
 	client := r.products.clientOf(ex.RequestHeaders)
@@ -38,17 +38,17 @@ func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.R
 	return &waiting{Recording: rec, lookup: r.lookup, began: began}, nil
 }
 
-// Then calls f with the program, which is zero if it is unknown: now, or when it is found.
+// Then calls f with the program, now or when it is found. It is zero if unknown.
 func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
 
-// A waiting is a recording that ends after its program is known.
+// A waiting is a recording whose end is delayed until its program is found.
 type waiting struct {
 	captures.Recording
 	lookup *lookup
 	began  time.Time
 }
 
-// End is captures.Recording's.
+// End records the outcome once the program is known.
 func (w *waiting) End(o captures.Outcome, errText string) {
 	if _, done := w.lookup.found(); done {
 		w.Recording.End(o, errText)
@@ -57,7 +57,7 @@ func (w *waiting) End(o captures.Outcome, errText string) {
 	w.EndAt(time.Since(w.began), o, errText)
 }
 
-// EndAt is captures.Recording's.
+// EndAt records the outcome of an exchange that lasted d.
 func (w *waiting) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	w.lookup.then(func(captures.Process) { w.Recording.EndAt(d, o, errText) })
 }

@@ -7,27 +7,28 @@ import (
 	"unwire/captures"
 )
 
-// maxTable bounds the connections of a Table: the oldest are forgotten.
+// maxTable limits the connections of a Table; the oldest are removed.
 const maxTable = 1 << 16
 
-// A Table has the programs of connections for a recorder that learns of their exchanges
-// later, from packets. Its methods may be called from several goroutines.
+// A Table stores the programs of connections for a recorder that learns of their exchanges later, from packets.
+// Its methods may be called from several goroutines.
 type Table struct {
 	finder *Finder
 
-	mu     sync.Mutex
-	known  map[ends]*Recorder
-	oldest []ends // in the order in which they were added
+	mu    sync.Mutex
+	known map[ends]*Recorder
+	// oldest are the keys of the table in the order in which they were added.
+	oldest []ends
 }
 
-// ends are the addresses of a connection.
+// ends are the addresses of the client and the server of a connection.
 type ends struct{ client, server string }
 
-// NewTable returns a table without connections.
+// NewTable returns an empty Table.
 func NewTable(f *Finder) *Table { return &Table{finder: f, known: make(map[ends]*Recorder)} }
 
-// Add begins to look for the program at the other end of a connection, among the sockets, as
-// Finder.Recorder does. A connection of the same addresses that was added before is forgotten.
+// Add starts to look for the program of a connection; see Finder.Recorder. It replaces an earlier
+// connection with the same addresses.
 func (t *Table) Add(conn net.Conn, sockets *Sockets) {
 	r := t.finder.Recorder(conn, sockets, nil)
 	key := ends{conn.RemoteAddr().String(), conn.LocalAddr().String()}
@@ -43,18 +44,18 @@ func (t *Table) Add(conn net.Conn, sockets *Sockets) {
 	t.known[key] = r
 }
 
-// Target returns a target that records the program with each exchange, by the addresses of
-// its client and its server, and the client version of each request.
+// Target wraps a recorder for imports. It adds to each exchange the program of its connection, which it
+// finds by the addresses, and the client's version.
 func (t *Table) Target(to captures.Target) captures.Target { return tableTarget{to, t} }
 
-// A tableTarget adds programs to exchanges.
+// A tableTarget is a captures.Target that adds the client program to exchanges.
 type tableTarget struct {
 	captures.Target
 
 	table *Table
 }
 
-// Begin is captures.Recorder's.
+// Begin starts recording an exchange, as captures.Recorder does.
 func (t tableTarget) Begin(ex captures.Exchange) (captures.Recording, error) {
 	t.table.mu.Lock()
 	r := t.table.known[ends{ex.Client, ex.Server}]

@@ -1,5 +1,9 @@
-// Package quic recognises the datagrams by which clients open QUIC connections (HTTP/3),
-// and answers them so that the clients fall back to TCP. It decrypts nothing.
+// Package quic recognizes the datagrams by which clients open QUIC connections (HTTP/3), and answers them so
+// that the clients fall back to TCP. It decrypts nothing. Package launch uses it.
+//
+//	if initial, ok := quic.ParseInitial(datagram); ok {
+//		answer := initial.Refusal()
+//	}
 //
 // Source: RFC 8999; RFC 9000, sections 14.1 and 17.2.1; RFC 9369
 package quic
@@ -14,38 +18,37 @@ const (
 	Version1 uint32 = 0x00000001
 	Version2 uint32 = 0x6b3343cf
 
-	// draftVersions are the first three bytes of the drafts' versions.
+	// draftVersions are the first three bytes of the versions of drafts.
 	draftVersions uint32 = 0xff000000
 )
 
 const (
-	// LongHeader are the bits of the first byte of a packet with a long header, as all
-	// are that open a connection.
+	// LongHeader are the bits of the first byte of a packet with a long header, which opens a connection.
 	LongHeader = 0xc0
 
-	// minInitial is how long a datagram is at least that opens a connection.
+	// minInitial is the minimum size of a datagram that opens a connection, in bytes.
 	minInitial = 1200
 
-	maxConnectionID = 20 // in these versions
+	// maxConnectionID is the longest connection ID in these versions, in bytes.
+	maxConnectionID = 20
 
-	// noVersion is one of those that are reserved for testing that unknown versions are
-	// ignored: no client speaks it.
+	// noVersion is one of the versions that are reserved to force version negotiation: no client supports it.
 	noVersion = 0x1a2a3a4a
 )
 
-// An Initial is the packet by which a client opens a connection.
+// An Initial is the packet with which a client opens a connection.
 type Initial struct {
+	// Version is the QUIC version in the packet's header.
 	Version uint32
 
-	// Destination and Source are the connection IDs. They point into the datagram.
+	// Destination and Source are the connection IDs. They are slices of the datagram.
 	Destination, Source []byte
 }
 
-// ParseInitial reports whether a datagram opens a QUIC connection.
+// ParseInitial parses a datagram. It returns false if the datagram does not open a QUIC connection.
 //
-// Limits: other datagrams with the same first six bytes, of 1,200 bytes or more, are
-// taken for QUIC. A version that is none of QUIC 1, QUIC 2, the drafts, and those reserved
-// for testing, is not recognised.
+// Limits: any datagram of at least 1,200 bytes with the same first six bytes counts as QUIC. Only QUIC 1, QUIC
+// 2, the drafts and the reserved versions are recognized.
 func ParseInitial(datagram []byte) (Initial, bool) {
 	if len(datagram) < minInitial || datagram[0]&LongHeader != LongHeader {
 		return Initial{}, false
@@ -67,8 +70,8 @@ func connectionID(p []byte) (id, rest []byte, ok bool) {
 	return p[1 : 1+p[0]], p[1+p[0]:], true
 }
 
-// Refusal is the answer to a packet that has its client give up at once: the server speaks
-// no version that the client could.
+// Refusal returns a Version Negotiation packet without any version that the client supports, so that
+// the client gives up immediately.
 func (p Initial) Refusal() []byte {
 	answer := []byte{LongHeader, 0, 0, 0, 0}
 	for _, id := range [][]byte{p.Source, p.Destination} {

@@ -7,20 +7,22 @@ import (
 	"net"
 )
 
-// maxHello bounds a ClientHello, in bytes.
+// maxHello limits a ClientHello, in bytes.
 const maxHello = 64 << 10
 
-// A Hello is what the proxy needs of TLS's ClientHello.
+// A Hello contains the fields of a TLS ClientHello that the proxy needs: server name and ALPN.
 type Hello struct {
+	// ServerName is the host name in the handshake (SNI); "" if there is none.
 	ServerName string
 
-	// ALPN are the protocols that the client offers, in its order.
+	// ALPN are the protocols that the client offers, in order.
 	ALPN []string
 }
 
+// errHelloRead stops the handshake after the ClientHello.
 var errHelloRead = errors.New("hello read")
 
-// ReadHello reads a ClientHello and leaves it to be read again.
+// ReadHello parses a ClientHello. The connection can be read again from its beginning.
 func (c *Conn) ReadHello(ctx context.Context) (Hello, error) {
 	var h Hello
 	rec := &helloReader{Conn: c.Conn, head: c.peeked}
@@ -35,7 +37,7 @@ func (c *Conn) ReadHello(ctx context.Context) (Hello, error) {
 	return h, nil
 }
 
-// A helloReader keeps what is read from it, and answers nothing.
+// A helloReader is a connection that records the bytes read from it, and discards writes.
 type helloReader struct {
 	net.Conn
 	head, seen []byte

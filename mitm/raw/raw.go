@@ -1,15 +1,14 @@
-// Package raw tells what a connection carries by its first bytes, and relays what is not
-// HTTP. Package mitm is its user:
+// Package raw detects the protocol of a connection by its first bytes, and relays and records traffic that is
+// not HTTP. Package mitm uses it.
 //
 //	client := raw.NewConn(conn, nil)
 //	kind, err := client.Sniff(time.Second)
 //	...
 //	raw.Relay(ctx, raw.Config{Client: client, Server: server, Begin: begin})
 //
-// A Conn has its first bytes read again. Sniff decides by those of the client; AwaitFirst
-// finds out which side speaks first. A Relay passes both directions on as they are, each
-// byte when it comes, with half-closes and resets, and records them as chunks. Nothing is
-// ever written that the other side has not sent.
+// A Conn can be read ahead. Sniff decides by the client's first bytes; AwaitFirst finds out which side sends
+// first. Relay forwards both directions without change or delay, including half-closes and resets, and records
+// them as chunks.
 package raw
 
 import (
@@ -18,24 +17,24 @@ import (
 	"net"
 )
 
-// A Conn is a connection whose first bytes were read already: they are read again first.
+// A Conn is a connection that can be read ahead: peeked bytes are returned again by Read.
 type Conn struct {
 	net.Conn
 	peeked []byte
 
-	// err is what reading ended with, to be returned behind the peeked bytes; ended says
-	// that it was the end of the connection below.
+	// err is the error that ended reading; it is returned after the peeked bytes. ended means that the
+	// underlying connection has ended.
 	err   error
 	ended bool
 }
 
-// NewConn returns a connection that begins with bytes that were read from it.
+// NewConn returns a Conn for a connection from which head was read already.
 func NewConn(c net.Conn, head []byte) *Conn { return &Conn{Conn: c, peeked: head} }
 
-// Peeked returns the bytes that will be read again.
+// Peeked returns the bytes that were read in advance and not consumed.
 func (c *Conn) Peeked() []byte { return c.peeked }
 
-// Unread puts bytes in front of what is read next.
+// Unread makes p the next bytes that Read returns.
 func (c *Conn) Unread(p []byte) { c.peeked = append(append([]byte(nil), p...), c.peeked...) }
 
 func (c *Conn) Read(p []byte) (int, error) {
@@ -52,9 +51,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadMore reads once more and appends to the peeked bytes.
-//
-// Limits: limit bytes in all.
+// ReadMore reads once more from the connection into the buffer of peeked bytes, which is limited to
+// limit bytes.
 func (c *Conn) ReadMore(limit int) error {
 	if len(c.peeked) >= limit {
 		return errors.New("too many bytes before the protocol is known")
@@ -69,7 +67,7 @@ func (c *Conn) ReadMore(limit int) error {
 	return err
 }
 
-// WriteTo and ReadFrom let the kernel move the bytes of a tunnel by itself.
+// WriteTo copies everything to w. With ReadFrom, it lets the kernel copy the bytes of a tunnel (splice).
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	var n int
 	if len(c.peeked) > 0 {
@@ -87,6 +85,7 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	return int64(n) + m, err
 }
 
+// ReadFrom copies all bytes from r to the connection.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
 func ignoreEOF(err error) error {
@@ -96,7 +95,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// CloseWrite ends what is written, if the connection can end one direction.
+// CloseWrite closes the writing direction, if the connection supports it.
 func (c *Conn) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -104,7 +103,7 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// CloseRead ends what is read, if the connection can end one direction.
+// CloseRead closes the reading direction, if the connection supports that.
 func (c *Conn) CloseRead() error {
 	if h, ok := c.Conn.(interface{ CloseRead() error }); ok {
 		return h.CloseRead()
@@ -112,11 +111,10 @@ func (c *Conn) CloseRead() error {
 	return nil
 }
 
-// NetConn returns what is below, as a *tls.Conn's does.
+// NetConn returns the underlying connection, as *tls.Conn does.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// Reset closes a connection so that the other side sees a reset, not a clean end, nor that
-// of TLS.
+// Reset closes a connection so that the peer receives a TCP reset instead of a clean end.
 func Reset(c net.Conn) {
 	below := lowest(c)
 	if t, ok := below.(*net.TCPConn); ok {
@@ -126,7 +124,7 @@ func Reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// lowest returns the connection below whatever was put on it.
+// lowest returns the network connection inside all wrappers, such as TLS.
 func lowest(c net.Conn) net.Conn {
 	for {
 		above, ok := c.(interface{ NetConn() net.Conn })

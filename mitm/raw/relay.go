@@ -10,46 +10,53 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/rewrite"
 )
 
 const (
-	// bufferSize is how much is read and recorded at once, in bytes.
+	// bufferSize is the size of the buffer for reading and recording, in bytes.
 	bufferSize = 64 << 10
 
-	// quiet is how long a connection that is to end has to be silent.
+	// quiet is how long a connection must be silent to be cut off during a shutdown.
 	quiet = 250 * time.Millisecond
 
-	// lastWords is how long a server that accepts nothing more may go on sending.
+	// lastWords is how long a server may continue to send after it stopped accepting data.
 	lastWords = time.Second
 )
 
-// A Recorder takes what passes; a captures.Recording is one.
+// A Recorder records the relayed bytes of a connection; a captures.Recording is one.
 type Recorder interface {
+	// Chunk records relayed bytes of one direction.
 	Chunk(dir captures.Direction, p []byte)
+	// End records how the connection ended.
 	End(o captures.Outcome, errText string)
 }
 
-// A Config says what Relay connects, and what it records to.
+// A Config describes the connections that Relay connects.
 type Config struct {
+	// Client and Server are the connections between which bytes are relayed.
 	Client, Server net.Conn
 
-	// Draining, if set, ends when connections are to end: the relay goes on while something
-	// passes, and cuts the connection off, as when its own context ends, after a while of
-	// silence.
+	// Draining, if set, is done when connections should end: Relay then waits until the connection is silent,
+	// and cuts it off.
 	Draining context.Context
 
-	// Begin is called when the first bytes pass. It returns nil if they are not recorded.
+	// Change, if not nil, returns the rules by which bytes are changed before they are forwarded. The
+	// received bytes are recorded in any case.
+	Change func(rec Recorder) rewrite.Exchange
+
+	// Begin is called before the first bytes are relayed. It returns nil if they are not recorded.
 	Begin func() Recorder
 }
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Relay passes on what either side sends until both have ended, and closes both. The end
-// of one direction half-closes the other side, without TLS's close_notify if there was
-// none; an error on one side resets the other. When ctx ends both are reset, and recorded
-// as incomplete, by the cause of ctx.
+// Relay forwards bytes in both directions until both have ended, and closes both connections. The end of one
+// direction is forwarded as a half-close, without TLS close_notify if there was none. An error on one side
+// resets the other. When ctx ends, both are reset, and the exchange is recorded as incomplete with the cause of
+// ctx.
 func Relay(ctx context.Context, c Config) {
-	r := &relay{Config: c}
+	r := &relay{Config: c, ctx: ctx}
 	defer context.AfterFunc(ctx, func() { r.cut(context.Cause(ctx)) })()
 	if c.Draining != nil {
 		ended := make(chan struct{})
@@ -68,6 +75,9 @@ func Relay(ctx context.Context, c Config) {
 	r.finish(captures.Complete, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.change != nil {
+		r.change.End()
+	}
 	if r.rec != nil {
 		r.rec.End(r.outcome, r.errText)
 	}
@@ -75,29 +85,31 @@ func Relay(ctx context.Context, c Config) {
 
 type relay struct {
 	Config
+	ctx context.Context
 
-	// passed counts what passes.
+	// passed counts the relayed pieces, to detect silence.
 	passed atomic.Int64
 
-	// clientEnded says that the client has ended what it sends, clientTruncated that this
-	// was TLS without close_notify.
+	// clientEnded means that the client has ended its direction, and clientTruncated that its TLS
+	// connection ended without close_notify.
 	clientEnded, clientTruncated atomic.Bool
 
 	mu      sync.Mutex
 	begun   bool
+	change  rewrite.Exchange
 	rec     Recorder
 	outcome captures.Outcome
 	errText string
 }
 
-// cut cuts the connection off.
+// cut resets both connections.
 func (r *relay) cut(cause error) {
 	r.finish(captures.Incomplete, cause)
 	Reset(r.Client)
 	Reset(r.Server)
 }
 
-// cutWhenQuiet cuts the connection off after a while of silence, unless it ends before.
+// cutWhenQuiet resets the connections once they are silent, unless they end before.
 func (r *relay) cutWhenQuiet(ended <-chan struct{}) {
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
@@ -116,12 +128,14 @@ func (r *relay) cutWhenQuiet(ended <-chan struct{}) {
 	}
 }
 
-// record records bytes that pass.
+// record records relayed bytes of a direction.
 func (r *relay) record(dir captures.Direction, p []byte) {
 	r.passed.Add(1)
 	r.mu.Lock()
 	if !r.begun {
-		r.begun, r.rec = true, r.Begin()
+		if r.begun, r.rec = true, r.Begin(); r.Change != nil {
+			r.change = r.Change(r.rec)
+		}
 	}
 	rec := r.rec
 	r.mu.Unlock()
@@ -130,7 +144,7 @@ func (r *relay) record(dir captures.Direction, p []byte) {
 	}
 }
 
-// finish notes how the connection ended; the first call counts.
+// finish sets the outcome. Only the first call has an effect.
 func (r *relay) finish(o captures.Outcome, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +162,7 @@ func (r *relay) copyUp(down <-chan struct{}) {
 		r.finish(captures.Canceled, readErr)
 		Reset(r.Server)
 	case writeErr != nil:
-		// What the server has sent before it broke reaches the client still.
+		// Let the client receive what the server has sent before.
 		_ = r.Server.SetReadDeadline(time.Now().Add(lastWords))
 		<-down
 		r.finish(captures.Reset, writeErr)
@@ -161,7 +175,7 @@ func (r *relay) copyDown() {
 	switch {
 	case readErr != nil && r.clientTruncated.Load() && isTruncationAlert(readErr):
 		closeWrite(lowest(r.Client))
-	// The deadline is that of lastWords, whose reason is noted elsewhere.
+	// The deadline is that of lastWords; copyUp records the reason.
 	case readErr != nil && !IsTimeout(readErr):
 		r.finish(captures.Reset, readErr)
 		Reset(r.Client)
@@ -174,18 +188,22 @@ func (r *relay) copyDown() {
 	}
 }
 
-// copy passes one direction on until it ends.
+// copy forwards the bytes of one direction until it ends.
 func (r *relay) copy(dir captures.Direction, dst, src net.Conn) (readErr, writeErr error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
+	var changed changer
 	for {
 		n, err := src.Read(buf[:])
 		if n > 0 {
+			// Record before writing, so that an answer is never recorded before its question.
 			r.record(dir, buf[:n])
-			if _, werr := dst.Write(buf[:n]); werr != nil {
+			if werr := changed.write(r, dir, dst, buf[:n]); werr != nil {
 				return nil, werr
 			}
 		}
+
+		// A truncated TLS stream must stay truncated on the other side.
 		switch {
 		case err == nil:
 		case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF && isTruncated(src):

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// MaxRequestLine is how long the first line of an HTTP request may be, in bytes.
+	// MaxRequestLine limits the first line of an HTTP request, in bytes.
 	MaxRequestLine = 16 << 10
 
-	// PrefaceH2 is what a client begins HTTP/2 with.
+	// PrefaceH2 is the beginning of HTTP/2.
 	PrefaceH2 = "PRI * HTTP/2.0\r\n"
 
 	// RecordTypeTLS is the first byte of TLS.
@@ -21,23 +21,25 @@ const (
 
 	maxMethod = 24
 
-	// slowRequest is how long a client may pause within what looks like the first line
-	// of an HTTP request.
+	// slowRequest is how long a client may pause within the apparent first line of an HTTP request.
 	slowRequest = 15 * time.Second
 )
 
-// A Protocol is what a client speaks.
+// A Protocol is the protocol of a connection, as far as its first bytes show it.
 type Protocol uint8
 
 const (
 	Undecided Protocol = iota // more bytes are needed
+	// TLS is the beginning of a TLS handshake.
 	TLS
-	HTTP // version 1, or version 2 with its preface
+	// HTTP means HTTP/1, or HTTP/2 with its connection preface.
+	HTTP
+	// Other means a protocol that is neither HTTP nor TLS.
 	Other
 )
 
-// sniff tells the protocol from the first bytes of a connection. likely says of what is
-// Undecided that it begins as requests do.
+// sniff detects the protocol by the first bytes of a connection. If the result is Undecided, likely means that
+// they look like the beginning of a request.
 func sniff(head []byte) (kind Protocol, likely bool) {
 	if len(head) == 0 {
 		return Undecided, false
@@ -45,12 +47,16 @@ func sniff(head []byte) (kind Protocol, likely bool) {
 	if head[0] == RecordTypeTLS {
 		return TLS, false
 	}
+
+	// HTTP/2 with prior knowledge starts with a fixed preface (RFC 9113, section 3.4).
 	if n := min(len(head), len(PrefaceH2)); string(head[:n]) == PrefaceH2[:n] {
 		if n == len(PrefaceH2) {
 			return HTTP, true
 		}
 		return Undecided, true
 	}
+
+	// HTTP/1 starts with a method, a target and a version.
 	method, rest, found := bytes.Cut(head, []byte(" "))
 	if len(method) == 0 || len(method) > maxMethod || bytes.ContainsFunc(method, notMethod) {
 		return Other, false
@@ -74,7 +80,7 @@ func sniff(head []byte) (kind Protocol, likely bool) {
 
 func notMethod(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' && r != '_' }
 
-// isMethodPrefix reports whether a common method of HTTP begins with s.
+// isMethodPrefix reports whether s is the beginning of a common HTTP method.
 func isMethodPrefix(s string) bool {
 	for _, m := range []string{
 		"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
@@ -87,8 +93,8 @@ func isMethodPrefix(s string) bool {
 	return false
 }
 
-// isTargetPrefix reports whether what follows a method begins as the target of a request:
-// a path, a URL, host:port or an asterisk.
+// isTargetPrefix reports whether the bytes after a method look like the target of a request: a path, a URL,
+// host:port or an asterisk.
 func isTargetPrefix(method string, rest []byte) bool {
 	if len(rest) == 0 {
 		return isMethodPrefix(method)
@@ -96,9 +102,9 @@ func isTargetPrefix(method string, rest []byte) bool {
 	return rest[0] == '/' || rest[0] == '*' || bytes.HasPrefix(rest, []byte("http")) || bytes.HasPrefix([]byte("http"), rest) || method == "CONNECT"
 }
 
-// Sniff reads until the protocol is known. It stops early, Undecided, when the client sends
-// nothing for a while: a server that speaks first may be what it waits for. A client that
-// pauses after a beginning that only could be HTTP's waits for an answer to that: Other.
+// Sniff reads until the protocol is known. If the client is silent for wait, the result is Undecided: the client
+// may be waiting for the server to send first. If the client pauses after something that is hardly HTTP, the
+// result is Other.
 func (c *Conn) Sniff(wait time.Duration) (Protocol, error) {
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	for {
@@ -116,7 +122,7 @@ func (c *Conn) Sniff(wait time.Duration) (Protocol, error) {
 		switch err := c.ReadMore(MaxRequestLine + 1); {
 		case err == nil:
 		case len(c.peeked) > 0:
-			// It is all that there is for now, or for good: it is passed on.
+			// Nothing else comes for now, so the bytes must be forwarded.
 			if !IsTimeout(err) {
 				c.err = err
 			}
@@ -129,8 +135,8 @@ func (c *Conn) Sniff(wait time.Duration) (Protocol, error) {
 	}
 }
 
-// HasHTTP2Preface reports whether a client begins with HTTP/2's preface, reading on
-// while it may.
+// HasHTTP2Preface reports whether the client begins with the HTTP/2 preface. It reads as long as that is
+// possible.
 func (c *Conn) HasHTTP2Preface() bool {
 	for {
 		n := min(len(c.peeked), len(PrefaceH2))
@@ -146,21 +152,21 @@ func (c *Conn) HasHTTP2Preface() bool {
 	}
 }
 
-// IsTimeout reports whether an error is that of a deadline.
+// IsTimeout reports whether an error is due to a deadline.
 func IsTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// AwaitFirst waits for either side to send something, or to end. It reports whether that
-// was the server; whatever came is left to be read.
+// AwaitFirst waits until either side sends bytes or ends, and reports whether that was the server. The bytes can
+// be read again.
 //
-// Errors: the client went away.
+// Errors: that of a client that disconnected.
 func AwaitFirst(client, server *Conn) (fromServer bool, err error) {
 	done := make(chan error, 1)
 	go func() {
 		err := server.ReadMore(MaxRequestLine)
-		// Whatever came, the client's wait is over.
+		// Interrupt the client's read.
 		_ = client.SetReadDeadline(time.Unix(1, 0))
 		done <- err
 	}()

@@ -6,11 +6,11 @@ import (
 	"net"
 )
 
-// errClientClosed is the error of a connection whose client had ended it before.
+// errClientClosed is the error of a server that continued to send after the client had closed the connection.
 var errClientClosed = errors.New("the client had closed the connection when the server still sent")
 
-// Alerts of TLS with which servers answer a client that ends without close_notify: OpenSSL
-// with the first, Java with the second.
+// Alerts by which servers react to a client that ends without close_notify: OpenSSL sends the first, Java the
+// second.
 //
 // Source: RFC 8446, sections 6.1 and 6.2
 const (
@@ -18,19 +18,19 @@ const (
 	alertUnexpectedMessage = tls.AlertError(10)
 )
 
-// isTruncationAlert reports whether an error is the alert of a server that missed the
-// client's close_notify. Many clients send none, so the connection has ended as usual.
+// isTruncationAlert reports whether an error is the alert for a missing close_notify. Many clients send none, so
+// this is a normal end.
 func isTruncationAlert(err error) bool {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "remote error" || op.Err == nil {
 		return false
 	}
-	text := op.Err.Error() // its type is not exported
+	// The type of the error is not exported.
+	text := op.Err.Error()
 	return text == alertDecodeError.Error() || text == alertUnexpectedMessage.Error()
 }
 
-// isTruncated reports whether a connection, whose reader has come to the end, is TLS that
-// ended without saying so.
+// isTruncated reports whether a connection that has ended is TLS without close_notify.
 func isTruncated(c net.Conn) bool {
 	inTLS := false
 	for {

@@ -8,39 +8,41 @@ import (
 
 const (
 	recordHeaderLen = 5
-	alertRecord     = 21 // content type of a record
-	alertLen        = 2  // level and description
+	// alertRecord is the content type of an alert.
+	alertRecord = 21
+	// alertLen is the length of a cleartext alert: level and description.
+	alertLen = 2
 )
 
-// A Handshake reads a client's side of a TLS handshake, and keeps an alert in clear: in TLS
-// 1.3, OpenSSL sends one when it refuses a certificate, although there are keys by then, so
-// that the server cannot read it as an alert.
+// A Handshake reads the client's side of a TLS handshake and keeps cleartext alerts. In TLS 1.3, OpenSSL sends
+// the alert about a certificate in cleartext although keys exist, so that crypto/tls cannot decrypt it.
 //
 // Source: RFC 8446, section 6.2
 type Handshake struct {
 	net.Conn
 
-	// record is the header of the record that is read, and the body of an alert.
+	// record holds the header of the TLS record that is being read, followed by its body if the record
+	// is an alert.
 	record []byte
 
-	// left is how many bytes of another record are still to come.
-	left  int
+	// skip is the number of bytes of another record that are to be skipped.
+	skip  int
 	alert tls.AlertError
 }
 
-// Read reads from the connection.
+// Read reads from the connection during the TLS handshake.
 func (h *Handshake) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
-	h.follow(p[:n])
+	h.scan(p[:n])
 	return n, err
 }
 
-// follow looks for an alert in bytes that were read.
-func (h *Handshake) follow(p []byte) {
+// scan looks for a TLS alert in received bytes.
+func (h *Handshake) scan(p []byte) {
 	for len(p) > 0 {
-		if h.left > 0 {
-			n := min(h.left, len(p))
-			h.left -= n
+		if h.skip > 0 {
+			n := min(h.skip, len(p))
+			h.skip -= n
 			p = p[n:]
 			continue
 		}
@@ -52,8 +54,8 @@ func (h *Handshake) follow(p []byte) {
 		size := int(h.record[3])<<8 | int(h.record[4])
 		switch {
 		case h.record[0] != alertRecord || size != alertLen:
-			// An encrypted alert is longer.
-			h.left = size
+			// Encrypted alerts are longer.
+			h.skip = size
 		case len(h.record) < recordHeaderLen+alertLen:
 			continue
 		default:
@@ -63,8 +65,8 @@ func (h *Handshake) follow(p []byte) {
 	}
 }
 
-// Explain returns the alert that a handshake failed with, if the client sent it in clear and
-// the server could not read it, or else err.
+// Explain returns the unencrypted TLS alert that caused a handshake's error, if there was one, and
+// otherwise err.
 func (h *Handshake) Explain(err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if ok && op.Op == "local error" && op.Err.Error() == alertBadRecordMAC.Error() && h.alert != 0 {

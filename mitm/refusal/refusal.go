@@ -1,8 +1,8 @@
-// Package refusal has what is said of clients that do not accept the proxy's certificate:
-// whether the end of a handshake was that, why, and which program it was.
+// Package refusal describes clients that refuse the proxy's certificate: whether a failed handshake was a
+// refusal, the reason, and the program. Package mitm uses it.
 //
-// A client refuses by an alert of TLS, in clear or encrypted, or by hanging up. A Log
-// reports each program once for each server.
+// A client refuses by a TLS alert, encrypted or not, or by closing the connection. A Log reports each program
+// once per server.
 package refusal
 
 import (
@@ -18,38 +18,34 @@ import (
 	"unwire/captures"
 )
 
-// Prefix begins the error text of an exchange that stands for a connection whose client
-// did not accept the proxy's certificate.
+// Prefix is the beginning of the error text of an exchange whose client refused the certificate.
 const Prefix = "the client refused the certificate"
 
-// Unused is the text for a client that closes the connection after the handshake.
+// Unused is the text for a client that closes the connection after the handshake without using it.
 const Unused = Prefix + ", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate"
 
-// maxNoted bounds the programs and servers that are reported.
+// maxNoted limits the reports.
 const maxNoted = 1000
 
-// alertBadRecordMAC is what an alert in clear reads as where TLS 1.3 has keys already:
-// OpenSSL sends one.
+// alertBadRecordMAC is the error of crypto/tls for a cleartext alert in TLS 1.3, as OpenSSL sends it.
 //
 // Source: RFC 8446, section 6.2
 const alertBadRecordMAC tls.AlertError = 20
 
-// protocolAlerts are those of clients that could not agree on a protocol, whatever the
-// certificate is.
+// protocolAlerts are alerts about the protocol version or its parameters, which do not concern the certificate.
 var protocolAlerts = []tls.AlertError{10, 47, 50, 70, 71, 86, 109, 110, 112, 115, 120}
 
-// Describe words how TLS with a client failed, and reports whether the client refused the
-// certificate.
+// Describe returns a text for a failed handshake, and reports whether the client refused the certificate.
 func Describe(err error, certFile string) (text string, refused bool) {
-	reason, refused := reasonOf(err)
+	reason, refused := classify(err)
 	if !refused {
 		return fmt.Sprintf("TLS with the client failed: %v", err), false
 	}
 	return fmt.Sprintf("%s: %s: it may not trust %s, or expect one certain certificate", Prefix, reason, certFile), true
 }
 
-// reasonOf says how a client ended a handshake; refused is false if it did not.
-func reasonOf(err error) (reason string, refused bool) {
+// classify describes how a client ended a handshake; refused is false if the cause was something else.
+func classify(err error) (reason string, refused bool) {
 	const hungUp = "it closed the connection during the handshake"
 	var op *net.OpError
 	switch errors.As(err, &op); {
@@ -67,32 +63,32 @@ func reasonOf(err error) (reason string, refused bool) {
 	return hungUp, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// A Refusal is a program that does not accept the certificate for a server.
+// A Refusal is a program that refuses the certificate for a server.
 type Refusal struct {
-	Process captures.Process // zero: unknown
-	Host    string           // host:port
+	// Process is the zero value if the program is unknown.
+	Process captures.Process
+	Host    string // host:port
 }
 
-// A Log reports refusals. The zero value reports none.
+// A Log reports which clients rejected the proxy's certificate.
 type Log struct {
-	// Report, if set, is called once for each program and server.
+	// Report, if not nil, is called once for each program and server.
 	Report func(Refusal)
 
-	mu    sync.Mutex
-	noted map[[2]string]bool
+	mu       sync.Mutex
+	reported map[[2]string]bool
 }
 
-// Note reports a refusal, unless the same program has refused the server's certificate
-// before.
-func (l *Log) Note(r Refusal) {
+// Add reports a rejected certificate, unless the same rejection was reported before.
+func (l *Log) Add(r Refusal) {
 	key := [2]string{r.Process.Name, r.Host}
 	l.mu.Lock()
-	skip := l.Report == nil || l.noted[key] || len(l.noted) >= maxNoted
+	skip := l.Report == nil || l.reported[key] || len(l.reported) >= maxNoted
 	if !skip {
-		if l.noted == nil {
-			l.noted = make(map[[2]string]bool)
+		if l.reported == nil {
+			l.reported = make(map[[2]string]bool)
 		}
-		l.noted[key] = true
+		l.reported[key] = true
 	}
 	l.mu.Unlock()
 	if !skip {

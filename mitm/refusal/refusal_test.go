@@ -47,7 +47,7 @@ func TestDescribe(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	new(Log).Note(Refusal{Host: "a:443"})
+	new(Log).Add(Refusal{Host: "a:443"})
 	var got []Refusal
 	l := &Log{Report: func(r Refusal) { got = append(got, r) }}
 	for _, r := range []Refusal{
@@ -58,13 +58,13 @@ func TestLog(t *testing.T) {
 		{captures.Process{}, "a:443"},
 		{captures.Process{}, "a:443"},
 	} {
-		l.Note(r)
+		l.Add(r)
 	}
 	if len(got) != 4 || got[0].Process.PID != 1 {
 		t.Errorf("%+v", got)
 	}
 	for i := range 2 * maxNoted {
-		l.Note(Refusal{Host: strconv.Itoa(i)})
+		l.Add(Refusal{Host: strconv.Itoa(i)})
 	}
 	if len(got) != maxNoted {
 		t.Errorf("%d are reported", len(got))

@@ -1,6 +1,9 @@
-// Package routes pairs redirected connections with where they go. A Table has a Slot for
-// each: package mitm connects one when a connection comes, and announces where it goes
-// when the hook in the client says so.
+// Package routes assigns destinations to redirected connections. A Table has a Slot for each connection: package
+// mitm calls Connect when the connection arrives, and Announce when the hook in the client announces its
+// destination.
+//
+//	slot, err := table.Connect(port)
+//	to := table.Await(slot)
 package routes
 
 import (
@@ -12,14 +15,12 @@ import (
 )
 
 const (
-	// wait is how long a redirected connection waits for its route, or a
-	// route for its connection.
-	wait = 5 * time.Second
-	// grace is how long an announcement waits for the connection that had
-	// its port before to be closed: the system gives a port to a new connection
-	// as soon as the old one has ended, which is noticed here a little later.
-	grace = time.Second
-	// maxWaiting is how many connections and announcements wait for the other.
+	// pairingTimeout is how long a connection waits for its route, or a route for its connection.
+	pairingTimeout = 5 * time.Second
+	// portReuseDelay is how long an announcement waits until an earlier connection from the same port is closed. The
+	// system can reuse a port before the proxy notices the end of the old connection.
+	portReuseDelay = time.Second
+	// maxWaiting limits the slots that lack the connection or the route.
 	maxWaiting = 4096
 )
 
@@ -30,10 +31,10 @@ var (
 
 // A TakenError refuses a second route for a connection.
 type TakenError struct {
-	// Port is the local one of the connection's client.
+	// Port is the client's local port of the connection.
 	Port int
 
-	// To is where the connection goes, host:port.
+	// To is the destination that is already assigned, as host:port.
 	To string
 }
 
@@ -41,48 +42,45 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("the connection from port %d has a route already", e.Port)
 }
 
-// A Table pairs connections that a hook redirected with the addresses that
-// they were meant for. The hook names a connection by its local port, as soon
-// as it is connected; what comes first, the connection or its route, waits for
-// the other. The first route of a connection counts; it keeps others out until
-// the connection is closed.
+// A Table assigns destinations to connections that a hook has redirected. The hook identifies a connection by
+// its local port as soon as it is connected. The connection and its route may arrive in any order. The first
+// route counts and cannot be replaced until the connection is closed.
 //
-// Limits: 4,096 connections and routes that wait for the other, 5 s each.
+// Limits: 4,096 incomplete slots, of 5 s each.
 //
 // Source: mitm/README.md#node-hook
 type Table struct {
 	mu     sync.Mutex
 	closed bool
 
-	// slots are by the client's port; waiting of them lack the connection or the
-	// route.
+	// slots are indexed by the client's port. waiting counts those that lack the connection or the route.
 	slots   map[int]*Slot
 	waiting int
 }
 
-// A Slot is where a connection and its route meet. Its fields are guarded
-// by the table's mutex.
+// A Slot is an entry of the Table in which a redirected connection and its destination are matched. The
+// table's mutex guards its fields.
 type Slot struct {
-	// to is where the connection goes; "": not announced yet. announced is closed
-	// when it is set.
+	// to is the destination; "" until it is announced. announced is closed when it is set.
 	to        string
 	announced chan struct{}
 
-	// connected says that the connection has come.
+	// connected means that the redirected connection has arrived.
 	connected bool
 
 	// removed is closed when the slot is removed from the table.
 	removed chan struct{}
 
-	// expiry removes the slot, unless both have come.
+	// expiry removes the slot if connection or destination are still missing.
 	expiry *time.Timer
 }
 
+// New returns an empty Table.
 func New() *Table {
 	return &Table{slots: make(map[int]*Slot)}
 }
 
-// addSlot adds a slot for a port. t.mu is held.
+// addSlot adds a slot for a port. The caller has locked t.mu.
 //
 // Errors: errFull; errClosed.
 func (t *Table) addSlot(port int) (*Slot, error) {
@@ -93,17 +91,16 @@ func (t *Table) addSlot(port int) (*Slot, error) {
 		return nil, errFull
 	}
 	s := &Slot{announced: make(chan struct{}), removed: make(chan struct{})}
-	s.expiry = time.AfterFunc(wait, func() { t.expire(port, s) })
+	s.expiry = time.AfterFunc(pairingTimeout, func() { t.expire(port, s) })
 	t.slots[port] = s
 	t.waiting++
 	return s, nil
 }
 
-// complete reports whether a slot has both the connection and its route.
+// complete reports whether both the connection and the route have arrived.
 func (s *Slot) complete() bool { return s.connected && s.to != "" }
 
-// stopExpiryIfComplete stops the expiry of a slot that has both the connection and its
-// route. t.mu is held.
+// stopExpiryIfComplete stops the expiry of a complete slot. The caller has locked t.mu.
 func (t *Table) stopExpiryIfComplete(s *Slot) {
 	if s.complete() {
 		s.expiry.Stop()
@@ -111,7 +108,7 @@ func (t *Table) stopExpiryIfComplete(s *Slot) {
 	}
 }
 
-// expire removes a slot in which the one has waited for the other for too long.
+// expire removes a slot that is still incomplete.
 func (t *Table) expire(port int, s *Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,14 +117,14 @@ func (t *Table) expire(port int, s *Slot) {
 	}
 }
 
-// Remove forgets a slot, whose connection was closed.
+// Remove removes a slot after its connection was closed.
 func (t *Table) Remove(port int, s *Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.removeLocked(port, s)
 }
 
-// removeLocked is Remove where t.mu is held.
+// removeLocked is Remove for callers that have locked t.mu.
 func (t *Table) removeLocked(port int, s *Slot) {
 	if t.slots[port] != s {
 		return
@@ -140,12 +137,11 @@ func (t *Table) removeLocked(port int, s *Slot) {
 	close(s.removed)
 }
 
-// Announce takes the route of the connection from a port.
+// Announce sets the destination of the connection from a port.
 //
-// Errors: *TakenError if it has one already; errFull;
-// errClosed; that of ctx.
+// Errors: *TakenError if it has one already; errFull; errClosed; that of ctx.
 func (t *Table) Announce(ctx context.Context, port int, to string) error {
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(portReuseDelay)
 	defer timer.Stop()
 	for {
 		taken, ended, err := t.tryAnnounce(port, to)
@@ -155,6 +151,8 @@ func (t *Table) Announce(ctx context.Context, port int, to string) error {
 		if ended == nil {
 			return taken
 		}
+
+		// The route may belong to an earlier connection from the same port.
 		select {
 		case <-ended:
 		case <-timer.C:
@@ -165,8 +163,8 @@ func (t *Table) Announce(ctx context.Context, port int, to string) error {
 	}
 }
 
-// tryAnnounce is Announce without waiting. ended is closed when the connection
-// that has the route has ended; nil if that has not come yet.
+// tryAnnounce is Announce without waiting. ended is closed when the connection that has the route has ended; it
+// is nil if that connection has not arrived yet.
 func (t *Table) tryAnnounce(port int, to string) (taken *TakenError, ended <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,12 +186,13 @@ func (t *Table) tryAnnounce(port int, to string) (taken *TakenError, ended <-cha
 	return &TakenError{port, s.to}, ended, nil
 }
 
-// Connect returns the slot of a new connection from a port. A connection that
-// had the port before has ended.
+// Connect returns the slot of a new connection from a port. An earlier connection from that port has ended.
 func (t *Table) Connect(port int) (s *Slot, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s = t.slots[port]
+
+	// The port is used again, so the old connection has ended.
 	if s != nil && s.connected {
 		t.removeLocked(port, s)
 		s = nil
@@ -208,8 +207,7 @@ func (t *Table) Connect(port int) (s *Slot, err error) {
 	return s, nil
 }
 
-// Await returns where the connection of a slot is to go, "" if no route was
-// announced in time.
+// Await returns the destination of a slot's connection; "" if none was announced in time.
 func (t *Table) Await(s *Slot) string {
 	select {
 	case <-s.announced:
@@ -220,7 +218,7 @@ func (t *Table) Await(s *Slot) string {
 	return s.to
 }
 
-// Close forgets all slots; there are no more after it.
+// Close removes all slots. None can be added afterwards.
 func (t *Table) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

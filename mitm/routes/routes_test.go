@@ -74,7 +74,7 @@ func TestRoutesAreBounded(t *testing.T) {
 		if _, err := r.Connect(maxWaiting); err != nil {
 			t.Errorf("a connection with its route counts: %v", err)
 		}
-		time.Sleep(wait + time.Second)
+		time.Sleep(pairingTimeout + time.Second)
 		synctest.Wait()
 		if len(r.slots) != 1 || r.slots[1] != open || r.waiting != 0 {
 			t.Errorf("%d slots, %d wait", len(r.slots), r.waiting)

@@ -1,11 +1,9 @@
-// Package socks has the server's side of SOCKS 5: what a client asks for, and the
-// answers to it.
+// Package socks implements the server side of SOCKS 5, without authentication and for CONNECT only. Package mitm
+// uses it.
 //
 //	addr, via, err := socks.Greet(conn)
 //	...
 //	_, err = conn.Write(socks.Reply(socks.Succeeded))
-//
-// Served is CONNECT without authentication.
 //
 // Source: RFC 1928
 package socks
@@ -20,18 +18,17 @@ import (
 	"strconv"
 )
 
-// SOCKS 5, as RFC 1928 has it.
+// Constants of the SOCKS 5 protocol, RFC 1928.
 const (
 	// Version is the first byte that a client sends.
 	Version = 0x05
 
-	// MethodVia is the method of authentication that one unwire offers to the next:
-	// behind the answer that chooses it come a length, one byte, and the names of
-	// the instances that the connection has passed. It is one of those that RFC 1928
-	// leaves to private use.
+	// MethodVia is an authentication method from the range for private use, which one unwire offers to the next.
+	// After the server selects it, the client sends a length (one byte) and the ids of the unwire proxies that
+	// the connection has passed through.
 	MethodVia = 0xf1
 
-	// MaxVia is how long those names may be, in bytes.
+	// MaxVia is the largest size of the list of proxy ids, in bytes.
 	MaxVia = 255
 
 	noAuth             = 0x00
@@ -43,7 +40,7 @@ const (
 	maxMethods         = 255
 )
 
-// What a SOCKS server answers to a request.
+// Reply codes of a SOCKS server.
 const (
 	Succeeded               byte = 0x00
 	Failure                 byte = 0x01
@@ -55,18 +52,19 @@ const (
 	addressTypeNotSupported byte = 0x08
 )
 
-// An Error is a request that is not served, with the answer to it.
+// An Error is a request that is refused, with the reply code.
 type Error struct {
+	// Reply is the reply code of RFC 1928, and Text describes it.
 	Reply byte
 	Text  string
 }
 
 func (e *Error) Error() string { return "SOCKS: " + e.Text }
 
-// Greet reads a client's greeting and its request, and returns the address
-// that it asks for, and which instances of unwire the connection has passed.
+// Greet reads a client's greeting and request. It returns the requested address, and the ids of the unwire
+// proxies that the connection has passed through.
 //
-// Errors: *Error where the client should get an answer.
+// Errors: *Error if the client should receive a reply.
 func Greet(c io.ReadWriter) (addr, via string, err error) {
 	var head [2]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {
@@ -80,7 +78,8 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 		return "", "", fmt.Errorf("SOCKS greeting: %w", err)
 	}
 	method := byte(noAcceptableMethod)
-	for _, m := range []byte{noAuth, MethodVia} { // the last one offered
+	// The last method that the client offers is used.
+	for _, m := range []byte{noAuth, MethodVia} {
 		if bytes.IndexByte(methods[:head[1]], m) >= 0 {
 			method = m
 		}
@@ -88,6 +87,8 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	if _, err := c.Write([]byte{Version, method}); err != nil {
 		return "", "", err
 	}
+
+	// MethodVia is followed by the ids.
 	switch method {
 	case noAcceptableMethod:
 		return "", "", errors.New("SOCKS greeting: the client insists on authentication")
@@ -100,7 +101,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	return addr, via, err
 }
 
-// readVia reads the names of the instances of unwire that a connection has passed.
+// readVia reads the ids of the unwire proxies through which a connection came.
 func readVia(r io.Reader) (string, error) {
 	var buf [1 + MaxVia]byte
 	if _, err := io.ReadFull(r, buf[:1]); err != nil {
@@ -125,12 +126,14 @@ func readRequest(r io.Reader) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
+
+	// Read the whole request before refusing it, so that the client receives the reply.
 	var port [2]byte
 	if _, err := io.ReadFull(r, port[:]); err != nil {
 		return "", fmt.Errorf("SOCKS request: %w", err)
 	}
 	if head[1] != connect {
-		return "", &Error{commandNotSupported, fmt.Sprintf("command %d: only CONNECT (1) is served", head[1])}
+		return "", &Error{commandNotSupported, fmt.Sprintf("command %d: only CONNECT (1) is supported", head[1])}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1]))), nil
 }
@@ -154,6 +157,8 @@ func readHost(r io.Reader, kind byte) (string, error) {
 	if _, err := io.ReadFull(r, buf[:size]); err != nil {
 		return "", fmt.Errorf("SOCKS request: %w", err)
 	}
+
+	// IPv4 addresses in IPv6 form are normalised, so that host patterns match.
 	if kind != addressName {
 		ip, _ := netip.AddrFromSlice(buf[:size])
 		return ip.Unmap().String(), nil
@@ -165,8 +170,7 @@ func readHost(r io.Reader, kind byte) (string, error) {
 	return name, nil
 }
 
-// isHostName reports whether a name may go into an address: what it is made of,
-// not whether it exists.
+// isHostName reports whether a name contains only characters that are valid in an address.
 func isHostName(name string) bool {
 	for _, b := range []byte(name) {
 		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
@@ -177,7 +181,7 @@ func isHostName(name string) bool {
 	return name != ""
 }
 
-// Reply is an answer; where the proxy's own end is, is not told.
+// Reply returns a reply. It contains no address of the proxy.
 func Reply(reply byte) []byte {
 	return []byte{Version, reply, 0, addressIPv4, 0, 0, 0, 0, 0, 0}
 }

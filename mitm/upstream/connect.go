@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// maxAnswer bounds the head of a proxy's answer to CONNECT, in bytes.
+// maxAnswer limits the head of a proxy's response to CONNECT, in bytes.
 const maxAnswer = 64 << 10
 
-// connectHTTP asks an HTTP proxy for a tunnel to addr. What the proxy sends behind its
-// answer stays to be read from conn.
+// connectHTTP asks an HTTP proxy for a tunnel to addr. Bytes that follow the response can be read from conn.
 //
-// Errors: *Error where the proxy has answered.
+// Errors: *Error if the proxy has responded.
 func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	req := &http.Request{
 		Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr,
@@ -36,7 +35,7 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	r := bufio.NewReader(limited)
 	res, err := http.ReadResponse(r, req)
 	if err != nil {
-		// An end, or a network error, is no answer at all.
+		// The proxy closed the connection or the network failed: there is no response.
 		if errors.Is(err, io.ErrUnexpectedEOF) && r.Buffered() == 0 && limited.N == maxAnswer || isNetwork(err) {
 			return err
 		}
@@ -46,14 +45,15 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	if res.StatusCode/100 != 2 {
 		return Refusal(proxy, addr, res)
 	}
+
+	// Keep what the server has sent through the tunnel already.
 	if n := r.Buffered(); n > 0 {
 		conn.head, err = r.Peek(n)
 	}
 	return err
 }
 
-// Authorization is the value of Proxy-Authorization for a proxy, "" if its URL has no
-// user.
+// Authorization returns the value of Proxy-Authorization for a proxy; "" if its URL has no user.
 func Authorization(proxy *url.URL) string {
 	u := proxy.User
 	if u == nil {
@@ -68,44 +68,42 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network)
 }
 
-// Refusal is the error of a proxy's answer that is not the server's: to CONNECT, or to
-// a request if IsRefusal.
+// Refusal returns the error for a proxy's own response: to CONNECT, or to a request for which IsRefusal is true.
 func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
-	// The standard's words, not the proxy's own.
+	// Use the standard text of the status, not the proxy's.
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	e := &Error{Proxy: Name(proxy)}
 	switch res.StatusCode {
 	case http.StatusProxyAuthRequired:
-		e.What, e.Do = authentication(proxy, res.Header.Values("Proxy-Authenticate"), status)
+		e.What, e.Remedy = authentication(proxy, res.Header.Values("Proxy-Authenticate"), status)
 	case http.StatusForbidden:
 		e.What = fmt.Sprintf("it does not allow connections to %s (%s)", addr, status)
-		e.Do = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
+		e.Remedy = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
 	case http.StatusLoopDetected:
 		e.What, e.Err = fmt.Sprintf("%v (%s)", ErrLoop, status), ErrLoop
-		e.Do = "have the last of the two connect directly: give it --upstream-proxy none"
+		e.Remedy = "have the last of the two connect directly: give it --upstream-proxy none"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		e.What = fmt.Sprintf("it did not reach %s (%s)", addr, status)
-		e.Do = "look whether that address is right and the server is running"
+		e.Remedy = "look whether that address is right and the server is running"
 	default:
 		e.What = fmt.Sprintf("it answered CONNECT %s with %s", addr, status)
-		e.Do = kindHint(proxy)
+		e.Remedy = kindHint(proxy)
 	}
 	return e
 }
 
-// IsRefusal reports whether the answer to a request that was sent to a proxy is the
-// proxy's own.
+// IsRefusal reports whether the response to a forwarded request comes from the proxy itself.
 func IsRefusal(res *http.Response) bool {
 	return res.StatusCode == http.StatusProxyAuthRequired ||
 		res.StatusCode == http.StatusLoopDetected && res.Header.Get(ViaHeader) != ""
 }
 
-// addUser says how to give a proxy a user. It is no URL: those are redacted.
+// addUser describes how to give a proxy's user. It is not written as a URL, because URLs are redacted.
 func addUser(proxy *url.URL) string {
 	return "add them to its URL, as in USER:PASSWORD@" + proxy.Host
 }
 
-// authentication words that a proxy wants another user than it was given.
+// authentication describes why a proxy did not accept the user, and what to do.
 func authentication(proxy *url.URL, challenges []string, status string) (what, do string) {
 	var offered []string
 	for _, c := range challenges {

@@ -11,28 +11,27 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// schemes are the kinds of proxies, each with its port where the URL has none.
+// schemes are the supported kinds of proxies, with their default ports.
 var schemes = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-// Proxies choose the proxy for a server. Nil chooses none.
+// Proxies selects the proxy for a server. A nil *Proxies selects none.
 type Proxies struct {
 	choose func(*url.URL) (*url.URL, error)
 
-	// all are the proxies that may be chosen.
+	// all are the proxies from which one is chosen for each server.
 	all []*url.URL
 }
 
-// Always chooses one proxy for every server, those of this machine too.
+// Always returns Proxies that use one proxy for all servers, including those on this machine.
 func Always(proxy *url.URL) *Proxies {
 	return &Proxies{choose: func(*url.URL) (*url.URL, error) { return proxy, nil }, all: []*url.URL{proxy}}
 }
 
-// FromEnvironment chooses as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, and ALL_PROXY
-// where one of the first two is not set; the lower-case names count first. Servers of
-// this machine are reached directly. A variable that names own, host:port of the
-// listener that asks, is ignored, and returned by its name.
+// FromEnvironment selects by HTTPS_PROXY, HTTP_PROXY and NO_PROXY. ALL_PROXY replaces the first two if they are
+// not set; lower-case names take precedence. Servers on this machine are reached directly. A variable that names
+// own, the host:port of our own listener, is ignored, and its name is returned.
 //
-// Errors: a variable that is no proxy's URL.
+// Errors: that of a variable that is not a proxy's URL.
 //
 // Source: golang.org/x/net/http/httpproxy has the rules of NO_PROXY.
 func FromEnvironment(getenv func(string) string, own string) (p *Proxies, ignored []string, err error) {
@@ -46,6 +45,8 @@ func FromEnvironment(getenv func(string) string, own string) (p *Proxies, ignore
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
+
+		// A proxy that is this process itself would forward in a loop.
 		if isSame(u.Host, own) {
 			ignored = append(ignored, name)
 			return "", nil
@@ -53,6 +54,8 @@ func FromEnvironment(getenv func(string) string, own string) (p *Proxies, ignore
 		p.all = append(p.all, u)
 		return u.String(), nil
 	}
+
+	// The library has the rules of NO_PROXY, so it gets the result.
 	var c httpproxy.Config
 	if c.HTTPSProxy, err = use("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"); err != nil {
 		return nil, nil, err
@@ -77,7 +80,7 @@ func firstSet(getenv func(string) string, names []string) (name, value string) {
 	return "", ""
 }
 
-// isSame reports whether two addresses are of one listener on loopback.
+// isSame reports whether two addresses refer to the same loopback listener.
 func isSame(addr, own string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	ownHost, ownPort, ownErr := net.SplitHostPort(own)
@@ -87,12 +90,11 @@ func isSame(addr, own string) bool {
 	return strings.EqualFold(host, ownHost) || host == "localhost" && net.ParseIP(ownHost).IsLoopback()
 }
 
-// Names reports whether the proxy of a URL is own, host:port of a listener.
-func Names(proxy *url.URL, own string) bool { return isSame(proxy.Host, own) }
+// IsListener reports whether a proxy's URL is own, the host:port of a listener.
+func IsListener(proxy *url.URL, own string) bool { return isSame(proxy.Host, own) }
 
-// For returns the proxy for a server, or nil if it is reached directly. The server has
-// a scheme, http or https, and names, host:port each; if one of them is excepted, no
-// proxy is used.
+// For returns the proxy for a server, or nil if it is reached directly. The server has a scheme, http or https,
+// and one or more names as host:port. If NO_PROXY excludes one of them, no proxy is used.
 func (p *Proxies) For(scheme string, addrs ...string) *url.URL {
 	if p == nil {
 		return nil
@@ -108,7 +110,7 @@ func (p *Proxies) For(scheme string, addrs ...string) *url.URL {
 	return proxy
 }
 
-// At returns the HTTP proxy whose address is addr, or nil.
+// At returns the HTTP proxy with the address addr, or nil.
 func (p *Proxies) At(addr string) *url.URL {
 	if p == nil {
 		return nil
@@ -121,9 +123,8 @@ func (p *Proxies) At(addr string) *url.URL {
 	return nil
 }
 
-// Forwarder returns the proxy for a server that is spoken to in clear, if requests for
-// it are sent to the proxy instead of through a tunnel, as HTTP proxies want it: many
-// refuse CONNECT to any port but 443.
+// Forwarder returns the proxy for a cleartext server, if requests must be forwarded by the proxy instead of
+// through a tunnel: many HTTP proxies refuse CONNECT to ports other than 443.
 func (p *Proxies) Forwarder(addrs ...string) *url.URL {
 	if u := p.For("http", addrs...); u != nil && speaksHTTP(u) {
 		return u
@@ -133,12 +134,11 @@ func (p *Proxies) Forwarder(addrs ...string) *url.URL {
 
 func speaksHTTP(proxy *url.URL) bool { return proxy.Scheme == "http" || proxy.Scheme == "https" }
 
-// Name is a proxy's URL without user and password.
+// Name returns a proxy's URL without user and password.
 func Name(proxy *url.URL) string { return proxy.Scheme + "://" + proxy.Host }
 
-// Parse reads a proxy's URL: scheme, host and port, perhaps user:password. Without a
-// scheme it is an HTTP proxy. The error never repeats the text, which may hold a
-// password.
+// Parse parses a proxy's URL: scheme, host, port, and optionally user:password. The default scheme is http. The
+// error never contains the text, which may include a password.
 func Parse(s string) (*url.URL, error) {
 	const form = "want a proxy such as http://host:3128, https://host, socks5://host:1080 or socks5h://host:1080"
 	if !strings.Contains(s, "://") {
@@ -146,15 +146,17 @@ func Parse(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" {
-		return nil, errors.New("it is no URL: " + form + "; in user and password, write @ as %40, : as %3A, / as %2F, % as %25")
+		return nil, errors.New("not a URL: " + form + "; in user and password, write @ as %40, : as %3A, / as %2F, % as %25")
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
+
+	// Unknown schemes must not be mistaken for HTTP.
 	port, ok := schemes[u.Scheme]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("unwire does not speak to %s proxies: %s", u.Scheme, form)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it has a path, which a proxy has not: " + form)
+		return nil, errors.New("a proxy URL must not have a path: " + form)
 	}
 	if u.Port() != "" {
 		port = u.Port()

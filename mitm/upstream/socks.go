@@ -14,12 +14,11 @@ import (
 	"unwire/mitm/socks"
 )
 
-// greetingTimeout bounds how long a proxy may take to answer the greeting, for which it
-// needs nobody else.
+// greetingTimeout is short, because a proxy can answer the greeting without connecting anywhere.
 const greetingTimeout = 5 * time.Second
 
-// connectSOCKS asks a SOCKS 5 proxy for a connection to addr. With socks5 the name is
-// looked up here, with socks5h by the proxy.
+// connectSOCKS asks a SOCKS 5 proxy for a connection to addr. With the scheme socks5, the name is resolved here;
+// with socks5h, by the proxy.
 func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, passed string) error {
 	to := addr
 	if via.Scheme == "socks5" {
@@ -35,6 +34,8 @@ func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, pa
 			to = net.JoinHostPort(preferIPv4(found), port)
 		}
 	}
+
+	// The user and the password come from the proxy's URL.
 	var auth *proxy.Auth
 	if u := via.User; u != nil {
 		password, _ := u.Password()
@@ -42,12 +43,12 @@ func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, pa
 	}
 	greeting := &greetingConn{Conn: conn.Conn, via: passed}
 	greeting.deadline, _ = ctx.Deadline()
-	d, err := proxy.SOCKS5("tcp", via.Host, auth, forward{greeting})
+	d, err := proxy.SOCKS5("tcp", via.Host, auth, existingConn{greeting})
 	if err != nil {
 		return err
 	}
 	if _, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", to); err != nil {
-		return socksError(via, addr, greeting.chosen, err)
+		return socksError(via, addr, greeting.isUnwire, err)
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func preferIPv4(addrs []string) string {
 	return addrs[0]
 }
 
-// socksError words why a SOCKS proxy did not connect. The library has texts only.
+// socksError converts an error of the SOCKS library, which returns only texts.
 func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	if errors.As(err, new(*greetingError)) {
 		return &Error{Name(via), "it does not answer as a SOCKS 5 proxy does", kindHint(via), err}
@@ -70,54 +71,58 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	if !errors.As(err, &op) || op.Err == nil || isNetwork(op.Err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
+
+	// The library reports failures only as text, which is mapped to a cause and a remedy.
 	e := &Error{Proxy: Name(via), Err: err}
 	text := op.Err.Error()
 	reply, isReply := strings.CutPrefix(text, "unknown error ")
 	switch {
 	case strings.Contains(text, "authentication failed"):
-		e.What, e.Do = "it does not accept the user and password", "correct them"
+		e.What, e.Remedy = "it does not accept the user and password", "correct them"
 	case strings.Contains(text, "no acceptable authentication"):
-		e.What, e.Do = "it asks for a user and password", addUser(via)
+		e.What, e.Remedy = "it asks for a user and password", addUser(via)
 	case isReply && isUnwire && strings.Contains(reply, "not allowed"):
 		e.What, e.Err = ErrLoop.Error(), ErrLoop
-		e.Do = "have the last of the two connect directly: give it --upstream-proxy none"
+		e.Remedy = "have the last of the two connect directly: give it --upstream-proxy none"
 	case isReply && strings.Contains(reply, "not allowed"):
 		e.What = "it does not allow connections to " + addr
-		e.Do = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
+		e.Remedy = "ask who runs it, or name the host in NO_PROXY if it can be reached directly"
 	case isReply:
 		e.What = "it did not reach " + addr + " (" + reply + ")"
-		e.Do = "look whether that address is right and the server is running"
+		e.Remedy = "look whether that address is right and the server is running"
 	default:
-		e.What, e.Do = "it does not answer as a SOCKS 5 proxy does", kindHint(via)
+		e.What, e.Remedy = "it does not answer as a SOCKS 5 proxy does", kindHint(via)
 	}
 	return e
 }
 
-// forward hands a connection that exists to the SOCKS client.
-type forward struct{ conn net.Conn }
+// A existingConn returns an existing connection to the SOCKS library.
+type existingConn struct{ conn net.Conn }
 
-func (f forward) Dial(string, string) (net.Conn, error) { return f.conn, nil }
+func (f existingConn) Dial(string, string) (net.Conn, error) { return f.conn, nil }
 
-func (f forward) DialContext(context.Context, string, string) (net.Conn, error) { return f.conn, nil }
+func (f existingConn) DialContext(context.Context, string, string) (net.Conn, error) {
+	return f.conn, nil
+}
 
-// A greetingError says that a proxy did not answer the greeting.
+// A greetingError means that the SOCKS proxy did not respond to the greeting.
 type greetingError struct{ err error }
 
 func (e *greetingError) Error() string { return e.err.Error() }
 
-// A greetingConn adds the method socks.MethodVia to the greeting of a SOCKS client, and
-// answers it, if the proxy chooses that, as if no authentication was required.
+// A greetingConn adds the method socks.MethodVia to the greeting of a SOCKS client. If the proxy selects it, it
+// replaces the answer by that for no authentication.
 type greetingConn struct {
 	net.Conn
 	via     string
 	greeted bool
 
-	// deadline is that of the whole dialogue.
+	// deadline is the deadline for the whole SOCKS handshake.
 	deadline time.Time
 
-	// answered says that the answer to the greeting was read, chosen that it was
-	// socks.MethodVia: the proxy is another unwire.
-	answered, chosen bool
+	// answered means that the proxy's response to the greeting was read. isUnwire means that the proxy
+	// selected socks.MethodVia, and so is another unwire.
+	answered, isUnwire bool
 }
 
 func (c *greetingConn) Write(p []byte) (int, error) {
@@ -144,10 +149,12 @@ func (c *greetingConn) Read(p []byte) (int, error) {
 	if err != nil {
 		return n, &greetingError{err}
 	}
+
+	// The proxy is not an unwire, or an old one.
 	if p[1] != socks.MethodVia {
 		return n, err
 	}
-	c.chosen, p[1] = true, 0
+	c.isUnwire, p[1] = true, 0
 	_, err = c.Conn.Write(append([]byte{byte(len(c.via))}, c.via...))
 	return n, err
 }

@@ -11,8 +11,7 @@ const (
 	spareLifetime = 2 * time.Second
 )
 
-// Spares are connections to servers that nobody has used yet. The zero
-// value is ready.
+// Spares are open connections to servers that were not used yet. The zero value is empty.
 type Spares struct {
 	mu     sync.Mutex
 	closed bool
@@ -25,8 +24,8 @@ type spareConn struct {
 	expiry *time.Timer
 }
 
-// Keep keeps a connection for the next user, for spareLifetime. addr is its address,
-// with whatever else tells it apart from other connections to the same.
+// Keep keeps a connection for spareLifetime. addr is the server's address, extended by whatever distinguishes
+// connections to it.
 func (s *Spares) Keep(addr string, conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +46,7 @@ func (s *Spares) Keep(addr string, conn net.Conn) {
 	s.n++
 }
 
-// Claim removes and returns a connection to addr, or nil.
+// Claim removes and returns a connection to addr, or returns nil.
 func (s *Spares) Claim(addr string) net.Conn {
 	s.mu.Lock()
 	list := s.byAddr[addr]
@@ -61,7 +60,7 @@ func (s *Spares) Claim(addr string) net.Conn {
 	return nil
 }
 
-// remove reports whether c was there.
+// remove removes the connection c to addr, and reports whether it was there.
 func (s *Spares) remove(addr string, c *spareConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +80,7 @@ func (s *Spares) remove(addr string, c *spareConn) bool {
 	return false
 }
 
-// Close closes all of them, and whatever is kept from then on.
+// Close closes all spare connections, and those that are added later.
 func (s *Spares) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

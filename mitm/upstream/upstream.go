@@ -1,13 +1,12 @@
-// Package upstream connects to servers through the user's own proxy: an HTTP proxy,
-// in clear or in TLS, by CONNECT, or a SOCKS 5 proxy.
+// Package upstream connects to servers through the user's own proxy: an HTTP proxy, with or without TLS, by
+// CONNECT, or a SOCKS 5 proxy. Package mitm uses it.
 //
 //	proxies, ignored, err := upstream.FromEnvironment(os.Getenv, ownAddress)
 //	...
 //	d := &upstream.Dialer{Proxies: proxies, Direct: new(net.Dialer).DialContext}
 //	conn, err := d.Dial(ctx, proxies.For("https", "api.example:443"), "api.example:443", id)
 //
-// Errors that concern the proxy are *Error, which names the proxy without its
-// password and says what to do.
+// Errors about the proxy are of type *Error, which names the proxy without its password and describes a remedy.
 //
 // Source: mitm/README.md#upstream-proxies
 package upstream
@@ -25,48 +24,47 @@ import (
 	"time"
 )
 
-// ViaHeader is the header field by which one unwire tells the next, in a request to
-// it as a proxy, which instances of unwire the request has passed. No other server
-// gets it.
+// ViaHeader is the header by which one unwire informs the next, used as its proxy, through which proxies a
+// request has passed. Servers never receive it.
 const ViaHeader = "Unwire-Via"
 
-// dialTimeout bounds how long a proxy may take to connect to a server. It is shorter
-// than clients wait for TLS, so that they get the error.
+// dialTimeout limits how long a proxy may take to connect. It is shorter than clients wait for TLS, so that they
+// receive the error.
 const dialTimeout = 12 * time.Second
 
-// ErrLoop says that a proxy leads back to where the connection came from.
+// ErrLoop means that the upstream proxy forwards back to this proxy.
 var ErrLoop = errors.New("it leads back to this unwire")
 
-// An Error is a failure that concerns the proxy.
+// An Error is a failure that concerns the user's proxy.
 type Error struct {
-	// Proxy is its URL, without user and password.
+	// Proxy is the URL of the proxy without user and password.
 	Proxy string
 
-	// What failed, and what to do about it.
-	What, Do string
+	// What describes the failure, and Remedy what the user can do about it.
+	What, Remedy string
 
-	// Err is the cause, or nil.
+	// Err is the underlying error, or nil.
 	Err error
 }
 
 func (e *Error) Error() string {
 	text := "upstream proxy " + e.Proxy + ": " + e.What
-	if e.Do != "" {
-		text += ": " + e.Do
+	if e.Remedy != "" {
+		text += ": " + e.Remedy
 	}
 	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A proxiedConn is a connection through a proxy, or to one that passes requests on.
+// A proxiedConn is a connection through a proxy, or to a proxy that forwards requests.
 type proxiedConn struct {
 	net.Conn
 
-	// proxy is its URL, without user and password.
+	// proxy is the URL of the proxy without user and password.
 	proxy string
 
-	// head was read from the proxy behind its answer.
+	// head are bytes that were read after the proxy's response.
 	head []byte
 }
 
@@ -82,7 +80,7 @@ func (c *proxiedConn) Read(p []byte) (int, error) {
 // NetConn returns the connection to the proxy.
 func (c *proxiedConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite closes one direction, if the connection to the proxy can.
+// CloseWrite closes the direction to the server, if the underlying connection supports it.
 func (c *proxiedConn) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -90,7 +88,7 @@ func (c *proxiedConn) CloseWrite() error {
 	return nil
 }
 
-// CloseRead closes the other direction, if the connection to the proxy can.
+// CloseRead closes the reading direction, if the underlying connection supports that.
 func (c *proxiedConn) CloseRead() error {
 	if h, ok := c.Conn.(interface{ CloseRead() error }); ok {
 		return h.CloseRead()
@@ -98,7 +96,7 @@ func (c *proxiedConn) CloseRead() error {
 	return nil
 }
 
-// ProxyOf names the proxy that a connection goes through, "" if there is none.
+// ProxyOf returns the name of the proxy that a connection uses; "" if none.
 func ProxyOf(conn net.Conn) string {
 	for {
 		if c, ok := conn.(*proxiedConn); ok {
@@ -114,18 +112,18 @@ func ProxyOf(conn net.Conn) string {
 
 // A Dialer connects to servers, directly or through a proxy.
 type Dialer struct {
+	// Proxies are the proxies to use; nil connects directly.
 	Proxies *Proxies
 
-	// Direct makes the TCP connections to proxies and, where no proxy is used, to
-	// servers. It is required.
+	// Direct opens TCP connections to proxies and, where no proxy is used, to servers. Required.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// Roots are the CAs trusted for https proxies; nil means the system's.
+	// Roots are the CAs that verify https proxies; nil means the system's trust store.
 	Roots *x509.CertPool
 }
 
-// Dial connects to addr through a proxy, or directly if proxy is nil. via names the
-// instances of unwire that the connection has passed, this one included.
+// Dial connects to addr through a proxy, or directly if proxy is nil. via lists the ids of the unwire proxies
+// that the connection has passed through, including this one.
 //
 // Errors: *Error; that of Direct if proxy is nil.
 func (d *Dialer) Dial(ctx context.Context, proxy *url.URL, addr, via string) (net.Conn, error) {
@@ -151,32 +149,33 @@ func (d *Dialer) Dial(ctx context.Context, proxy *url.URL, addr, via string) (ne
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, d.refused(ctx, proxy, addr, err)
+		return nil, d.explain(ctx, proxy, addr, err)
 	}
 	return conn, nil
 }
 
-// refused words why a proxy did not connect to addr.
-func (d *Dialer) refused(ctx context.Context, proxy *url.URL, addr string, err error) error {
+// explain returns an error that explains why a proxy did not connect to addr.
+func (d *Dialer) explain(ctx context.Context, proxy *url.URL, addr string, err error) error {
 	var known *Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case ctx.Err() != nil:
-		return &Error{Name(proxy), "it did not answer in time whether it connects to " + addr, "look whether it works, and reaches that address", ctx.Err()}
+		return &Error{Name(proxy), "the proxy did not answer in time to a request to connect to " + addr, "check that the proxy works, and can connect to this address", ctx.Err()}
 	}
 	return &Error{Name(proxy), fmt.Sprintf("it closed the connection when asked for %s (%v)", addr, err), kindHint(proxy), err}
 }
 
-// kindHint says what to do about a proxy that is of another kind, it seems.
+// kindHint returns a hint that a proxy seems to be of another kind than its URL says, such as SOCKS
+// instead of HTTP.
 func kindHint(proxy *url.URL) string {
 	if speaksHTTP(proxy) {
-		return "look whether it is an HTTP proxy: a SOCKS proxy is given as socks5h://" + proxy.Host + ", one that speaks TLS as https://" + proxy.Host
+		return "check that it is an HTTP proxy; the URL of a SOCKS proxy is socks5h://" + proxy.Host + ", one that speaks TLS as https://" + proxy.Host
 	}
 	return "look whether it is a SOCKS 5 proxy: an HTTP proxy is given as http://" + proxy.Host
 }
 
-// DialProxy connects to a proxy that requests are sent to, in TLS if its URL says so.
+// DialProxy connects to a proxy to which requests are sent, with TLS if the proxy's URL is https.
 //
 // Errors: *Error.
 func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
@@ -207,7 +206,7 @@ func (d *Dialer) connect(ctx context.Context, proxy *url.URL) (*proxiedConn, err
 	return conn, nil
 }
 
-// tlsError words why the TLS with a proxy failed.
+// tlsError returns the error for a failed TLS handshake with a proxy.
 func tlsError(proxy *url.URL, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
@@ -217,7 +216,7 @@ func tlsError(proxy *url.URL, err error) error {
 	case errors.As(err, &notTLS):
 		return &Error{Name(proxy), "it does not speak TLS", "an HTTP proxy in clear is given as http://" + proxy.Host, err}
 	}
-	return &Error{Name(proxy), fmt.Sprintf("TLS with it failed: %v", err), kindHint(proxy), err}
+	return &Error{Name(proxy), fmt.Sprintf("TLS with the proxy failed: %v", err), kindHint(proxy), err}
 }
 
 // connectReason is why a TCP connection failed, without the address.

@@ -11,18 +11,18 @@
 //		}
 //	}
 //
-// A Client knows the server; a Stream is one turn. Between a call and its result a
-// stream may wait for minutes: it sends heartbeats and answers what the server asks
-// (stored blobs, the context of the request, questions to the user), whether or not
-// anybody calls Next. Events are queued up to a limit; then the stream stops to read.
+// A Client knows the server; a Stream is one turn. Between a call and its result a stream may wait
+// for minutes. It sends heartbeats and answers the server's requests (stored blobs, the context of
+// the request, questions to the user), whether or not the caller is in Next. Events are queued up
+// to a limit; beyond it, the stream stops reading.
 //
-// Tools are announced in AgentRunRequest.mcp_tools and nowhere else, since a server that
-// finds them twice is reported to hang; that field is the one that seed 004 saw on the
-// wire. The system prompt goes into custom_system_prompt. The messages before the last
-// one of the user become the conversation's state: root_prompt_messages_json has what the
-// model reads, turns what is shown; both are names of blobs, which the server fetches
-// over the stream. A transcript that ends in results of tools is sent whole as state,
-// with a resume_action. None of this was verified on the live service.
+// Tools are announced only in AgentRunRequest.mcp_tools, because a server that gets them in two
+// places is reported to hang; seed 004 saw that field on the wire. The system prompt goes into
+// custom_system_prompt. The messages before the user's last one become the conversation's state:
+// root_prompt_messages_json is what the model reads, turns is what is displayed. Both contain the
+// names of blobs, which the server requests over the stream. If a transcript ends with results of
+// tools, all of it is sent as state, with a resume_action. None of this was verified on the live
+// service.
 //
 // The package is used by replay/gateway and by the serve command.
 //
@@ -63,53 +63,54 @@ const (
 	defaultUserAgent     = "connect-es/1.6.1"
 )
 
-// A ToolMap says which tool of the client does what a built-in tool of the server does.
+// A ToolMap maps the server's built-in tools to tools of the client.
 type ToolMap = tools.Map
 
 // BuiltinToolMap returns the built-in table as JSON.
 func BuiltinToolMap() []byte { return tools.BuiltinJSON() }
 
-// ParseToolMap reads a table of tools, as the documentation of ToolMap describes it. Its
-// rows come before those of the built-in table.
+// ParseToolMap parses a table of tools in the format that ToolMap describes. Its rows take
+// precedence over those of the built-in table.
 func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }
 
-// Options say how a Client reaches its server. URL, Token and Profile are required.
+// Options describe how a Client reaches its server. URL, Token and Profile are required.
 type Options struct {
-	// URL is the server. Streams go to the agent's own host if Hosts says so.
+	// URL is the URL of the server. If Hosts is set and the server's configuration names a separate
+	// host for agent streams, streams go to that host.
 	URL *url.URL
 
-	// Transport is Auto, HTTP2 or SSE; "" is Auto: HTTP/2, and the fallback where the
+	// Transport is Auto, HTTP2 or SSE. The default, Auto, uses HTTP/2, and the fallback if the
 	// server refuses it.
 	Transport string
 
 	// Token returns the bearer token of a request. It is called for each one.
 	Token func(context.Context) (string, error)
 
-	// Profile is what is known of the service.
+	// Profile describes the service: its hosts, headers and codes.
 	Profile *profile.Profile
 
-	// RootCAs are the authorities that may have signed the server's certificate; nil is
-	// those of the system.
+	// RootCAs verify the server's certificate; nil means the system's trust store.
 	RootCAs *x509.CertPool
 
 	// ToolMap is the table of built-in tools; nil is the default.
 	ToolMap *ToolMap
 
-	// Recorder gets every exchange with the server; nil for none. It redacts.
+	// Recorder records and redacts every exchange with the server; nil records nothing.
 	Recorder captures.Recorder
 
-	// Live allows the hosts of AllowHosts in addition to this machine.
-	Live       bool
+	// Live allows the hosts in AllowHosts in addition to this machine.
+	Live bool
+	// AllowHosts are the hosts that may be contacted if Live is set.
 	AllowHosts []string
 
 	// ClientVersion and ClientType are sent in headers; "" is the default.
 	ClientVersion, ClientType string
 
-	// Privacy asks for privacy mode, which also chooses the agent's host.
+	// Privacy requests privacy mode, which also selects the agent's host.
 	Privacy bool
 
-	// Hosts asks the server which host runs the agent. The profile decides if the
-	// server does not say.
+	// Hosts asks the server which host runs the agent. If the server does not name one, the profile
+	// decides.
 	Hosts bool
 }
 
@@ -117,18 +118,20 @@ type Options struct {
 type Client struct {
 	o           Options
 	definitions *message.Definitions
-	backend     *transport.Dialer // of all calls but the agent's stream
-	agents      agents
-	tokens      tokens
+	// backend is for all calls except the agent's stream
+	backend *transport.Dialer
+	agents  agents
+	tokens  tokens
 
 	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
 	beat, execBeat time.Duration
 }
 
-// New returns a client. Nothing is sent.
+// New returns a client. It sends nothing.
 //
 // Errors: outbound.ErrRefused for a server that is not allowed; options that are missing.
 func New(ctx context.Context, o Options) (*Client, error) {
+	// Validate, and fill in the defaults.
 	switch {
 	case o.URL == nil || o.Token == nil || o.Profile == nil:
 		return nil, errors.New("agent: URL, Token and Profile are required")
@@ -158,7 +161,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// dialer returns what opens streams to a server.
+// dialer returns the dialer that opens streams to a server.
 func (c *Client) dialer(u *url.URL) *transport.Dialer {
 	return &transport.Dialer{
 		URL: u, Choice: c.o.Transport, Profile: c.o.Profile, Recorder: c.o.Recorder, Authorization: c.authorization,
@@ -166,13 +169,13 @@ func (c *Client) dialer(u *url.URL) *transport.Dialer {
 	}
 }
 
-// Close closes the connections that no stream uses.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	c.backend.Close()
 	c.agents.close()
 }
 
-// Run starts a turn of a conversation; "" is a new one. ctx bounds the opening alone:
+// Run starts a turn of a conversation; with "", a new conversation. ctx limits only the opening;
 // the stream lives until it is closed.
 //
 // Errors: a *turn.Error.
@@ -202,7 +205,7 @@ func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) 
 	return s, nil
 }
 
-// authorization returns the field with the token, which is in no error from then on.
+// authorization returns the Authorization header's value. Later errors never contain the token.
 //
 // Errors: a *turn.Error of kind Unauthorized.
 func (c *Client) authorization(ctx context.Context) (string, error) {
@@ -215,7 +218,7 @@ func (c *Client) authorization(ctx context.Context) (string, error) {
 	return "Bearer " + token, nil
 }
 
-// header returns the fields of a request.
+// header returns the headers for a request to the agent API.
 func (c *Client) header(ctx context.Context) (http.Header, error) {
 	authorization, err := c.authorization(ctx)
 	if err != nil {
@@ -232,7 +235,7 @@ func (c *Client) header(ctx context.Context) (http.Header, error) {
 	return h, nil
 }
 
-// privacy is the value of the header that asks for privacy.
+// privacy returns the value of the header with the user's privacy mode.
 func (c *Client) privacy() string {
 	if c.o.Privacy {
 		return "true"

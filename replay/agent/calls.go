@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls that are open at once.
+	// maxCalls limits the number of open calls.
 	maxCalls = 128
 
-	// maxAnnounced bounds the calls that were announced and have not come.
+	// maxAnnounced limits the calls that were announced but not requested yet.
 	maxAnnounced = 256
 
-	// maxCallID bounds the server's id of a call.
+	// maxCallID limits the length of the server's call ids.
 	maxCallID = 512
 )
 
 // errStopped ends the reader of a stream that was closed.
 var errStopped = errors.New("the stream is closed")
 
-// calls are the calls that a server is waiting for.
+// calls are the tool calls for whose result the server is waiting.
 type calls struct {
 	byID map[string]*tools.Exec
-	// byExec are the ids above by the number of the exec.
+	// byExec are the ids above by the number of the exec request.
 	byExec map[uint32]string
-	// announced are the ids of calls that were shown, and not asked for yet.
+	// announced are the ids of calls that were announced but not requested yet.
 	announced []string
 }
 
@@ -37,10 +37,9 @@ func newCalls() calls {
 	return calls{byID: map[string]*tools.Exec{}, byExec: map[uint32]string{}}
 }
 
-// open notes a call, and returns its id; "" if there are too many.
+// open adds a tool call and returns its id; "" if too many are open.
 //
-// Errors: a *turn.Error for a number that another open call has, since an answer would
-// go to both.
+// Errors: a *turn.Error if another open call has the same number, because a result would match both.
 func (c *calls) open(e *tools.Exec) (id string, err error) {
 	if _, taken := c.byExec[e.ID]; taken {
 		return "", &turn.Error{Kind: turn.Upstream, Code: "protocol_error", Message: fmt.Sprintf("the upstream asked for two calls with the number %d", e.ID)}
@@ -56,7 +55,7 @@ func (c *calls) open(e *tools.Exec) (id string, err error) {
 	return id, nil
 }
 
-// close removes a call, and returns it; nil if it is not open.
+// close removes a tool call and returns it; nil if it is not open.
 func (c *calls) close(id string) *tools.Exec {
 	e := c.byID[id]
 	if e != nil {
@@ -66,14 +65,14 @@ func (c *calls) close(id string) *tools.Exec {
 	return e
 }
 
-// abort removes the call with a number.
+// abort removes the tool call with the number of an exec request.
 func (c *calls) abort(number uint32) {
 	if id, ok := c.byExec[number]; ok {
 		c.close(id)
 	}
 }
 
-// execIDs returns the numbers of the open calls.
+// execIDs returns the numbers of the open tool calls.
 func (c *calls) execIDs() []uint32 {
 	list := make([]uint32, 0, len(c.byExec))
 	for id := range c.byExec {
@@ -83,7 +82,7 @@ func (c *calls) execIDs() []uint32 {
 	return list
 }
 
-// announce notes that a call was shown which the client will be asked to run.
+// announce records that the server announced a call, which it will request later.
 func (c *calls) announce(id, tool string) {
 	if id == "" || runsOnServer[tool] || slices.Contains(c.announced, id) || len(c.announced) >= maxAnnounced {
 		return
@@ -91,8 +90,8 @@ func (c *calls) announce(id, tool string) {
 	c.announced = append(c.announced, id)
 }
 
-// arrived notes that a call that was shown has come, or has ended. Some servers join two
-// ids by a line feed. A request without an id is the one that was shown first.
+// arrived records that an announced call was requested or has ended. Some servers join two ids with
+// a line feed. A request without an id is taken for the oldest announced call.
 func (c *calls) arrived(id string) {
 	if len(c.announced) == 0 {
 		return
@@ -106,7 +105,7 @@ func (c *calls) arrived(id string) {
 	})
 }
 
-// runsOnServer are the members of ToolCall that the server runs itself, or asks for by an
+// runsOnServer are the members of ToolCall that the server runs itself, or requests as an
 // interaction query.
 var runsOnServer = map[string]bool{
 	"update_todos_tool_call": true, "read_todos_tool_call": true, "sem_search_tool_call": true, "create_plan_tool_call": true,

@@ -16,11 +16,11 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A cause is what an error of the server means for the client of unwire.
+// A cause is the meaning of a server's error for unwire's client.
 type cause struct {
 	kind turn.Kind
 	code string
-	// advice is what to do, behind what the server said; "" for nothing.
+	// advice is appended to the server's error message and suggests what to do; "" for none.
 	advice string
 }
 
@@ -51,7 +51,7 @@ var byCode = map[string]cause{
 	"unauthenticated":     {turn.Unauthorized, "upstream_unauthenticated", adviceToken},
 }
 
-// byDetail are the causes by aiserver.v1.ErrorDetails.Error, which comes before the code.
+// byDetail maps aiserver.v1.ErrorDetails.Error to causes. It takes precedence over byCode.
 //
 // Source: RESEARCH.md#errors
 var byDetail = map[int32]cause{
@@ -73,13 +73,13 @@ var byDetail = map[int32]cause{
 	50: {turn.RateLimited, "rate_limited", ""},
 }
 
-// byTitle are the causes by the title of the details, in lower case, which comes before
-// all: a client that is too old gets the number of another error.
+// byTitle maps the title of the error details, in lower case, to causes. It takes precedence over
+// all others, because a client that is too old gets the number of another error.
 var byTitle = map[string]cause{
 	"update required": {turn.Forbidden, "outdated_client", adviceVersion},
 }
 
-// failure returns what an error of the transport means. No token is in it.
+// failure translates an error of the transport. Tokens are removed from its text.
 func (c *Client) failure(err error) *turn.Error {
 	e := *c.translate(err)
 	e.Message = c.tokens.hide(e.Message)
@@ -91,6 +91,8 @@ func (c *Client) translate(err error) *turn.Error {
 	var status *transport.StatusError
 	var end *transport.EndError
 	var unreachable *transport.UnreachableError
+
+	// The server's own errors first, then local ones, then those of the connection.
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -121,12 +123,12 @@ func (c *Client) translate(err error) *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "upstream_failed", Message: "the upstream failed: " + err.Error()}
 }
 
-// errClosed is the end of a stream that was closed.
+// errClosed returns the error for a stream that was closed.
 func errClosed() *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed", Err: transport.ErrClosed}
 }
 
-// said returns what an error that the server worded means.
+// said converts an error from the server to a *turn.Error.
 func (c *Client) said(from *envelope.Error, retryAfter string) *turn.Error {
 	found, ok := byCode[from.Code]
 	if !ok {
@@ -158,7 +160,7 @@ func join(title, detail string) string {
 	return title + detail
 }
 
-// details reads the service's own part of an error.
+// details returns the service-specific details of an error.
 func (c *Client) details(from *envelope.Error) (title, detail string, number int32) {
 	const name = "aiserver.v1.ErrorDetails"
 	for i := range from.Details {
@@ -176,7 +178,7 @@ func readDetails(m message.Message) (title, detail string, number int32) {
 	return m.Text("details", "title"), m.Text("details", "detail"), int32(m.Value("error").Enum())
 }
 
-// after reads the seconds of a Retry-After field; 0 for anything else.
+// after parses the seconds of a Retry-After header; 0 for anything else.
 func after(field string) time.Duration {
 	seconds, err := strconv.ParseUint(strings.TrimSpace(field), 10, 32)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// handle does what one message of the server asks for. A message of a kind that the
-// definitions lack is none of our business: servers change every month.
+// handle processes one message of the server. Unknown kinds of messages are ignored, because
+// servers change every month.
 func (s *Stream) handle(m message.Message) error {
 	kind, member := m.Case("message")
 	switch kind {
@@ -28,7 +28,7 @@ func (s *Stream) handle(m message.Message) error {
 	return nil
 }
 
-// emit queues an event.
+// emit queues an event for the caller.
 func (s *Stream) emit(e turn.Event) error {
 	if !s.events.put(e, s.stop) {
 		return errStopped
@@ -36,7 +36,7 @@ func (s *Stream) emit(e turn.Event) error {
 	return nil
 }
 
-// update handles what the server tells of the turn.
+// update processes a message from the server about the progress of the turn.
 func (s *Stream) update(m message.Message) error {
 	kind, u := m.Case("message")
 	switch kind {
@@ -52,6 +52,7 @@ func (s *Stream) update(m message.Message) error {
 		if n := u.Value("tokens").Int(); n > 0 {
 			return s.emit(turn.Tokens{N: n})
 		}
+	// A call is announced while its arguments are still being written.
 	case "partial_tool_call", "tool_call_started":
 		tool, _ := u.Sub("tool_call").Case("tool")
 		s.mu.Lock()
@@ -67,7 +68,7 @@ func (s *Stream) update(m message.Message) error {
 	return nil
 }
 
-// turnEnded notes that the turn has ended; the event follows with the end of the stream.
+// turnEnded records that the turn has ended. The event follows at the end of the stream.
 func (s *Stream) turnEnded(u message.Message) {
 	if s.ended != nil {
 		return
@@ -86,7 +87,7 @@ func (s *Stream) turnEnded(u message.Message) {
 	s.limit = time.AfterFunc(endGrace, s.link.Interrupt)
 }
 
-// exec handles a request to run something.
+// exec processes a request from the server to run a tool.
 func (s *Stream) exec(m message.Message) error {
 	e := tools.ExecOf(m)
 	s.mu.Lock()
@@ -119,7 +120,7 @@ func (s *Stream) answered(ok bool) error {
 	return nil
 }
 
-// control handles that the server does not wait for a call any more.
+// control processes a message from the server that aborts a tool call.
 func (s *Stream) control(m message.Message) {
 	if m.Has("abort") {
 		s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"unwire/replay/outbound"
 )
 
-// agents are what opens the agent's streams, by host.
+// agents are the dialers for the agent's streams, by host.
 type agents struct {
 	mu     sync.Mutex
 	found  *url.URL // the agent's host, once it is known
@@ -24,7 +24,7 @@ func (a *agents) close() {
 	}
 }
 
-// agent returns what opens streams to the host that runs the agent.
+// agent returns the dialer for the host that runs the agent.
 func (c *Client) agent(ctx context.Context) *transport.Dialer {
 	c.agents.mu.Lock()
 	defer c.agents.mu.Unlock()
@@ -32,7 +32,7 @@ func (c *Client) agent(ctx context.Context) *transport.Dialer {
 	if u == nil {
 		known := false
 		if u, known = c.configured(ctx); u == nil {
-			u = c.o.Profile.Agent(c.o.URL, c.privacy())
+			u = c.o.Profile.AgentEndpoint(c.o.URL, c.privacy())
 		}
 		if known {
 			c.agents.found = u
@@ -49,9 +49,9 @@ func (c *Client) agent(ctx context.Context) *transport.Dialer {
 	return d
 }
 
-// configured returns the agent's host as the server says it, by privacy mode; nil if it
-// does not say, or says one that we may not send to. known is false if it could not be
-// asked, so that it is asked again.
+// configured asks the server for the URL of the agent host for the user's privacy mode. It returns nil
+// if the server names none, or one that may not be contacted. known is false if the request failed, so
+// that the next stream asks again.
 //
 // Source: RESEARCH.md#transports
 func (c *Client) configured(ctx context.Context) (u *url.URL, known bool) {

@@ -2,11 +2,12 @@ package agent
 
 import "unwire/replay/agent/internal/message"
 
-// kv answers a request to store or to return a blob.
+// kv processes a request from the server to store or to return a blob.
 func (s *Stream) kv(m message.Message) error {
 	root := s.client.definitions.Client()
 	answer := root.At("kv_client_message")
-	if id := m.Uint32("id"); id != 0 { // zero is not on the wire
+	// protobuf omits zero
+	if id := m.Uint32("id"); id != 0 {
 		answer.Set("id", id)
 	}
 	switch kind, args := m.Case("message"); kind {
@@ -21,7 +22,8 @@ func (s *Stream) kv(m message.Message) error {
 			result.At("error").Set("message", "the client's store is full")
 		}
 	default:
-		return nil // a request of a newer server, whose answer we do not know
+		// an unknown request of a newer server
+		return nil
 	}
 	return s.answered(s.send(root))
 }

@@ -10,10 +10,10 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// maxModels bounds the list of models.
+// maxModels limits the list of models.
 const maxModels = 1000
 
-// modelServices are the services that have the list; sources name both.
+// modelServices are the services that may list models; sources name both.
 var modelServices = []string{"agent.v1.AgentService", "aiserver.v1.AiService"}
 
 // Models returns the models that the server offers.
@@ -22,6 +22,8 @@ var modelServices = []string{"agent.v1.AgentService", "aiserver.v1.AiService"}
 func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	var answer message.Message
 	var err error
+
+	// Try the second service only if the first does not implement the method.
 	for _, service := range modelServices {
 		answer, err = c.unary(ctx, service, "GetUsableModels")
 		var status *transport.StatusError
@@ -32,6 +34,8 @@ func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	if err != nil {
 		return nil, c.failure(err)
 	}
+
+	// Models without an id cannot be requested, so they are left out.
 	var models []turn.Model
 	list := answer.Value("models").List()
 	for i := range min(list.Len(), maxModels) {
@@ -48,7 +52,7 @@ func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	return models, nil
 }
 
-// unary calls a method of the backend without arguments.
+// unary calls a method without arguments on the backend.
 func (c *Client) unary(ctx context.Context, service, rpc string) (answer message.Message, err error) {
 	method := c.definitions.Method(service, rpc)
 	if method == nil {

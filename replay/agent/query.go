@@ -6,16 +6,18 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// query answers a question to the user. There is none: the client of unwire is a
-// program. Answers have the number of their questions in the definitions.
+// query declines a question that the server asks the user, because no user is present. In the
+// definitions, the answer has the same field number as the question.
 func (s *Stream) query(m message.Message) error {
 	kind, _ := m.Case("query")
 	if kind == "" {
-		return nil // of a newer server, whose answer we do not know
+		// an unknown question of a newer server
+		return nil
 	}
 	root := s.client.definitions.Client()
 	answer := root.At("interaction_response")
-	if id := m.Uint32("id"); id != 0 { // zero is not on the wire
+	// protobuf omits zero
+	if id := m.Uint32("id"); id != 0 {
 		answer.Set("id", id)
 	}
 	number := m.Field(kind).Number()
@@ -27,7 +29,7 @@ func (s *Stream) query(m message.Message) error {
 	return s.answered(s.send(root))
 }
 
-// decline fills in an answer that says no, as far as its type can say so.
+// decline sets the fields of an answer that decline the question, as far as the answer's type has them.
 func decline(answer message.Message) {
 	const reason = "There is no user to ask: go on without."
 	if answer.HasField("result") && answer.Field("result").Message() != nil {

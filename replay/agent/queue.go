@@ -7,28 +7,31 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Limits of events that nobody has taken.
+// The limits of the queue of events.
 const (
 	maxQueued      = 1024
 	maxQueuedBytes = 4 << 20
 )
 
-// A queue holds events until they are taken. One goroutine puts, any may take.
+// A queue buffers events until a caller takes them. Only one goroutine may put events; any may take
+// them.
 type queue struct {
 	mu     sync.Mutex
 	events []turn.Event
 	bytes  int
-	end    error         // what follows the events; nil while there may be more
-	grown  chan struct{} // has a value if there may be something to take
-	shrunk chan struct{} // has a value if there may be room
+	// end follows the last event: io.EOF or an error; nil while the turn goes on.
+	end error
+	// grown receives a value when an event may be available.
+	grown chan struct{}
+	// shrunk receives a value when put may continue.
+	shrunk chan struct{}
 }
 
 func newQueue() *queue {
 	return &queue{grown: make(chan struct{}, 1), shrunk: make(chan struct{}, 1)}
 }
 
-// put adds an event, and waits while the queue is full. It reports false if stop was
-// closed first.
+// put adds an event, and blocks while the queue is full. It returns false if stop was closed first.
 func (q *queue) put(e turn.Event, stop <-chan struct{}) bool {
 	size := sizeOf(e)
 	for {
@@ -49,7 +52,7 @@ func (q *queue) put(e turn.Event, stop <-chan struct{}) bool {
 	}
 }
 
-// close ends the queue. The first error counts; io.EOF is a good end.
+// close ends the queue. Only the first error is kept; io.EOF is a normal end.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	if q.end == nil {
@@ -59,7 +62,7 @@ func (q *queue) close(err error) {
 	signal(q.grown)
 }
 
-// take removes the oldest event, and waits for one.
+// take removes and returns the oldest event; it waits if there is none.
 func (q *queue) take(ctx context.Context) (turn.Event, error) {
 	for {
 		q.mu.Lock()
@@ -71,7 +74,8 @@ func (q *queue) take(ctx context.Context) (turn.Event, error) {
 			more := len(q.events) > 0 || q.end != nil
 			q.mu.Unlock()
 			signal(q.shrunk)
-			if more { // for another one that waits
+			// another taker may be waiting
+			if more {
 				signal(q.grown)
 			}
 			return e, nil
@@ -97,7 +101,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// sizeOf is about what an event takes, in bytes.
+// sizeOf estimates the memory of an event in bytes.
 func sizeOf(e turn.Event) int {
 	switch e := e.(type) {
 	case turn.Text:

@@ -25,14 +25,13 @@ const (
 )
 
 const (
-	// maxOutgoing is how many messages may wait to be sent. The reader waits while it is
-	// reached.
+	// maxOutgoing is the number of queued messages above which the reader waits.
 	maxOutgoing = 64
 
-	// cancelGrace is how long Close waits until a stream's cancellation is sent.
+	// cancelGrace is how long Close waits until the cancellation is sent.
 	cancelGrace = 300 * time.Millisecond
 
-	// endGrace is how long the server may take to end the stream after the turn.
+	// endGrace is how long the server may take to end the stream after the turn has ended.
 	endGrace = 5 * time.Second
 )
 
@@ -45,15 +44,20 @@ type Stream struct {
 
 	events   *queue
 	outgoing chan outgoing
-	stop     chan struct{} // closed by Close, and when the stream has ended
+	// stop is closed by Close, and when the stream has ended.
+	stop     chan struct{}
 	stopOnce sync.Once
 	closing  sync.Once
-	closed   atomic.Bool // by Close
-	running  sync.WaitGroup
-	ended    *turn.Ended // the reader's, once the turn has ended
-	limit    *time.Timer // from the end of the turn to that of the stream
+	// closed is set by the method Close.
+	closed  atomic.Bool
+	running sync.WaitGroup
+	// ended is the event that ended the turn; nil before. Only the reading goroutine uses it.
+	ended *turn.Ended
+	// limit runs from the end of the turn to the end of the stream.
+	limit *time.Timer
 
-	// blobs are the reader's, once the stream runs.
+	// blobs are the blobs that the server stored with this client. Only the reading goroutine uses them
+	// while the stream runs.
 	blobs history.Blobs
 
 	mu    sync.Mutex
@@ -68,13 +72,13 @@ func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 	}
 }
 
-// An outgoing message waits for the writer, which closes sent.
+// An outgoing message waits for the writer, which closes sent after sending it.
 type outgoing struct {
 	message []byte
 	sent    chan struct{}
 }
 
-// start runs the reader and the writer.
+// start starts the goroutines that read and write the stream.
 func (s *Stream) start() {
 	s.running.Go(s.read)
 	s.running.Go(s.write)
@@ -86,24 +90,24 @@ func (s *Stream) Conversation() string { return s.conversation }
 // ExchangeID returns the number of the stream in the capture; 0 without a recorder.
 func (s *Stream) ExchangeID() int64 { return s.link.ExchangeID() }
 
-// Next waits for the next event of the turn. Ended comes exactly once; after it Next
-// returns io.EOF. If ctx ends first, nothing is lost and Next may be called again.
+// Next returns the next event of the turn. turn.Ended comes exactly once; after it Next returns
+// io.EOF. If ctx ends first, no event is lost, and Next may be called again.
 //
 // Errors: ctx's, or a *turn.Error, which ends the turn.
 func (s *Stream) Next(ctx context.Context) (turn.Event, error) { return s.events.take(ctx) }
 
-// Pending reports whether the server announced a call that it has not asked for yet.
+// Pending reports whether the server has announced a tool call but not requested it yet.
 func (s *Stream) Pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls.announced) > 0
 }
 
-// Answer sends the result of a call, by the id of its Calling event. It waits while the
-// server does not read.
+// Answer sends the result of a tool call, which is identified by the id in its Calling event. It blocks
+// while the server does not read (back-pressure).
 //
-// Errors: a *turn.Error of kind NotFound for a call that is not open, and of kind
-// Upstream if the stream has ended.
+// Errors: a *turn.Error of kind NotFound if the call is not open, of kind Upstream if the stream has
+// ended.
 func (s *Stream) Answer(r turn.Result) error {
 	s.mu.Lock()
 	exec := s.calls.close(r.CallID)
@@ -117,7 +121,7 @@ func (s *Stream) Answer(r turn.Result) error {
 	return nil
 }
 
-// Close cancels the turn, unless it has ended, and waits until nothing of it runs.
+// Close cancels the turn unless it has ended, and waits for the stream's goroutines.
 func (s *Stream) Close() {
 	s.closing.Do(func() {
 		s.closed.Store(true)
@@ -129,7 +133,7 @@ func (s *Stream) Close() {
 	})
 }
 
-// cancel tells the server that the turn is not wanted any more.
+// cancel tells the server that the client has cancelled the turn.
 func (s *Stream) cancel() {
 	root := s.client.definitions.Client()
 	root.At("conversation_action", "cancel_action")
@@ -150,10 +154,10 @@ func (s *Stream) cancel() {
 	}
 }
 
-// halt ends the reader and the writer.
+// halt stops the goroutines that read and write the stream.
 func (s *Stream) halt() { s.stopOnce.Do(func() { close(s.stop) }) }
 
-// send queues a message for the writer. It reports false if the stream has ended.
+// send queues a message for the writer. It returns false if the stream has ended.
 func (s *Stream) send(m message.Message) bool {
 	select {
 	case <-s.stop:
@@ -168,9 +172,9 @@ func (s *Stream) send(m message.Message) bool {
 	}
 }
 
-// finish sends the answer to an exec request, and what has to follow it. It reports false
-// if the stream has ended before the answer. A server may end the turn as soon as it has
-// the answer, so the stream_close that follows need not be sent any more.
+// finish sends the result of an exec request, and then a stream_close message. It returns false if the
+// stream ended before the result was sent. It does not wait until stream_close is sent, because a
+// server may end the turn as soon as it has the result.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 	for _, m := range messages {
 		if !s.send(m) {
@@ -181,7 +185,7 @@ func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 	return true
 }
 
-// write sends what is queued, and heartbeats.
+// write is the goroutine that sends queued messages and heartbeats.
 func (s *Stream) write() {
 	beat, execBeat := time.NewTicker(s.client.beat), time.NewTicker(s.client.execBeat)
 	defer beat.Stop()
@@ -208,7 +212,8 @@ func (s *Stream) write() {
 		case <-s.stop:
 			return
 		}
-		if err != nil { // the reader learns why
+		// the reader reports why
+		if err != nil {
 			s.link.Interrupt()
 			return
 		}
@@ -230,14 +235,15 @@ func (s *Stream) execHeartbeat(id uint32) []byte {
 	return root.Bytes()
 }
 
-// read handles what the server sends until the stream ends.
+// read processes the server's messages until the stream ends.
 func (s *Stream) read() {
 	err := s.readAll()
 	if errors.Is(err, errStopped) {
 		s.drain()
 	}
 	if s.limit != nil && !s.limit.Stop() && s.ended != nil && !errors.Is(err, io.EOF) {
-		err = io.EOF // the server did not end the stream after the turn
+		// the server did not end the stream after the turn
+		err = io.EOF
 	}
 	switch {
 	case s.closed.Load():
@@ -253,7 +259,7 @@ func (s *Stream) read() {
 	s.halt()
 }
 
-// drain reads what a stream that was closed still has, so that the server can end it.
+// drain reads and discards the rest of a closed stream, so that the server can end it.
 func (s *Stream) drain() {
 	for {
 		if _, err := s.link.Receive(); err != nil {

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// maxTokens is how many tokens are remembered. A refreshed one replaces another after
-// minutes at least.
+// maxTokens is the number of tokens that are remembered. A token is refreshed after minutes at the
+// earliest.
 const maxTokens = 16
 
-// tokens are those that were sent, so that errors do not repeat them.
+// tokens are the tokens that were sent, to remove them from error messages.
 type tokens struct {
 	mu   sync.Mutex
 	list []string
@@ -28,7 +28,7 @@ func (t *tokens) add(token string) {
 	t.list = append(t.list, token)
 }
 
-// hide replaces tokens in a text.
+// hide replaces access tokens in a text by a placeholder.
 func (t *tokens) hide(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,16 +1,15 @@
-// Package credential holds the secrets that a capture does not: they come from
-// the environment, a file, the system's key store or what a client has stored,
-// and are looked up by the name of a header or a variable. Tokens are read for
-// when they expire, and an API key can be exchanged for one.
+// Package credential finds the secrets that a capture does not contain: in the environment, in a
+// file, in the system's key store, or where a client has stored them. They are looked up by the
+// name of a header or a variable. The expiry of tokens is checked, and an API key can be exchanged
+// for a token.
 //
 //	c, err := credential.Resolver{Getenv: os.Getenv}.Load("keyring:my-service/me")
 //	secret, from, ok := c.Find(credential.HeaderNames("authorization")...)
 //
-// A reference such as keyring:… or the name of a file says where secrets are; stored
-// secrets are those of a client on this machine. ParseToken reads a JWT. A token
-// exchange posts an API key and returns tokens. A placeholder is recognised here, and
-// filled by package replay. Secrets are found before there is a request, so the
-// package knows none.
+// A reference such as keyring:… or the name of a file says where secrets are; stored secrets are
+// those of a client on this machine. ParseToken parses a JWT. A token exchange posts an API key and
+// returns tokens. Placeholders are recognised here, and replaced by package replay. Secrets are
+// resolved before there is a request, so the package does not depend on requests.
 //
 // Source: replay/README.md#credentials
 package credential
@@ -28,32 +27,33 @@ import (
 	"unwire/captures/profile"
 )
 
-// ErrCredentials is wrapped where a secret of the captured request, which the
-// capture does not hold, was not given either.
+// ErrCredentials is wrapped if a secret of the captured request is missing: it was redacted, and
+// was not provided either.
 var ErrCredentials = errors.New("credentials are missing")
 
-// ErrExpired is wrapped where a token was given that expires too soon, or has.
-// It is an ErrCredentials, too.
-var ErrExpired = errors.New("the token is of no more use")
+// ErrExpired is wrapped if a token has expired or expires too soon. Such an error is also an
+// ErrCredentials.
+var ErrExpired = errors.New("the token is expired, or expires within a minute")
 
-// Environment variables that hold secrets for a replay. Any other header's
-// value comes from headerVariable.
+// Environment variables with secrets for a replay. The variables of other headers are named by
+// headerVariable.
 const (
-	// of `authorization`; "Bearer " is put before it unless it has a scheme
-	EnvToken  = "UNWIRE_TOKEN"
-	envCookie = "UNWIRE_COOKIE" // of `cookie`
+	// EnvToken is for the authorization header; "Bearer " is added unless it has a scheme.
+	EnvToken = "UNWIRE_TOKEN"
+	// envCookie is for the cookie header.
+	envCookie = "UNWIRE_COOKIE"
 )
 
-// maxCredentialFile bounds the file that loadFile reads.
+// maxCredentialFile is the maximum size in bytes of the file that loadFile reads.
 const maxCredentialFile = 1 << 20
 
-// headerVariable is the environment variable of a header's secret:
-// UNWIRE_HEADER_X_API_KEY for x-api-key.
+// headerVariable returns the environment variable for a header's secret: UNWIRE_HEADER_X_API_KEY
+// for x-api-key.
 func headerVariable(header string) string {
 	return "UNWIRE_HEADER_" + variable(header)
 }
 
-// QueryVariable is the environment variable of the secret in a query parameter.
+// QueryVariable returns the environment variable for the secret in a query parameter.
 func QueryVariable(name string) string { return "UNWIRE_QUERY_" + variable(name) }
 
 func variable(s string) string {
@@ -65,25 +65,28 @@ func variable(s string) string {
 	}, strings.ToUpper(s))
 }
 
-// Credentials are the secrets of a replay. They go into the request that is
-// sent and nowhere else. The zero value has none.
+// Credentials are the secrets of a replay. They are only used in the request that is sent. The zero
+// value is empty.
 type Credentials struct {
-	lookup func(name string) string // an environment
-	// by variable's name, and by lower-case header name
-	file  map[string]string
-	path  string
-	held  map[string]held  // by variable's name, what came by a reference
-	hosts *profile.Profile // whose hosts held may go to; nil: any
+	// lookup returns the value of an environment variable.
+	lookup func(name string) string
+	// file is by variable name and by lower-case header name.
+	file map[string]string
+	path string
+	// held are the secrets from a reference, by variable name.
+	held map[string]held
+	// hosts is the profile whose hosts may receive held; nil allows any host.
+	hosts *profile.Profile
 }
 
-// loadFile returns the secrets of an environment and, where path is not
-// "", of a file, which comes first.
+// loadFile returns the secrets of the environment and, if path is not "", of a file, which takes
+// precedence.
 //
-// Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
-// of the environment variables; empty lines and lines that begin with # are skipped.
+// Shape: each line is `NAME: value` or `NAME=value`, where NAME is a header or one of the
+// environment variables. Empty lines and lines that start with # are ignored.
 // Limits: 1 MiB.
-// Errors: the file must be readable by its owner alone (mode 0600 or less).
-// An error names the line and never its value.
+// Errors: a file that others can read (the mode must be 0600 or less). Errors contain the line
+// number, never the value.
 func loadFile(path string, getenv func(string) string) (*Credentials, error) {
 	c := &Credentials{lookup: getenv, path: path}
 	if path == "" {
@@ -118,18 +121,18 @@ func readCredentials(r io.Reader) (map[string]string, error) {
 		}
 		i := strings.IndexAny(line, ":=")
 		if i <= 0 {
-			return nil, fmt.Errorf("line %d is no `NAME: value`", n)
+			return nil, fmt.Errorf("line %d is not `NAME: value`", n)
 		}
 		value := strings.TrimSpace(line[i+1:])
 		if strings.ContainsAny(value, "\r\x00") {
-			return nil, fmt.Errorf("line %d: a value cannot hold control characters", n)
+			return nil, fmt.Errorf("line %d: a value cannot contain control characters", n)
 		}
 		secrets[strings.ToLower(strings.TrimSpace(line[:i]))] = value
 	}
 	return secrets, lines.Err()
 }
 
-// Find returns the first secret that one of names has, and where it came from.
+// Find returns the first secret that exists under one of the names, and a description of its origin.
 func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	if c == nil {
 		return "", "", false
@@ -155,7 +158,7 @@ func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	return "", "", false
 }
 
-// headerNames are the names under which a header's secret is looked for.
+// headerNames returns the names under which a header's secret is looked up.
 func headerNames(header string) []string {
 	header = strings.ToLower(header)
 	names := []string{headerVariable(header), header}
@@ -168,7 +171,10 @@ func headerNames(header string) []string {
 	return names
 }
 
-// withScheme puts the captured scheme, or Bearer, before a bare token.
+// Variable returns the environment variable that is looked up first for a header's secret.
+func Variable(header string) string { return headerNames(header)[0] }
+
+// withScheme adds the captured scheme, or Bearer, to a bare token.
 func withScheme(token, captured string) string {
 	if strings.Contains(token, " ") {
 		return token
@@ -180,8 +186,8 @@ func withScheme(token, captured string) string {
 	return before + " " + token
 }
 
-// Header finds the value of a header, whose captured value has the scheme of a bare
-// token. names are those that were looked for.
+// Header finds the value of a header. The scheme of a bare token is taken from the captured value.
+// names are the names that were looked up.
 func (c *Credentials) Header(header, captured string) (value, from string, names []string, ok bool) {
 	names = headerNames(header)
 	value, from, ok = c.Find(names...)

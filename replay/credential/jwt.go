@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// LeastLife is how long a token must still be good for to be sent.
+// LeastLife is the remaining lifetime below which a token is not sent.
 const LeastLife = time.Minute
 
-// A Token is what a JWT says of itself. Its signature is not looked at.
+// A Token has the claims of a JWT. Its signature is not verified.
 type Token struct {
-	Expires  time.Time // zero: it does not say
+	// Expires is the expiry; zero if the token has none.
+	Expires time.Time
+	// Audience are the services for which the token is valid.
 	Audience []string
-	Issuer   string
+	// Issuer is the service that issued the token.
+	Issuer string
 }
 
-// maxToken bounds a token that is looked into.
+// maxToken limits the size of a token that is parsed, in bytes.
 const maxToken = 64 << 10
 
-// ParseToken reads what a bearer token says of itself; ok is false where it is
-// no JWT.
+// ParseToken returns the claims of a bearer token; ok is false if it is not a JWT.
 func ParseToken(token string) (t Token, ok bool) {
 	if _, bare, scheme := strings.Cut(token, " "); scheme {
 		token = bare
@@ -46,6 +48,8 @@ func ParseToken(token string) (t Token, ok bool) {
 	if claims.Exp != nil && *claims.Exp > 0 && *claims.Exp < 1<<40 {
 		t.Expires = time.Unix(int64(*claims.Exp), 0).UTC()
 	}
+
+	// The audience is a string or a list of strings (RFC 7519).
 	var one string
 	if json.Unmarshal(claims.Aud, &t.Audience) != nil && json.Unmarshal(claims.Aud, &one) == nil {
 		t.Audience = []string{one}
@@ -53,7 +57,7 @@ func ParseToken(token string) (t Token, ok bool) {
 	return t, true
 }
 
-// IsStale reports whether a token is of no more use.
+// IsStale reports whether a token is too close to its expiry to be sent.
 func (t Token) IsStale(now time.Time) bool {
 	return !t.Expires.IsZero() && t.Expires.Sub(now) < LeastLife
 }

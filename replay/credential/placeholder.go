@@ -2,8 +2,8 @@ package credential
 
 import "regexp"
 
-// Placeholders as a capture has them. In a body one is cut or padded with dots
-// to the length of the secret, so its tag may be cut, too.
+// The placeholders in a capture. In a body, a placeholder is truncated or padded with dots to the
+// length of the secret, so its tag may be truncated too.
 //
 // Source: captures/README.md#redaction
 var (
@@ -11,5 +11,5 @@ var (
 	InBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
 )
 
-// IsRedacted reports whether a text has a placeholder in it.
+// IsRedacted reports whether a text contains a placeholder.
 func IsRedacted(s string) bool { return InHeader.MatchString(s) || InBody.MatchString(s) }

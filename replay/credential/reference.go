@@ -13,17 +13,17 @@ import (
 	"unwire/replay/outbound"
 )
 
-// EnvAPIKey is the environment variable of an API key that Refresh exchanges.
+// EnvAPIKey is the environment variable of the API key that Refresh exchanges.
 const EnvAPIKey = "UNWIRE_API_KEY"
 
-// keyringWait is how long a key store may take: it may ask its user.
+// keyringWait is the time limit for reading a key store, which may ask the user for permission.
 const keyringWait = 30 * time.Second
 
-// readKeyring reads an item of the system's key store: the Keychain on macOS, the
-// Secret Service on Linux, the Credential Manager on Windows.
+// readKeyring reads an item of the system's key store: the Keychain on macOS, the Secret Service on
+// Linux, the Credential Manager on Windows.
 //
 // Limits: 30 seconds.
-// Errors: where there is no such item; what the store says.
+// Errors: a missing item; errors of the key store.
 func readKeyring(service, account string) (string, error) {
 	type answer struct {
 		secret string
@@ -48,18 +48,21 @@ func readKeyring(service, account string) (string, error) {
 	}
 }
 
-// A held secret came by a reference.
+// A held secret was read through a reference; from describes its origin.
 type held struct{ secret, from string }
 
-// A Resolver turns references into credentials. Its zero value knows nothing of
-// an environment, and asks the system's key store.
+// A Resolver resolves references to credentials. The zero value has no environment, and uses the
+// system's key store.
 type Resolver struct {
-	OS     string // "": this one
+	// OS is the operating system as in runtime.GOOS; "" means the current one.
+	OS string
+	// Getenv returns the value of an environment variable; nil means that no variable is set.
 	Getenv func(string) string
-	// nil: that of the system
+	// Keyring reads an item from a key store; nil means the system's key store.
 	Keyring func(service, account string) (string, error)
 
-	// Profile is a client whose stored secrets its name refers to; it may be nil.
+	// Profile describes a client whose name can be used as a reference to the secrets that it has
+	// stored; nil for none.
 	Profile *profile.Profile
 }
 
@@ -77,20 +80,22 @@ func (r Resolver) system() system {
 	return at
 }
 
-// Load returns the secrets that a reference names, beside those of the
-// environment, which come after them.
+// Load returns the secrets that a reference names, in addition to those of the environment, over
+// which they take precedence.
 //
-// Shape: "" is the environment alone; env:NAME the variable that holds the
-// token; keyring:SERVICE/ACCOUNT an item of the system's key store that is the
-// token; a profile's name what that client has stored, which goes to its own
-// hosts and loopback only; file:PATH, or just PATH, a file with a
-// secret on each line, `NAME: value` or `NAME=value`, NAME a header's or one of the
-// environment variables, which its owner alone can read.
-// Errors: ErrCredentials where there is no such secret.
+// Shape: "" is only the environment; env:NAME is the variable that has the token;
+// keyring:SERVICE/ACCOUNT is an item of the system's key store that is the token; a profile's name
+// means what that client has stored, which is only sent to its own hosts and to loopback;
+// file:PATH, or just PATH, is a file with a secret on each line, `NAME: value` or `NAME=value`,
+// where NAME is a header or one of the environment variables. Only its owner may be able to read
+// the file.
+// Errors: ErrCredentials if there is no such secret.
 func (r Resolver) Load(ref string) (*Credentials, error) {
 	at := r.system()
 	kind, rest, _ := strings.Cut(ref, ":")
 	c := &Credentials{lookup: at.getenv, held: map[string]held{}}
+
+	// A reference has the form KIND:REST, or is the name of a profile or a file.
 	switch {
 	case kind == "env" && rest != "":
 		secret := at.getenv(rest)
@@ -116,8 +121,8 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	return c, nil
 }
 
-// loadProfile takes what a client has stored; an API key alone will do, too:
-// it can be exchanged.
+// loadProfile loads what a client has stored. An API key alone is enough, because it can be
+// exchanged for a token.
 func (c *Credentials) loadProfile(p *profile.Profile, at system) error {
 	c.hosts = p
 	secret, from, err := findStored(&p.Tokens, p.Tokens.AccessToken, "access token", at)
@@ -134,17 +139,16 @@ func (c *Credentials) loadProfile(p *profile.Profile, at system) error {
 	return nil
 }
 
-// ForHost are the credentials that may go to a host: what a client has stored
-// goes to its own hosts, and to this machine.
+// ForHost returns the credentials that may be sent to a host. What a client has stored is only for
+// its own hosts and this machine.
 func (c *Credentials) ForHost(host string) *Credentials {
-	if c == nil || c.hosts == nil || outbound.IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
+	if c == nil || c.hosts == nil || outbound.IsLoopback(strings.ToLower(host)) || c.hosts.CoversHost(host) {
 		return c
 	}
 	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}
 }
 
-// Token says what the bearer token says of itself, and where it comes from;
-// ok is false where there is none.
+// Token returns the claims and the origin of the bearer token; ok is false if there is none.
 func (c *Credentials) Token() (t Token, from string, ok bool) {
 	secret, from, ok := c.Find(EnvToken, headerVariable("authorization"), "authorization")
 	if !ok {

@@ -12,35 +12,36 @@ import (
 	"unwire/replay/outbound"
 )
 
-// refreshBelow is how long a token must still be good for, or it is exchanged for a fresh
-// one. Clients are reported to do the same.
+// refreshBelow is the remaining lifetime below which a token is exchanged for a new one. Clients
+// are reported to do the same.
 const refreshBelow = 5 * time.Minute
 
-// A Source gives out the token of a server for as long as a program runs. If there is an
-// API key, it exchanges it for a token when there is none, and when the one there has less
-// than five minutes left. Its methods may be called concurrently.
+// A Source provides the token for a server while a program runs. If there is an API key, it
+// exchanges it for a token if there is none, or if the current one expires in less than five
+// minutes. Its methods may be called concurrently.
 type Source struct {
 	credentials *Credentials
 	profile     *profile.Profile
 	base        *url.URL
 	policy      outbound.Policy
 
-	mu     sync.Mutex
-	failed time.Time // when an exchange last failed
+	mu sync.Mutex
+	// failed is the time of the last failed attempt to get a token.
+	failed time.Time
 }
 
-// retryExchange is how long a failed exchange is not repeated while the token is good.
+// retryExchange is how long a failed exchange is not retried while the current token is valid.
 const retryExchange = 30 * time.Second
 
-// NewSource returns a source of tokens for the server at base. Nothing is sent.
+// NewSource returns a source of tokens for the server at base. It sends nothing.
 func NewSource(c *Credentials, p *profile.Profile, base *url.URL, policy outbound.Policy) *Source {
 	return &Source{credentials: c, profile: p, base: base, policy: policy}
 }
 
-// Token returns the bearer token, without its scheme.
+// Token returns the bearer token without its scheme.
 //
-// Errors: ErrCredentials if there is neither a token nor an API key, ErrExpired; those of
-// the exchange, unless the token is still good.
+// Errors: ErrCredentials if there is neither a token nor an API key; ErrExpired; those of the
+// exchange, unless the current token is still valid.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,6 +52,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	}
 	usable := ok && left > LeastLife
 
+	// A failed exchange is not fatal while the old token is valid.
 	if _, _, hasKey := s.credentials.ForHost(s.base.Hostname()).Find(EnvAPIKey); hasKey && (!usable || now.Sub(s.failed) > retryExchange) {
 		if err := s.credentials.Refresh(ctx, s.profile, s.base, s.policy, 0); err != nil {
 			s.failed = now
@@ -71,7 +73,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%w: no token for %s: set %s or %s", ErrCredentials, s.base.Hostname(), EnvToken, EnvAPIKey)
 }
 
-// current returns the token that is there, and for how long it is good.
+// current returns the cached access token and its remaining lifetime; ok is false if there is none.
 func (s *Source) current(now time.Time) (token string, left time.Duration, ok bool) {
 	token, _, ok = s.credentials.ForHost(s.base.Hostname()).Find(headerNames("authorization")...)
 	if !ok {
@@ -87,5 +89,5 @@ func (s *Source) current(now time.Time) (token string, left time.Duration, ok bo
 	return token, left, true
 }
 
-// noExpiry is how long a token is good for that does not say.
+// noExpiry is the assumed lifetime of a token without an expiry.
 const noExpiry = 100 * 365 * 24 * time.Hour

@@ -12,26 +12,26 @@ import (
 	"unwire/captures/profile"
 )
 
-// A system is where a client may have stored its secrets.
+// A system is the environment in which a client may have stored its secrets.
 type system struct {
-	// os is the operating system, as runtime.GOOS has it.
+	// os is the operating system, as in runtime.GOOS.
 	os      string
 	getenv  func(string) string
 	keyring func(service, account string) (string, error)
 }
 
-// errMissing is wrapped where a place has no such secret.
-var errMissing = errors.New("not there")
+// errMissing is wrapped if a secret does not exist at the place where it was looked up.
+var errMissing = errors.New("not found")
 
-// maxTokenFile bounds the client's file, in bytes.
+// maxTokenFile is the maximum size of the client's file in bytes.
 const maxTokenFile = 1 << 20
 
-// findStored reads one of a client's own secrets, which what names: from the
-// Keychain on macOS, and elsewhere from the file that the client writes. from
-// says where, without the secret.
+// findStored reads a secret that a client has stored: from the Keychain on macOS, from the client's
+// file on other systems. what describes the secret in error messages. from describes the place, without
+// the secret.
 //
-// Errors: errMissing; what the key store or the file system says.
-func findStored(tokens *profile.Tokens, place profile.Place, what string, at system) (secret, from string, err error) {
+// Errors: errMissing; errors of the key store or the file system.
+func findStored(tokens *profile.Tokens, place profile.TokenPlace, what string, at system) (secret, from string, err error) {
 	if at.os == "darwin" {
 		from = "keyring:" + place.Service + "/" + tokens.Account
 		if secret, err = at.keyring(place.Service, tokens.Account); err != nil {
@@ -40,6 +40,7 @@ func findStored(tokens *profile.Tokens, place profile.Place, what string, at sys
 		return secret, from, nil
 	}
 
+	// Other systems keep the tokens in a JSON file.
 	from = tokenFile(tokens, at)
 	f, err := os.Open(from)
 	if err != nil {
@@ -55,16 +56,18 @@ func findStored(tokens *profile.Tokens, place profile.Place, what string, at sys
 	if err == nil {
 		err = json.Unmarshal(data, &members)
 	}
-	for _, p := range []profile.Place{tokens.AccessToken, tokens.RefreshToken, tokens.APIKey} {
+
+	// Every member is checked, so that a damaged file is reported whichever token is asked for.
+	for _, p := range []profile.TokenPlace{tokens.AccessToken, tokens.RefreshToken, tokens.APIKey} {
 		value, merr := stringMember(members, p.Member)
 		err = errors.Join(err, merr)
 		if p == place {
 			secret = value
 		}
 	}
-	// The error's text may quote the file.
+	// The error's text may quote the file, which has secrets.
 	if err != nil {
-		return "", from, fmt.Errorf("%s is no JSON object of strings", from)
+		return "", from, fmt.Errorf("%s is not a JSON object of strings", from)
 	}
 	if secret == "" {
 		return "", from, fmt.Errorf("%s has no %s: %w", from, what, errMissing)
@@ -72,8 +75,7 @@ func findStored(tokens *profile.Tokens, place profile.Place, what string, at sys
 	return secret, from, nil
 }
 
-// stringMember returns the string that a member of an object is, which may be
-// spelt in another case; "" if it is not there.
+// stringMember returns the string value of an object's member, ignoring case; "" if there is none.
 func stringMember(members map[string]json.RawMessage, name string) (value string, err error) {
 	raw, ok := members[name]
 	for other := range members {
@@ -87,7 +89,7 @@ func stringMember(members map[string]json.RawMessage, name string) (value string
 	return value, err
 }
 
-// tokenFile is the file with the client's tokens.
+// tokenFile returns the path of the file with the client's tokens.
 func tokenFile(tokens *profile.Tokens, at system) string {
 	if at.os == "windows" {
 		return filepath.Join(at.getenv("APPDATA"), tokens.WindowsFolder, tokens.File)

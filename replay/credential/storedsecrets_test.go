@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func TestFindStored(t *testing.T) {
 		return "", errMissing
 	}}
 	tokens := &proto.Profile().Tokens
-	find := func(place profile.Place) (string, string, error) { return findStored(tokens, place, "token", at) }
+	find := func(place profile.TokenPlace) (string, string, error) { return findStored(tokens, place, "token", at) }
 	for _, name := range []string{"linux", "windows", "darwin"} {
 		at.os = name
 		if secret, from, err := find(tokens.AccessToken); err != nil || secret != "at" || from == "" || strings.Contains(from, "at\x00") {
@@ -54,4 +55,23 @@ func TestFindStored(t *testing.T) {
 	if _, _, err := find(tokens.AccessToken); !errors.Is(err, errMissing) {
 		t.Errorf("no file: %v", err)
 	}
+}
+
+// FuzzFile reads files of credentials and answers with tokens of any kind.
+func FuzzFile(f *testing.F) {
+	for _, text := range []string{"", "# comment\nUNWIRE_TOKEN: x\n", "A=b\nc", "=", `{"accessToken":"x"}`, `{"accessToken":{"a":1}}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tokenIn(data, "accessToken")
+		secrets, err := readCredentials(bytes.NewReader(data))
+		for name, value := range secrets {
+			if name != strings.ToLower(name) || strings.ContainsAny(value, "\r\n\x00") {
+				t.Errorf("%q: %q", name, value)
+			}
+		}
+		if err != nil && len(data) > 3 && strings.Contains(err.Error(), string(data)) {
+			t.Errorf("the error contains the file: %v", err)
+		}
+	})
 }

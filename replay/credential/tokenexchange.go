@@ -17,19 +17,17 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxTokenAnswer bounds the answer to an exchange.
+// maxTokenAnswer is the maximum size in bytes of the response to an exchange.
 const maxTokenAnswer = 1 << 20
 
-// exchangeTimeout bounds an exchange.
+// exchangeTimeout is the default timeout of an exchange.
 const exchangeTimeout = 60 * time.Second
 
-// Refresh exchanges the API key for a token, which c has from then on, in
-// memory alone. One request is sent, to the host of base, which has to pass
-// CheckTarget.
+// Refresh exchanges the API key for a token and keeps it in memory. One request is sent, to the
+// host of base, which CheckTarget must allow.
 //
-// Shape: timeout is of the whole exchange; 0 is 60 s.
-// Errors: ErrCredentials where there is no key, or the server gives no token;
-// ErrRefused.
+// Shape: timeout is for the whole exchange; 0 means 60 seconds.
+// Errors: ErrCredentials if there is no key, or the server returns no token; ErrRefused.
 func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p outbound.Policy, timeout time.Duration) error {
 	if err := outbound.CheckTarget(base, p.Live, p.AllowHosts); err != nil {
 		return err
@@ -43,6 +41,8 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	}
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
+
+	// The path of the exchange is below that of base.
 	u := *base
 	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange.Path, "", nil, ""
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader("{}"))
@@ -55,7 +55,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 		return fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}
 
-	// No secret may get into the journal, whatever the server answers.
+	// The journal must not contain secrets, even if the server echoes one.
 	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
 		return exchange(req, pr, p, timeout, answer)
 	}, func(text string) string {
@@ -71,7 +71,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	return nil
 }
 
-// journaled sends a request, and notes it and its answer in the journal.
+// journaled sends a request by calling send, and records the request and the response in the journal.
 func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outbound.Entry) (string, error), clean func(string) string) (string, error) {
 	host := req.URL.Hostname()
 	asked := outbound.Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
@@ -88,7 +88,7 @@ func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outboun
 	return token, errors.Join(err, noted)
 }
 
-// exchange sends the request for a token, and fills in the entry of its answer.
+// exchange requests an access token, and fills in the journal entry of the response.
 func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout time.Duration, answer *outbound.Entry) (token string, err error) {
 	local := outbound.IsLoopback(strings.ToLower(req.URL.Hostname()))
 	tr := outbound.New(req.URL.Scheme, "1.1", local, false, p)
@@ -114,7 +114,7 @@ func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout
 	return token, nil
 }
 
-// tokenIn is the string that a member of a JSON object is; "" for none.
+// tokenIn returns the string value of a JSON object's member; "" if there is none.
 func tokenIn(data []byte, member string) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {

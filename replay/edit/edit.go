@@ -1,18 +1,17 @@
-// Package edit changes a captured message by path: the text of a flag or a line
-// of a patch goes in, and an Edit comes out that is applied to a protobuf message
-// or a JSON text. All bytes that an edit does not name stay as they are, but for
-// the lengths around it.
+// Package edit changes a captured message by path. The text of a flag or a line of a patch goes in;
+// an Edit that can be applied to a protobuf message or a JSON text comes out. Bytes outside the
+// edited field stay unchanged, except for the lengths of the messages around it.
 //
 //	e, err := edit.Parse("set", "@0 1.2=hello")
 //	out, inserted, err := e.Apply(data, false, nil)
 //
-// A path leads into the fields of protobuf or the members of JSON, and through
-// layers: a value that is JSON, protobuf, hex, base64 or compressed inside another.
-// The text of a value becomes bytes by its kind, which the edit names or the field
-// has; retype keeps a value and changes its kind. A patch is a file of edits. Lookups
-// return the values at a path and change nothing.
+// A path leads through the fields of protobuf or the members of JSON, and through layers: a value
+// that is JSON, protobuf, hex, base64 or compressed data inside another. The text of a value is
+// encoded according to its kind, which the edit names or the definitions give; retype keeps the
+// value and changes its kind. A patch is a file with edits. The lookup functions return the values
+// at a path.
 //
-// The package knows no requests: replay, replay/live and replay/suite call it.
+// The package does not depend on requests; replay, replay/live and replay/suite use it.
 //
 // Source: replay/README.md#edits
 package edit
@@ -26,45 +25,54 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// An operation is what an Edit does, in the words of the command's flags.
+// An operation is the kind of an Edit; it has the name of the corresponding flag.
 type operation string
 
 const (
-	// give a field another value; its wire type stays unless a kind or a schema says otherwise
+	// opSet replaces a field's value. Its wire type stays the same unless a kind or the definitions
+	// demand another.
 	opSet operation = "set"
-	// put in a field, after its siblings of that number, or before the one that an index names
-	opAdd    operation = "add"
-	opDel    operation = "del"     // take out all fields that the path names
-	opRetype operation = "retype"  // give a field the same value in another kind
-	opRaw    operation = "set-raw" // put bytes in place of a value, unchecked
+	// opAdd inserts a field, after its siblings of that number or before the one at an index.
+	opAdd operation = "add"
+	// opDel deletes all fields that the path matches.
+	opDel operation = "del"
+	// opRetype encodes a field's value as another kind.
+	opRetype operation = "retype"
+	// opRaw replaces a value by bytes, without validation.
+	opRaw operation = "set-raw"
 )
 
-// FirstFrame is the frame of an edit that names none: the first frame up that
-// carries a message.
+// FirstFrame means the first frame of the request that has a message. It is the default of an edit
+// that names no frame.
 const FirstFrame = -1
 
-// An Edit is one change to a request. Edits apply in the order they are given,
-// each to what the one before it left.
+// An Edit is one change to a request. Edits apply in order, each to the result of the one before
+// it.
 //
 // Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see Parse.
 type Edit struct {
-	Op    operation
-	Frame int // number of the frame up, as `show` has it, or FirstFrame
-	Kind  valueKind
-	Value string // as given; the bytes of opRaw in hex
+	// Op is the operation, such as set or delete.
+	Op operation
+	// Frame is the number of the request's frame, as `show` prints it, or FirstFrame.
+	Frame int
+	// Kind is the kind of the new value; "" means that it is derived from the field.
+	Kind valueKind
+	// Value is the text of the value; hexadecimal for opRaw.
+	Value string
 
-	path  fieldpath.Path
-	added bool // of a set that was carried out: the field was not there
+	path fieldpath.Path
+	// added means that the operation set has inserted a field that was missing.
+	added bool
 }
 
-// Parse reads the text of a --set, --add, --del, --retype or --set-raw flag.
+// Parse parses the text of a --set, --add, --del, --retype or --set-raw flag.
 //
-// Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
-// left out only where a schema knows the field; set-raw, formerly raw, takes [@FRAME ]PATH=HEX;
-// retype takes [@FRAME ]PATH:KIND; del takes [@FRAME ]PATH. PATH has field numbers, or names where a schema is
-// known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
-// An empty PATH is the whole message of the frame.
-// Errors: name the offset of what is wrong in text.
+// Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add may omit KIND only if the
+// definitions have the field; set-raw, formerly raw, takes [@FRAME ]PATH=HEX; retype takes [@FRAME
+// ]PATH:KIND; del takes [@FRAME ]PATH. PATH has field numbers, or names if there are definitions,
+// or member names if the body is JSON: 1.2[3].5, run_request.mode. An empty PATH is the whole
+// message of the frame.
+// Errors: they name the offset in text.
 func Parse(flagKind, text string) (Edit, error) {
 	if flagKind == "raw" {
 		flagKind = string(opRaw)
@@ -81,6 +89,7 @@ func Parse(flagKind, text string) (Edit, error) {
 	return e, nil
 }
 
+// parse parses the part of an edit after the operation.
 func (e *Edit) parse(text string) error {
 	frame, rest, err := CutFrame(text)
 	if err != nil {
@@ -90,6 +99,8 @@ func (e *Edit) parse(text string) error {
 	if e.path, rest, err = CutPath(rest); err != nil {
 		return err
 	}
+
+	// An optional kind, then the value, which only del and retype lack.
 	if kind, ok := strings.CutPrefix(rest, ":"); ok {
 		kind, value, has := strings.Cut(kind, "=")
 		if rest = ""; has {
@@ -113,8 +124,8 @@ func (e *Edit) parse(text string) error {
 	return e.check()
 }
 
-// CutFrame reads the frame number that an edit may begin with, "@2 ", and returns
-// what follows it; without one, the frame is FirstFrame.
+// CutFrame cuts the frame number at the beginning of an edit, such as "@2 ", and returns the rest. If
+// the edit has no frame number, the frame is FirstFrame.
 func CutFrame(text string) (frame int, rest string, err error) {
 	after, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -128,7 +139,7 @@ func CutFrame(text string) (frame int, rest string, err error) {
 	return int(n), strings.TrimLeft(rest, " "), nil
 }
 
-// check looks at what can be wrong before the request is known.
+// check finds the mistakes that are visible without the request.
 func (e *Edit) check() error {
 	switch {
 	case e.Op == opRaw:
@@ -147,7 +158,7 @@ func (e *Edit) check() error {
 	return nil
 }
 
-// String writes the edit as the flag that makes it.
+// String formats the edit as the value of its flag.
 func (e Edit) String() string {
 	var b strings.Builder
 	b.WriteString("--" + string(e.Op) + " ")
@@ -162,4 +173,16 @@ func (e Edit) String() string {
 		b.WriteString("=" + e.Value)
 	}
 	return b.String()
+}
+
+// CheckValue reports whether the value fits the kind that the edit names. Without a kind, it returns nil: whether the
+// value fits is known only when the field is.
+func (e Edit) CheckValue() error {
+	if e.Kind == "" || e.Op == opRetype || e.Op == opRaw || e.Kind == kindEnum || e.Kind == kindMessage {
+		return nil
+	}
+	if _, err := encodeValue(e.Kind, e.Value, nil); err != nil {
+		return fmt.Errorf("%q: %w", e.String(), err)
+	}
+	return nil
 }

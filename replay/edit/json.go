@@ -15,28 +15,31 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// A jsonPlace is where a path leads in a JSON text.
+// A jsonPlace is the position in a JSON text that a path selects.
 type jsonPlace struct {
-	value jsontree.Value // no value where the path leads to nothing
-	// the object or array that holds it, or would
+	// value is the value at the position; it has no kind if there is no value yet.
+	value jsontree.Value
+	// within is the object or array that contains the value, or would contain it.
 	within jsontree.Value
-	at     int // its number among within's items
-	// the name it has, or would have, if within is an object
+	// at is the index of the value in the enclosing array or object.
+	at int
+	// name is the name of the member, if the value is in an object.
 	name string
-	fd   protoreflect.FieldDescriptor // the field, where a schema knows it
+	// fd is the descriptor of the field; nil if unknown.
+	fd protoreflect.FieldDescriptor
 }
 
-// found reports whether a path leads to a value.
+// found reports whether the path selects an existing value.
 func (at jsonPlace) found() bool { return at.value.Kind() != 0 }
 
-// jsonFind follows a path as far as there are values. Only the last step may
-// lead to nothing.
+// jsonFind follows a path in a JSON document and returns the place that the path leads to. Every step
+// except the last one must lead to an existing value.
 func jsonFind(root jsontree.Value, p fieldpath.Path, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	at := jsonPlace{value: root}
 	for i, step := range p {
 		for _, part := range split(step) {
 			if !at.found() {
-				return at, fmt.Errorf("%s is not there", p[:i])
+				return at, fmt.Errorf("the JSON has no %s", p[:i])
 			}
 			next, err := jsonStep(at.value, part, md)
 			if err != nil {
@@ -55,7 +58,7 @@ func jsonFind(root jsontree.Value, p fieldpath.Path, md protoreflect.MessageDesc
 	return at, nil
 }
 
-// split makes a step's name and its index two steps.
+// split splits a step with a name and an index into two steps.
 func split(s fieldpath.Step) []fieldpath.Step {
 	if s.Name == "" || s.Index == fieldpath.All {
 		return []fieldpath.Step{s}
@@ -69,6 +72,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 	switch {
 	case !isArray && v.Kind() != jsontree.Object:
 		return at, errors.New("what holds it is neither an object nor an array")
+	// The step and the value must agree: an index for an array, a name for an object.
 	case isArray != (step.Index != fieldpath.All):
 		if isArray {
 			return at, errors.New("an array's element is named by its index, as in name[0]")
@@ -82,15 +86,19 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 		return at, nil
 	}
 	at.name, at.fd = step.Name, fieldByName(md, step.Name)
+
+	// Definitions allow two spellings of a field in JSON: the lowerCamelCase name and the original
+	// one.
 	names := []string{step.Name}
 	if at.fd != nil {
 		at.name = at.fd.JSONName()
 		names = append(names, at.name, at.fd.TextName())
 	}
 
+	// If an object repeats a name, the last member counts, as for most parsers.
 	items := slices.Collect(v.Items())
 	at.at = len(items)
-	for i, item := range items { // of members with one name the last counts
+	for i, item := range items {
 		if name := item.Name(); slices.Contains(names, name) {
 			at.value, at.at, at.name = item, i, name
 		}
@@ -98,8 +106,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 	return at, nil
 }
 
-// applyJSON carries an edit out on a JSON body; all bytes that are not in the
-// edited value stay as they are.
+// applyJSON applies an edit to a JSON body. All bytes outside the edited value stay unchanged.
 func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
@@ -115,11 +122,14 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 	case !at.found() && e.Op == opSet && at.fd != nil:
 		e.added = true
 		return e.addJSON(at)
-	case !at.found(), e.Op == opDel && len(e.path) == 0: // that deletes a frame
-		return nil, e.missing()
+	// deleting everything means deleting the frame
+	case !at.found(), e.Op == opDel && len(e.path) == 0:
+		return nil, fmt.Errorf("the JSON has no %s", e.path)
 	case e.Op == opDel:
 		return at.within.Delete(at.at), nil
 	}
+
+	// The new value is encoded, and replaces the old one's bytes.
 	var value []byte
 	switch e.Op {
 	case opRaw:
@@ -135,7 +145,7 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 	return at.value.Replace(value), nil
 }
 
-// addJSON puts in a member or an element. Adding to an array appends to it.
+// addJSON inserts a member, or appends an element to an array.
 func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	switch {
 	case at.value.Kind() == jsontree.Array:
@@ -162,13 +172,15 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 // countItems returns the number of members or elements of a value.
 func countItems(v jsontree.Value) int { return len(slices.Collect(v.Items())) }
 
-// encodeJSON turns text into a JSON value. Without a kind and a schema, it has
-// the type of the value it replaces; in place of none, text that is JSON is
-// that, and other text is a string.
+// encodeJSON encodes text as a JSON value. Without a kind and a definition, it takes the type of
+// the value that it replaces. If there is none, text that is valid JSON is used as it is, and other
+// text becomes a string.
 func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if k == "" && fd != nil {
 		k = kindOf(fd, false)
 	}
+
+	// An explicit or declared kind decides the JSON type.
 	switch {
 	case k == "" && old.Kind() == jsontree.String, k == kindString:
 		return jsontree.Quote(text), nil
@@ -191,6 +203,8 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	case k != "":
 		return numberJSON(k, text, old)
 	}
+
+	// Guess from the old value; a change of type needs an explicit kind.
 	now, err := jsontree.Parse([]byte(text))
 	switch was := old.Kind(); {
 	case err == nil:
@@ -204,8 +218,8 @@ func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.Fi
 	return jsontree.Quote(text), nil
 }
 
-// numberJSON checks a number or bool, and writes integers of 64 bits as strings,
-// the form that protobuf's JSON gives them, unless a bare number stood there.
+// numberJSON validates a number or bool. It writes 64-bit integers as strings, as protobuf's JSON
+// mapping demands, unless the old value is a bare number.
 func numberJSON(k valueKind, text string, old jsontree.Value) ([]byte, error) {
 	if _, err := encodeValue(k, text, nil); err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// A valueKind says how the text of a value becomes bytes: a protobuf type's name,
-// `varint` for any number of that wire type, `message`, or `json` for a JSON
-// body. A kind after [] is a packed list of it: []int32.
+// A valueKind determines how the text of a value is encoded: the name of a protobuf type, `varint`
+// for any number of that wire type, `message`, or `json` for a JSON body. A kind after [] is a
+// packed list: []int32.
 type valueKind string
 
 const (
@@ -52,9 +52,9 @@ var kinds = []struct {
 	{kindJSON, wire.Len},
 }
 
-// parseKind reads a kind's name.
+// parseKind parses a kind's name.
 //
-// Errors: lists the kinds there are.
+// Errors: they list the kinds.
 func parseKind(s string) (valueKind, error) {
 	element, packed := strings.CutPrefix(s, packedPrefix)
 	i := slices.IndexFunc(kinds, func(k struct {
@@ -74,18 +74,18 @@ func parseKind(s string) (valueKind, error) {
 	return valueKind(s), nil
 }
 
-// wireType is the wire type of a kind's values.
+// wireType returns the wire type of a kind's values.
 func (k valueKind) wireType() wire.Type {
 	for _, row := range kinds {
 		if row.kind == k {
 			return row.wire
 		}
 	}
-	return wire.Len // packed
+	// a packed list
+	return wire.Len
 }
 
-// kindOf is the kind of a schema's field; packed tells that a list of it stands
-// in one value.
+// kindOf returns the kind of a defined field; packed means that the value is a packed list.
 func kindOf(fd protoreflect.FieldDescriptor, packed bool) valueKind {
 	k := valueKind(fd.Kind().String())
 	if fd.Kind() == protoreflect.GroupKind {

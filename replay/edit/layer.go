@@ -18,13 +18,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxLayer bounds in bytes what a compressed layer may grow to.
+// maxLayer is the maximum decompressed size of a layer in bytes.
 const maxLayer = 64 << 20
 
-// The codings that a path can go through, as it names them: 3!gzip.1,
-// 1!hex!gzip.2, 2!json.messages[0].content. What is inside json is JSON, what
-// is inside the others a message. json and proto decode nothing: they say what
-// is there.
+// The layers that a path can go through, by their name in a path: 3!gzip.1, 1!hex!gzip.2,
+// 2!json.messages[0].content. The content of json is JSON, that of the others a message. json and
+// proto decode nothing; they only state what the value is.
 const (
 	layerHex       = "hex"
 	layerBase64    = "base64"
@@ -36,13 +35,13 @@ const (
 	layerProto     = "proto"
 )
 
-// layers are all codings.
+// layers are all layers.
 var layers = []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
 
-// CutPath reads the path at the beginning of s, up to a colon, an equals sign or
-// the end, and returns what follows it.
+// CutPath parses the path at the beginning of s, up to a colon, an equals sign or the end, and
+// returns the rest.
 //
-// Errors: those of fieldpath.Cut; a layer that is none of ours. They name the offset.
+// Errors: those of fieldpath.Cut; an unknown layer. They name the offset.
 func CutPath(s string) (p fieldpath.Path, rest string, err error) {
 	if p, rest, err = fieldpath.Cut(s); err != nil {
 		return p, rest, err
@@ -64,7 +63,7 @@ func isFieldNumber(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789") == ""
 }
 
-// unwrap takes one layer off.
+// unwrap removes one layer of encoding, such as base64, from b.
 func unwrap(layer string, b []byte) ([]byte, error) {
 	switch layer {
 	case layerHex, layerBase64, layerBase64URL:
@@ -81,7 +80,7 @@ func unwrap(layer string, b []byte) ([]byte, error) {
 	return envelope.Decompress(layer, b, maxLayer)
 }
 
-// wrap puts one layer on, in the form that was has.
+// wrap encodes b with one layer, in the same style as the original value was.
 func wrap(layer string, b, was []byte) ([]byte, error) {
 	switch layer {
 	case layerHex, layerBase64, layerBase64URL:
@@ -92,8 +91,8 @@ func wrap(layer string, b, was []byte) ([]byte, error) {
 	return envelope.Compress(layer, b)
 }
 
-// Apply returns data, a message of type md or a JSON text, with the edit carried
-// out. inserted reports that a set put in a field that was missing.
+// Apply applies the edit to data, a message of type md or a JSON text. inserted reports whether a
+// set inserted a field that was missing.
 func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) (out []byte, inserted bool, err error) {
 	if e.ReplacesMessage() {
 		out, err = e.rawBytes()
@@ -103,15 +102,15 @@ func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor)
 	return out, e.added, err
 }
 
-// ReplacesMessage reports whether the edit puts bytes in place of a whole
-// message, whatever that was.
+// ReplacesMessage reports whether the edit replaces a whole message by given bytes, regardless of its
+// content.
 func (e Edit) ReplacesMessage() bool { return e.Op == opRaw && len(e.path) == 0 }
 
-// DeletesFrame reports whether the edit takes out a frame.
+// DeletesFrame reports whether the edit deletes a frame.
 func (e Edit) DeletesFrame() bool { return e.Op == opDel && len(e.path) == 0 }
 
-// apply carries an edit out on a message or a JSON text, going into the layers
-// that its path names, or that are there without doubt.
+// apply applies an edit to a message or a JSON text. It decodes the layers that the path names, or
+// that are detected without ambiguity.
 func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, error) {
 	for i := range e.path {
 		if names := e.path[i].Layers; names != "" {
@@ -133,8 +132,7 @@ func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor
 	return e.applyProto(data, md)
 }
 
-// value is the one text or bytes that a path leads to, if it is neither a
-// message nor an object.
+// value returns the string or bytes that a path leads to, unless it is a message or an object.
 func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
 	if isJSON {
 		v, ok := findJSON(data, e.path, md)
@@ -156,8 +154,8 @@ func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor
 
 func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b, 8}) }
 
-// detect finds the layers of a value of which a path goes on with next; nil
-// where there are none, or some doubt.
+// detect finds the encodings (such as base64) inside which a path continues with the step next. It
+// returns nil if there are none, or if they are ambiguous.
 func detect(b []byte, next fieldpath.Step) []string {
 	switch text := bytes.TrimSpace(b); {
 	case isGzip(b):
@@ -169,6 +167,8 @@ func detect(b []byte, next fieldpath.Step) []string {
 	case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(b):
 		return []string{layerJSON}
 	}
+
+	// Text in hex or base64 counts only if a message or gzip is inside.
 	if !isFieldNumber(next.Name) {
 		return nil
 	}
@@ -187,9 +187,12 @@ func detect(b []byte, next fieldpath.Step) []string {
 	return nil
 }
 
-// inside carries an edit out inside the layers of what step at leads to.
+// inside applies an edit to an encoded value, such as JSON in a string field. at is the index of the
+// path's step that leads to the field; names are the encodings, outermost first.
 func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescriptor, at int, names []string) ([]byte, error) {
 	outer := &Edit{Op: opRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
+
+	// Random bytes can look like a message, so a field that looks like one is accepted too.
 	outer.path[at].Layers = ""
 	value, ok := outer.value(data, isJSON, md)
 	if !ok {
@@ -198,6 +201,8 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	if !ok {
 		return nil, fmt.Errorf("%s is not one text or bytes that could be %s", outer.path, strings.Join(names, " in "))
 	}
+
+	// Decode the layers from the outside in, apply the edit, and encode them from the inside out.
 	stack := [][]byte{value}
 	for _, name := range names {
 		b, err := unwrap(name, stack[len(stack)-1])
@@ -218,6 +223,8 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 			return nil, err
 		}
 	}
+
+	// The changed text replaces the outer value in one more edit.
 	if isJSON {
 		outer.Op, outer.Kind, outer.Value = opSet, kindString, string(out)
 		return outer.applyJSON(data, md)
@@ -226,7 +233,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	return outer.applyProto(data, md)
 }
 
-// payload is the value of a field that the path leads to, whatever it holds.
+// payload returns the value of the field that the path leads to, even if it is a message.
 func (e *Edit) payload(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
 	if isJSON {
 		return nil, false
@@ -239,8 +246,7 @@ func (e *Edit) payload(data []byte, isJSON bool, md protoreflect.MessageDescript
 	return t.Payload(at.nodes[0]), true
 }
 
-// innermost carries an edit out on what the last layer holds. An empty path is
-// all of it.
+// innermost applies an edit to the content of the last layer. An empty path means all of it.
 func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	switch {
 	case len(e.path) > 0:

@@ -8,9 +8,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// ValuesAt returns the values that a path leads to in a message of type md, or
-// without a tree in a JSON text, as text. Where the path leads to nothing, there
-// are none.
+// ValuesAt returns, as text, the values that a path leads to in a message of type md, or in a JSON
+// text if t is nil. The result is empty if there are none.
 func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.MessageDescriptor) (out []string) {
 	if t == nil {
 		v, ok := findJSON(data, path, md)
@@ -31,8 +30,8 @@ func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.Me
 	return out
 }
 
-// FieldName returns the name of the field of a message of type md that a path
-// leads to, or the path's last step where md is nil or does not have it.
+// FieldName returns the name of the field of a message of type md that a path leads to, or the
+// path's last step if md is nil or lacks the field.
 func FieldName(path string, md protoreflect.MessageDescriptor) string {
 	steps, _, err := fieldpath.Cut(path)
 	if err != nil || len(steps) == 0 {
@@ -48,8 +47,8 @@ func FieldName(path string, md protoreflect.MessageDescriptor) string {
 	return name
 }
 
-// FieldOf returns the field of a message of type md that a number or a name
-// stands for; nil if md is nil or has no such field.
+// FieldOf returns the field of a message of type md by number or name; nil if md is nil or lacks
+// the field.
 func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	_, fd, err := fieldOf(name, md)
 	if err != nil {
@@ -58,8 +57,8 @@ func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldD
 	return fd
 }
 
-// WithoutIndexes returns a path that leads to all elements of repeated fields
-// where path leads to one.
+// WithoutIndexes returns the path without indexes, so that it leads to all elements of repeated
+// fields.
 func WithoutIndexes(path string) string {
 	steps, rest, err := fieldpath.Cut(path)
 	if err != nil || rest != "" {
@@ -73,17 +72,8 @@ func WithoutIndexes(path string) string {
 	return steps.String()
 }
 
-// FindJSON returns the value that a path leads to in a JSON text; ok is false
-// where there is none.
-func FindJSON(data []byte, path string) (v jsontree.Value, ok bool) {
-	p, _, err := fieldpath.Cut(path)
-	if err != nil {
-		return jsontree.Value{}, false
-	}
-	return findJSON(data, p, nil)
-}
-
-// findJSON is FindJSON for a path that is read, in the JSON of a message of type md.
+// findJSON returns the value that a path leads to in the JSON of a message of type md; ok is false
+// if there is none.
 func findJSON(data []byte, path fieldpath.Path, md protoreflect.MessageDescriptor) (v jsontree.Value, ok bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {

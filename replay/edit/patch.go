@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Bounds of a patch.
+// The limits of a patch.
 const (
 	maxPatch      = 16 << 20 // bytes
 	maxPatchEdits = 10_000
 )
 
-// ReadPatch reads the edits of a committed experiment: a line each, as the
-// flags have them, in the order in which they apply.
+// ReadPatch parses the edits of an experiment: one on each line, in the syntax of the flags, in the
+// order in which they apply.
 //
 //	# comments and empty lines are skipped
 //	set run_request.model_details.model_id=other
@@ -24,11 +24,10 @@ const (
 //	several lines
 //	END
 //
-// Shape: directive, which may be nil, is given each line that is not inside a
-// value, without the white space around it, and reports whether it is one that
-// is no edit.
+// Shape: directive, if not nil, is called with each line that is not inside a value, without
+// surrounding white space, and reports whether it has processed the line.
 // Limits: 16 MiB, 10,000 edits.
-// Errors: name the line.
+// Errors: they name the line.
 func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err error)) ([]Edit, error) {
 	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
 	lines.Buffer(nil, maxPatch)
@@ -36,6 +35,8 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 	n := 0
 	for lines.Scan() {
 		n++
+
+		// The caller's directives take precedence over edits.
 		if directive != nil {
 			ok, err := directive(n, strings.TrimSpace(lines.Text()))
 			if err != nil {
@@ -45,12 +46,16 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 				continue
 			}
 		}
+
+		// What is left is an edit, possibly with a value on the following lines.
 		line := strings.TrimRight(strings.TrimLeft(lines.Text(), " \t"), "\r")
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		at := n
 		op, text, _ := strings.Cut(strings.TrimPrefix(line, "--"), " ")
+
+		// A value of several lines follows as a here-document, as in a shell.
 		if before, word, ok := strings.Cut(text, " <<"); ok && isWord(word) {
 			value, used, ended := heredoc(lines, word)
 			if n += used; !ended {
@@ -72,7 +77,7 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 	return edits, nil
 }
 
-// heredoc reads lines up to one that is word alone.
+// heredoc reads lines until one that consists only of word.
 func heredoc(lines *bufio.Scanner, word string) (value string, used int, ended bool) {
 	var parts []string
 	for lines.Scan() {

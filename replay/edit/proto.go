@@ -12,18 +12,23 @@ import (
 	"unwire/decode/wire"
 )
 
-// A protoPlace is where a path leads in a message.
+// A protoPlace is the position in a protobuf message that a path selects.
 type protoPlace struct {
-	nodes  []int32 // what it leads to; empty where the field is not there
-	parent int32   // the message that holds the fields, or would
+	// nodes are the matching fields; empty if the field is missing.
+	nodes []int32
+	// parent is the message that contains the fields, or would contain them.
+	parent int32
 	number uint64
-	index  int                          // of the last step, or fieldpath.All
-	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
-	// messages that are missing between parent and the field, and the field itself
+	// index is the element index of the path's last step, or fieldpath.All.
+	index int
+	// fd is the descriptor of the field; nil if unknown.
+	fd protoreflect.FieldDescriptor
+
+	// rest are the numbers of the missing messages below parent and of the field itself.
 	rest []uint64
 }
 
-// fieldByName finds a message's field by the name in its .proto or in its JSON.
+// fieldByName finds a message's field by its name in the .proto file or in JSON.
 func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	if md == nil {
 		return nil
@@ -48,11 +53,11 @@ func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protorefle
 	if md == nil {
 		return 0, nil, fmt.Errorf("%q: names need a schema that knows the message; without one give the field's number", name)
 	}
-	return 0, nil, fmt.Errorf("%s has no field %q", md.FullName(), name)
+	return 0, nil, fmt.Errorf("%s has no field %q: use a name from its definition, or the field number", md.FullName(), name)
 }
 
-// protoFind follows a path. Where a message on the way is missing, place.rest
-// says what would have to be made below place.parent.
+// protoFind follows a path. If a message on the way is missing, place.rest lists what would have to
+// be created below place.parent.
 func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
 	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: fieldpath.All}
 	for i, step := range p {
@@ -64,6 +69,8 @@ func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor
 		if fd != nil {
 			md = fd.Message()
 		}
+
+		// A parent is missing, so everything below it is missing too.
 		if len(at.rest) > 0 {
 			at.rest = append(at.rest, number)
 			continue
@@ -83,7 +90,7 @@ func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor
 	return at, nil
 }
 
-// fieldsOf are the fields of a message that have a number, or one of them.
+// fieldsOf returns the fields of a message with a number, or the one at index.
 func fieldsOf(t *wire.Tree, parent int32, number uint64, index int) (nodes []int32) {
 	k := 0
 	for c := range t.Children(parent) {
@@ -98,8 +105,8 @@ func fieldsOf(t *wire.Tree, parent int32, number uint64, index int) (nodes []int
 	return nodes
 }
 
-// applyProto carries an edit out on a message; all bytes stay as they are that
-// are not in the edited field or the lengths that enclose it.
+// applyProto applies an edit to a message. All bytes outside the edited field stay unchanged,
+// except for the lengths of the enclosing messages.
 func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if len(e.path) == 0 {
 		return e.wholeMessage(md)
@@ -112,6 +119,8 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 	if e.Kind == kindJSON {
 		return nil, errors.New("kind json is for JSON bodies")
 	}
+
+	// add, and set of a missing field that is defined, insert; the others need existing fields.
 	switch {
 	case e.Op == opAdd || len(at.nodes) == 0 && e.Op == opSet && at.fd != nil:
 		e.added = e.Op == opSet
@@ -130,7 +139,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 	return e.setProto(t, at)
 }
 
-// wholeMessage is what an edit with an empty path puts in place of a message.
+// wholeMessage returns the message that an edit with an empty path replaces the old one with.
 func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 	if e.Op == opRaw {
 		return e.rawBytes()
@@ -141,7 +150,7 @@ func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 	return encodeWhole(e.Value, md)
 }
 
-// setProto replaces the value of the one node that was found.
+// setProto replaces the value of the only field that the path selects.
 func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	n := t.Node(at.nodes[0])
 	if e.Op == opRetype {
@@ -152,8 +161,10 @@ func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Set, Data: value}})
+		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.SetValue, Data: value}})
 	}
+
+	// The kind comes from the edit, from the definition, or from the wire type and the text.
 	k := e.Kind
 	if k == "" && at.fd != nil {
 		k = kindOf(at.fd, at.fd.IsList() && n.Type == wire.Len && isPackable(at.fd))
@@ -165,13 +176,15 @@ func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Another wire type needs a new tag.
 	if k.wireType() == n.Type || n.Type == wire.StartGroup && k == kindMessage {
-		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Set, Data: value}})
+		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.SetValue, Data: value}})
 	}
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, k.wireType(), value)}})
 }
 
-// addProto puts a field in, with the messages around it that are missing.
+// addProto inserts a field, together with missing messages that enclose it.
 func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	k := e.Kind
 	if k == "" {
@@ -184,6 +197,8 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Build the field from the inside out, and insert it at its place among its siblings.
 	field := AppendField(nil, at.number, k.wireType(), value)
 	for i := len(at.rest) - 2; i >= 0; i-- {
 		field = AppendField(nil, at.rest[i], wire.Len, field)
@@ -196,11 +211,11 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	case at.index != fieldpath.All && at.index > len(siblings):
 		return nil, fmt.Errorf("index %d of a field that is there %d times", at.index, len(siblings))
 	case at.index != fieldpath.All && at.index < len(siblings):
-		return wire.Splice(t, []wire.Edit{{Node: siblings[at.index], Op: wire.Before, Data: field}})
+		return wire.Splice(t, []wire.Edit{{Node: siblings[at.index], Op: wire.InsertBefore, Data: field}})
 	case len(siblings) > 0:
-		return wire.Splice(t, []wire.Edit{{Node: siblings[len(siblings)-1], Op: wire.After, Data: field}})
+		return wire.Splice(t, []wire.Edit{{Node: siblings[len(siblings)-1], Op: wire.InsertAfter, Data: field}})
 	}
-	return wire.Splice(t, []wire.Edit{{Node: at.parent, Op: wire.Into, Data: field}})
+	return wire.Splice(t, []wire.Edit{{Node: at.parent, Op: wire.AppendInto, Data: field}})
 }
 
 func isPackable(fd protoreflect.FieldDescriptor) bool {
@@ -211,7 +226,7 @@ func isPackable(fd protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-// AppendField appends a field: tag, length if it has one, value.
+// AppendField appends a field: the tag, the length if it has one, and the value.
 func AppendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
 	dst = wire.AppendVarint(dst, number<<3|uint64(t))
 	if t == wire.Len {
@@ -222,10 +237,10 @@ func AppendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
 
 func (e *Edit) rawBytes() ([]byte, error) { return hex.DecodeString(e.Value) }
 
-// missing is the error for a field that is not there.
+// missing returns the error for a field that does not exist.
 func (e *Edit) missing() error {
 	if e.Op == opSet {
-		return fmt.Errorf("%s is not there; --add %s:KIND=VALUE puts it in", e.path, e.path)
+		return fmt.Errorf("the message has no field %s; --add %s:KIND=VALUE inserts it", e.path, e.path)
 	}
-	return fmt.Errorf("%s is not there", e.path)
+	return fmt.Errorf("the message has no field %s", e.path)
 }

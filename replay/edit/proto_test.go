@@ -46,7 +46,7 @@ func TestApplyProto(t *testing.T) {
 		{nil, "0801", "set", "1:uint32=4294967296", "!out of the range of uint32"},
 		{nil, "0801", "set", "1:bool=2", "!no bool"},
 		{nil, "0801", "set", "1:json=2", "!for JSON bodies"},
-		{nil, "0801", "set", "2=1", "!2 is not there; --add 2:KIND=VALUE"},
+		{nil, "0801", "set", "2=1", "!the message has no field 2; --add 2:KIND=VALUE"},
 		{nil, "08010802", "set", "1=3", "!there 2 times; say which, as in 1[0]"},
 		{nil, "08010802", "set", "1[1]=3", "08010803"},
 		{nil, "0801", "set", "name=3", "!names need a schema"},
@@ -75,7 +75,7 @@ func TestApplyProto(t *testing.T) {
 		// Del and raw.
 		{nil, "080110020803", "del", "1", "1002"},
 		{nil, "080110020803", "del", "1[1]", "08011002"},
-		{nil, "0801", "del", "3", "!3 is not there"},
+		{nil, "0801", "del", "3", "!the message has no field 3"},
 		{nil, "0801", "raw", "1=ffff", "08ffff"},
 		{nil, "0a0161", "raw", "1=ffffff", "0a03ffffff"},
 		{nil, "0a0161", "raw", "=ffffff", "ffffff"},

@@ -15,12 +15,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// retype gives a field the same value in another kind: 150 as a string is
-// "150", the text 7 as int32 is 7.
+// retype encodes a field's value as another kind: 150 as a string is "150", the text 7 as int32 is
+// 7.
 //
-// Shape: without a schema a number on the wire is an integer; what has 32 or 64
-// bits is one too, unless the new kind is float or double. A negative varint is
-// one that has 64 bits. Bytes that are UTF-8 are text.
+// Shape: without a definition, a number is an integer, also one of 32 or 64 bits, unless the new
+// kind is float or double. A varint of 64 bits may be negative. Bytes that are valid UTF-8 are
+// text.
 func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	n := t.Node(at.nodes[0])
 	text, err := textOfNode(t, at.nodes[0], at.fd, e.Kind)
@@ -48,7 +48,7 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }
 
-// fitsKind reports whether bytes can be of a kind.
+// fitsKind returns an error if bytes cannot be of a kind.
 func fitsKind(value []byte, k valueKind) error {
 	switch {
 	case k == kindString && !utf8.Valid(value):
@@ -59,7 +59,7 @@ func fitsKind(value []byte, k valueKind) error {
 	return nil
 }
 
-// shorten cuts an error that may quote a whole value to about 120 bytes.
+// shorten truncates an error, which may quote a whole value, to about 120 bytes.
 func shorten(text string) string {
 	const most = 120
 	if len(text) > most {
@@ -68,7 +68,7 @@ func shorten(text string) string {
 	return text
 }
 
-// textOfNode writes a field's value as text that encodeValue reads.
+// textOfNode returns a field's value as text that encodeValue accepts.
 func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to valueKind) (string, error) {
 	n := t.Node(node)
 	from := valueKind("")
@@ -89,8 +89,8 @@ func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to va
 	return integerText(v, n.Type, from, to)
 }
 
-// isFloating reports whether the bits of a number are those of a float or a
-// double: the schema decides, or else the kind that is asked for.
+// isFloating reports whether the bits of a number are those of a float or double: according to the
+// definition, or else to the requested kind.
 func isFloating(t wire.Type, from, to valueKind) bool {
 	asked := from == "" && (to == "float" || to == "double")
 	return t == wire.I32 && (from == "float" || asked) || t == wire.I64 && (from == "double" || asked)
@@ -103,7 +103,7 @@ func floatText(v uint64, t wire.Type) string {
 	return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
 }
 
-// integerText writes the bits of a number as an integer or a bool.
+// integerText formats the bits of a number as an integer or a bool.
 func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	switch {
 	case t == wire.I32 && from == "sfixed32":
@@ -122,7 +122,7 @@ func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	return strconv.FormatInt(int64(v), 10), nil
 }
 
-// retypeJSON gives a JSON value another type: 150 as a string is "150".
+// retypeJSON changes the type of a JSON value: 150 as a string is "150".
 func (e *Edit) retypeJSON(old jsontree.Value) ([]byte, error) {
 	text := old.Text()
 	switch {

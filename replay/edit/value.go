@@ -20,13 +20,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// encodeValue turns text into a value's bytes: for wire.Len the payload without
-// its length. fd is the field where a schema knows it, or nil.
+// encodeValue encodes text as the bytes of a value; for wire.Len, the payload without its length.
+// fd is the field's definition, or nil.
 //
-// Shape: numbers in Go's notation (0x and _ are understood); bytes and messages
-// after hex: or base64: are that, other text is itself; a message may also be
-// text as decode writes it, or the JSON of a schema's message. A packed list has
-// commas between its numbers.
+// Shape: numbers are in Go's notation (0x and _ are allowed). Bytes and messages may have the
+// prefix hex: or base64:, and are literal text otherwise. A message may also be in the text format
+// that decode prints, or, if it is defined, in JSON. The numbers of a packed list are separated by
+// commas.
 func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
 		var out []byte
@@ -39,6 +39,8 @@ func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]
 		}
 		return out, nil
 	}
+
+	// All other kinds are single values.
 	switch k {
 	case kindString:
 		if !utf8.ValidString(value) {
@@ -75,7 +77,7 @@ func boolNumber(b bool) uint64 {
 	return 0
 }
 
-// parseBytes reads text that may be written in hex or base64.
+// parseBytes parses text that may be hexadecimal or base64.
 func parseBytes(value string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(value, "hex:"); ok {
 		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -95,7 +97,7 @@ func parseBytes(value string) ([]byte, error) {
 	return []byte(value), nil
 }
 
-// encodeMessage reads a message: bytes that parse as one, or a schema's JSON.
+// encodeMessage encodes a message: bytes that parse as one, or JSON if it is defined.
 func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if fd == nil {
 		return encodeWhole(value, nil)
@@ -103,7 +105,7 @@ func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error
 	return encodeWhole(value, fd.Message())
 }
 
-// encodeWhole is encodeMessage for a message of type md, or of none.
+// encodeWhole is encodeMessage for a message of type md; nil if unknown.
 func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		if md == nil {
@@ -125,7 +127,7 @@ func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error
 	return b, nil
 }
 
-// messageBytes reads a message in hex, in base64 or as text.
+// messageBytes parses a message in hex, in base64 or in the text format.
 func messageBytes(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "hex:") || strings.HasPrefix(s, "base64:") {
 		return parseBytes(s)
@@ -151,9 +153,11 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }
 
-// encodeNumber reads a number of a numeric kind.
+// encodeNumber encodes a number as a value of kind k.
 func encodeNumber(k valueKind, value string) ([]byte, error) {
 	bits := 64
+
+	// The size comes from the name of the kind; varint has 64 bits.
 	if strings.HasSuffix(string(k), "32") || k == "float" {
 		bits = 32
 	}
@@ -184,10 +188,13 @@ func encodeNumber(k valueKind, value string) ([]byte, error) {
 		if err != nil {
 			return nil, numberError(k, err)
 		}
+		// ZigZag encoding: small negative numbers stay short.
 		if v = uint64(i); strings.HasPrefix(string(k), "sint") {
 			v = uint64(i)<<1 ^ uint64(i>>63)
 		}
 	}
+
+	// The wire type decides between fixed bytes and a varint.
 	switch k.wireType() {
 	case wire.I32:
 		return binary.LittleEndian.AppendUint32(nil, uint32(v)), nil
@@ -197,7 +204,7 @@ func encodeNumber(k valueKind, value string) ([]byte, error) {
 	return wire.AppendVarint(nil, v), nil
 }
 
-// parseEither reads a number of 64 bits, with a sign or without.
+// parseEither parses a 64-bit number, signed or unsigned.
 func parseEither(value string) (uint64, error) {
 	if u, err := strconv.ParseUint(value, 0, 64); err == nil {
 		return u, nil
@@ -219,7 +226,7 @@ func numberError(k valueKind, err error) error {
 	return err
 }
 
-// guessKind is the kind of a value of which only the wire type is known.
+// guessKind guesses the kind of a value from its wire type and its text.
 func guessKind(t wire.Type, value string) valueKind {
 	switch t {
 	case wire.Varint:

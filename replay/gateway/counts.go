@@ -28,26 +28,26 @@ const (
 
 var causeNames = [causes]string{"new", "unknown", "expired", "edited", "changed", "moved_on", "broken", "busy"}
 
-// Counts are what a Core has done since its start.
+// Counts are statistics of a Core since its start.
 type Counts struct {
-	// Running and Waiting are the sessions with a response under way, and those that are
-	// parked.
+	// Running is the number of sessions that currently produce a response, and Waiting that of parked
+	// sessions.
 	Running, Waiting int
-	// Streams counts those that were opened upstream.
+	// Streams is the number of streams opened to the upstream server.
 	Streams int
 	// Resumed counts requests that continued a parked session.
 	Resumed int
-	// Parked counts responses that ended at calls; Finished, Limited and Failed those that
-	// ended otherwise; Abandoned those whose client left.
+	// Parked is the number of responses that ended with tool calls. Finished, Limited and Failed count
+	// responses that ended otherwise, and Abandoned those whose client disconnected.
 	Parked, Finished, Limited, Failed, Abandoned int
-	// Expired and Evicted count parked sessions that were closed for their age or to make
-	// room.
+	// Expired and Evicted are the numbers of parked sessions that were closed because of their age, or
+	// to limit their number.
 	Expired, Evicted int
-	// Cold counts the streams by why a new one was needed.
+	// Cold counts new streams by the reason why no session could be reused.
 	Cold [causes]int
 }
 
-// ColdByCause returns the streams by the name of their cause.
+// ColdByCause returns the numbers of new streams by the name of the reason.
 func (n Counts) ColdByCause() map[string]int {
 	by := map[string]int{}
 	for cause, count := range n.Cold {
@@ -56,7 +56,7 @@ func (n Counts) ColdByCause() map[string]int {
 	return by
 }
 
-// Counts returns what the Core has done so far.
+// Counts returns the statistics of the Core so far.
 func (c *Core) Counts() Counts {
 	c.countsLock.Lock()
 	n := c.counts
@@ -117,7 +117,8 @@ func (g *pastSessions) add(s *session) {
 	}
 }
 
-// find returns a session that may still answer a repeated request, or why there is none.
+// find returns the ended session with the given id and key as long as it is kept, so that a client that repeats its
+// request gets the answer again. It also returns the reason why the session cannot be continued.
 func (g *pastSessions) find(key sum, id string) (*session, coldCause) {
 	if of, ok := g.keys[id]; !ok || of != key {
 		return nil, coldUnknown

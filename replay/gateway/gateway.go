@@ -36,7 +36,7 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// An Upstream opens the streams of an agent.
+// An Upstream opens conversation streams to an agent server.
 type Upstream interface {
 	// Models returns the models that the upstream offers.
 	Models(ctx context.Context) ([]turn.Model, error)
@@ -47,12 +47,12 @@ type Upstream interface {
 	Run(ctx context.Context, r *turn.Request) (Stream, error)
 }
 
-// A Stream is one conversation with an agent.
+// A Stream is one conversation with an agent server.
 type Stream interface {
 	// Next waits for the next event; see front.Turn. After turn.Ended it returns io.EOF.
 	Next(ctx context.Context) (turn.Event, error)
 
-	// Pending reports whether the agent has announced a call that it has not made yet.
+	// Pending reports whether the agent has announced a tool call but not requested it yet.
 	Pending() bool
 
 	// Answer sends the result of a call to the agent.
@@ -64,7 +64,7 @@ type Stream interface {
 	// being recorded.
 	ExchangeID() int64
 
-	// Close ends the stream, upstream too.
+	// Close ends the stream, also on the upstream server.
 	Close()
 }
 
@@ -78,13 +78,13 @@ type Options struct {
 	// MaxSessions is the limit of open sessions. Above it the session that has been parked
 	// for the longest time is closed. Default: 24.
 	MaxSessions int
-	// Models say which model answers for names that the upstream does not have, such as those
-	// that clients ask for by default. The first pattern that matches counts. Empty: none.
+	// Models maps model names that the upstream server lacks (such as clients' default models) to its
+	// models. The first matching pattern is used. Default: no mapping.
 	Models []ModelAlias
-	// NoReuse starts every request cold.
+	// NoReuse opens a new stream for every request, instead of continuing a parked session.
 	NoReuse bool
-	// Settle is how long the agent must be silent after a call before the response ends,
-	// so that parallel calls come in one response. Default: 20 ms.
+	// Settle is how long the agent must be silent after a tool call before the response ends, so that
+	// parallel calls are returned in one response. Default: 20 ms.
 	Settle time.Duration
 	// Silence is how long the agent may send nothing but heartbeats while a response waits
 	// for it. The response then ends with an error. Default: 10 minutes.
@@ -94,7 +94,7 @@ type Options struct {
 	MaxResult int
 }
 
-// A ModelAlias lets a model answer for others.
+// A ModelAlias maps model names that match a pattern to an upstream model.
 type ModelAlias struct {
 	// Pattern is a name in any case, or a pattern as in path.Match: * is any text without a
 	// slash.
@@ -133,7 +133,8 @@ type Core struct {
 	draining atomic.Bool
 	closing  sync.WaitGroup // sessions whose streams are being closed
 
-	// mu is never held while a session's lock is taken.
+	// mu guards the maps below. To avoid deadlocks, no session's lock may be acquired while it is
+	// locked.
 	mu       sync.Mutex
 	open     map[string]*session // running and parked, by id
 	starting int                 // streams that are being opened
@@ -166,7 +167,7 @@ func keyOf(ctx context.Context) sum {
 
 type observerContext struct{}
 
-// An Observer receives reports about one request.
+// An Observer is notified of the progress of one request.
 type Observer struct {
 	// OnStream is called with the number, in the capture, of each upstream exchange that
 	// answers the request.
@@ -222,7 +223,7 @@ func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
 	return t, nil
 }
 
-// validate refuses what no front end should let pass.
+// validate refuses requests that are invalid for every API.
 func validate(r *turn.Request) error {
 	invalid := func(param, format string, args ...any) error {
 		return &turn.Error{Kind: turn.Invalid, Param: param, Message: fmt.Sprintf(format, args...)}
@@ -247,7 +248,7 @@ func validate(r *turn.Request) error {
 	return nil
 }
 
-// start opens a stream for a request.
+// start opens a stream to the upstream server for a request.
 func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcript, cause coldCause) (*reader, error) {
 	if err := c.reserve(); err != nil {
 		return nil, err
@@ -275,7 +276,7 @@ func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcri
 
 var errDraining = &turn.Error{Kind: turn.Overloaded, Code: "shutting_down", Message: "unwire serve is shutting down"}
 
-// reserve makes room for one more session.
+// reserve ensures that one more session is within the limit, if necessary by closing a parked one.
 func (c *Core) reserve() error {
 	if c.draining.Load() {
 		return errDraining
@@ -327,7 +328,7 @@ func (c *Core) find(key sum, tr *transcript) (*session, coldCause) {
 	return c.past.find(key, id)
 }
 
-// forget moves a session that has ended to the past ones.
+// forget moves a session that has ended to the past sessions.
 func (c *Core) forget(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -335,8 +336,8 @@ func (c *Core) forget(s *session) {
 	c.past.add(s)
 }
 
-// Shutdown refuses new turns, closes the parked sessions, and waits for the running ones
-// until ctx ends; those that still run then are cancelled.
+// Shutdown refuses new turns, closes the parked sessions, and waits for the running ones. When ctx
+// ends, it cancels those that are still running.
 func (c *Core) Shutdown(ctx context.Context) {
 	c.draining.Store(true)
 	c.mu.Lock()
@@ -385,8 +386,8 @@ func (c *Core) Models(ctx context.Context) ([]turn.Model, error) {
 	return list, nil
 }
 
-// Model returns the model with an id or alias, in any case, or the one that answers for it
-// by Options.Models.
+// Model returns the model with an id or alias (ignoring case), or the one to which Options.Models maps
+// the name.
 func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
 	list, err := c.Models(ctx)
 	if err != nil {

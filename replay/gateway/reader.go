@@ -9,7 +9,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A reader is one client's view of a segment.
+// A reader is one client's reading position in a segment of a session.
 type reader struct {
 	s      *session
 	g      *segment
@@ -27,6 +27,8 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 	for {
 		t.s.mu.Lock()
 		g := t.g
+		// Events that were already read from the stream are served first; then the end or the
+		// error.
 		switch {
 		case t.closed:
 			t.s.mu.Unlock()
@@ -57,6 +59,7 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 			}
 			return nil, io.EOF
 		case g.pulling:
+			// Another reader is reading from the stream: wait for its event.
 			changed := g.changed
 			t.s.mu.Unlock()
 			select {
@@ -66,6 +69,8 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 			}
 			continue
 		}
+
+		// This reader reads the next event for all.
 		g.pulling = true
 		t.s.mu.Unlock()
 		if err := t.s.pull(ctx, g); err != nil {
@@ -80,7 +85,7 @@ func broken(err error) bool {
 	return kind == turn.Upstream || kind == turn.Timeout || kind == turn.Internal
 }
 
-// again makes t a reader of a new stream for the same request.
+// again opens a new stream for the same request, and makes t a reader of it.
 func (t *reader) again(ctx context.Context) error {
 	fresh, err := t.restart(ctx)
 	if err != nil {
@@ -114,6 +119,8 @@ func (s *session) pull(ctx context.Context, g *segment) error {
 	s.mu.Lock()
 	calling, limit := g.calling > 0, time.Until(g.heard.Add(s.core.o.Silence))
 	s.mu.Unlock()
+
+	// After a call, only a short silence is awaited: parallel calls arrive together.
 	if calling {
 		limit = s.core.o.Settle
 		if s.stream.Pending() {
@@ -129,6 +136,8 @@ func (s *session) pull(ctx context.Context, g *segment) error {
 	defer s.mu.Unlock()
 	g.pulling = false
 	defer g.wake()
+
+	// Silence after a call ends the response; without a call it is an error.
 	switch {
 	case g.done: // it was ended meanwhile
 		return nil

@@ -12,7 +12,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A session is one stream of the agent, with what its client knows of it.
+// A session is one stream to the agent, with the part of the conversation that its client has seen.
 type session struct {
 	id      string
 	key     sum
@@ -28,14 +28,14 @@ type session struct {
 	// known is the transcript as the client should send it back: the opening request, and
 	// a run at its end that grows.
 	known *transcript
-	// calls are those that the agent made, by number from 1.
+	// calls are the tool calls of the agent, numbered from 1.
 	calls   []call
 	current *segment
 	over    bool // the stream was closed, or is being closed
 	expiry  *time.Timer
 }
 
-// A call is one that the agent made.
+// A call is a tool call that the agent made.
 type call struct {
 	native   string // the agent's id
 	answered bool
@@ -43,14 +43,15 @@ type call struct {
 
 // A segment is one response: what the stream sent between two boundaries.
 type segment struct {
-	// before is what was known when it began, to recognise the same request again.
+	// before is the state of the conversation when the segment began, by which a repeated request is
+	// recognised.
 	before struct {
 		text    int // bytes of the last run's text
 		calls   int // of the last run
 		notes   int // of the last run
 		results map[string]sum
 	}
-	// heard is when its last event came, or when it began.
+	// heard is the time of the segment's last event, or of its beginning.
 	heard time.Time
 
 	cutter  cutter
@@ -58,8 +59,8 @@ type segment struct {
 	first   int
 	size    int // of events: see maxReplay
 	calling int // calls in this segment
-	// opening says that it is the first one of its stream; thinking and content, what it
-	// holds.
+	// opening means that the segment is the first of its stream; thinking and content mean that it
+	// contains such events.
 	opening, thinking, content bool
 	done                       bool  // its last event is in events, or err is set
 	err                        error // why it broke off
@@ -72,8 +73,8 @@ type segment struct {
 var errEvicted = errors.New("the session was closed to make room")
 
 const (
-	// maxReplay is how much of a response is kept to answer the same request again, in
-	// bytes of its texts and eventSize for each event.
+	// maxReplay is the largest part of a response that is kept to answer a repeated request, in bytes
+	// of text plus eventSize for each event.
 	maxReplay = 4 << 20
 	eventSize = 64
 )
@@ -89,7 +90,7 @@ func newSession(c *Core, key sum, stream Stream, r *turn.Request, tr *transcript
 	return s
 }
 
-// clone returns a copy of a transcript whose last run can grow.
+// clone returns a copy of the transcript whose last run can be extended independently.
 func (tr *transcript) clone() *transcript {
 	c := &transcript{model: tr.model, tools: tr.tools, entries: slices.Clone(tr.entries), results: maps.Clone(tr.results)}
 	if last := tr.openRun(); last != nil {
@@ -113,7 +114,7 @@ func (s *session) begin(r *turn.Request) {
 	}
 }
 
-// attach returns a reader of the current segment from its beginning.
+// attach returns a reader that starts at the beginning of the current segment.
 func (s *session) attach() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +201,8 @@ func (s *session) match(tr *transcript, r *turn.Request) (*reader, []turn.Result
 	return s.attachLocked(), deliver, coldNew
 }
 
-// openCalls returns the numbers of the calls without an answer, and how many of them have
-// a result in tr.
+// openCalls returns the numbers of the calls that have no result yet, and how many of them have one in
+// tr.
 func (s *session) openCalls(tr *transcript) (open []int, results int) {
 	for i, c := range s.calls {
 		if !c.answered {
@@ -214,7 +215,8 @@ func (s *session) openCalls(tr *transcript) (open []int, results int) {
 	return open, results
 }
 
-// compare returns why tr is not what is known with results added; coldNew if it is.
+// compare returns the reason why tr is not the known conversation with new results added; coldNew if it
+// is.
 func (s *session) compare(tr *transcript) coldCause {
 	at := len(s.known.entries) - 1
 	if len(tr.entries) <= at || !sameEntries(s.known.entries[:at], tr.entries[:at]) {
@@ -258,8 +260,8 @@ func (s *session) repeated(tr *transcript) *reader {
 	return s.attachLocked()
 }
 
-// abandonLocked ends a parked session whose client went on elsewhere: the agent is told
-// that no result will come.
+// abandonLocked ends a parked session whose client continued with another conversation. It tells the
+// agent that no result will come. The caller must hold s.mu.
 func (s *session) abandonLocked() {
 	var rejections []turn.Result
 	for i, c := range s.calls {
@@ -281,7 +283,7 @@ func (s *session) end(err error) {
 	s.closeLocked()
 }
 
-// closeLocked closes the stream after it has sent the last results.
+// closeLocked sends the last results and closes the stream. The caller must hold s.mu.
 func (s *session) closeLocked(last ...turn.Result) {
 	if s.over {
 		return
@@ -322,13 +324,13 @@ func (s *session) park() {
 	})
 }
 
-// wake tells waiting readers that the segment has changed.
+// wake notifies waiting readers that the segment has new events.
 func (g *segment) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// accept adds an event of the stream. s.mu is held.
+// accept processes an event of the stream. The caller must hold s.mu.
 func (s *session) accept(g *segment, event turn.Event) {
 	if e, ok := event.(turn.Calling); ok {
 		s.calls = append(s.calls, call{native: e.Call.ID})
@@ -346,7 +348,7 @@ func (s *session) accept(g *segment, event turn.Event) {
 	}
 }
 
-// emit adds what the client sees. s.mu is held.
+// emit adds an event that clients see to the segment. The caller must hold s.mu.
 func (s *session) emit(g *segment, event turn.Event) {
 	switch e := event.(type) {
 	case turn.Text:
@@ -375,11 +377,11 @@ func (s *session) emit(g *segment, event turn.Event) {
 	g.add(event)
 }
 
-// errEmpty reports a turn without an answer, which clients would otherwise take for a
-// success, and ask again.
+// errEmpty reports a turn without any answer. Clients would otherwise treat it as a success and repeat
+// the request.
 var errEmpty = &turn.Error{Kind: turn.Upstream, Code: "empty_answer", Message: "the model ended its turn without an answer (it has only sent reasoning, or nothing): send the request again, or another one"}
 
-// add appends an event, and drops the older ones above maxReplay.
+// add appends an event, and drops the oldest ones beyond maxReplay.
 func (g *segment) add(event turn.Event) {
 	g.events = append(g.events, event)
 	g.size += eventSize

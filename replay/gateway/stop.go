@@ -6,9 +6,9 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A cutter ends an answer at a stop text or at a number of tokens. The upstream knows
-// neither, so unwire reads along: text that may be the beginning of a stop text is held
-// back until more has come.
+// A cutter ends an answer at a stop text or at a number of tokens. The upstream server supports
+// neither, so the cutter checks the text: a possible beginning of a stop text is held back until more
+// text arrives.
 type cutter struct {
 	stops  []string
 	limit  int64 // of tokens; 0: none
@@ -17,7 +17,8 @@ type cutter struct {
 	over   bool
 }
 
-// add returns what an event lets pass. After an Ended event it returns nothing.
+// add processes an event, and returns the events to be passed to the client. After an Ended event it
+// returns nothing.
 func (c *cutter) add(event turn.Event) []turn.Event {
 	if c.over {
 		return nil
@@ -80,7 +81,7 @@ func (c *cutter) longestPrefix() int {
 	return longest
 }
 
-// flush returns the text that was held back.
+// flush returns the text that is still held back.
 func (c *cutter) flush() []turn.Event {
 	if c.held == "" {
 		return nil

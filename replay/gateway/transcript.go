@@ -25,7 +25,7 @@ type transcript struct {
 	entries      []entry
 	// results are the fingerprints of the results, by call id.
 	results map[string]sum
-	// given are the results themselves.
+	// given maps call ids to the results in the request.
 	given map[string]turn.Result
 }
 
@@ -35,11 +35,11 @@ type entry struct {
 	run     *run // nil for a message
 }
 
-// A run is what the assistant and the tools said between two messages of the user.
+// A run is the part of a conversation by the assistant and the tools between two user messages.
 type run struct {
 	text  strings.Builder // without white space
 	calls []callPrint
-	// notes are texts that came together with results, and system messages among them.
+	// notes are texts that came together with tool results, and system messages between them.
 	notes []note
 }
 
@@ -53,7 +53,7 @@ type callPrint struct {
 	print sum // of name and arguments
 }
 
-// read returns the transcript of a request.
+// read builds the transcript of a request.
 func read(r *turn.Request) *transcript {
 	tr := &transcript{
 		model: sha256.Sum256([]byte(r.Model)), tools: printTools(r.Tools),
@@ -86,7 +86,7 @@ func (tr *transcript) openRun() *run {
 	return tr.entries[len(tr.entries)-1].run
 }
 
-// lastRun returns the run at the end of the transcript, and begins one if there is none.
+// lastRun returns the last run of the transcript, and starts one if there is none.
 func (tr *transcript) lastRun() *run {
 	if r := tr.openRun(); r != nil {
 		return r
@@ -122,8 +122,8 @@ func (r *run) addNote(parts []turn.Part) {
 	}
 }
 
-// addResults takes the results of a tool message, the first one for each call, and its
-// other parts as a note.
+// addResults adds the tool results of a message, only the first for each call. The message's other
+// parts become a note.
 func (tr *transcript) addResults(parts []turn.Part) {
 	run := tr.lastRun()
 	var rest []turn.Part
@@ -161,7 +161,8 @@ func (tr *transcript) sameSetting(o *transcript) bool {
 	return tr.model == o.model && tr.tools == o.tools
 }
 
-// lastSession returns the session that the last call belongs to.
+// lastSession returns the id of the session to which the last tool call belongs; false if there is no
+// call.
 func (tr *transcript) lastSession() (string, bool) {
 	for _, e := range slices.Backward(tr.entries) {
 		if e.run != nil && len(e.run.calls) > 0 {
@@ -172,7 +173,8 @@ func (tr *transcript) lastSession() (string, bool) {
 	return "", false
 }
 
-// sameText reports whether two texts of runs are equal, or one of them was left out.
+// sameText reports whether the texts of two runs are equal, or one of them is empty because the client
+// omitted it.
 func sameText(a, b string) bool { return a == b || a == "" || b == "" }
 
 func sameRun(a, b *run) bool {
@@ -214,7 +216,8 @@ func printMessage(m turn.Message) sum {
 	return p.sum()
 }
 
-// printParts joins neighbouring texts, since clients split them as they like.
+// printParts hashes message parts. It joins adjacent texts first, because clients split texts
+// differently.
 func printParts(parts []turn.Part) sum {
 	p := newPrinter()
 	var text strings.Builder
@@ -265,7 +268,7 @@ func canonicalJSON(raw json.RawMessage) string {
 	return string(b)
 }
 
-// printTools ignores the order of tools.
+// printTools hashes a list of tools, independent of their order.
 func printTools(tools []turn.Tool) sum {
 	prints := make([]string, len(tools))
 	for i, tool := range tools {
@@ -280,7 +283,7 @@ func printTools(tools []turn.Tool) sum {
 	return p.sum()
 }
 
-// interrupted is the result of a call whose client went on without one.
+// interrupted returns the result for a tool call whose client continued without sending one.
 func interrupted(callID string) turn.Result {
 	return turn.Result{CallID: callID, IsError: true, Rejected: true, Parts: []turn.Part{{Text: "The call was interrupted: the client returned no result."}}}
 }
@@ -305,6 +308,7 @@ func repair(messages []turn.Message, maxResult int) []turn.Message {
 		var missing []turn.Part
 		parts := make([]turn.Part, 0, len(m.Parts))
 		for _, p := range m.Parts {
+			// Duplicates are dropped: the first result is the one that the model saw.
 			if p.Result != nil {
 				if seen[p.Result.CallID] {
 					continue
@@ -313,6 +317,7 @@ func repair(messages []turn.Message, maxResult int) []turn.Message {
 				cut := cutResult(*p.Result, maxResult)
 				p.Result = &cut
 			}
+			// A call without a result gets one that reports the interruption.
 			if p.Call != nil && !answered[p.Call.ID] {
 				r := interrupted(p.Call.ID)
 				missing = append(missing, turn.Part{Result: &r})

@@ -2,109 +2,75 @@ package live
 
 import (
 	"fmt"
+	"strings"
 
-	"unwire/decode"
-	"unwire/decode/fieldpath"
-	"unwire/decode/jsontree"
-	"unwire/decode/wire"
-	"unwire/replay/edit"
+	"unwire/replay/live/values"
 )
 
-// put puts the live value into a message.
+// put replaces the captured value in a message by the live one, unless an edit has already replaced it.
 func (b *Binding) put(data []byte, from *parsedMessage) ([]byte, error) {
-	if b.token == "" {
-		return bind(data, b, from.frame)
-	}
-	fresh, ok := b.live(from)
-	if !ok {
-		return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
-	}
-	return bindInside(data, b, fresh)
-}
-
-// bind puts one live value into a message. Where an edit has put another value
-// than the captured one, that stays.
-func bind(data []byte, b *Binding, from *decode.Frame) ([]byte, error) {
-	if from.Tree == nil {
-		return bindJSON(data, b, from.Data)
-	}
-	path, err := fieldpath.ParseNumbers(b.Path)
-	if err != nil {
-		return data, err
-	}
-	fromPath, err := fieldpath.ParseNumbers(b.FromPath)
-	if err != nil {
-		return data, err
-	}
-	t := wire.Parse(data, wire.Options{})
-	at := t.Find(path)
-	if b.value == zero {
-		return bindZero(t, path, from.Tree, fromPath)
-	}
-	if len(at) != 1 || valueOf(t, at[0]) != b.value {
+	d := values.Open(data, !b.json)
+	at := d.At(b.Path)
+	switch {
+	case b.token != "":
+		fresh, ok := b.live(from)
+		if !ok {
+			return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+		}
+		return b.putInside(d, at, fresh)
+	case b.value == zero:
+		if source := values.LeafAt(from.leaves, b.FromPath); source != nil && at == nil {
+			return d.Insert(b.Path, source)
+		}
+		return data, nil
+	case at == nil || at.Value != b.value && !b.ByHand:
 		return data, nil
 	}
-	source := from.Tree.Find(fromPath)
-	if len(source) == 0 {
-		if isNumber(t.Node(at[0]).Type) { // a number that is zero is not sent
-			return wire.Splice(t, []wire.Edit{{Op: wire.Delete, Node: at[0]}})
+	source := values.LeafAt(from.leaves, b.FromPath)
+	if source == nil {
+		// protobuf omits a number that is zero
+		if at.Number {
+			return d.Remove(at)
 		}
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
-	if from.Tree.Node(source[0]).Type != t.Node(at[0]).Type {
-		return data, fmt.Errorf("the live %s of %s is of another wire type", b.FromPath, b.From)
-	}
-	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at[0], Data: from.Tree.Payload(source[0])}})
+	return d.Set(at, source)
 }
 
-// bindZero puts in a number that was zero in the capture and is not in what the
-// live server says.
-func bindZero(t *wire.Tree, path fieldpath.Path, from *wire.Tree, fromPath fieldpath.Path) ([]byte, error) {
-	source := from.Find(fromPath)
-	parent := t.Find(path[:len(path)-1])
-	if len(source) == 0 || len(parent) != 1 || len(t.Find(path)) != 0 {
-		return t.Data, nil
+// live returns the value in a live frame that corresponds to the captured one; ok is false if there is
+// none.
+func (b *Binding) live(from *parsedMessage) (string, bool) {
+	for k := range from.leaves {
+		v := &from.leaves[k]
+		if v.Path != b.FromPath {
+			continue
+		}
+		for _, p := range v.Parts() {
+			if p.At == b.Part {
+				return values.Spelling(b.How).Of(p.Value)
+			}
+		}
 	}
-	n := from.Node(source[0])
-	number, _ := path[len(path)-1].Number()
-	field := edit.AppendField(nil, number, n.Type, from.Payload(source[0]))
-	if first := t.Node(parent[0]).First; first != wire.None {
-		return wire.Splice(t, []wire.Edit{{Op: wire.Before, Node: first, Data: field}})
-	}
-	return wire.Splice(t, []wire.Edit{{Op: wire.Into, Node: parent[0], Data: field}})
+	return "", false
 }
 
-func isNumber(t wire.Type) bool { return t == wire.Varint || t == wire.I32 || t == wire.I64 }
-
-// valueOf is a node's value as a leaf has it.
-func valueOf(t *wire.Tree, i int32) string {
-	var l leaf
-	if n := t.Node(i); isNumber(n.Type) {
-		l.setNumber(fmt.Sprint(t.Uint(i)), t.Uint(i))
+// putInside replaces a captured token inside a longer value by the live one.
+func (b *Binding) putInside(d *values.Document, at *values.Leaf, fresh string) ([]byte, error) {
+	if at == nil || at.Object {
+		return d.Data, nil
+	}
+	s, changed := at.Text(), false
+	if values.IsPrintable([]byte(s)) && strings.Contains(s, b.token) && !values.IsDigits(b.token) {
+		s, changed = strings.ReplaceAll(s, b.token, fresh), true
 	} else {
-		l.setText(t.Payload(i))
+		s, changed = values.Replacements{b.token: fresh}.In(s, 0)
 	}
-	return l.value
-}
-
-func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	v, ok := edit.FindJSON(data, b.Path)
-	if !ok || valueOfJSON(v) != b.value {
-		return data, nil // an edit has changed what the path led to
+	if !changed {
+		return d.Data, nil
 	}
-	source, ok := edit.FindJSON(from, b.FromPath)
-	if !ok {
-		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
+	if at.Number {
+		value := values.Number(b.FromPath, s)
+		return d.Set(at, &value)
 	}
-	return v.Replace(source.Raw()), nil
-}
-
-// valueOfJSON is a JSON value as a leaf has it.
-func valueOfJSON(v jsontree.Value) string {
-	if k := v.Kind(); k == jsontree.Object || k == jsontree.Array {
-		var l leaf
-		l.setText(v.Raw())
-		return l.value
-	}
-	return jsonScalar(leaf{}, v).value
+	return d.SetText(at, s)
 }

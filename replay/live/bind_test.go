@@ -9,6 +9,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/wire"
 	"unwire/replay/internal/samples"
+	"unwire/replay/live/values"
 )
 
 // A live value takes the place of the captured one, and binding it to itself
@@ -18,13 +19,17 @@ func TestBindToItself(t *testing.T) {
 		tree := wire.Parse(samples.Message(t, 3), wire.Options{})
 		f := &decode.Frame{Tree: tree}
 		f.Data = tree.Data
-		for _, l := range leavesOf(f, nil) {
-			b := &Binding{Path: l.path, FromPath: l.path, value: l.value}
-			if out, err := bind(tree.Data, b, f); err != nil || !bytes.Equal(out, tree.Data) {
-				t.Fatalf("%s: %x became %x, %v", l.path, tree.Data, out, err)
+		for _, l := range values.Leaves(f, nil) {
+			b := &Binding{Path: l.Path, FromPath: l.Path, value: l.Value}
+			if out, err := b.put(tree.Data, parsed(f)); err != nil || !bytes.Equal(out, tree.Data) {
+				t.Fatalf("%s: %x became %x, %v", l.Path, tree.Data, out, err)
 			}
 		}
 	})
+}
+
+func parsed(f *decode.Frame) *parsedMessage {
+	return &parsedMessage{frame: f, leaves: values.Leaves(f, nil)}
 }
 
 func FuzzLeaves(f *testing.F) {
@@ -40,14 +45,16 @@ func FuzzLeaves(f *testing.F) {
 			if to.Data = up; tree {
 				to.Tree = wire.Parse(up, wire.Options{})
 			}
-			leaves, theirs := leavesOf(to, nil), leavesOf(from, nil)
+			leaves, theirs := values.Leaves(to, nil), values.Leaves(from, nil)
 			const most = 40 // of each: every pair is tried, and each try parses both again
 			for _, l := range leaves[:min(len(leaves), most)] {
 				for _, d := range theirs[:min(len(theirs), most)] {
-					_, _ = bind(up, &Binding{Path: l.path, FromPath: d.path, value: l.value}, from) // must not panic
+					b := &Binding{Path: l.Path, FromPath: d.Path, value: l.Value, json: !tree}
+					_, _ = b.put(up, parsed(from)) // must not panic
 				}
-				if out, err := bind(up, &Binding{Path: l.path, FromPath: l.path, value: l.value}, to); err != nil || !bytes.Equal(out, up) {
-					t.Fatalf("%s: %q became %q, %v", l.path, up, out, err)
+				b := &Binding{Path: l.Path, FromPath: l.Path, value: l.Value, json: !tree}
+				if out, err := b.put(up, parsed(to)); err != nil || !bytes.Equal(out, up) {
+					t.Fatalf("%s: %q became %q, %v", l.Path, up, out, err)
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,24 +11,30 @@ import (
 	"unwire/decode"
 )
 
-// A Dialogue is what the live server has said so far, for the frames up
-// that answer it.
+// A Dialogue collects the frames that the live server has sent so far. The client's frames that respond
+// to them wait for it.
 type Dialogue struct {
-	mu    sync.Mutex
-	down  []*parsedMessage // messages, heartbeats left out
-	at    time.Time        // of the last one
-	alive time.Time        // when anything came, a heartbeat too
-	ended bool             // the response is over
-	wake  chan struct{}
+	mu sync.Mutex
+	// down are the server's messages, without heartbeats.
+	down []*parsedMessage
+	// at is when the last message arrived.
+	at time.Time
+	// alive is when anything arrived, including heartbeats.
+	alive time.Time
+	// ended means that the live server's response has ended.
+	ended bool
+	// finished means that the peer sends nothing more, and still reads.
+	finished bool
+	wake     chan struct{}
 }
 
-// NewDialogue begins a dialogue now.
+// NewDialogue returns a Dialogue without frames.
 func NewDialogue() *Dialogue {
 	now := time.Now()
 	return &Dialogue{at: now, alive: now, wake: make(chan struct{})}
 }
 
-// AddFrames adds the next frames from the server.
+// AddFrames adds the next frames of the live server.
 func (c *Dialogue) AddFrames(l *Links, frames []decode.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,18 +44,17 @@ func (c *Dialogue) AddFrames(l *Links, frames []decode.Frame) {
 			continue
 		}
 		c.alive = time.Now()
-		h := &parsedMessage{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
-		h.shape = shapeOf(h.leaves)
-		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
+		h := l.parse(f)
+		if h.heartbeat {
 			continue
 		}
-		c.down = append(c.down, h)
+		c.down = append(c.down, &h)
 		c.at = time.Now()
 	}
 	c.signal()
 }
 
-// AddHeaders adds the headers of the answer.
+// AddHeaders adds the headers of the live response.
 func (c *Dialogue) AddHeaders(headers captures.Headers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,18 +64,25 @@ func (c *Dialogue) AddHeaders(headers captures.Headers) {
 	}
 }
 
-// messages counts the frames among what has come.
+// messages returns the messages that have arrived so far.
+func (c *Dialogue) messages() []*parsedMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clip(c.down)
+}
+
+// messages returns the number of frames among the arrived messages, without headers.
 func messages(down []*parsedMessage) int {
 	n := len(down)
 	for _, h := range down {
-		if h.shape.isHeaders() {
+		if h.shape.IsHeaders() {
 			n--
 		}
 	}
 	return n
 }
 
-// End says that nothing more will come.
+// End records that the live response has ended.
 func (c *Dialogue) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,18 +90,25 @@ func (c *Dialogue) End() {
 	c.signal()
 }
 
-// signal wakes who waits. The lock is held.
+// Finish records that the peer has sent everything but still reads: the frames that are left are sent now.
+func (c *Dialogue) Finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finished = true
+	c.signal()
+}
+
+// signal wakes the waiting goroutines. The caller holds the lock.
 func (c *Dialogue) signal() {
 	close(c.wake)
 	c.wake = make(chan struct{})
 }
 
-// ErrSilent is the cause where the server did not send what a frame answers.
+// ErrSilent is wrapped if the server did not send the frame that a frame of the client answers.
 var ErrSilent = errors.New("after")
 
-// Wait blocks until as many messages came as count, and the server is quiet. It
-// gives up when the server has said nothing for as long as limit, or over, when
-// the answer has ended.
+// Wait blocks until count messages came and the server has been silent for quiet. It gives up if
+// the server sent nothing for limit, or with over set if the response has ended.
 func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count int) (ready, over bool) {
 	start := time.Now()
 	for {
@@ -103,6 +123,8 @@ func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count i
 		if ended {
 			return false, true
 		}
+
+		// The limit starts when the wait starts, or with the last message.
 		if last.Before(start) {
 			last = start
 		}
@@ -110,6 +132,8 @@ func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count i
 		if left <= 0 {
 			return false, false
 		}
+
+		// Wake up when the silence is long enough, or the limit is reached.
 		if silent < quiet {
 			left = min(left, quiet-silent)
 		}
@@ -125,7 +149,7 @@ func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count i
 	}
 }
 
-// IsOver reports whether the response is.
+// IsOver reports whether the live response has ended.
 func (c *Dialogue) IsOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

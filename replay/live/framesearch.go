@@ -1,28 +1,44 @@
 package live
 
-// A search looks for the live frame that corresponds to a captured one, in
-// frames that come one by one.
+import "unwire/replay/live/values"
+
+// A search finds the live frame that corresponds to a captured one, while live frames arrive.
 type search struct {
-	t        *target
-	l        *Links
-	question *question // what the captured frame asks; nil where it is no question
-	next     int       // frames before it have been looked at
-	// of them, how many are of the target's shape and ask the same
+	t *target
+	l *Links
+	// question is the question in the captured frame; nil if that is not a question.
+	question *question
+	// byHand means that the user specified which client frame responds to the captured frame.
+	byHand bool
+	next   int // frames before it have been looked at
+	// count is the number of live frames with the target's shape that ask the same.
 	count int
-	exact int // of those that ask the same to the letter
-	at    int // of those that have the target's path
+	// exact is the number of those frames that ask exactly the same.
+	exact int
+	// at is the number of those frames that contain the target's path.
+	at    int
 	found *parsedMessage
-	like  *parsedMessage // the one that asks the same but for its identifiers
-	// loose is the one that has the path as many times as the target had.
+	// like is a live frame that asks the same except for identifiers; nil if there is none.
+	like *parsedMessage
+	// loose is the frame in which the path occurs as often as in the target.
 	loose *parsedMessage
+	// place is the nth frame of the target's shape, whatever it asks; shaped counts them.
+	place  *parsedMessage
+	shaped int
 }
 
 func (s *search) advance(down []*parsedMessage) {
 	for ; s.next < len(down) && s.found == nil; s.next++ {
 		h := down[s.next]
+		if h.shape.Matches(s.t.shape) {
+			if s.shaped++; s.shaped == s.t.nth {
+				s.place = h
+			}
+		}
+		// Without a question, the nth frame of the same shape corresponds.
 		switch q := s.question; {
 		case q == nil:
-			if h.shape.matches(s.t.shape) {
+			if h.shape.Matches(s.t.shape) {
 				if s.count++; s.count == s.t.nth {
 					s.found = h
 				}
@@ -31,24 +47,31 @@ func (s *search) advance(down []*parsedMessage) {
 			if s.count++; s.count == q.nth {
 				s.like = h
 			}
-			if q.counted || s.l.argumentsOf(h, q.kind).exact == q.args.exact {
+			if s.l.fitsExactly(q, h) {
 				if s.exact++; s.exact == q.exact {
 					s.found = h
 				}
 			}
 		}
-		if s.loose == nil && s.question == nil && s.t.path != "" && has(h.leaves, s.t.path) {
+
+		// A looser match by the path alone is kept in case the shapes differ.
+		if s.loose == nil && s.question == nil && s.t.path != "" && values.Has(h.leaves, s.t.path) {
 			if s.at++; s.at == s.t.nthAt {
 				s.loose = h
 			}
 		}
 	}
+
+	// A question whose ids all differ still matches if it is unique.
 	if s.found == nil && s.like != nil && s.question.alone {
 		s.found = s.like
 	}
 }
 
-// result is the frame that corresponds, as far as it is known.
+// answers reports whether a client frame responds to the captured frame that is searched for.
+func (s *search) answers() bool { return s.question != nil || s.byHand }
+
+// result returns the live frame that corresponds to the captured one; nil if it was not found yet.
 func (s *search) result() *parsedMessage {
 	switch {
 	case s.found != nil:

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,18 +10,19 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/wire"
+	"unwire/replay/live/values"
 )
 
-// IDs maps the identifiers in a capture to those that the live server returned when
-// the calls that issued them were sent again. Its zero value has none.
-type IDs struct{ values replacements }
+// IDs maps the identifiers in a capture to those that the live server returned when the calls that
+// issued them were sent again. The zero value is empty.
+type IDs struct{ values values.Replacements }
 
-// Learn compares the answer of a request that was sent with the captured one. What
-// identifies something in both, in the same place, is the same thing: in headers
-// and trailers by their name, in messages by path in the nth of their shape.
+// Learn compares a live response with the captured one. Identifiers at the same place correspond to
+// each other. The place in headers and trailers is the name, and in messages the path, in the nth
+// message of the same shape.
 func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	if s.values == nil {
-		s.values = replacements{}
+		s.values = values.Replacements{}
 	}
 	for _, pair := range [...][2]captures.Headers{{links.captured.ResponseHeaders, answer.ResponseHeaders}, {links.captured.ResponseTrailers, answer.ResponseTrailers}} {
 		was, is := parseHeaders(pair[0]), parseHeaders(pair[1])
@@ -31,12 +33,12 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	live := NewLinks(answer, links.types)
 	for j := range links.down {
 		was := &links.down[j]
-		if was.heartbeat || was.shape.isHeaders() {
+		if was.heartbeat || was.shape.IsHeaders() {
 			continue
 		}
 		nth := links.target(j, "").nth
 		for k := range live.down {
-			if is := &live.down[k]; !is.heartbeat && is.shape.matches(was.shape) {
+			if is := &live.down[k]; !is.heartbeat && is.shape.Matches(was.shape) {
 				if nth--; nth == 0 {
 					s.addPair(was, is)
 				}
@@ -45,31 +47,32 @@ func (s *IDs) Learn(links *Links, answer *decode.Exchange) {
 	}
 }
 
-// addPair adds the values of two messages that correspond.
+// addPair adds the identifiers of two corresponding messages.
 func (s *IDs) addPair(was, is *parsedMessage) {
-	at := map[string]*leaf{}
+	at := map[string]*values.Leaf{}
 	for k := range is.leaves {
-		at[is.leaves[k].path] = &is.leaves[k]
+		at[is.leaves[k].Path] = &is.leaves[k]
 	}
 	for k := range was.leaves {
 		v := &was.leaves[k]
-		w := at[v.path]
-		if w == nil || v.number || w.number || v.value == w.value {
+		w := at[v.Path]
+		if w == nil || v.Data == nil || w.Data == nil || v.Value == w.Value {
 			continue
 		}
 		fresh := map[string]string{}
-		for _, p := range partsOf(w.data) {
-			fresh[p.at] = p.value
+		for _, p := range w.Parts() {
+			fresh[p.At] = p.Value
 		}
-		for _, p := range partsOf(v.data) {
-			now, ok := fresh[p.at]
-			if !ok || now == p.value || !p.id && !isName(p.value) {
+		for _, p := range v.Parts() {
+			now, ok := fresh[p.At]
+			if !ok || now == p.Value || !p.ID && !isName(p.Value) {
 				continue
 			}
-			for _, how := range spellings {
-				old, ok := how.of(p.value)
-				spelt, isToo := how.of(now)
-				if _, known := s.values[old]; ok && isToo && !known && len(old) >= shortText && len(s.values) < maxTokens {
+			// The client may spell the identifier in another way than the server.
+			for _, how := range values.Spellings {
+				old, ok := how.Of(p.Value)
+				spelt, isToo := how.Of(now)
+				if _, known := s.values[old]; ok && isToo && !known && len(old) >= values.ShortText && len(s.values) < maxTokens {
 					s.values[old] = spelt
 				}
 			}
@@ -77,8 +80,8 @@ func (s *IDs) addPair(was, is *parsedMessage) {
 	}
 }
 
-// isName reports whether a text may be one that a server made up to name
-// something by: a word with digits in it, or with letters in both cases at random.
+// isName reports whether a text may be a name that a server made up: a word with digits, or with a
+// random mixture of upper and lower case.
 func isName(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -89,12 +92,12 @@ func isName(s string) bool {
 			mixed++
 		}
 	}
-	return isIDLike("t"+s) || mixed >= 3 && len(s) >= shortText && !strings.ContainsAny(s, " /\\.\n")
+	return isIDLike("t"+s) || mixed >= 3 && len(s) >= values.ShortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
-// Apply puts the live values into a captured exchange: then it is as if the
-// server had issued them when that was captured. changed are the numbers of the
-// frames up that have some, headers the names of those that have.
+// Apply replaces the identifiers in a captured exchange by the live ones, as if the server had issued
+// them in the capture. changed has the numbers of the client frames, and headers the names of the
+// headers, in which identifiers were replaced.
 func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string, changed map[int]bool) {
 	changed = map[int]bool{}
 	if s == nil || len(s.values) == 0 {
@@ -104,26 +107,30 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 	c.Frames, c.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
 	for i := range c.RequestHeaders {
 		h := &c.RequestHeaders[i]
-		if value, ok := s.values.in(h.Value, 0); ok {
+		if value, ok := s.values.In(h.Value, 0); ok {
 			h.Value = value
 			headers = append(headers, strings.ToLower(h.Name))
 		}
 	}
+
+	// IDs can occur in the URL too, as a path segment or a query parameter.
 	if u, err := url.Parse(c.URL); err == nil {
-		path, inPath := s.values.in(u.Path, maxNested)
-		query, inQuery := s.values.in(u.RawQuery, maxNested)
+		path, inPath := s.values.In(u.Path, values.MaxNested)
+		query, inQuery := s.values.In(u.RawQuery, values.MaxNested)
 		if inPath || inQuery {
 			u.Path, u.RawPath, u.RawQuery = path, "", query
 			c.URL = u.String()
 			headers = append(headers, "url")
 		}
 	}
+
+	// A changed message is parsed again, because its offsets have moved.
 	for i := range c.Frames {
 		f := &c.Frames[i]
 		if !IsMessage(f) || f.Err != nil {
 			continue
 		}
-		data, ok := s.values.message(f.Data, f.Tree == nil)
+		data, ok := s.values.Message(f.Data, f.Tree == nil)
 		if !ok {
 			continue
 		}
@@ -135,4 +142,17 @@ func (s *IDs) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string
 		}
 	}
 	return &c, headers, changed
+}
+
+// Update takes over the identifiers of other, which replace earlier ones.
+//
+// Limits: 200,000 identifiers; once there are more, the earlier ones are forgotten.
+func (s *IDs) Update(other *IDs) {
+	if len(other.values) == 0 {
+		return
+	}
+	if s.values == nil || len(s.values)+len(other.values) > maxTokens {
+		s.values = values.Replacements{}
+	}
+	maps.Copy(s.values, other.values)
 }

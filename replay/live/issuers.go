@@ -3,31 +3,36 @@ package live
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/transcript/ident"
+	"unwire/replay/live/values"
 )
 
-// An issuers finds the calls whose answers a later request depends on.
+// issuers finds the earlier calls that issued identifiers which a request needs.
 type issuers struct {
-	tokens map[string]int64 // what was issued, by the exchange that had it first
-	own    map[string]bool  // what the client said first
+	// tokens are the issued identifiers, with the exchange that issued them first.
+	tokens map[string]int64
+	// own are the values that the client sent before the server did, so that the server did not issue
+	// them.
+	own    map[string]bool
 	needs  map[int64]map[int64]bool
+	budget values.Budget
 }
 
-// maxEarlier bounds how many earlier exchanges are looked into.
+// maxEarlier is the number of earlier exchanges that are examined.
 const maxEarlier = 200
 
-// Issuers are the earlier exchanges of a capture that issued identifiers which
-// the request of exchange id carries, and those that they depend on themselves,
-// in their order: sent first, with IDs, they make the request a live one.
+// Issuers returns, in order, the earlier exchanges of a capture that issued identifiers which the
+// exchange id sends, and the exchanges on which these depend. If they are sent again first, the live
+// server knows the request's identifiers.
 //
 // Limits: the last 200 exchanges before it with the same host.
 func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error) {
@@ -39,6 +44,8 @@ func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+
+	// Only exchanges with the same host can have issued them.
 	var earlier []int64
 	for row, err := range store.Exchanges(ctx) {
 		if err != nil {
@@ -48,7 +55,7 @@ func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error)
 			earlier = append(earlier, row.ID)
 		}
 	}
-	s := &issuers{tokens: map[string]int64{}, own: map[string]bool{}, needs: map[int64]map[int64]bool{}}
+	s := &issuers{tokens: map[string]int64{}, own: map[string]bool{}, needs: map[int64]map[int64]bool{}, budget: values.MaxInflated}
 	for _, n := range append(earlier[max(0, len(earlier)-maxEarlier):], id) {
 		ex, err := decode.Decode(ctx, store, n, decode.Options{})
 		if err != nil {
@@ -56,6 +63,8 @@ func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error)
 		}
 		s.addExchange(n, ex)
 	}
+
+	// The dependencies are transitive.
 	found := map[int64]bool{}
 	s.follow(id, found)
 	return slices.Sorted(maps.Keys(found)), nil
@@ -70,8 +79,9 @@ func (s *issuers) follow(id int64, found map[int64]bool) {
 	}
 }
 
-// addExchange reads the next exchange, in the order in which its frames passed.
+// addExchange examines the next exchange, with its frames in captured order.
 func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
+	// Everything in the request was known to the client, before any answer of this exchange.
 	for _, h := range ex.RequestHeaders {
 		s.addRequestValue(id, []byte(h.Value))
 	}
@@ -79,18 +89,21 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 		s.addRequestValue(id, []byte(u.Path))
 		s.addRequestValue(id, []byte(u.RawQuery))
 	}
+
+	// Frames count in captured order: the client may send back an id within the same exchange.
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if !IsMessage(f) {
 			continue
 		}
-		for _, l := range leavesOf(f, nil) {
+		for _, l := range values.Leaves(f, nil) {
+			l.Budget = &s.budget
 			switch {
-			case l.number || l.inner > 0 && !isPrintable(l.data):
+			case l.Data == nil || l.IsMessage():
 			case f.Dir == captures.Up:
-				s.addRequestValue(id, l.data)
+				s.addRequestParts(id, l.Candidates())
 			default:
-				s.addIssuedValue(id, l.data, false)
+				s.addIssuedParts(id, l.Parts(), false)
 			}
 		}
 	}
@@ -99,15 +112,19 @@ func (s *issuers) addExchange(id int64, ex *decode.Exchange) {
 	}
 }
 
-// addIssuedValue adds the identifiers in a value of an answer. Of one that is all of a header a name will
-// do; in messages, where models and files have names, it must be an identifier.
+// addIssuedValue adds the identifiers in a value of an answer. A header's whole value may be any
+// name; a value in a message must be an identifier, because models and files have names too.
 func (s *issuers) addIssuedValue(id int64, data []byte, inHeader bool) {
-	for _, p := range partsOf(data) {
-		if !p.id && !(inHeader && p.at == "" && isName(p.value)) || classOf(p.value) == ident.Time {
+	s.addIssuedParts(id, values.PartsOf(data, &s.budget), inHeader)
+}
+
+func (s *issuers) addIssuedParts(id int64, parts []values.Part, inHeader bool) {
+	for _, p := range parts {
+		if !p.ID && !(inHeader && p.At == "" && isName(p.Value)) || values.ClassOf(p.Value) == ident.Time {
 			continue
 		}
-		for _, how := range spellings {
-			if out, ok := how.of(p.value); ok && len(out) >= shortText && !s.own[out] && len(s.tokens) < maxTokens {
+		for _, how := range values.Spellings {
+			if out, ok := how.Of(p.Value); ok && len(out) >= values.ShortText && !s.own[out] && len(s.tokens) < maxTokens {
 				if _, known := s.tokens[out]; !known {
 					s.tokens[out] = id
 				}
@@ -117,8 +134,13 @@ func (s *issuers) addIssuedValue(id int64, data []byte, inHeader bool) {
 }
 
 func (s *issuers) addRequestValue(id int64, data []byte) {
-	for w := range candidates(data) {
-		if len(w) < shortText {
+	s.addRequestParts(id, values.CandidatesIn(data, func() []values.Part { return values.PartsOf(data, &s.budget) }))
+}
+
+func (s *issuers) addRequestParts(id int64, candidates iter.Seq[values.Candidate]) {
+	for c := range candidates {
+		w := c.Value
+		if len(w) < values.ShortText {
 			continue
 		}
 		if from, ok := s.tokens[w]; ok {
@@ -128,27 +150,6 @@ func (s *issuers) addRequestValue(id int64, data []byte) {
 			s.needs[id][from] = true
 		} else if len(s.own) < maxTokens {
 			s.own[w] = true
-		}
-	}
-}
-
-// candidates are the values in a text or bytes that may have been issued; whole
-// tells those that are no words of a longer text.
-func candidates(data []byte) func(yield func(w string, whole bool) bool) {
-	return func(yield func(string, bool) bool) {
-		s := string(data)
-		if !yield(s, true) || !utf8.ValidString(s) || len(s) > maxTraced || len(s) < shortText {
-			return
-		}
-		for _, p := range partsOf(data)[1:] {
-			if !strings.HasPrefix(p.at, "word ") && !yield(p.value, true) {
-				return
-			}
-		}
-		for w := range wordsOf(s) {
-			if !yield(w, false) {
-				return
-			}
 		}
 	}
 }

@@ -13,110 +13,151 @@ import (
 	"unwire/decode/envelope"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live/values"
 )
 
-// A Binding is a value of a frame up that the server issued: it is replaced by
-// the one that the live server issues in the frame that corresponds.
+// A frame of at most heartbeatBytes that occurs at least heartbeatTimes is a heartbeat.
+const (
+	heartbeatBytes = 16
+	heartbeatTimes = 3
+)
+
+// A Binding is a value of a client's frame that the server issued. It is replaced by the value that
+// the live server issues in the corresponding frame.
 type Binding struct {
-	Path string `json:"path"` // in the frame up
-	// the captured frame that brought it: "down/4"
-	From     string `json:"from"`
-	FromPath string `json:"from_path"` // where in it
-	// of what stands there, where it is not all: "json results[0].id", "word 2", "base64"
+	// Path is the place of the value in the client's frame.
+	Path string `json:"path"`
+	// From is the captured server frame that issued the value, such as "down/4".
+	From string `json:"from"`
+	// FromPath is the place of the value in the server's frame.
+	FromPath string `json:"from_path"`
+	// Part is the part of the server's value that the client sends, such as "json results[0].id", "word
+	// 2" or "base64"; "" for the whole value.
 	Part string `json:"part,omitempty"`
-	// how the frame up spells it: "hex", "sha256", …; "" as the server does
+	// How is the encoding in which the client sends the value, such as "hex" or "sha256"; "" if it is
+	// sent unchanged.
 	How string `json:"how,omitempty"`
+
+	// ByHand means that the user specified the mapping.
+	ByHand bool `json:"by_hand,omitempty"`
 
 	json  bool   // of the frame up
 	value string // as captured, to see whether an edit has replaced it
-	// as captured, where it is a part of what stands at Path; "" for all of it
+	// token is the captured text of the ID if the ID is only a part of the text at Path; otherwise "".
 	token  string
 	source target
-	// path in the question of the value's SHA-256; "" if there is none
+	// digest is the path in the question that has the value's SHA-256; "" if there is none.
 	digest string
 }
 
-// A target is a captured frame of the server, in terms that find the live
-// frame that corresponds: the nth of its kind.
+// A target describes a captured server frame so that the corresponding live frame can be found: it
+// is the nth of its kind.
 type target struct {
-	seq   int // as captured
-	down  int // which of Links.down
-	shape shape
-	nth   int // from 1, among the captured frames of that shape
-	path  string
-	nthAt int // from 1, among the captured frames that have path
+	// seq is the number of the server's frame in the capture.
+	seq int
+	// down is the index of the server's frame in Links.down.
+	down  int
+	shape values.Shape
+	// nth counts, from 1, the captured frames of that shape.
+	nth  int
+	path string
+	// nthAt counts, from 1, the captured frames that have path.
+	nthAt int
 }
 
-// A parsedMessage is a message, or the headers of an answer, taken apart.
+// A parsedMessage is a message, or the headers of an answer, split into leaves.
 type parsedMessage struct {
 	frame     *decode.Frame
-	leaves    []leaf
-	shape     shape
+	leaves    []values.Leaf
+	shape     values.Shape
 	heartbeat bool
 
-	asks *questionType // of which args are known; nil: of none
+	// asks is the question type for which args were computed; nil for none.
+	asks *questionType
 	args arguments
+
+	// undone is the message with edited values restored, once isUndone; nil if it repeats none.
+	undone   *parsedMessage
+	isUndone bool
 }
 
-// IsMessage reports whether a frame carries a message, and all of it.
+// IsMessage reports whether a frame carries a complete message.
 func IsMessage(f *decode.Frame) bool {
-	return f.End == nil && !f.Partial && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
+	return f.End == nil && !f.Partial && f.Opcode.Kind() < captures.OpClose && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
 }
 
-// Links read a captured exchange in the order in which its frames passed
-// and finds out which frame up answers which frame down, and with which ids.
+// Links analyse a captured exchange: which of the client's frames answers which frame of the
+// server, and which of its values the server issued.
 type Links struct {
-	// by direction; nil where no schema knows them
-	captured   *decode.Exchange
-	types      [2]protoreflect.MessageDescriptor
-	down       []parsedMessage
-	first      map[string]int  // which of down was the first to have a value
-	issued     map[string]bool // values that a frame up had before the server did
-	times      map[string]int  // how often a small frame came, by its bytes
-	consistent map[string]bool // cache of alwaysIssuedAt
+	// roles are the words for the two sides in texts.
+	roles roles
+	// captured is the exchange, and types are the message types by direction; nil if unknown.
+	captured *decode.Exchange
+	types    [2]protoreflect.MessageDescriptor
+	down     []parsedMessage
+	// first is the index in down of the first message that has a value.
+	first map[string]int
+	// issued are the values that a frame of the client had before the server did.
+	issued map[string]bool
+	// times counts how often each small frame occurs, by its bytes.
+	times map[string]int
+	// consistent caches the results of alwaysIssuedAt.
+	consistent map[string]bool
 	up         []parsedMessage
-	before     []int // for each up: how many of down came before it
-	pairs      []pair
-	// spellings of what the server issued, by where they came first
-	tokens    map[string]trace
-	own       map[string]bool  // words that the client had first
-	inside    [][]innerBinding // for each up
+	// before has, for each client frame, the number of server frames before it.
+	before []int
+	pairs  []pair
+	// tokens maps each spelling of an issued value to the place where it occurred first.
+	tokens map[string]trace
+	// own are words that the client sent before the server did.
+	own map[string]bool
+	// inside has, for each client frame, the issued values inside longer texts.
+	inside    [][]innerBinding
 	questions []question
-	turns     []Turn            // once they were asked for
+	turns     []Turn            // computed on first use
 	asked     map[int]*question // by number in down
 	kinds     []*questionType
+	budget    values.Budget // of what is inflated
+	echo      editEcho
 }
 
-// A pair is a place where the server issues small numbers with the place where
-// frames up carry them on.
+// A pair links a place at which the server issues small numbers to the place at which the client sends
+// them back.
 type pair struct{ path, from string }
 
-// zero is the value of a leaf that is a number and not on the wire.
+// zero is the value of a number that is not on the wire.
 const zero = "n0"
 
-// NewLinks reads a captured exchange. The types are those of its messages, by
-// direction, where a schema knows them.
+// NewLinks analyses a captured exchange. types are the types of its messages by direction, if
+// known.
 func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Links {
-	l := &Links{captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}}
+	return newLinks(ex, types, asClient)
+}
+
+// newLinks is NewLinks for one of the two sides.
+func newLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor, r roles) *Links {
+	l := &Links{roles: r, captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}, budget: values.MaxInflated}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++
 		}
 	}
 	heads := parseHeaders(ex.ResponseHeaders)
+	if heads != nil && r.headersFirst {
+		l.addServerMessage(*heads)
+		heads = nil
+	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if !IsMessage(f) {
 			continue
 		}
-		// what the first frame up has is the client's own
+		// Values in the client's first frame are the client's own.
 		if heads != nil && len(l.up) > 0 {
 			l.addServerMessage(*heads)
 			heads = nil
 		}
-		h := parsedMessage{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
-		h.shape = shapeOf(h.leaves)
-		h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)])
+		h := l.parse(f)
 		if f.Dir == captures.Up {
 			l.up = append(l.up, h)
 			l.before = append(l.before, len(l.down))
@@ -128,51 +169,60 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 	return l
 }
 
+// parse splits a frame into its values (leaves).
+func (l *Links) parse(f *decode.Frame) parsedMessage {
+	h := parsedMessage{frame: f, leaves: values.Leaves(f, l.types[f.Dir])}
+	for i := range h.leaves {
+		h.leaves[i].Budget = &l.budget
+	}
+	h.shape = values.ShapeOf(h.leaves)
+	h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)])
+	return h
+}
+
 // addServerMessage adds the next message, or the headers, of the captured answer.
 func (l *Links) addServerMessage(h parsedMessage) {
 	for k := range h.leaves {
-		if _, ok := l.first[h.leaves[k].value]; !ok {
-			l.first[h.leaves[k].value] = len(l.down)
+		if _, ok := l.first[h.leaves[k].Value]; !ok {
+			l.first[h.leaves[k].Value] = len(l.down)
 		}
 	}
 	l.down = append(l.down, h)
 	l.indexTokens(len(l.down) - 1)
 }
 
-// parseHeaders takes the headers of an answer apart as if they were a message, by
-// their names; nil where there are none.
+// parseHeaders returns response headers as a message with one leaf per header; nil if there are none.
 func parseHeaders(headers captures.Headers) *parsedMessage {
-	values := map[string]string{}
+	byName := map[string]string{}
 	for _, h := range headers {
-		if name := strings.ToLower(h.Name); values[name] == "" && !credential.IsRedacted(h.Value) {
-			values[name] = h.Value
+		if name := strings.ToLower(h.Name); byName[name] == "" && !credential.IsRedacted(h.Value) {
+			byName[name] = h.Value
 		}
 	}
-	b, err := json.Marshal(values)
-	if err != nil || len(values) == 0 {
+	b, err := json.Marshal(byName)
+	if err != nil || len(byName) == 0 {
 		return nil
 	}
 	f := &decode.Frame{Dir: captures.Down, Seq: -1, Frame: envelope.Frame{Data: b}}
-	return &parsedMessage{frame: f, leaves: leavesOf(f, nil), shape: shape{top: []string{headerShape}}}
+	return &parsedMessage{frame: f, leaves: values.Leaves(f, nil), shape: values.HeaderShape()}
 }
 
-// from names where a server said something.
-func (h *parsedMessage) from() string {
-	if h.shape.isHeaders() {
-		return "the response's headers"
+// from describes the place of a server message.
+func (l *Links) from(h *parsedMessage) string {
+	if h.shape.IsHeaders() {
+		return l.roles.headers
 	}
-	return fmt.Sprintf("%s/%d", captures.Down, h.frame.Seq)
+	return fmt.Sprintf("%s/%d", l.roles.in, h.frame.Seq)
 }
 
-// isHeartbeat tells frames that come by the clock and answer nothing: by a
-// field's name where there are names, else by being nothing but empty messages
-// that come again and again.
-func (l *Links) isHeartbeat(f *decode.Frame, leaves []leaf, times int) bool {
+// isHeartbeat identifies frames that are sent periodically and answer nothing: by a field's name if
+// names are known, otherwise by having only empty messages and occurring repeatedly.
+func (l *Links) isHeartbeat(f *decode.Frame, leaves []values.Leaf, times int) bool {
 	if len(leaves) == 0 {
 		return false
 	}
 	for _, v := range leaves {
-		if v.number || v.inner == 0 && v.value != "t" && v.value != "t{}" {
+		if v.Number || v.Inner == 0 && v.Value != "t" && v.Value != "t{}" {
 			return false
 		}
 	}
@@ -183,13 +233,13 @@ func (l *Links) isHeartbeat(f *decode.Frame, leaves []leaf, times int) bool {
 	return len(f.Data) <= heartbeatBytes && times >= heartbeatTimes
 }
 
-// namesOf joins the names of a message's fields, in lower case.
-func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
+// namesOf returns the names of a message's fields, in lower case and joined.
+func namesOf(leaves []values.Leaf, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
 	for _, v := range leaves {
-		name := v.last
+		name := v.Last
 		if md != nil {
-			fd := edit.FieldOf(md, v.last)
+			fd := edit.FieldOf(md, v.Last)
 			if md = nil; fd != nil {
 				name, md = string(fd.Name()), fd.Message()
 			}
@@ -199,16 +249,15 @@ func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
 	return b.String()
 }
 
-// cause returns the frame that up frame i waits for: the last one that came
-// before it and was not a heartbeat. after is how many such frames there were.
-// A heartbeat of the client's own waits for nothing.
+// cause returns the frame that the client's frame i waits for: the last one before it that is not a
+// heartbeat. after is the number of such frames. A heartbeat of the client waits for nothing.
 func (l *Links) cause(i int) (at *target, after int) {
 	if l.up[i].heartbeat {
 		return nil, 0
 	}
 	last := -1
 	for j := range l.before[i] {
-		if !l.down[j].heartbeat && !l.down[j].shape.isHeaders() {
+		if !l.down[j].heartbeat && !l.down[j].shape.IsHeaders() {
 			after++
 			last = j
 		}
@@ -219,30 +268,21 @@ func (l *Links) cause(i int) (at *target, after int) {
 	return l.target(last, ""), after
 }
 
-// target describes captured frame j of the server, and a value in it.
+// target describes the captured server frame j, and a value at path in it.
 func (l *Links) target(j int, path string) *target {
 	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path}
 	for k := 0; k <= j; k++ {
-		if !l.down[k].heartbeat && l.down[k].shape.matches(t.shape) {
+		if !l.down[k].heartbeat && l.down[k].shape.Matches(t.shape) {
 			t.nth++
 		}
-		if path != "" && has(l.down[k].leaves, path) {
+		if path != "" && values.Has(l.down[k].leaves, path) {
 			t.nthAt++
 		}
 	}
 	return t
 }
 
-func has(leaves []leaf, path string) bool {
-	for i := range leaves {
-		if leaves[i].path == path {
-			return true
-		}
-	}
-	return false
-}
-
-// bindings returns the values of up frame i that the server had issued.
+// bindings returns the values of the client's frame i that the server issued.
 func (l *Links) bindings(i int) []Binding {
 	var out []Binding
 	bound := map[string]bool{}
@@ -253,48 +293,50 @@ func (l *Links) bindings(i int) []Binding {
 		if from == nil {
 			continue
 		}
-		b := Binding{Path: v.path, From: l.down[j].from(), FromPath: from.path, value: v.value, source: *l.target(j, from.path)}
-		if l.down[j].shape.isHeaders() { // which is of another codec
-			b.token = string(v.data)
+		b := Binding{Path: v.Path, From: l.from(&l.down[j]), FromPath: from.Path, value: v.Value, source: *l.target(j, from.Path)}
+		// the header's text, whatever the codec of the frame
+		if l.down[j].shape.IsHeaders() {
+			b.token = string(v.Data)
 		}
 		b.json = l.up[i].frame.Tree == nil
 		out = append(out, b)
-		if v.number && v.last == from.last && !slices.Contains(l.pairs, pair{v.path, from.path}) {
-			l.pairs = append(l.pairs, pair{v.path, from.path})
+		if v.Number && v.Last == from.Last && !slices.Contains(l.pairs, pair{v.Path, from.Path}) {
+			l.pairs = append(l.pairs, pair{v.Path, from.Path})
 		}
-		bound[v.path] = true
-		for in := 1; in <= v.inner; in++ {
-			bound[leaves[k+in].path] = true
+		bound[v.Path] = true
+		for in := 1; in <= v.Inner; in++ {
+			bound[leaves[k+in].Path] = true
 		}
-		k += v.inner
+		k += v.Inner
 	}
+
+	// Values of this frame that the server did not issue are the client's own from now on.
 	out = append(out, l.nestedBindings(i, bound)...)
 	for k := range leaves {
-		if v := &leaves[k]; !l.wasIssued(v.value, l.before[i]) {
-			l.issued[v.value] = true
+		if v := &leaves[k]; !l.wasIssued(v.Value, l.before[i]) {
+			l.issued[v.Value] = true
 		}
 	}
 	return out
 }
 
-// zeros returns the ids of up frame i that are zero, so that neither it nor the
-// server's frame has them: where other frames carry a number on. It follows
-// bindings of all frames.
+// zeros returns the ids of the client's frame i that are zero, so that neither frame contains them:
+// places where other frames send a number back. It needs the bindings of all frames.
 func (l *Links) zeros(i int) []Binding {
 	var out []Binding
 	for _, p := range l.pairs {
-		if l.up[i].frame.Tree == nil || has(l.up[i].leaves, p.path) || !hasParent(l.up[i].leaves, p.path) {
+		if values.Has(l.up[i].leaves, p.path) || !values.HasParent(l.up[i].leaves, p.path) {
 			continue
 		}
 		for j := l.before[i] - 1; j >= 0; j-- {
 			d := &l.down[j]
-			if d.heartbeat || d.shape.isHeaders() || !hasParent(d.leaves, p.from) {
+			if d.heartbeat || d.shape.IsHeaders() || !values.HasParent(d.leaves, p.from) {
 				continue
 			}
-			if !has(d.leaves, p.from) {
+			if !values.Has(d.leaves, p.from) {
 				out = append(out, Binding{
-					Path: p.path, From: fmt.Sprintf("down/%d", d.frame.Seq), FromPath: p.from,
-					value: zero, source: *l.target(j, ""),
+					Path: p.path, From: l.from(d), FromPath: p.from,
+					json: l.up[i].frame.Tree == nil, value: zero, source: *l.target(j, ""),
 				})
 				break
 			}
@@ -303,28 +345,22 @@ func (l *Links) zeros(i int) []Binding {
 	return out
 }
 
-// hasParent reports whether the message is there that a path's last step is in.
-func hasParent(leaves []leaf, path string) bool {
-	dot := strings.LastIndexByte(path, '.')
-	return dot < 0 || has(leaves, path[:dot])
-}
-
-// source finds the last frame down before up frame i that had value v in the
-// place of an id: anywhere if it is long, else in a field of the same number
-// that the frames up follow throughout. That is at the same depth, unless v is
-// all that its frame says, and other frames carry on what stands there.
-func (l *Links) source(i int, v *leaf) (at int, from *leaf) {
-	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.wasIssued(v.value, l.before[i]) {
+// source finds the last server frame before the client's frame i that issued value v: in any field
+// if the value is long, otherwise in a field of the same number whose values the client always
+// sends back. The depth must be the same, unless v is the frame's only value and other frames send
+// back what is there.
+func (l *Links) source(i int, v *values.Leaf) (at int, from *values.Leaf) {
+	if v.Value == "t" || v.Value == zero || v.Value == "nfalse" || v.Value == "nnull" || !v.Small && l.issued[v.Value] || !l.wasIssued(v.Value, l.before[i]) {
 		return 0, nil
 	}
-	alone := scalars(l.up[i].leaves) == 1
+	alone := values.Scalars(l.up[i].leaves) == 1
 	for j := l.before[i] - 1; j >= 0; j-- {
 		for k := range l.down[j].leaves {
 			d := &l.down[j].leaves[k]
-			if d.value != v.value {
+			if d.Value != v.Value {
 				continue
 			}
-			if !v.small || d.last == v.last && (d.depth == v.depth || alone && l.issues(d.path)) && l.alwaysIssuedAt(v, d) {
+			if !v.Small || d.Last == v.Last && (d.Depth == v.Depth || alone && l.issues(d.Path)) && l.alwaysIssuedAt(v, d) {
 				return j, d
 			}
 		}
@@ -332,33 +368,22 @@ func (l *Links) source(i int, v *leaf) (at int, from *leaf) {
 	return 0, nil
 }
 
-// scalars counts the values of a message that hold no others.
-func scalars(leaves []leaf) int {
-	n := 0
-	for i := range leaves {
-		if leaves[i].inner == 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// issues reports whether frames up carry on numbers that stand at path.
+// issues reports whether the client sends back numbers that occur at path.
 func (l *Links) issues(path string) bool {
 	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
 }
 
-// alwaysIssuedAt reports whether every value that frames up have where v stands had
-// come before from the server where d stands.
-func (l *Links) alwaysIssuedAt(v, d *leaf) bool {
-	key := v.path + "<" + d.path
+// alwaysIssuedAt reports whether every value that client frames contain at v's place was sent before by
+// the server at d's place.
+func (l *Links) alwaysIssuedAt(v, d *values.Leaf) bool {
+	key := v.Path + "<" + d.Path
 	if ok, known := l.consistent[key]; known {
 		return ok
 	}
 	ok := true
 	for i := range l.up {
 		for k := range l.up[i].leaves {
-			if u := &l.up[i].leaves[k]; u.path == v.path && l.before[i] > 0 && !l.wasIssuedAt(d.path, u.value, l.before[i]) {
+			if u := &l.up[i].leaves[k]; u.Path == v.Path && l.before[i] > 0 && !l.wasIssuedAt(d.Path, u.Value, l.before[i]) {
 				ok = false
 			}
 		}
@@ -370,7 +395,7 @@ func (l *Links) alwaysIssuedAt(v, d *leaf) bool {
 func (l *Links) wasIssuedAt(path, value string, before int) bool {
 	for j := range before {
 		for k := range l.down[j].leaves {
-			if d := &l.down[j].leaves[k]; d.path == path && d.value == value {
+			if d := &l.down[j].leaves[k]; d.Path == path && d.Value == value {
 				return true
 			}
 		}
@@ -378,8 +403,26 @@ func (l *Links) wasIssuedAt(path, value string, before int) bool {
 	return false
 }
 
-// wasIssued reports whether one of the first frames down had a value.
+// wasIssued reports whether a value occurs in one of the first frames of the server; before is their
+// number.
 func (l *Links) wasIssued(value string, before int) bool {
 	at, ok := l.first[value]
 	return ok && at < before
+}
+
+// nestedBindings returns the bindings of parts of leaves of the client's frame i. bound are the
+// paths whose whole value is bound.
+func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
+	for _, n := range l.inside[i] {
+		leaf := &l.up[i].leaves[n.leaf]
+		if bound[leaf.Path] {
+			continue
+		}
+		d := &l.down[n.down]
+		out = append(out, Binding{
+			Path: leaf.Path, From: l.from(d), FromPath: n.path, Part: n.part, How: string(n.how),
+			json: l.up[i].frame.Tree == nil, value: leaf.Value, token: n.token, source: *l.target(n.down, n.path),
+		})
+	}
+	return out
 }

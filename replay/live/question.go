@@ -8,49 +8,60 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures"
 	"unwire/decode/transcript/ident"
+	"unwire/replay/live/values"
 )
 
-// A question is a captured frame of the server that frames up answered: they
-// carry on an id that came with it. The answer to it belongs to what it asks,
-// not to its place in the stream.
+// A question is a captured server frame that the client answered: the answer sends back an id of
+// the question. The answer belongs to what the question asks, not to its place in the stream.
 type question struct {
-	kind    *questionType
-	down    int   // which of Links.down
-	answers []int // which of Links.up
+	kind *questionType
+	// down is the index of the question's frame in Links.down.
+	down int
+	// answers are the indexes in Links.up of the client frames that respond to it.
+	answers []int
 	args    arguments
-	nth     int // from 1, among captured questions of the kind that fit it
-	exact   int // the same among those that ask the same to the letter
-	// the answer says nothing but ids: it fits any question of the kind
+	// nth is the position of the question, from 1, among the captured questions that match it.
+	nth int
+	// exact is the number of captured questions that ask exactly the same.
+	exact int
+	// counted means that the client's response contains only ids, so that it fits any question of the
+	// type.
 	counted bool
-	alone   bool // no other asks the same but for its identifiers
-	only    bool // no other asks the same but for ids that its answer repeats
+	// alone means that no other captured question asks the same except for its identifiers.
+	alone bool
+	// only means that no other captured question asks the same except for ids that its response
+	// repeats.
+	only bool
 }
 
 // A questionType describes the server's requests that share a shape.
 type questionType struct {
-	shape shape
-	mask  map[string]bool // paths of the ids that answers carry on
-	// mask, and paths of other values that answers repeat
+	shape values.Shape
+	// mask has the paths of the ids that the client's responses send back.
+	mask map[string]bool
+	// echo has the paths in mask, and those of other values that the responses repeat.
 	echo map[string]bool
-	// by path, which parts of a value answers carry on
+	// parts maps paths to the parts of the value that the client's responses send back.
 	parts map[string]map[string]bool
 }
 
-// arguments are what a question says besides its ids: values by path, exactly,
-// with identifiers replaced by their class, and without what answers repeat.
+// arguments are the values in a question by path, without ids. exact has them unchanged; in loose,
+// identifiers are replaced by their class; rest also omits the values that responses repeat.
 type arguments struct {
 	exact, loose, rest string
-	repeated           []string // path and value of what rest leaves out
+	// repeated has the paths and values that rest omits.
+	repeated []string
 }
 
-// findQuestions finds the captured questions. bound are the bindings of each frame up.
+// findQuestions finds the captured questions. bound are the bindings of each of the client's
+// frames.
 //
-// Shape: a frame is a question where every frame of its shape that came before
-// the last frame up was answered: one that is answered now and then is not.
+// Shape: a type of frame is a question only if the client answered every frame of that shape that
+// came before the client's last frame.
 func (l *Links) findQuestions(bound [][]Binding) {
-	at := map[int]int{} // by number in down: which of questions
+	// indexes in questions by index in down
+	at := map[int]int{}
 	for i, list := range bound {
 		j := questionOf(list)
 		if j < 0 {
@@ -67,14 +78,16 @@ func (l *Links) findQuestions(bound [][]Binding) {
 	if len(l.before) == 0 {
 		return
 	}
+
+	// Drop the types that the client answered only sometimes.
 	unanswered := map[*questionType]bool{}
 	for j := range l.before[len(l.before)-1] {
 		d := &l.down[j]
-		if _, answered := at[j]; answered || d.heartbeat || d.shape.isHeaders() {
+		if _, answered := at[j]; answered || d.heartbeat || d.shape.IsHeaders() {
 			continue
 		}
 		for _, k := range l.kinds {
-			unanswered[k] = unanswered[k] || d.shape.matches(k.shape)
+			unanswered[k] = unanswered[k] || d.shape.Matches(k.shape)
 		}
 	}
 	l.questions = slices.DeleteFunc(l.questions, func(q question) bool { return unanswered[q.kind] })
@@ -88,10 +101,10 @@ func (l *Links) findQuestions(bound [][]Binding) {
 	}
 }
 
-// kindOf is what questions of a shape have in common, as far as it is known.
-func (l *Links) kindOf(s shape) *questionType {
+// kindOf returns the type of questions of a shape, and creates it if needed.
+func (l *Links) kindOf(s values.Shape) *questionType {
 	for _, k := range l.kinds {
-		if k.shape.matches(s) {
+		if k.shape.Matches(s) {
 			return k
 		}
 	}
@@ -100,7 +113,7 @@ func (l *Links) kindOf(s shape) *questionType {
 	return k
 }
 
-// count finds the place of each question among those that are like it.
+// count determines the position of each question among similar ones.
 func (l *Links) count() {
 	type key struct {
 		kind *questionType
@@ -116,6 +129,8 @@ func (l *Links) count() {
 	}
 	for i := range l.questions {
 		q := &l.questions[i]
+
+		// The two keys differ in random values: exact includes them, loose has only their class.
 		q.args = l.argumentsOf(&l.down[q.down], q.kind)
 		e, o := key{q.kind, q.args.exact}, key{q.kind, q.args.loose}
 		kinds[q.kind]++
@@ -127,6 +142,8 @@ func (l *Links) count() {
 		note(sameLoose, o, q.args.exact)
 		note(sameRest, key{q.kind, q.args.rest}, q.args.exact)
 	}
+
+	// A question is unique if all questions with the same key are equal.
 	for i := range l.questions {
 		q := &l.questions[i]
 		q.alone = len(sameLoose[key{q.kind, q.args.loose}]) == 1
@@ -134,19 +151,20 @@ func (l *Links) count() {
 	}
 }
 
-// questionOf is the last frame down that a frame up carries an id of; -1 where
+// questionOf returns the last server frame from which a client's frame sends an id back; -1 if
 // there is none.
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
-		if s := &list[i].source; !s.shape.isHeaders() {
+		if s := &list[i].source; !s.shape.IsHeaders() {
 			j = max(j, s.down)
 		}
 	}
 	return j
 }
 
-// describe notes what the answers to a question carry on, and what else they say.
+// describe records which ids the responses to a question send back, and whether they contain anything
+// else.
 func (l *Links) describe(q *question, bound [][]Binding) {
 	q.counted = true
 	for _, i := range q.answers {
@@ -160,29 +178,34 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 			case bind.source.down != q.down:
 			case bind.Part == "":
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
-			case !spelling(bind.How).isDigest():
-				// what is hashed may well be what is asked
+			case !values.Spelling(bind.How).IsDigest():
+				// What is hashed may be the subject of the question.
 				q.kind.addPart(bind.FromPath, bind.Part)
 			}
 			l.findDigest(q, bind)
 		}
-		for k := range l.up[i].leaves {
+
+		// An answer with other values than ids belongs to this question only.
+		for k := 0; k < len(l.up[i].leaves); k++ {
 			v := &l.up[i].leaves[k]
-			if v.inner == 0 && len(v.data) > 0 && !carried[v.path] || v.number && !carried[v.path] {
+			if v.Opaque && carried[v.Path] {
+				k += v.Inner
+			}
+			if v.Inner == 0 && len(v.Data) > 0 && !carried[v.Path] || v.Number && !carried[v.Path] {
 				q.counted = false
 			}
-			if carried[v.path] {
+			if carried[v.Path] {
 				continue
 			}
-			sum := sha256.Sum256(v.data)
-			if at := digestAt(&l.down[q.down], sum[:]); len(v.data) > 0 && at != "" {
+			sum := sha256.Sum256(v.Data)
+			if at := digestAt(&l.down[q.down], sum[:]); len(v.Data) > 0 && at != "" {
 				q.counted = false
 			}
 		}
 	}
 }
 
-// addPart notes that answers carry on a part of what stands at path.
+// addPart records that responses send back a part of the value at path.
 func (a *questionType) addPart(path, part string) {
 	if a.parts[path] == nil {
 		a.parts[path] = map[string]bool{}
@@ -190,58 +213,38 @@ func (a *questionType) addPart(path, part string) {
 	a.parts[path][part] = true
 }
 
-// without is a leaf without the parts that answers carry on.
-func (a *questionType) without(v *leaf) *leaf {
-	parts := a.parts[v.path]
-	if parts == nil {
-		return v
-	}
-	s := string(v.data)
-	all := partsOf(v.data)
-	for _, p := range all {
-		if !parts[p.at] {
-			continue
-		}
-		// the text around it has the code
-		if around, _, coded := strings.Cut(p.at, "base64"); coded {
-			at := strings.TrimSuffix(around, " ")
-			p = all[max(0, slices.IndexFunc(all, func(p part) bool { return p.at == at }))]
-		}
-		s = strings.ReplaceAll(s, p.value, "<carried>")
-	}
-	out := leaf{path: v.path, depth: v.depth, inner: v.inner}
-	out.setText([]byte(s))
-	return &out
-}
-
-// repeat notes that answers repeat what stands at path: all of a message.
-func (a *questionType) repeat(leaves []leaf, path string) {
+// repeat records that responses repeat the value at path, with everything nested in it.
+func (a *questionType) repeat(leaves []values.Leaf, path string) {
 	for k := range leaves {
 		v := &leaves[k]
-		if v.path != path {
+		if v.Path != path {
 			continue
 		}
 		all := leaves[k : k+1]
-		if v.inner > 0 && !isPrintable(v.data) {
-			all = leaves[k+1 : k+1+v.inner]
+		switch {
+		case v.Opaque:
+			all = leaves[k : k+1+v.Inner]
+		case v.IsMessage():
+			all = leaves[k+1 : k+1+v.Inner]
 		}
 		for i := range all {
-			a.echo[all[i].path] = true
-			if isIDLike(all[i].value) {
-				a.mask[all[i].path] = true
+			a.echo[all[i].Path] = true
+			if isIDLike(all[i].Value) {
+				a.mask[all[i].Path] = true
 			}
 		}
 	}
 }
 
-// isIDLike reports whether a leaf's value may be an id rather than something
-// that the question is about: a number, an identifier, or a short word with
-// digits in it.
+// isIDLike reports whether a leaf's value may be an id rather than the subject of the question: a
+// number, an identifier, or a short word with digits.
 func isIDLike(value string) bool {
 	const longest = 64
 	text, ok := strings.CutPrefix(value, "t")
 	switch {
-	case !ok || classOf(text) != "" || ident.IsBytes([]byte(text)):
+	case !ok || values.ClassOf(text) != "" || ident.IsBytes([]byte(text)) || !values.IsPrintable([]byte(text)):
+		return true
+	case len(text) <= longest && isBase64ID(text):
 		return true
 	case len(text) > longest || strings.ContainsAny(text, " /\\.\n"):
 		return false
@@ -249,32 +252,38 @@ func isIDLike(value string) bool {
 	return strings.ContainsAny(text, "0123456789")
 }
 
-// findDigest notes where a question has the hash of a value that its answer carries on.
+// isBase64ID reports whether a text is base64 of bytes that are not text.
+func isBase64ID(s string) bool {
+	b, _ := values.FromBase64(s)
+	return len(b) >= values.ShortText && !values.IsPrintable(b)
+}
+
+// findDigest records at which path a question contains the hash of a value that its response sends.
 func (l *Links) findDigest(q *question, b *Binding) {
 	if b.Part != "" || b.How != "" {
 		return
 	}
 	d := &l.down[b.source.down]
 	for k := range d.leaves {
-		if v := &d.leaves[k]; v.path == b.FromPath && len(v.data) > 0 {
-			sum := sha256.Sum256(v.data)
+		if v := &d.leaves[k]; v.Path == b.FromPath && len(v.Data) > 0 {
+			sum := sha256.Sum256(v.Data)
 			b.digest = digestAt(&l.down[q.down], sum[:])
 		}
 	}
 }
 
-// digestAt is the path at which a frame has a SHA-256, as bytes or in hex.
+// digestAt returns the path at which a frame has a SHA-256, as bytes or in hexadecimal.
 func digestAt(h *parsedMessage, sum []byte) string {
 	for k := range h.leaves {
-		if v := &h.leaves[k]; string(v.data) == string(sum) || string(v.data) == hex.EncodeToString(sum) {
-			return v.path
+		if v := &h.leaves[k]; string(v.Data) == string(sum) || string(v.Data) == hex.EncodeToString(sum) {
+			return v.Path
 		}
 	}
 	return ""
 }
 
-// argumentsOf writes down what a frame asks. Numbers that are zero are not on
-// the wire, so none counts as zero.
+// argumentsOf returns the arguments of a question. A zero value counts as missing, because protobuf
+// omits it.
 func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	if h.asks == kind {
 		return h.args
@@ -283,75 +292,80 @@ func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	var repeated []string
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
-		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
-		if kind.mask[v.path] || v.value == zero {
-			if !v.number {
-				k += v.inner
-			}
+		if kind.mask[v.Path] || v.Value == zero {
+			k += v.Inner
 			continue
 		}
-		if v.inner > 0 && !text {
+		if v.IsMessage() || v.Opaque && !values.IsBinaryID(v.Data) {
 			continue
 		}
-		v = kind.without(v)
-		value := v.value
-		if text || !v.number && ident.IsBytes(v.data) {
-			value = classes(v.data)
-			k += v.inner
+		k += v.Inner
+		v = v.Without(kind.parts[v.Path])
+		value := v.Value
+
+		// A random value is replaced by its class, such as UUID, so that equal questions match.
+		if !v.Number && len(v.Data) > 0 && (values.IsPrintable(v.Data) || values.IsBinaryID(v.Data)) {
+			value = values.Classes(v.Data)
 		}
-		if n, err := strconv.ParseUint(strings.TrimPrefix(value, "n"), 10, 64); v.number && err == nil && ident.IsTime(n) {
+		// Times differ in each run.
+		if n, err := strconv.ParseUint(strings.TrimPrefix(value, "n"), 10, 64); v.Number && err == nil && ident.IsTime(n) {
 			value = string(ident.Time)
 		}
-		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
-		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
-		if kind.echo[v.path] {
-			repeated = append(repeated, v.path+"="+v.value)
+		fmt.Fprintf(&exact, "%s=%q\n", v.Path, v.Value)
+		fmt.Fprintf(&loose, "%s=%q\n", v.Path, value)
+		if kind.echo[v.Path] {
+			repeated = append(repeated, v.Path+"="+v.Value)
 		} else {
-			fmt.Fprintf(&rest, "%s=%q\n", v.path, value)
+			fmt.Fprintf(&rest, "%s=%q\n", v.Path, value)
 		}
 	}
 	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String(), repeated}
 	return h.args
 }
 
-// classes is a value with its identifiers replaced by what kind they are.
-func classes(b []byte) string {
-	if ident.IsBytes(b) {
-		return fmt.Sprintf("<%d bytes>", len(b))
-	}
-	s := string(b)
-	for w := range wordsOf(s) {
-		c := classOf(w)
-		if n, err := strconv.ParseUint(w, 10, 64); err == nil && ident.IsTime(n) {
-			c = ident.Time
-		}
-		if c != "" {
-			s = strings.ReplaceAll(s, w, "<"+string(c)+">")
-		}
-	}
-	return s
-}
-
-// fits reports whether a frame asks what a captured question does. Where all
-// that differs is what the answer repeats, it does if that may be an id and no
-// other question has the same rest.
+// fits reports whether a live frame asks the same as a captured question, possibly after restoring
+// edited values in it.
 func (l *Links) fits(q *question, h *parsedMessage) bool {
-	if !h.shape.matches(q.kind.shape) {
+	if !h.shape.Matches(q.kind.shape) {
 		return false
 	}
-	if q.counted {
+	if q.counted || l.asksSame(q, h) {
 		return true
 	}
+	u := l.withoutEdits(h)
+	return u != nil && l.asksSame(q, u)
+}
+
+// fitsExactly reports whether a live frame has exactly the arguments of a captured question.
+func (l *Links) fitsExactly(q *question, h *parsedMessage) bool {
+	if q.counted || l.argumentsOf(h, q.kind).exact == q.args.exact {
+		return true
+	}
+	u := l.withoutEdits(h)
+	return u != nil && l.argumentsOf(u, q.kind).exact == q.args.exact
+}
+
+// withoutEdits returns a live frame with edited values restored; nil if it contains none.
+func (l *Links) withoutEdits(h *parsedMessage) *parsedMessage {
+	if !h.isUndone {
+		h.undone, h.isUndone = l.echo.undo(h), true
+	}
+	return h.undone
+}
+
+// asksSame reports whether a live frame asks the same as a captured question. Values that the response
+// repeats may differ if they can be ids and no other question has the same remaining arguments.
+func (l *Links) asksSame(q *question, h *parsedMessage) bool {
 	args := l.argumentsOf(h, q.kind)
 	return args.loose == q.args.loose ||
 		q.only && args.rest != "" && args.rest == q.args.rest && slices.EqualFunc(args.repeated, q.args.repeated, sameForm)
 }
 
-// shortestForm is the length below which a word is no id that a server made up.
+// shortestForm is the length below which a word is not taken for a generated id.
 const shortestForm = 6
 
-// sameForm reports whether two values are the same, or words of one length, as
-// ids of one maker are: what a question is about is another word, or a path.
+// sameForm reports whether two values are equal, or are words of the same length and so may be ids from
+// the same generator.
 func sameForm(a, b string) bool {
 	pathA, valueA, _ := strings.Cut(a, "=")
 	pathB, valueB, _ := strings.Cut(b, "=")
@@ -363,18 +377,19 @@ func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 	var list []string
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
-		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
+		text := !v.Number && !v.Object && len(v.Data) > 0 && values.IsPrintable(v.Data)
 		switch {
-		case kind.mask[v.path]:
-		case v.number && v.value != zero:
-			list = append(list, v.path+"="+v.value[1:])
-		case text || v.inner == 0 && len(v.data) > 0:
-			list = append(list, fmt.Sprintf("%s=%q", v.path, cut(string(v.data), 120)))
-			k += v.inner
+		case kind.mask[v.Path]:
+			k += v.Inner
+		case v.Number && v.Value != zero:
+			list = append(list, v.Path+"="+v.Value[1:])
+		case text || v.Inner == 0 && len(v.Data) > 0:
+			list = append(list, fmt.Sprintf("%s=%q", v.Path, cut(string(v.Data), 120)))
+			k += v.Inner
 		}
 	}
 	text := cut(strings.Join(list, ", "), 240)
-	return fmt.Sprintf("%s/%d (%s)", captures.Down, h.frame.Seq, text)
+	return fmt.Sprintf("%s/%d (%s)", l.roles.in, h.frame.Seq, text)
 }
 
 // cut shortens a text to about most bytes.

@@ -3,28 +3,28 @@ package live
 import (
 	"fmt"
 	"slices"
-
-	"unwire/captures"
 )
 
-// A Turn says when a frame of the client's may be sent, and which identifiers of
-// the server's it has to carry.
+// A Turn describes when a frame of the client may be sent, and which of the server's identifiers it
+// contains.
 type Turn struct {
-	// After is how many server frames preceded it, heartbeats left out.
+	// After is the number of server frames before the client frame, not counting heartbeats.
 	After int `json:"after"`
 
-	// Answers is the captured frame that it waits for: "down/4"; "" for none.
+	// Answers is the captured server frame for which the client frame waits, such as "down/4"; "" for
+	// none.
 	Answers string `json:"answers,omitempty"`
 
+	// Live are the identifiers in the frame that the server issued.
 	Live []Binding `json:"live,omitempty"`
 
-	// Beat says that it is sent by the clock.
+	// Beat means that the frame is a heartbeat, which is sent periodically.
 	Beat bool `json:"heartbeat,omitempty"`
 
 	cause *target
 }
 
-// Turns returns the turn of each of the client's messages, in their order.
+// Turns returns the turn of each of the client's messages, in order.
 func (l *Links) Turns() []Turn {
 	if l.turns == nil {
 		l.turns = l.findTurns()
@@ -37,7 +37,7 @@ func (l *Links) findTurns() []Turn {
 	for i := range turns {
 		t := &turns[i]
 		if t.cause, t.After = l.cause(i); t.cause != nil {
-			t.Answers = fmt.Sprintf("%s/%d", captures.Down, t.cause.seq)
+			t.Answers = fmt.Sprintf("%s/%d", l.roles.in, t.cause.seq)
 		}
 		t.Live, t.Beat = l.bindings(i), l.up[i].heartbeat
 		if l.up[i].frame.Err != nil {
@@ -47,16 +47,17 @@ func (l *Links) findTurns() []Turn {
 	bound := make([][]Binding, len(turns))
 	for i := range turns {
 		turns[i].Live = append(turns[i].Live, l.zeros(i)...)
-		bound[i] = turns[i].Live // shared: digests are noted in them
+		// shared, because digests are recorded in them
+		bound[i] = turns[i].Live
 	}
 	l.findQuestions(bound)
 	return turns
 }
 
-// Messages is how many messages the captured answer has, heartbeats left out.
+// Messages returns the number of messages in the captured answer, without heartbeats.
 func (l *Links) Messages() (n int) {
 	for i := range l.down {
-		if !l.down[i].heartbeat && !l.down[i].shape.isHeaders() {
+		if !l.down[i].heartbeat && !l.down[i].shape.IsHeaders() {
 			n++
 		}
 	}

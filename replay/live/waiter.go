@@ -6,28 +6,45 @@ import (
 	"slices"
 )
 
-// A waiter decides when one frame up may go.
+// A waiter decides when one client frame may be sent.
 type waiter struct {
-	frame    *Upload
-	cause    *search   // nil where it waits for nothing
-	bindings []*search // one for each of frame.Live
+	frame *Upload
+	// cause searches the server frame for which the client frame waits; nil if it waits for none.
+	cause *search
+	// bindings searches the live values for each element of frame.Live.
+	bindings []*search
+	// roles are those of the links.
+	roles roles
+	// lenient means that the frame is sent in its place even if the peer's frames differ; see Schedule.Lenient.
+	lenient bool
 }
 
 func newWaiter(l *Links, f *Upload) *waiter {
-	w := &waiter{frame: f}
+	w := &waiter{frame: f, roles: l.roles}
 	if f.cause != nil {
 		w.cause = &search{t: f.cause, l: l, question: l.asked[f.cause.down]}
 	}
+	// Of captured frames that the caller maps, what they ask does not count.
+	byHand := map[int]bool{}
+	for i := range f.Live {
+		if b := &f.Live[i]; b.ByHand {
+			byHand[b.source.down] = true
+		}
+	}
 	for i := range f.Live {
 		t := &f.Live[i].source
-		w.bindings = append(w.bindings, &search{t: t, l: l, question: l.asked[t.down]})
+		s := &search{t: t, l: l, byHand: byHand[t.down]}
+		if !s.byHand {
+			s.question = l.asked[t.down]
+		}
+		w.bindings = append(w.bindings, s)
 	}
 	return w
 }
 
-// ready reports whether the frame may go. A server that says other things than
-// it did in the capture is given its turn: when it has said as many and is
-// quiet, the frame goes; an id it has to carry must have come all the same.
+// ready reports whether the frame may be sent. If the server sends other frames than in the
+// capture, the frame waits until as many have come and the server is silent; an id that the frame
+// contains must have come in any case.
 func (w *waiter) ready(down []*parsedMessage, quiet bool) bool {
 	ok := true
 	for _, s := range w.bindings {
@@ -36,51 +53,63 @@ func (w *waiter) ready(down []*parsedMessage, quiet bool) bool {
 		}
 	}
 	if w.cause != nil {
-		if w.cause.advance(down); w.cause.found == nil && !(quiet && (messages(down) >= w.frame.After || w.answers())) {
+		inPlace := messages(down) >= w.frame.After || w.answers() && !w.lenient
+		if w.cause.advance(down); w.cause.found == nil && !(quiet && inPlace) {
 			return false
 		}
 	}
-	return ok
+	return ok || w.lenient && quiet && messages(down) >= w.frame.After
 }
 
-// answers reports whether the frame answers a question.
+// answers reports whether the client frame responds to a question of the server.
 func (w *waiter) answers() bool {
-	return slices.ContainsFunc(w.bindings, func(s *search) bool { return s.question != nil })
+	return slices.ContainsFunc(w.bindings, (*search).answers)
 }
 
-// wants names the server's frame that is missing, for an error.
+// wants describes the missing server frame for an error.
 func (w *waiter) wants() string {
 	for i, s := range w.bindings {
 		if s.result() == nil {
 			b := w.frame.Live[i]
-			return fmt.Sprintf("server did not send a frame like %s, whose %s frame up/%d carries on", b.From, b.FromPath, w.frame.Seq)
+			return fmt.Sprintf("%s did not send a frame like %s, whose %s frame %s/%d carries on", w.roles.peer, b.From, b.FromPath, w.roles.out, w.frame.Seq)
 		}
 	}
-	return fmt.Sprintf("server did not send a frame like %s, which frame up/%d answers", w.frame.Answers, w.frame.Seq)
+	return fmt.Sprintf("%s did not send a frame like %s, which frame %s/%d answers", w.roles.peer, w.frame.Answers, w.roles.out, w.frame.Seq)
 }
 
-// fill returns the frame's message with the live server's ids in it.
+// fill returns the frame's message with the live server's ids.
 func (w *waiter) fill(dialogue *Dialogue) (data []byte, changed bool, err error) {
 	data = w.frame.Data
 	var asked *parsedMessage
 	for _, s := range w.bindings {
-		if s.question != nil {
+		if s.answers() {
 			asked = s.result()
 		}
 	}
+
+	// Replace one id after the other; the digest of a value leads to the value itself.
 	for i, s := range w.bindings {
 		b, from := w.frame.Live[i], s.result()
 		if b.digest != "" && asked != nil {
 			if h, v := dialogue.byDigest(asked, b.digest); h != nil {
-				from, b.FromPath = h, v.path
+				from, b.FromPath = h, v.Path
 			}
 		}
+		if from == nil && w.lenient {
+			from = s.place
+		}
 		if from == nil {
-			return data, changed, fmt.Errorf("frame up/%d: %w", w.frame.Seq, errors.New(w.wants()))
+			if w.lenient {
+				continue // the captured value stays
+			}
+			return data, changed, fmt.Errorf("frame %s/%d: %w", w.roles.out, w.frame.Seq, errors.New(w.wants()))
 		}
 		next, err := b.put(data, from)
 		if err != nil {
-			return data, changed, fmt.Errorf("frame up/%d: %s: %w", w.frame.Seq, b.Path, err)
+			if w.lenient {
+				continue
+			}
+			return data, changed, fmt.Errorf("frame %s/%d: %s: %w", w.roles.out, w.frame.Seq, b.Path, err)
 		}
 		if string(next) != string(data) {
 			data, changed = next, true

@@ -5,14 +5,17 @@ import (
 	"time"
 )
 
-// A Failure says why a request got no answer.
+// A Failure describes why a request got no response.
 type Failure struct {
-	Refused bool   // it was not sent: the address may not be sent to
-	Reason  Reason // "" if it was refused
+	// Refused means that the policy does not allow the address; nothing was sent.
+	Refused bool
+	// Reason is the kind of failure, for programs; "" if the request was refused locally.
+	Reason Reason
+	// Message describes the failure for the user.
 	Message string
 }
 
-// Error is how a capture words it.
+// Error returns the message in the form in which a capture stores it.
 func (f *Failure) Error() string {
 	if f.Reason.Unsent() {
 		return ErrNotSent.Error() + ": " + f.Message
@@ -20,15 +23,17 @@ func (f *Failure) Error() string {
 	return f.Message
 }
 
-// Is reports a refusal as ErrRefused, and what was not sent as ErrNotSent.
+// Is matches ErrRefused if the request was refused, and ErrNotSent if nothing was sent.
 func (f *Failure) Is(target error) bool {
 	return f.Refused && target == ErrRefused || f.Reason.Unsent() && target == ErrNotSent
 }
 
-// Failure returns what a request came to that err ended before any answer. limit
-// is the time that the request had.
+// Failure describes the failure of a request that err ended before any answer. limit is the
+// request's timeout.
 func (at *Progress) Failure(err error, limit time.Duration) *Failure {
 	switch {
+	case at.sent.Load() && versionFault(err) != "":
+		return &Failure{Reason: NoAnswer, Message: versionFault(err)}
 	case at.sent.Load():
 		return &Failure{Reason: NoAnswer, Message: err.Error() + "; the server may have executed the request"}
 	case errors.Is(err, ErrRefused):

@@ -13,48 +13,66 @@ import (
 	"time"
 )
 
-// maxJournalLine bounds a line of a journal that is read back.
+// maxJournalLine limits a line of a journal, in bytes, when it is read.
 const maxJournalLine = 1 << 20
 
-// A Journal is an append-only file that names every request that was sent, and
-// what came of it, so that a claim can cite it: JSON Lines, readable by its
-// owner alone. No secret is in it.
+// A Journal is an append-only file, as JSON Lines, that records every request that was sent and its
+// outcome, so that a result can refer to it. Only its owner can read it. It contains no secrets.
 type Journal struct {
-	mu   sync.Mutex
-	f    *os.File
-	n    int64
-	rest map[string]time.Time // until when a host is left alone
+	mu sync.Mutex
+	f  *os.File
+	n  int64
+	// rest maps hosts to the time before which they must not be contacted again.
+	rest map[string]time.Time
 }
 
 // An Entry is a line of a journal: a request, or its answer.
 type Entry struct {
+	// V is the version of the journal's format, always 1.
 	V int `json:"v"`
-	// of the request, in this journal; its answer has the same
-	N     int64     `json:"n"`
-	Time  time.Time `json:"time"`
-	Event string    `json:"event"` // "request" or "answer"
-	// the request that this one is a piece of, as an append is
-	Of         int64     `json:"of,omitempty"`
-	Capture    int64     `json:"exchange,omitempty"` // the captured exchange
-	Host       string    `json:"host,omitempty"`
-	Method     string    `json:"method,omitempty"`
-	URL        string    `json:"url,omitempty"`
-	Effects    string    `json:"effects,omitempty"`
-	Edits      []string  `json:"edits,omitempty"`
-	Bytes      int       `json:"bytes,omitempty"`  // of the messages, as planned
-	SHA256     string    `json:"sha256,omitempty"` // of them, one after the other
-	Comparison string    `json:"verdict,omitempty"`
-	Origin     string    `json:"origin,omitempty"`
-	Status     int       `json:"status,omitempty"`
-	Code       string    `json:"code,omitempty"`
-	Message    string    `json:"message,omitempty"`
-	Until      time.Time `json:"retry_after,omitzero"`
+	// N numbers the requests of this journal. An answer has the number of its request.
+	N int64 `json:"n"`
+	// Time is the time at which the entry was written.
+	Time time.Time `json:"time"`
+	// Event is the kind of entry, "request" or "answer".
+	Event string `json:"event"`
+	// Of is the number of the request to which this request belongs, for example as one append call of
+	// a stream.
+	Of int64 `json:"of,omitempty"`
+	// Capture is the number of the captured exchange that is replayed.
+	Capture int64 `json:"exchange,omitempty"`
+	// Host is the host and port of the server.
+	Host string `json:"host,omitempty"`
+	// Method is the HTTP method of the request.
+	Method string `json:"method,omitempty"`
+	// URL is the URL of the request without secrets.
+	URL string `json:"url,omitempty"`
+	// Effects describes whether the request may change data on the server.
+	Effects string `json:"effects,omitempty"`
+	// Edits are the edits applied to the captured request.
+	Edits []string `json:"edits,omitempty"`
+	// Bytes is the total size of the messages as planned.
+	Bytes int `json:"bytes,omitempty"`
+	// SHA256 is the hash of all messages of the request, concatenated.
+	SHA256 string `json:"sha256,omitempty"`
+	// Comparison is the result of comparing the response with the captured one.
+	Comparison string `json:"verdict,omitempty"`
+	// Origin tells whether the response came from the server or from an intermediary.
+	Origin string `json:"origin,omitempty"`
+	// Status is the HTTP status of the response.
+	Status int `json:"status,omitempty"`
+	// Code is the RPC error code of the response.
+	Code string `json:"code,omitempty"`
+	// Message is the error message of the response.
+	Message string `json:"message,omitempty"`
+	// Until is when the server allows the next request, from Retry-After.
+	Until time.Time `json:"retry_after,omitzero"`
 }
 
-// OpenJournal opens a journal to append to it, and makes it if it is not there.
+// OpenJournal opens a journal for appending, and creates it if it does not exist.
 //
-// Errors: of the file; a line that is no entry, unless it is the last one, which
-// a killed process may have cut.
+// Errors: those of the file; a malformed line, unless it is the last one, which a killed process
+// may have truncated.
 func OpenJournal(path string) (*Journal, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -73,7 +91,8 @@ func (j *Journal) read(r io.Reader) error {
 	for line := 1; ; line++ {
 		b, err := readLine(in)
 		if err == io.EOF {
-			if len(b) > 0 { // cut: the next entry begins a line of its own
+			// truncated: the next entry starts on a new line
+			if len(b) > 0 {
 				_, err = j.f.Write([]byte("\n"))
 				return err
 			}
@@ -88,10 +107,13 @@ func (j *Journal) read(r io.Reader) error {
 		}
 		if json.Unmarshal(b, &e) != nil || e.V != 1 {
 			if _, err := in.Peek(1); err == nil && line > 1 && !json.Valid(b) {
-				continue // cut by an end before this one
+				// truncated by an earlier kill
+				continue
 			}
 			return fmt.Errorf("line %d is no entry of a journal", line)
 		}
+
+		// A Retry-After of an earlier run still applies.
 		if j.n = max(j.n, e.N); e.Event == "request" {
 			hosts[e.N] = e.Host
 		}
@@ -101,7 +123,8 @@ func (j *Journal) read(r io.Reader) error {
 	}
 }
 
-// readLine reads a line without its end; with io.EOF, one that has none.
+// readLine returns the next line without its line feed; the last line, if it lacks one, is returned
+// with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var out []byte
 	for {
@@ -119,10 +142,10 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// Close closes the file.
+// Close closes the journal file.
 func (j *Journal) Close() error { return j.f.Close() }
 
-// until is when a host may be asked again.
+// until returns the time before which a host must not be contacted.
 func (j *Journal) until(host string) time.Time {
 	if j == nil {
 		return time.Time{}
@@ -132,8 +155,8 @@ func (j *Journal) until(host string) time.Time {
 	return j.rest[host]
 }
 
-// write appends an entry, and has it on the disk before it returns. The number
-// is the entry's own, or a new one for 0.
+// write appends an entry, and syncs it to disk before returning. If its number is 0, it gets a new
+// one.
 func (j *Journal) write(e Entry) (int64, error) {
 	if j == nil {
 		return 0, nil
@@ -157,8 +180,8 @@ func (j *Journal) write(e Entry) (int64, error) {
 	return e.N, j.f.Sync()
 }
 
-// Note appends an entry to the journal, if there is one, and returns its number. Of the
-// messages that a request carries, it notes the size and the hash.
+// Note appends an entry to the journal, if there is one, and returns the entry's number. It adds the
+// size and hash of the request's messages.
 func (p *Pace) Note(e Entry, messages ...[]byte) (int64, error) {
 	if p == nil {
 		return 0, nil

@@ -9,39 +9,45 @@ import (
 	"time"
 )
 
-// A Pace is how gently hosts other than this machine are asked, over all plans
-// that have it: one request at a time, one an Interval, Budget of them at most,
-// and none after the server has said that it is enough.
+// A Pace limits the requests to hosts other than this machine, for all plans that share it: one at
+// a time, at least Interval apart, at most Budget of them, and none after the server has refused
+// further ones.
 //
-// Shape: it stops on status 429 and on resource_exhausted, permission_denied
-// and unauthenticated. What Retry-After says is kept in the journal, and holds
-// for the next run with it, too. Nothing is ever sent a second time by itself.
+// Shape: it stops on HTTP status 429 and on the codes resource_exhausted, permission_denied and
+// unauthenticated. The time of a Retry-After is kept in the journal, and applies to the next run
+// with that journal too. Nothing is retried automatically.
 type Pace struct {
-	Interval time.Duration // default 1 s
-	Budget   int           // requests; 0: no limit
-	Journal  *Journal      // of requests to this machine, too; nil: none
+	// Interval is the time between two requests; the default is 1 second.
+	Interval time.Duration
+	// Budget is the largest number of requests; 0 means no limit.
+	Budget int
+	// Journal records all requests, including those to this machine; nil records nothing.
+	Journal *Journal
 
-	// LocalInterval is the time between two requests to this machine, which count
-	// towards no budget; 0 for none.
+	// LocalInterval is the time between two requests to this machine, which do not count against
+	// Budget; 0 for none.
 	LocalInterval time.Duration
 
-	Local bool // requests to this machine are paced, too
+	// Local applies the limits also to requests to this machine.
+	Local bool
 
-	mu      sync.Mutex
-	last    time.Time
-	local   time.Time // of the last request to this machine
-	spent   int
-	stopped string // why; "" if it goes on
+	mu   sync.Mutex
+	last time.Time
+	// local is the time of the last request to this machine.
+	local time.Time
+	spent int
+	// stopped is the reason why no more requests are sent; "" if they may be sent.
+	stopped string
 }
 
 const defaultInterval = time.Second
 
-// applies reports whether a request to a host is one that is paced.
+// applies reports whether the limits apply to a host.
 func (p *Pace) applies(host string) bool {
 	return p != nil && (p.Local || !IsLoopback(host))
 }
 
-// Admit waits until the next request may go.
+// Admit waits until the next request is allowed.
 //
 // Errors: ErrRefused, with the reason.
 func (p *Pace) Admit(ctx context.Context, host string) error {
@@ -72,7 +78,7 @@ func (p *Pace) Admit(ctx context.Context, host string) error {
 	return nil
 }
 
-// admitLocal waits until the next request to this machine may go.
+// admitLocal waits until the next request to this machine is allowed.
 func (p *Pace) admitLocal(ctx context.Context) error {
 	if p == nil || p.LocalInterval <= 0 {
 		return nil
@@ -88,15 +94,15 @@ func (p *Pace) admitLocal(ctx context.Context) error {
 	return nil
 }
 
-// Observe reads an answer, with its Retry-After, and stops what follows where the
-// answer says so.
+// Observe evaluates the status of a response and its Retry-After header, and stops or delays further
+// requests accordingly.
 func (p *Pace) Observe(host string, status int, code, retryAfter string) {
 	if !p.applies(host) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// one at a time: the next one is counted from the end of this
+	// Requests run one at a time, so the interval starts at the end of this one.
 	p.last = time.Now()
 	switch {
 	case status == http.StatusTooManyRequests:
@@ -109,8 +115,7 @@ func (p *Pace) Observe(host string, status int, code, retryAfter string) {
 	}
 }
 
-// WantsNoMore reports whether an answer says that nothing else is to be asked,
-// whatever was.
+// WantsNoMore reports whether the status of a response means that no further request should be sent.
 func WantsNoMore(status int, code string) bool {
 	switch code {
 	case "resource_exhausted", "permission_denied", "unauthenticated":
@@ -119,8 +124,8 @@ func WantsNoMore(status int, code string) bool {
 	return status == http.StatusTooManyRequests
 }
 
-// RetryAfter is when a server's Retry-After says that it may be asked again; zero
-// if it does not.
+// RetryAfter returns the time from which a server's Retry-After allows requests; zero if there is
+// none.
 func RetryAfter(value string, now time.Time) time.Time {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return now.Add(time.Duration(seconds) * time.Second)
@@ -131,9 +136,9 @@ func RetryAfter(value string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Pause waits for a time, or until ctx ends.
+// Pause waits for d, or until ctx ends.
 //
-// Errors: why ctx ended.
+// Errors: the cause of ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,37 +18,48 @@ import (
 	"time"
 )
 
-// ErrNotSent is wrapped where nothing of a request left this machine.
+// ErrNotSent is wrapped if nothing of a request left this machine.
 var ErrNotSent = errors.New("not sent")
 
-// A Reason names, for programs, why a request got no answer. All but NoAnswer
-// mean that nothing of the request was sent.
+// A Reason classifies, for programs, why a request got no answer. Except for NoAnswer, nothing of
+// the request was sent.
 type Reason string
 
 const (
-	HostNotFound         Reason = "host_not_found"
-	NoConnection         Reason = "no_connection"
+	// HostNotFound means that the host's name could not be resolved.
+	HostNotFound Reason = "host_not_found"
+	// NoConnection means that no TCP connection to the server could be opened.
+	NoConnection Reason = "no_connection"
+	// CertificateUntrusted means that no trusted authority has signed the server's certificate.
 	CertificateUntrusted Reason = "certificate_untrusted"
-	CertificateExpired   Reason = "certificate_expired" // or not valid yet
+	// CertificateExpired also covers certificates that are not valid yet.
+	CertificateExpired Reason = "certificate_expired"
+	// CertificateWrongHost means that the certificate is for other host names.
 	CertificateWrongHost Reason = "certificate_wrong_host"
-	CertificateInvalid   Reason = "certificate_invalid" // in any other way
-	// the server speaks another protocol at an https URL
+	// CertificateInvalid is any other problem with the certificate.
+	CertificateInvalid Reason = "certificate_invalid"
+	// NotTLS means that the server does not speak TLS, although the URL is https.
 	NotTLS Reason = "not_tls"
-	// the server does not offer HTTP/2, which the call needs
-	NoHTTP2         Reason = "no_http2"
+	// NoHTTP2 means that the server does not offer HTTP/2, which the call needs.
+	NoHTTP2 Reason = "no_http2"
+	// HandshakeFailed means that the TLS handshake failed for another reason.
 	HandshakeFailed Reason = "tls_handshake"
+	// ConnectTimeout means that the connection took too long.
 	ConnectTimeout  Reason = "connect_timeout"
 	connectCanceled Reason = "canceled"
-	// the HTTP client does not send such a request
+	// requestInvalid means that the HTTP client refuses to send such a request.
 	requestInvalid Reason = "request_invalid"
-	NoAnswer       Reason = "no_answer" // the request was sent
+	// NoAnswer means that the request was sent, but no response arrived.
+	NoAnswer Reason = "no_answer"
 )
 
-// Progress records how far the requests of a session got. The hooks that set it run
-// on the transport's goroutines.
+// Progress records how far the requests of a session got. Its hooks run on the transport's
+// goroutines.
 type Progress struct {
-	handshake atomic.Bool // a TCP connection was made, and TLS begun on it
-	sent      atomic.Bool // a header was written
+	// handshake means that a TCP connection was opened and the TLS handshake has begun.
+	handshake atomic.Bool
+	// sent means that the request headers were written.
+	sent atomic.Bool
 }
 
 // Trace returns a context whose requests are recorded in at. If server is not
@@ -64,11 +76,11 @@ func (at *Progress) Trace(ctx context.Context, server *string) context.Context {
 	})
 }
 
-// Explain says why a request got no answer within limit. The reason is NoAnswer if a
-// part of the request was sent.
+// Explain returns why a request got no answer within limit. The reason is NoAnswer if a part of the
+// request was sent.
 func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
 	if at.sent.Load() {
-		return NoAnswer, err.Error()
+		return NoAnswer, cmp.Or(versionFault(err), err.Error())
 	}
 	return at.unsent(err, limit)
 }
@@ -76,7 +88,7 @@ func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
 // Unsent reports whether the reason means that nothing of the request was sent.
 func (r Reason) Unsent() bool { return r != "" && r != NoAnswer }
 
-// Merge adds how far another request of the session got.
+// Merge adds the progress of another request of the session.
 func (at *Progress) Merge(other *Progress) {
 	if other.handshake.Load() {
 		at.handshake.Store(true)
@@ -86,15 +98,16 @@ func (at *Progress) Merge(other *Progress) {
 	}
 }
 
-// unsent explains an error of a request of which nothing was sent. limit is the
-// time that the request had.
+// unsent explains an error of a request of which nothing was sent. limit is the request's timeout.
 func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
+	// The specific causes first: certificates, then protocols, then the network.
 	if reason, text := certificateFault(err, time.Now()); reason != "" {
 		return reason, text
 	}
 	if reason, text := protocolFault(err); reason != "" {
 		return reason, text
 	}
+	// How far the connection got decides between causes with the same error.
 	switch dns, op := (*net.DNSError)(nil), (*net.OpError)(nil); {
 	case errors.Is(err, context.DeadlineExceeded) && at.handshake.Load():
 		return ConnectTimeout, fmt.Sprintf("no TLS connection within %s", limit)
@@ -118,7 +131,7 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	return requestInvalid, err.Error()
 }
 
-// systemError is the error of a system call without the call's name.
+// systemError returns the error of a system call without the call's name.
 func systemError(err error) error {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err
@@ -151,7 +164,7 @@ func certificateFault(err error, now time.Time) (Reason, string) {
 	return "", ""
 }
 
-// hostsOf lists the hosts that a certificate is for.
+// hostsOf lists the host names that a certificate is for.
 func hostsOf(c *x509.Certificate) string {
 	names := append([]string(nil), c.DNSNames...)
 	for _, ip := range c.IPAddresses {
@@ -163,8 +176,29 @@ func hostsOf(c *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// protocolFault explains a connection on which the two sides found no common
-// protocol; "" for any other error.
+// What an answer in another version of HTTP than the request's means. The server could not read the
+// request.
+const (
+	OnlyHTTP2 = "the server answers in HTTP/2 only, as servers of gRPC do"
+	OnlyHTTP1 = "the server answers in HTTP/1.1 only"
+)
+
+// versionFault explains an answer in a version of HTTP that the request was not in; "" for any other
+// error. net/http and x/net export no types for these errors.
+func versionFault(err error) string {
+	switch text := err.Error(); {
+	// An HTTP/2 connection begins with the server's SETTINGS frame: the first byte of its length is
+	// 0 unless it has more than 65,535 bytes.
+	case strings.Contains(text, "malformed HTTP") && strings.Contains(text, `"\x00\x`):
+		return OnlyHTTP2
+	case strings.Contains(text, "looked like an HTTP/1.1 header"):
+		return OnlyHTTP1
+	}
+	return ""
+}
+
+// protocolFault explains a connection on which both sides support no common protocol; "" for any
+// other error.
 func protocolFault(err error) (Reason, string) {
 	var header tls.RecordHeaderError
 	switch text := err.Error(); {

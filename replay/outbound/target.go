@@ -12,15 +12,14 @@ import (
 	"syscall"
 )
 
-// ErrRefused is wrapped where a target is not one that we may send to.
+// ErrRefused is wrapped if a target may not be contacted.
 var ErrRefused = errors.New("refused")
 
-// CheckTarget says whether a request may be sent to u.
+// CheckTarget reports whether a request may be sent to u.
 //
-// Shape: loopback addresses and the name localhost always may. Another host may
-// where live is set and allowed has it: as a name, as name:port, or as *.domain
-// for every name below domain. No name is resolved: of a name that a resolver
-// would answer with a loopback address, localhost excepted, nothing is known.
+// Shape: loopback addresses and the name localhost are always allowed. Another host is allowed if
+// live is set and allowed has it: as a name, as name:port, or as *.domain for all names below
+// domain. Names are not resolved; only localhost counts as a loopback name.
 // Errors: ErrRefused, with what is missing.
 func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -39,8 +38,7 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	return nil
 }
 
-// IsLoopback reports whether a host, in lower case, is this machine by its name
-// or address.
+// IsLoopback reports whether a host, in lower case, is this machine by name or address.
 func IsLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -69,20 +67,20 @@ func isAllowed(host, port string, allowed []string) bool {
 	})
 }
 
-// dialFunc makes a connection, as net.Dialer.DialContext does.
+// dialFunc opens a connection, like net.Dialer.DialContext.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// A guard dials, and looks at the address that a connection really goes to: a
-// name may resolve to anything, and to something else the next time.
+// A guard dials, and checks the address of the actual connection: a name may resolve to any
+// address, and to a different one the next time.
 type guard struct {
 	live bool
-	// nil: a plain dialer
+	// dial opens connections; nil means a net.Dialer.
 	dial dialFunc
 }
 
-// DialContext is a net.Dialer's, refusing what is not loopback unless live.
+// DialContext is like net.Dialer's, but refuses other addresses than loopback unless live.
 //
-// Shape: without live a name is never looked up; localhost is 127.0.0.1, else ::1.
+// Shape: without live, names are never looked up; localhost is 127.0.0.1, then ::1.
 func (g guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := g.dial
 	if dial == nil {
@@ -110,7 +108,7 @@ func (g guard) DialContext(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// control runs on a socket before it connects.
+// control is called for each socket before it connects, and refuses addresses that are not allowed.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	if g.live {
 		return nil

@@ -9,19 +9,19 @@ import (
 
 const idleTimeout = 10 * time.Second
 
-// errNoHTTP2 ends the TLS handshake with a server that does not negotiate
-// HTTP/2 for a call that needs it. net/http would send it as HTTP/1.1.
+// errNoHTTP2 aborts the TLS handshake if a call needs HTTP/2 and the server does not negotiate it.
+// net/http would send the call over HTTP/1.1.
 var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
 
-// New returns a transport that speaks one version of HTTP to a URL of a scheme: "2", or
-// else 1.1. It has no proxy, follows no redirects, compresses nothing of its own, and
-// goes to no address that is not this machine's unless the policy allows it.
+// New returns a transport for URLs of a scheme over one version of HTTP: "2", or else 1.1. It uses
+// no proxy, follows no redirects, adds no compression, and connects only to this machine unless the
+// policy allows more.
 //
-// Shape: local allows no address but this machine's, whatever the policy allows.
-// fallback allows HTTP/1.1 with a server that does not negotiate HTTP/2.
+// Shape: local restricts it to this machine in any case. fallback allows HTTP/1.1 if a server does
+// not negotiate HTTP/2.
 func New(scheme, version string, local, fallback bool, p Policy) *http.Transport {
 	t := p.transport(p.Live && !local)
-	// of one that was in use when it should have been closed
+	// An idle connection of an abandoned transport is closed after this time.
 	t.IdleConnTimeout = idleTimeout
 	switch {
 	case version != "2":

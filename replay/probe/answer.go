@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,27 +14,38 @@ import (
 	"unwire/replay/outbound"
 )
 
-// An Answer is what a server said to one message.
+// An Answer is the server's response to one message of a probe.
 type Answer struct {
-	Status int `json:"status"` // of HTTP
-	// Connect's name of the code; "" where there is none
-	Code    string `json:"code"`
+	// Status is the HTTP status; 0 if no response arrived.
+	Status int `json:"status"`
+	// Code is Connect's name of the error code; "" if the response has no error.
+	Code string `json:"code"`
+	// Message is the server's error message, unchanged.
 	Message string `json:"message"`
-	Server  string `json:"server,omitempty"`
-	// it was no error: the handler may have run
-	Accepted bool   `json:"accepted,omitempty"`
-	Type     string `json:"content_type,omitempty"`
-	Allow    string `json:"allow,omitempty"`
-	Fail     string `json:"fail,omitempty"` // why there is no answer
+	// Server is the value of the response's Server header.
+	Server string `json:"server,omitempty"`
+	// Accepted means that the response was no error, so the handler may have run.
+	Accepted bool `json:"accepted,omitempty"`
+	// Type is the Content-Type of the response.
+	Type string `json:"content_type,omitempty"`
+	// Allow is the Accept-Post header, which lists the content types that the server accepts.
+	Allow string `json:"allow,omitempty"`
+	// Fail describes for the user why no response arrived.
+	Fail string `json:"fail,omitempty"`
 
-	// Reason names for programs why there is no answer.
+	// Reason is the kind of failure for programs, if no response arrived.
 	Reason outbound.Reason `json:"reason,omitempty"`
 
-	Text       string        // Message, with white space made plain
-	FromParser bool          // it is an error as parsers make them
-	retryAfter time.Duration // 0: none
+	// Text is Message with normalised white space.
+	Text string
+	// FromParser means that the error message has the form of a parser's error, and not of an error
+	// from the RPC handler.
+	FromParser bool
+	// retryAfter is how long the server asked clients to wait; 0 if it did not.
+	retryAfter time.Duration
 }
 
+// Brief returns the response in a short phrase: the error, or the HTTP status.
 func (a *Answer) Brief() string {
 	if a.Fail != "" {
 		return a.Fail
@@ -50,7 +63,7 @@ func (a *Answer) Brief() string {
 	return s
 }
 
-// Quoted is the server's message, cut and with its white space made plain.
+// Quoted returns the server's message, shortened, with its white space normalised.
 func (a *Answer) Quoted() string { return quote(a.Text) }
 
 func quote(s string) string {
@@ -61,7 +74,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// leastSize is of messages that no server refuses for their size.
+// leastSize is a size in bytes below which no server refuses a message for its size.
 const leastSize = 1 << 10
 
 var (
@@ -69,8 +82,8 @@ var (
 	lastNumber  = regexp.MustCompile(`(\d{1,9})\D*$`)
 )
 
-// sizeLimit is how large a message may be where one was refused for its size;
-// 0: it was not.
+// sizeLimit returns the server's limit for the size of messages, if it rejected one of this size
+// because of the limit; 0 otherwise.
 func (a *Answer) sizeLimit(size int) int {
 	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.Text)) {
 		return 0
@@ -83,21 +96,29 @@ func (a *Answer) sizeLimit(size int) int {
 	return max(size/2, leastSize)
 }
 
-// Codes that no parser answers with: a handler may have run.
+// deadlineExceeded is the code of a call whose deadline is over.
+const deadlineExceeded = "deadline_exceeded"
+
+// ofHandlers are the codes that no parser returns: a handler may have run.
 var ofHandlers = map[string]bool{
-	"canceled": true, "deadline_exceeded": true, "not_found": true, "already_exists": true,
+	"canceled": true, deadlineExceeded: true, "not_found": true, "already_exists": true,
 	"failed_precondition": true, "aborted": true, "out_of_range": true, "data_loss": true,
 }
 
-// read takes the server's code and words from a response.
+// read takes the server's code and message from a response.
 //
-// Shape: a message of the server's own means that its handler ran, whatever the
-// status behind it.
+// Shape: if the response has a message of the server's own, the handler ran, even if an error
+// follows.
 func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	if p == connectUnary {
 		//nolint:errcheck // what could be read counts
 		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK {
-			a.Code, a.Message = e.Code, e.Message
+			a.Code, a.Message = e.Code, cmp.Or(e.Message, twirpMessage(data))
+		}
+		if a.isGRPC() {
+			// The status is in the trailers: the method is not served with Connect.
+			a.readEnd(cmp.Or(statusOf(resp.Trailer), statusOf(resp.Header)))
+			return
 		}
 		a.Accepted = a.Status >= 200 && a.Status < 300 && !strings.HasPrefix(a.Type, "text/")
 		return
@@ -109,6 +130,9 @@ func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	if end == nil {
 		end = statusOf(resp.Header)
 	}
+
+	// The end of a stream is in the trailers, in the headers of a response without a body, or in
+	// the last envelope.
 	//nolint:errcheck // what could be read counts
 	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data)
 	for _, f := range frames {
@@ -129,6 +153,27 @@ func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 			a.Accepted = true
 		}
 	}
+
+	a.readEnd(end)
+}
+
+// isGRPC reports whether the response is one of gRPC, whatever the request was.
+func (a *Answer) isGRPC() bool {
+	return strings.HasPrefix(a.Type, "application/grpc") && !strings.HasPrefix(a.Type, "application/grpc-web")
+}
+
+// twirpMessage returns the message of an error of Twirp, which is called otherwise than Connect's.
+func twirpMessage(data []byte) string {
+	var e struct {
+		Msg string `json:"msg"`
+	}
+	_ = json.Unmarshal(data, &e)
+	return e.Msg
+}
+
+// readEnd takes the code and the message from the end of a stream; nil means that there was none.
+func (a *Answer) readEnd(end *envelope.End) {
+	// An end without an error means that the handler returned.
 	switch {
 	case end == nil:
 	case end.Error == nil:
@@ -144,10 +189,10 @@ func statusOf(h http.Header) *envelope.End {
 	return end
 }
 
-// finish works out what follows from an answer.
+// finish sets FromParser and the other fields that are derived from the whole response.
 func (a *Answer) finish(p Protocol) {
-	// protobuf-go puts a non-breaking space in some of its errors, and an
-	// ordinary one in others, so that nobody compares them.
+	// protobuf-go writes a non-breaking space in some builds, so that nobody relies on the text of
+	// its errors.
 	a.Text = strings.Join(strings.Fields(strings.ReplaceAll(a.Message, "\u00a0", " ")), " ")
 	switch a.Code {
 	case "invalid_argument", "internal", "unknown":

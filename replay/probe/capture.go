@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -14,14 +16,19 @@ import (
 	"unwire/replay"
 )
 
-// FromCapture fills in what an exchange of a capture tells of a method: how it
-// is asked, with which headers, and what was seen of the fields at Path.
+// FromCapture fills in Options from a captured call: the protocol, the path before the service, the
+// headers, and the wire types that were seen in the fields of the message at Path.
 //
-// Shape: what Options have already stays. reach holds the credentials for
-// headers that were redacted.
-// Errors: of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
+// Shape: values that are already set are kept. reach has the credentials for redacted headers.
+// Errors: those of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
 func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64, reach replay.Options) error {
-	request, err := replay.NewRequest(ctx, src, id, replay.Changes{To: o.To, Part: true})
+	var to *url.URL
+	if o.To != nil {
+		to = &url.URL{Scheme: o.To.Scheme, Host: o.To.Host}
+	}
+
+	// The plan of a replay resolves redacted headers in the same way.
+	request, err := replay.NewRequest(ctx, src, id, replay.Changes{To: to, Part: true})
 	if err != nil {
 		return err
 	}
@@ -34,28 +41,28 @@ func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64
 	if err != nil {
 		return err
 	}
+
+	// Explicit options take precedence over the captured call.
 	for i, h := range headers {
 		o.Header = append(o.Header, HeaderField{Name: h.Name, Value: h.Value, Secret: secret[i]})
 	}
 	if o.Method == "" {
 		o.Method = "/" + plan.Service + "/" + plan.RPC
 	}
+	if u, err := url.Parse(plan.URL); err == nil && o.To != nil {
+		if prefix, ok := strings.CutSuffix(u.Path, "/"+plan.Service+"/"+plan.RPC); ok {
+			o.addPrefix(prefix)
+		}
+	}
 	if o.Protocol == auto {
-		switch plan.Protocol {
-		case decode.ConnectUnary, decode.ConnectGet:
-			o.Protocol = connectUnary
-		case decode.ConnectStream:
-			o.Protocol = connectStream
-		case decode.GRPC:
-			o.Protocol = grpc
-		case decode.GRPCWeb:
-			o.Protocol = grpcWeb
-		default:
+		if o.Protocol = protocols[plan.Protocol]; o.Protocol == auto {
 			return fmt.Errorf("probe: exchange %d is %s, which cannot be probed", id, plan.Protocol)
 		}
 	}
 	o.ClientStreams = o.ClientStreams || len(plan.Frames) > 1
 	o.HTTP2 = o.HTTP2 || plan.HTTP == "2"
+
+	// Wire types that were seen in accepted requests spare questions.
 	if o.Hints == nil {
 		o.Hints = map[int32]Hint{}
 	}
@@ -69,7 +76,12 @@ func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64
 	return nil
 }
 
-// hint enters the wire types of a message's fields.
+// protocols maps the protocols of captured calls to those that can be probed.
+var protocols = map[decode.Protocol]Protocol{
+	decode.ConnectUnary: connectUnary, decode.ConnectGet: connectUnary, decode.ConnectStream: connectStream, decode.GRPC: grpc, decode.GRPCWeb: grpcWeb,
+}
+
+// hint records the wire types of a message's fields.
 func (o *Options) hint(data []byte, path []int32) {
 	eachField(data, func(n int32, t protowire.Type, value []byte) {
 		switch {
@@ -81,15 +93,15 @@ func (o *Options) hint(data []byte, path []int32) {
 	})
 }
 
-// and is the hint with one more field of that wire type.
+// and returns the hint extended by one more occurrence with wire type t.
 func (h Hint) and(t protowire.Type) Hint {
 	h.Varint = h.Varint || t == protowire.VarintType
 	h.Len = h.Len || t == protowire.BytesType
 	return h
 }
 
-// eachField goes through a message up to what is no field. value is what a
-// length stands before.
+// eachField calls do for each field of a message, up to the first malformed one. value is the
+// content of a length-delimited field.
 func eachField(data []byte, do func(n int32, t protowire.Type, value []byte)) {
 	for len(data) > 0 {
 		n, t, used := protowire.ConsumeTag(data)
@@ -110,8 +122,8 @@ func eachField(data []byte, do func(n int32, t protowire.Type, value []byte)) {
 	}
 }
 
-// knowName takes names from captured JSON whose values are no numbers: a float
-// could take what ends a batch.
+// knowName collects names from captured JSON whose values are not numbers. Numbers are left out
+// because a float field could accept the value that ends a batch.
 func (o *Options) knowName(data []byte) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) != nil {
@@ -127,12 +139,12 @@ func (o *Options) knowName(data []byte) {
 	slices.Sort(o.Known)
 }
 
-// maxKnown is how many names are taken from captured JSON.
+// maxKnown is the number of names that are taken from captured JSON.
 const maxKnown = 20
 
-// SeenIn enters the wire types of a captured message's fields, by path.
+// SeenIn records the wire types of a captured message's fields by path.
 //
-// Shape: a value is followed where the definitions say that it is a message.
+// Shape: it descends into fields that the definitions declare as messages.
 func SeenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor) {
 	seenIn(seen, data, md, nil)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// judge enters what follows from the server's answers for each claim.
+// judge sets the verdict of each claim from the fields that were found.
 func (r *Result) judge(list []Question) {
 	for _, q := range list {
 		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Path == q.Path && f.Number == q.Number })
@@ -26,8 +26,8 @@ func (c *Claim) decide(v Verdict, format string, args ...any) {
 	c.Verdict, c.Concluded = v, fmt.Sprintf(format, args...)
 }
 
-// demote makes sure that of claims that exclude each other only one that fits
-// is confirmed, and only if no other one fits as well.
+// demote resolves claims that exclude each other: at most one of them stays confirmed, and only if
+// no other claim fits equally well.
 func demote(claims []Claim) {
 	for i := range claims {
 		c := &claims[i]
@@ -47,7 +47,8 @@ func demote(claims []Claim) {
 	}
 }
 
-// A shape is how a claim expects a field to be read. An empty member makes no claim.
+// A shape describes how a claim expects a field to be decoded. Its empty members expect nothing in
+// particular.
 type shape struct {
 	class       Class
 	kind, label string
@@ -57,7 +58,8 @@ func (c *Claim) shape() shape {
 	switch c.Kind {
 	case "string", "bytes":
 		return shape{Len, c.Kind, c.Label}
-	case "packed": // numbers of any class
+	// a packed list may have numbers of any class
+	case "packed":
 		return shape{"", "", "repeated"}
 	case "group", "message":
 		return shape{Message, c.Kind, c.Label}
@@ -76,7 +78,7 @@ func (c *Claim) excludes(d *Claim) bool {
 		c.Kind == "packed" && (b.class == Len || b.class == Message) || d.Kind == "packed" && (a.class == Len || a.class == Message)
 }
 
-// judgeAbsent concludes about a number at which no field was found.
+// judgeAbsent sets the verdict of a claim about a number at which no field was found.
 func (r *Result) judgeAbsent(path string, c *Claim) {
 	switch {
 	case r.Complete[path] && c.Kind == noKind:
@@ -96,8 +98,8 @@ func (r *Result) judgeAbsent(path string, c *Claim) {
 	}
 }
 
-// shows reports whether a Go server would have shown such a field. Text does
-// not count: not all definitions have it looked at.
+// shows reports whether a Go server would have revealed such a field. Text does not count, because
+// text fields are not always probed.
 func (c *Claim) shows() bool {
 	switch c.Kind {
 	case "message", "packed":
@@ -108,7 +110,7 @@ func (c *Claim) shows() bool {
 	return false
 }
 
-// judge concludes from a field that exists.
+// judge sets the verdict of a claim about a field that exists.
 func (f *Field) judge(c *Claim) {
 	c.Open = ""
 	want, is := c.shape(), "the server reads it as "+f.describe()
@@ -130,10 +132,11 @@ func (f *Field) judge(c *Claim) {
 	}
 }
 
-// refutes reports whether a field cannot have a shape.
+// refutes reports whether the field cannot have the shape want.
 func (f *Field) refutes(want shape) bool {
 	switch {
-	case f.VarintOrMessage: // a single varint, or a message with any label
+	// a single varint, or a message with any label
+	case f.VarintOrMessage:
 		return want.class != "" && want.class != Varint && want.class != Message || want.label == "repeated" && want.class != Message
 	case want.label == "map" && f.NoMap:
 		return true
@@ -145,7 +148,7 @@ func (f *Field) refutes(want shape) bool {
 	return false
 }
 
-// openLabel says what is not known of a field's label.
+// openLabel describes what could not be determined about the label of a field.
 func (f *Field) openLabel() string {
 	if f.Class == Message && !f.NoMap {
 		return "whether it is repeated, or a map"
@@ -153,9 +156,10 @@ func (f *Field) openLabel() string {
 	return "whether it is repeated"
 }
 
-// describe says how a server reads a field, as far as it is known.
+// describe describes how the server parses a field, as far as known.
 func (f *Field) describe() string {
 	sizes := map[Class]string{Varint: "varint", Fixed32: "number of 4 bytes", Fixed64: "number of 8 bytes"}
+	// From the least to the most specific knowledge about the field.
 	switch {
 	case f.VarintOrMessage:
 		return "one varint, or as a message whose fields are read like those around it"

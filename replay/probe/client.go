@@ -14,10 +14,10 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxAnswer bounds how much of an answer is read.
+// maxAnswer limits how much of a response is read, in bytes.
 const maxAnswer = 1 << 20
 
-// A Protocol is how a message is put into a request.
+// A Protocol is the way in which a message is sent in an HTTP request: unary or enveloped.
 type Protocol string
 
 const (
@@ -28,7 +28,7 @@ const (
 	grpcWeb       Protocol = "grpc-web"
 )
 
-// IsKnown reports whether it is a protocol that messages can be put into, or none.
+// IsKnown reports whether p is a protocol that can be probed, or the automatic choice.
 func (p Protocol) IsKnown() bool {
 	switch p {
 	case auto, connectUnary, connectStream, grpc, grpcWeb:
@@ -37,16 +37,15 @@ func (p Protocol) IsKnown() bool {
 	return false
 }
 
-// A Client asks one method, one request at a time.
+// A Client sends the messages of a probe to one method, one request at a time.
 type Client struct {
-	// Requests is how many requests were made, with those of a journal.
+	// Requests is the number of requests, including those whose response comes from the journal.
 	Requests int
 
-	// MaxMessage is how many bytes of a message the server takes; 0: any, as far as is
-	// known.
+	// MaxMessage is the largest message in bytes that the server accepts; 0 if no limit is known.
 	MaxMessage int
 
-	// Remote says that the server is on another machine.
+	// Remote means that the server is on another machine, so that limits apply.
 	Remote bool
 
 	o        *Options
@@ -55,19 +54,28 @@ type Client struct {
 	http     *http.Transport
 	journal  *journal
 	http2    bool
-	starts   bool      // the handler starts at each request
-	next     time.Time // when the next request may go
+	// starts means that each request starts the handler, as for bidirectional methods.
+	starts bool
+	// required are the numbers of the required fields in the definition of the request that no test
+	// sets.
+	required []int32
+	// complete means that the message of the next request may be accepted, so that the call has to
+	// end before its handler for another reason.
+	complete bool
+	// next is the earliest time of the next request.
+	next time.Time
 
-	first       []byte // the message that the fingerprint was taken with
+	// first is the first message, which identifies the runtime, and firstAnswer the response to it.
+	first       []byte
 	firstAnswer *Answer
 
 	executed, resumed int
 	bytes             int64
 }
 
-// newClient completes o, and opens its journal.
+// newClient completes o and opens its journal.
 //
-// Errors: of options; outbound.ErrRefused; of the journal.
+// Errors: invalid options; outbound.ErrRefused; errors of the journal.
 func newClient(o *Options) (*Client, error) {
 	headers, err := o.Complete()
 	if err != nil {
@@ -79,6 +87,7 @@ func newClient(o *Options) (*Client, error) {
 	if c.protocol == auto {
 		c.protocol = connectUnary
 	}
+	c.required = o.definedAsRequired()
 	j, err := openJournal(o, headers)
 	c.journal = j
 	c.transport(o.HTTP2 || c.protocol == grpc || u.Scheme == "https")
@@ -94,13 +103,13 @@ func (c *Client) transport(http2 bool) {
 		version = "2"
 	}
 	c.http, c.http2 = outbound.New(c.url.Scheme, version, !c.Remote, true, c.o.Reach), http2
-	// The next request may be due later than idle connections are closed.
+	// With a low rate, the next request may be due after the default idle timeout.
 	c.http.ResponseHeaderTimeout, c.http.IdleConnTimeout = c.o.Timeout, 0
 }
 
-// Ask sends a message in protobuf.
+// Ask sends a message encoded as protobuf.
 //
-// Shape: what the fingerprint was taken with is not asked twice.
+// Shape: the message of the fingerprint is not sent again; its answer is returned.
 func (c *Client) Ask(ctx context.Context, what string, message []byte) (*Answer, error) {
 	if c.firstAnswer != nil && bytes.Equal(message, c.first) {
 		return c.firstAnswer, nil
@@ -108,17 +117,49 @@ func (c *Client) Ask(ctx context.Context, what string, message []byte) (*Answer,
 	return c.send(ctx, what, "proto", message)
 }
 
-// AskJSON sends a message in JSON.
+// AskJSON sends a message in JSON and returns the response. what describes it in the journal.
 func (c *Client) AskJSON(ctx context.Context, what string, message []byte) (*Answer, error) {
 	return c.send(ctx, what, "json", message)
 }
 
-// maxRetries is how often in a row a server's retry-after is followed.
+// MayComplete reports whether AskComplete can be used without running a handler, as far as is known.
+//
+//   - connect-go refuses a unary call whose deadline is over between parsing the message and running
+//     the handler.
+//   - protobuf-go refuses messages that lack a required field, which is known only from a definition.
+//
+// Should neither hold, the handler would run. So no such request is sent to other machines unless
+// that is allowed.
+func (c *Client) MayComplete() bool {
+	return c.o.AllowExecute || !c.Remote && (c.protocol == connectUnary || len(c.required) > 0)
+}
+
+// Untested returns the numbers of the request that must not occur in the messages of AskComplete: if
+// one of them was a string after all, the message would have all required fields.
+func (c *Client) Untested() []int32 {
+	if c.protocol == connectUnary {
+		return nil
+	}
+	return c.required
+}
+
+// AskComplete sends a message that the parser may accept, in a call that should end before its
+// handler runs; see MayComplete. In unary calls of Connect, the deadline is over; in other calls, a
+// second message follows, which recent servers refuse after parsing the first.
+//
+// Errors: as of Ask; the answer is returned as well if there is one.
+func (c *Client) AskComplete(ctx context.Context, what string, message []byte) (*Answer, error) {
+	c.complete = true
+	defer func() { c.complete = false }()
+	return c.send(ctx, what, "proto", message)
+}
+
+// maxRetries is the number of consecutive Retry-After answers that are obeyed.
 const maxRetries = 5
 
-// send sends a message and reads the answer, or takes it from the journal.
+// send sends a message and returns the response, or returns the response that the journal already has.
 //
-// Errors: a stopError where the server wants no more, or took the message.
+// Errors: a stopError if the server refuses further requests, or if it accepted the message.
 func (c *Client) send(ctx context.Context, what, codec string, message []byte) (*Answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, what, codec, message, try)
@@ -137,9 +178,12 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
 				return a, Stop("the server answered %s to request %d", a.Brief(), c.Requests)
 			}
+			if c.o.Waiting != nil {
+				c.o.Waiting(a.retryAfter, a.Brief())
+			}
 			c.next = time.Now().Add(a.retryAfter)
 		default:
-			if ofHandlers[a.Code] {
+			if ofHandlers[a.Code] && !(c.complete && a.Code == deadlineExceeded) {
 				c.executed++
 			}
 			return a, nil
@@ -147,18 +191,17 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 	}
 }
 
-// ErrSize is a message that is larger than the server takes: Client.MaxMessage says
-// how large it may be.
+// ErrSize is returned for a message that is larger than the server accepts; see Client.MaxMessage.
 var ErrSize error = Stop("the server takes no message of the size that is needed")
 
-// once makes one request.
+// once makes a single request, unless the journal has its response.
 func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
 	if c.Requests >= c.o.Budget {
 		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
-	// which no handler of a stream is asked by
+	// A streaming method starts its handler before any message is parsed.
 	starts := c.starts && c.protocol != connectUnary
 	if a := c.journal.recorded(key); a != nil {
 		if starts {
@@ -172,6 +215,8 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
+
+	// The request is logged before it is sent, so that a killed probe never repeats one unnoticed.
 	if err := c.journal.logRequest(key, c.Requests+1, what, c, codec, body); err != nil {
 		return nil, err
 	}
@@ -190,7 +235,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	return a, c.journal.logAnswer(key, c.Requests, a)
 }
 
-// wait keeps to the rate.
+// wait delays the next request to observe the rate limit.
 func (c *Client) wait(ctx context.Context) error {
 	if d := time.Until(c.next); d > 0 {
 		select {
@@ -213,7 +258,11 @@ func (c *Client) body(codec string, message []byte) []byte {
 	if c.protocol == connectUnary {
 		return message
 	}
-	return envelope.Append(make([]byte, 0, envelope.PrefixLen+len(message)), 0, message)
+	framed := envelope.Append(make([]byte, 0, envelope.PrefixLen+len(message)), 0, message)
+	if c.complete {
+		framed = envelope.Append(framed, 0, nil)
+	}
+	return framed
 }
 
 func (c *Client) contentType(codec string) string {
@@ -229,6 +278,8 @@ func (c *Client) contentType(codec string) string {
 func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
+
+	// The trace records how far the request got, which decides between "not sent" and "no answer".
 	var at outbound.Progress
 	req, err := http.NewRequestWithContext(at.Trace(ctx, nil), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
@@ -239,6 +290,8 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 			req.Header.Add(h.Name, h.Value)
 		}
 	}
+
+	// The headers of a call in this protocol. They replace captured ones.
 	req.Header.Set("Content-Type", c.contentType(codec))
 	switch c.protocol {
 	case grpc:
@@ -247,6 +300,9 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 		req.Header.Set("X-Grpc-Web", "1")
 	default:
 		req.Header.Set("Connect-Protocol-Version", "1")
+		if c.complete && c.protocol == connectUnary {
+			req.Header.Set("Connect-Timeout-Ms", "0")
+		}
 	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header["User-Agent"] = nil
@@ -261,6 +317,8 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 		return a
 	}
 	defer resp.Body.Close() //nolint:errcheck // it is read to its end or given up
+
+	// Only the beginning of an answer is read: an error is short.
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	a := &Answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
 	now := time.Now()
@@ -274,8 +332,8 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	return a
 }
 
-// ownHeader reports whether a header of a capture belongs to the body that was
-// captured, or to how it was carried.
+// ownHeader reports whether a captured header describes the captured body or its transfer, and so
+// must not be sent.
 func ownHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "content-type", "content-length", "content-encoding", "connect-content-encoding", "grpc-encoding", "accept-encoding",

@@ -3,70 +3,72 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema/compare"
 )
 
-// maxExpectations is how many fields are verified; each takes up to three canaries.
+// maxExpectations is the number of fields that are verified; each takes up to three canaries.
 const maxExpectations = 3000
 
-// A Definition is what definitions say of a request: the fields that a server's
-// answers confirm or contradict.
+// A Definition is a request's definition as a list of expectations, which a server's answers
+// confirm or contradict.
 type Definition struct {
-	// Fields are the fields, those above before those below.
+	// Fields are all fields of the request, nested ones too; parents come before their children.
 	Fields []*Expectation
 
-	// Messages are the request, and those below it that are followed.
+	// Messages are the request and the nested messages that are verified.
 	Messages []*ExpectedMessage
 
-	// truncated says that there are more fields than are verified at once.
+	// truncated means that there are more than maxExpectations fields.
 	truncated bool
 }
 
-// An ExpectedMessage is a message of a request with the fields that it is said to
-// have.
+// An ExpectedMessage is a message of the request with the fields that its definition declares.
 type ExpectedMessage struct {
+	// Path are the field numbers that lead to the message; empty for the request.
 	Path []int32
 
-	// Above is the field that it is; nil for the request.
+	// Above is the field that contains the message; nil for the request.
 	Above *Expectation
 
-	// Fields are in the order of their numbers.
+	// Fields are the fields of the message, sorted by number.
 	Fields []*Expectation
 }
 
-// An Expectation is a field of a definition, with what came of asking for it.
+// An Expectation is a field of a definition, with the result of verifying it.
 type Expectation struct {
 	verifiedField
+	// Descriptor is the descriptor of the field.
 	Descriptor protoreflect.FieldDescriptor
 
-	// Class is how a parser consumes the field, if it is as the definitions say.
+	// Class is how a parser consumes the field if the definition is right.
 	Class Class
 
-	// IsMessage says that it is a message, and no group; IsText that it is a string;
-	// IsList that it is repeated; IsNumber that it is a number, or a list of them.
+	// IsMessage is set for messages but not for groups, IsText for strings, IsList for repeated
+	// fields, and IsNumber for numbers and lists of numbers.
 	IsMessage, IsText, IsList, IsNumber bool
 
-	// OpenType is what the wire does not show of a number's type.
+	// OpenType describes what the wire format cannot show about a number's type.
 	OpenType string
 
-	// In is the message that has the field, and below the message that it is; nil
-	// where that is not followed.
+	// In is the message that has the field. Below is the message that the field contains; nil if it
+	// is not verified.
 	In    *ExpectedMessage
 	Below *ExpectedMessage
 
-	// Hint is what accepted requests show of it.
+	// Hint describes how the field was encoded in requests that the server accepted.
 	Hint Hint
 
-	// Doubted says that the server does not read it as expected, and not yet how
-	// it does; decided that Verdict and Concluded are set.
+	// Doubted means that the server does not parse the field as defined, and its actual type is not
+	// known yet. Decided means that Verdict and Concluded are set.
 	Doubted, Decided bool
 }
 
-// Definition lists the fields of a request and of the messages in it, down to
-// Options.Depth. A message type is listed once, where it is found first.
+// Definition lists the fields of the request and of the messages in it, down to Options.Depth. A
+// message type is listed once, at its first occurrence.
 func (o *VerifyOptions) Definition() *Definition {
 	seen := map[protoreflect.FullName]bool{o.Request.FullName(): true}
 	d := &Definition{Messages: []*ExpectedMessage{{Path: o.Path}}}
@@ -115,7 +117,7 @@ func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expec
 	return e
 }
 
-// classOf is how a parser consumes a field of a kind.
+// classOf returns how a parser consumes a field of kind k.
 func classOf(k protoreflect.Kind) Class {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind:
@@ -130,7 +132,7 @@ func classOf(k protoreflect.Kind) Class {
 	return Varint
 }
 
-// openTypes are what the wire does not show of a number's type, by its class.
+// openTypes describes, for each class, what the wire format cannot show about a number's type.
 var openTypes = map[Class]string{
 	Varint:  "which of the kinds that are a varint",
 	Fixed32: "fixed32, sfixed32 or float",
@@ -139,12 +141,12 @@ var openTypes = map[Class]string{
 
 func (e *Expectation) isGroup() bool { return e.Descriptor.Kind() == protoreflect.GroupKind }
 
-// Cite adds what the server said in its answer to a request.
+// Cite records the evidence from the response to a request.
 func (e *Expectation) Cite(request int, format string, args ...any) {
 	e.Said = append(e.Said, fmt.Sprintf("request %d: ", request)+fmt.Sprintf(format, args...))
 }
 
-// Decide sets the verdict, and the reason for it.
+// Decide sets the verdict about the field, and its reason.
 func (e *Expectation) Decide(verdict Verdict, format string, args ...any) {
 	e.Doubted, e.Decided = false, true
 	e.Verdict, e.Concluded = verdict, fmt.Sprintf(format, args...)
@@ -153,8 +155,21 @@ func (e *Expectation) Decide(verdict Verdict, format string, args ...any) {
 	}
 }
 
-// Reachable reports whether all messages that lead to a field may still be what
-// the definitions say.
+// Leave adds something that stays open of a confirmed field.
+func (e *Expectation) Leave(open string) {
+	if e.Open != "" {
+		open = e.Open + "; " + open
+	}
+	e.Open = open
+}
+
+// Settle replaces the remark that Leave added; "" removes it.
+func (e *Expectation) Settle(open, by string) {
+	e.Open = strings.Replace(e.Open, open, by, 1)
+	e.Open = strings.TrimSuffix(strings.TrimSpace(e.Open), ";")
+}
+
+// Reachable reports whether all messages that enclose the field may still have the defined types.
 func (e *Expectation) Reachable() bool {
 	for above := e.In.Above; above != nil; above = above.In.Above {
 		if above.Doubted || above.Decided && above.Verdict != Confirmed {
@@ -164,5 +179,5 @@ func (e *Expectation) Reachable() bool {
 	return true
 }
 
-// Pending reports whether there is something to ask of a field.
+// Pending reports whether the field still has to be verified.
 func (e *Expectation) Pending() bool { return !e.Doubted && !e.Decided && e.Reachable() }

@@ -4,32 +4,31 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"unwire/replay/outbound"
 )
 
-// statusHTTP2Wanted is how a load balancer refuses a protocol version.
+// statusHTTP2Wanted is the status with which some load balancers refuse HTTP/1.1.
 const statusHTTP2Wanted = 464
 
-// A fingerprinter finds out by which protocol a method can be asked, and whose
-// parser answers.
+// A fingerprinter finds the protocol of a method, and the library that parses its requests.
 type fingerprinter struct {
 	*Client
 	res   *Result
 	tried map[Protocol]bool
 
-	// bidi says that the method is bidirectional.
+	// bidi means that the method streams in both directions.
 	bidi bool
 }
 
-// fingerprint asks with a message that no parser takes, and finds the protocol
-// by which the method is asked. What it learns, it enters in res.
+// fingerprint sends a message that no parser accepts, and tries protocols until a parser answers.
+// It records the result in res.
 //
-// Shape: the payload is the first that a protobuf-es server is asked with, so
-// that there it is no request of its own. The version of such a server is told
-// by its JSON.
-// Errors: a stopError where the method cannot be asked.
+// Shape: the payload is also the first question for a protobuf-es server, so the fingerprint costs
+// no request there. The version of protobuf-es follows from its JSON errors.
+// Errors: a stopError if the method cannot be probed.
 func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()
@@ -54,6 +53,8 @@ func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []
 			f.recognise(a)
 			return nil
 		}
+
+		// The answer is not from a parser: its status or headers may name another protocol.
 		again, err := f.adapt(a)
 		if err != nil {
 			return err
@@ -64,7 +65,7 @@ func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []
 	}
 }
 
-// recognise enters the runtime and what is known of the method.
+// recognise determines the server's runtime and the kind of method from a response.
 func (f *fingerprinter) recognise(a *Answer) {
 	f.res.Runtime = runtimeOf(a)
 	switch {
@@ -80,11 +81,11 @@ func (f *fingerprinter) recognise(a *Answer) {
 	}
 }
 
-// adapt changes the protocol to what an answer asks for, and reports whether that
-// is to be tried.
+// adapt changes the protocol according to an answer, and reports whether to try again.
 func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	noSuchType := a.Status == http.StatusUnsupportedMediaType
 	switch {
+	// A bidirectional method needs HTTP/2, and its handler starts before the first message.
 	case !f.http2 && (a.Status == http.StatusHTTPVersionNotSupported || a.Status == statusHTTP2Wanted):
 		f.res.Note(fmt.Sprintf("the method is bidirectional, as HTTP/1.1 was refused with %d: its handler starts at each request, and gets no message", a.Status))
 		if err := f.mayStart(); err != nil {
@@ -92,6 +93,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 		}
 		f.starts, f.bidi = true, true
 		f.transport(true)
+	// The user's choice of protocol is not overridden.
 	case f.o.Protocol != auto:
 		return false, nil
 	case f.protocol == connectUnary && noSuchType && strings.Contains(a.Allow, "grpc") && !strings.Contains(a.Allow, "connect+proto"):
@@ -102,7 +104,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 		if !f.starts {
 			f.transport(false) // which a bidirectional method refuses
 		}
-	case (a.Fail != "" || noSuchType) && !f.tried[grpc]:
+	case (a.Fail != "" || noSuchType || a.isGRPC()) && !f.tried[grpc]:
 		f.protocol = grpc
 		f.transport(true)
 	default:
@@ -111,7 +113,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	return true, nil
 }
 
-// mayStart says whether handlers may be started, though they get no message.
+// mayStart returns an error unless handlers may be started, which then get no message.
 func (c *Client) mayStart() error {
 	if !c.o.AllowExecute && c.Remote {
 		return Stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
@@ -119,7 +121,7 @@ func (c *Client) mayStart() error {
 	return nil
 }
 
-// refused says why an answer to the fingerprint is the last.
+// refused returns the error for a response after which no other protocol can be tried.
 func (f *fingerprinter) refused(a *Answer) error {
 	switch {
 	case a.Reason.Unsent():
@@ -131,6 +133,12 @@ func (f *fingerprinter) refused(a *Answer) error {
 	}
 	f.res.Note("the server answered " + a.Brief())
 	switch {
+	case a.Code == twirpNoRoute && strings.Contains(a.Message, "no handler"):
+		return Stop("the server, which uses Twirp, has no such method: %s", a.Brief())
+	case a.Code == twirpNoRoute:
+		f.res.Note("that is an error of Twirp, whose servers do not say what their parser met")
+	case readsJSON.MatchString(a.Text):
+		f.res.Note("the server reads messages as JSON, whatever their type: it may be a gateway, such as grpc-gateway, to a gRPC server that can be asked itself")
 	case ofHandlers[a.Code]:
 		f.res.Note("no parser answers so: the handler may have run")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
@@ -139,7 +147,13 @@ func (f *fingerprinter) refused(a *Answer) error {
 	return nil
 }
 
-// levelsExceeded is how protobuf-es 2 gives up in an unknown group.
+// twirpNoRoute is Twirp's code for a path, a method or a content type that it does not serve.
+const twirpNoRoute = "bad_route"
+
+// readsJSON matches the errors of JSON parsers that got a message of protobuf.
+var readsJSON = regexp.MustCompile(`invalid character .* looking for beginning of value|syntax error \(line 1:1\)`)
+
+// levelsExceeded is the error of protobuf-es 2 for an unknown group that is nested too deeply.
 const levelsExceeded = "maximum recursion depth reached"
 
 func runtimeOf(a *Answer) Runtime {
@@ -150,10 +164,10 @@ func runtimeOf(a *Answer) Runtime {
 			return ES1
 		}
 		return ES2
-	// nothing that was asked about is there
+	// None of the fields that were asked about exists.
 	case strings.Contains(s, levelsExceeded):
 		return ES2
-	// Generated code does not write "proto:" before its refusal of text.
+	// Generated code does not write "proto:" before its error about invalid UTF-8.
 	case strings.Contains(s, "grpc:") && (strings.Contains(s, "proto:") || strings.Contains(s, "unmarshal")):
 		return GRPCGo
 	case strings.Contains(s, "unmarshal message") || strings.Contains(s, "proto:"):

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// A journal is an append-only record of every request and its answer, JSON
-// Lines. An answer that it holds is not asked for again, so that a probe that
-// was killed goes on where it was.
+// A journal is an append-only file, in JSON Lines, of all requests and responses of a probe. A killed
+// probe resumes from it without repeating requests.
 type journal struct {
-	w       io.Writer // nil: none is kept
+	// w is the file; nil if no journal is kept.
+	w       io.Writer
 	answers map[string]*Answer
 	target  string
 	headers []string
 }
 
-// An entry is a line of a journal: a request before it is sent, or its answer.
+// An entry is a line of a journal: a request, written before it is sent, or its answer.
 type entry struct {
-	V       int       `json:"v"`
-	Event   string    `json:"event"` // "ask" or "answer"
+	V int `json:"v"`
+	// Event is the kind of entry, "ask" or "answer".
+	Event   string    `json:"event"`
 	Request int       `json:"request"`
 	Key     string    `json:"key"`
 	Time    time.Time `json:"time"`
@@ -32,9 +33,10 @@ type entry struct {
 	URL     string    `json:"url,omitempty"`
 	Codec   string    `json:"codec,omitempty"`
 	Proto   string    `json:"protocol,omitempty"`
-	Headers []string  `json:"headers,omitempty"` // secrets are left out
-	Len     int       `json:"len,omitempty"`
-	// of at most maxJournalBody bytes; the key is made from it
+	// Headers are the request's headers without secrets.
+	Headers []string `json:"headers,omitempty"`
+	Len     int      `json:"len,omitempty"`
+	// Body has at most maxJournalBody bytes. The key is derived from it.
 	Body   []byte  `json:"body,omitempty"`
 	Answer *Answer `json:"answer,omitempty"`
 }
@@ -44,9 +46,9 @@ const (
 	maxJournalLine = 4 << 20
 )
 
-// openJournal reads what a journal holds, and goes on behind its last whole line.
+// openJournal reads an existing journal and continues after its last complete line.
 //
-// Errors: a line that is no entry, but for the last, which a kill may have cut.
+// Errors: a line that is not an entry, except for the last one, which a kill may have truncated.
 func openJournal(o *Options, headers []string) (*journal, error) {
 	j := &journal{answers: map[string]*Answer{}, target: o.To.Redacted() + o.Method, headers: headers}
 	if o.Journal == nil {
@@ -68,7 +70,7 @@ func openJournal(o *Options, headers []string) (*journal, error) {
 	return j, nil
 }
 
-// load reads entries and returns the offset behind the last whole one.
+// load reads entries and returns the offset after the last complete one.
 func (j *journal) load(r io.Reader) (end int64, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -90,7 +92,7 @@ func (j *journal) load(r io.Reader) (end int64, err error) {
 	}
 }
 
-// readLine returns a whole line; one without its end is io.EOF.
+// readLine returns a complete line; io.EOF for one that is not terminated.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -107,8 +109,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// key names a request by what it asks of whom. Headers may have fresh values
-// each time.
+// key identifies a request by its target and content. Headers are left out, because they may have
+// fresh values each time.
 func (j *journal) key(p Protocol, codec string, body []byte, try int) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n", j.target, p, codec, try)

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Wrap puts a message below the message fields of a path. A group has no
-// length, and nothing that ends it is needed, as the message ends the request.
+// Wrap nests a message in the fields of a path. A group has no length; its end tag is omitted,
+// because the message ends the request.
 func Wrap(path []int32, message []byte, group ...int) []byte {
 	for i := len(path) - 1; i >= 0; i-- {
 		if slices.Contains(group, i) {
@@ -20,7 +20,7 @@ func Wrap(path []int32, message []byte, group ...int) []byte {
 	return message
 }
 
-// AppendBadText gives a field a value that is no UTF-8.
+// AppendBadText appends a length-delimited field whose value is not valid UTF-8.
 func AppendBadText(b []byte, n int32) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 	return protowire.AppendBytes(b, []byte{0xFF})

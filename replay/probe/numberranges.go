@@ -8,30 +8,31 @@ import (
 	"strings"
 )
 
-// Numbers are ranges of field numbers. Those of Options are in their order, and
-// share no number.
+// Numbers are ranges of field numbers. Those of Options are sorted and do not overlap.
 type Numbers []Range
 
-// A Range is of field numbers, with both of its ends.
+// A Range is a range of field numbers; both ends are included.
 type Range struct {
+	// First is the lowest field number of the range.
 	First int32 `json:"first"`
-	Last  int32 `json:"last"`
+	// Last is the highest field number of the range.
+	Last int32 `json:"last"`
 }
 
 const (
 	defaultLast = 1100
 	maxNumber   = 1<<29 - 1
 
-	// Numbers from firstReserved to lastReserved are for implementations of
-	// protobuf, and never of a field.
+	// Numbers from firstReserved to lastReserved are reserved for implementations of protobuf; no
+	// field has them.
 	firstReserved = 19_000
 	lastReserved  = 19_999
 
-	// maxNumbers is how many are asked about in one run.
+	// maxNumbers is the number of field numbers that one run can probe.
 	maxNumbers = 100_000
 )
 
-// Below is the highest number that is asked about and not above n; 0 is none.
+// Below returns the highest number in the ranges that is not above n; 0 if there is none.
 func (r Numbers) Below(n int32) int32 {
 	if n >= firstReserved && n <= lastReserved {
 		n = firstReserved - 1
@@ -47,7 +48,7 @@ func (r Numbers) Below(n int32) int32 {
 	return 0
 }
 
-// Count is how many numbers are asked about.
+// Count returns how many numbers the ranges contain.
 func (r Numbers) Count() (n int32) {
 	for _, part := range r {
 		n += part.Last - part.First + 1
@@ -55,7 +56,7 @@ func (r Numbers) Count() (n int32) {
 	return n
 }
 
-// String writes ranges as they are written on a command line.
+// String formats the ranges as on the command line, such as 1-10,12.
 func (r Numbers) String() string {
 	var parts []string
 	for _, part := range r {
@@ -70,7 +71,7 @@ func (r Numbers) String() string {
 
 // check sorts the ranges.
 //
-// Errors: numbers that no field can have, that are asked about twice, or too many.
+// Errors: numbers that no field can have, overlapping ranges, or too many numbers.
 func (r Numbers) check() error {
 	slices.SortFunc(r, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
 	count := int64(0)
@@ -86,4 +87,9 @@ func (r Numbers) check() error {
 		}
 	}
 	return nil
+}
+
+// contain reports whether a field number is in one of the ranges.
+func (r Numbers) contain(number int32) bool {
+	return slices.ContainsFunc(r, func(one Range) bool { return one.First <= number && number <= one.Last })
 }

@@ -10,69 +10,100 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
-// Options says what to ask whom. To and Method are needed.
+// Options describe which method to probe, and how. To and Method are required.
 type Options struct {
-	To     *url.URL
-	Method string // "/pkg.Service/Method"
-	// numbers of the message fields that lead to the message asked about; nil: the request itself
-	Path    []int32
-	Numbers Numbers // asked about; default 1 to 1,100
-	// ask just what settles them, instead of Path and Numbers
+	// To is the server's URL. Its path, if any, is put before Method.
+	To *url.URL
+	// Method is "/pkg.Service/Method". What precedes the service is moved to the path of To.
+	Method string
+	// Path are the numbers of the message fields that lead to the probed message; nil for the
+	// request itself.
+	Path []int32
+	// Numbers are the field numbers to probe; the default is 1 to 1,100.
+	Numbers Numbers
+	// Questions, if set, replace Path and Numbers: only the fields that they are about are probed.
 	Questions []Question
-	// fields of the request that are text, it is believed: a Go server is asked with one
+	// Texts are fields of the request that are probably strings. A Go server is probed with one of
+	// them.
 	Texts []int32
-	Hints map[int32]Hint // what a capture shows of the message's fields
-	// candidates for JSON names; none: names are not asked for
+	// Hints are the wire types that a capture shows, by field number.
+	Hints map[int32]Hint
+	// Names are candidates for JSON names; if empty, names are not probed.
 	Names []string
-	// candidates for the names of enums' values, with Names; words behind the enum's name are tried, too; none: not asked for
+	// Values are candidates for the names of enum values, used with Names. They are also tried with
+	// the enum's name as a prefix. If empty, enum values are not probed.
 	Values []string
-	// full names of messages that an Any may hold, with Names; none: not asked for
+	// Types are the full names of messages that an Any may contain, used with Names. If empty, they
+	// are not probed.
 	Types []string
-	// JSON names that exist, and are of no field of a float type
+	// Known are JSON names of existing fields that are not of type float or double.
 	Known []string
-	// a capture or definitions say that the client streams: the handler starts at each request
+	// ClientStreams means that a capture or the definitions declare client streaming, so that each
+	// request starts the handler.
 	ClientStreams bool
-	// requests that may start the handler, though with no message, may go to another machine, too
+	// AllowExecute permits requests that may start the handler (without a message) on other
+	// machines too.
 	AllowExecute bool
-	Depth        int // levels of messages below Path to ask about, too
-	// ask one more request a field for what it tells: string or bytes
+	// Depth is the number of levels of messages below Path to probe; the default is 0.
+	Depth int
+	// Refine spends one more request for each length-delimited field, to distinguish string from
+	// bytes.
 	Refine bool
-	// ask for the request's type and the runtime's version in JSON
+	// Type asks the server, in JSON, for the request's type and the version of its runtime.
 	Type bool
 
-	Protocol Protocol      // default connect-unary
-	Header   []HeaderField // of every request
-	// over TLS it is negotiated, over http:// it is spoken unasked
-	HTTP2  bool
-	Budget int // requests; default 2,000
+	// Protocol is the protocol to use; the default starts with connect-unary.
+	Protocol Protocol
+	// Header are the HTTP headers sent with every request.
+	Header []HeaderField
+	// HTTP2 uses HTTP/2: negotiated over TLS, with prior knowledge over http://.
+	HTTP2 bool
+	// Budget is the largest number of requests; the default is 2,000.
+	Budget int
 
-	// Asked, if set, is called after each request.
+	// Waiting, if not nil, is called with the server's message before unwire waits because of its
+	// retry-after header.
+	Waiting func(wait time.Duration, answer string)
+
+	// Asked, if not nil, is called after each request.
 	Asked func()
-	// requests a second; 0: no limit for this machine, 1 for others
-	Rate    float64
-	Timeout time.Duration // of one request; default 20 s
-	// that a server's retry-after is followed; default 60 s
+	// Rate is the largest number of requests per second; 0 means unlimited for this machine, and 1 for
+	// others.
+	Rate float64
+	// Timeout is the time limit for one request. Default: 20 seconds.
+	Timeout time.Duration
+	// MaxWait is the longest Retry-After that is obeyed; the default is 60 seconds.
 	MaxWait time.Duration
-	// every request and answer; what it holds already is not asked again; nil: none
+	// Journal records every request and answer. Answers that it already has are not requested
+	// again. It may be nil.
 	Journal io.ReadWriteSeeker
-	Reach   outbound.Policy // which servers may be asked
-	Schema  *schema.Schema  // for the idempotency level of Method; may be nil
+	// Reach decides which hosts may be contacted.
+	Reach outbound.Policy
+	// Schema contains the definition of the method, which states the method's idempotency level; nil if
+	// unknown.
+	Schema *schema.Schema
 }
 
-// A HeaderField is a header of a request.
+// A HeaderField is an HTTP header of the probe's requests.
 type HeaderField struct {
+	// Name and Value are sent unchanged.
 	Name, Value string
-	Secret      bool
+	// Secret means that the value is not shown and not written to the journal.
+	Secret bool
 }
 
-// A Hint is what a captured message shows of a field.
+// A Hint describes how a field was encoded in captured messages.
 type Hint struct {
-	Varint bool // it occurred with this wire type
-	Len    bool // it occurred length-delimited
+	// Varint means that the field occurred with wire type varint.
+	Varint bool
+	// Len means that the field occurred with the length-delimited wire type.
+	Len bool
 }
 
 const (
@@ -82,10 +113,10 @@ const (
 	maxDepth       = 8
 )
 
-// Complete fills in defaults, and checks what is given. It returns the headers that are
-// sent, without the values of secrets.
+// Complete fills in defaults and validates the options. It returns the headers that are sent,
+// without the values of secrets.
 //
-// Errors: what makes no sense; outbound.ErrRefused.
+// Errors: contradictory or invalid options; outbound.ErrRefused.
 func (o *Options) Complete() (headers []string, err error) {
 	if len(o.Numbers) == 0 {
 		o.Numbers = Numbers{{1, defaultLast}}
@@ -100,11 +131,35 @@ func (o *Options) Complete() (headers []string, err error) {
 	if o.MaxWait <= 0 {
 		o.MaxWait = defaultMaxWait
 	}
+	o.SplitMethod()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	o.ClientStreams = o.ClientStreams || o.definedAsStream()
 	return o.headerLines(), outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+}
+
+// SplitMethod moves the part of Method before the service, such as /api/v1, to the path of the URL To.
+func (o *Options) SplitMethod() {
+	i := strings.LastIndexByte(o.Method, '/')
+	if o.To == nil || i < 0 {
+		return
+	}
+	if i = strings.LastIndexByte(o.Method[:i], '/'); i > 0 {
+		o.addPrefix(o.Method[:i])
+		o.Method = o.Method[i:]
+	}
+}
+
+// addPrefix appends a path to the URL To, unless it is already there.
+func (o *Options) addPrefix(prefix string) {
+	have := "/" + strings.Trim(o.To.Path, "/")
+	if prefix = "/" + strings.Trim(prefix, "/"); prefix == "/" || strings.HasSuffix(have, prefix) {
+		return
+	}
+	to := *o.To
+	to.Path, to.RawPath = strings.TrimSuffix(have, "/")+prefix, ""
+	o.To = &to
 }
 
 func (o *Options) check() error {
@@ -130,7 +185,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// headerLines are the headers that are sent, without the values of secrets.
+// headerLines returns the headers that are sent, without the values of secrets.
 func (o *Options) headerLines() []string {
 	lines := []string{}
 	for _, h := range o.Header {
@@ -145,7 +200,7 @@ func (o *Options) headerLines() []string {
 	return lines
 }
 
-// definedAsStream reports whether definitions say that the client streams.
+// definedAsStream reports whether the definitions declare client streaming.
 func (o *Options) definedAsStream() bool {
 	if o.Schema == nil {
 		return false
@@ -153,6 +208,33 @@ func (o *Options) definedAsStream() bool {
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
 	m := o.Schema.Method(service, rpc)
 	return m != nil && m.IsStreamingClient()
+}
+
+// definedAsRequired returns the numbers of the request's required fields that no test sets, as far as
+// there are definitions.
+func (o *Options) definedAsRequired() []int32 {
+	if o.Schema == nil {
+		return nil
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
+	if m := o.Schema.Method(service, rpc); m != nil {
+		return requiredNumbers(m.Input())
+	}
+	return nil
+}
+
+// requiredNumbers returns the required fields of a message that are numbers. Tests have
+// length-delimited values, which would set strings, bytes and messages.
+func requiredNumbers(md protoreflect.MessageDescriptor) (list []int32) {
+	required := md.RequiredNumbers()
+	for i := range required.Len() {
+		switch md.Fields().ByNumber(required.Get(i)).Kind() {
+		case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
+		default:
+			list = append(list, int32(required.Get(i)))
+		}
+	}
+	return list
 }
 
 // wants are the numbers that questions are about, by message.
@@ -178,7 +260,7 @@ func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 	return paths, numbers
 }
 
-// Targets are what a runtime's strategy begins with: those that questions are
+// Targets returns the messages that a probe begins with and their numbers: those that questions are
 // about, or the one at Options.Path.
 func (o *Options) Targets() (paths [][]int32, numbers map[string]Numbers) {
 	if len(o.Questions) > 0 {

@@ -12,29 +12,38 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A Question is a doubt about a field of a request, which a server's parser may
-// settle.
+// A Question is a doubt about a field of a request, which a server's parser may decide.
 type Question struct {
-	Path   string  `json:"path"`
-	Number int32   `json:"number"`
-	Doubt  string  `json:"doubt"`
+	// Path are the numbers of the fields that lead to the message, joined by dots; "" is the
+	// request.
+	Path string `json:"path"`
+	// Number is the number of the field in question.
+	Number int32 `json:"number"`
+	// Doubt describes what is undecided about the field.
+	Doubt string `json:"doubt"`
+	// Claims are the contradicting statements about the field.
 	Claims []Claim `json:"claims"`
 }
 
-// A Claim is what one source says of a field. What is empty it does not say.
+// A Claim is a statement of one source about a field. Empty fields state nothing.
 type Claim struct {
+	// From names the source of the claim, such as a file.
 	From string `json:"from"`
-	// "string", "message", "varint", "packed", …; "none": the field does not exist
-	Kind  string `json:"kind"`
+	// Kind is "string", "message", "varint", "packed" and so on; "none" claims that the field does
+	// not exist.
+	Kind string `json:"kind"`
+	// Label is the claimed label: "singular", "repeated" or "map".
 	Label string `json:"label"`
-	Type  string `json:"type"` // of a number
-	Text  string `json:"text"` // as the source has it
+	// Type is the claimed scalar type, if the field is a number.
+	Type string `json:"type"`
+	// Text is the claim as written in its source.
+	Text string `json:"text"`
 
 	// Concluded is the reason for the verdict.
 	Concluded string `json:"concluded"`
-	// Open is what the runtime does not show of a confirmed claim.
+	// Open describes which part of a confirmed claim the server's runtime cannot reveal.
 	Open string `json:"open,omitempty"`
-	// Verdict is what follows from what the server said; empty before it was asked.
+	// Verdict is the decision about the claim; "" before the server was asked.
 	Verdict Verdict `json:"verdict"`
 }
 
@@ -57,17 +66,17 @@ type inferred struct {
 	} `json:"alternatives"`
 }
 
-// ErrNoRoot is wrapped where it is not clear which message is the request.
+// ErrNoRoot is wrapped in errors if it is unclear which message is the request.
 var ErrNoRoot = errors.New("which message is the request?")
 
-// QuestionsOfInference lists the doubts of an inference's evidence that are
-// about a method's request.
+// QuestionsOfInference lists the ambiguous fields of a method's request according to the evidence
+// file of an inference.
 //
-// Shape: root is the request's full name there; "" is the one that is called
-// after the method, or no field's type. texts are fields of the request that
-// are hardly anything but text.
+// Shape: root is the request's full name in that file; if it is "", the message that is named after
+// the method is used, or the one that no field refers to. texts are fields of the request that are
+// almost certainly strings.
 // Limits: 64 MiB, 20,000 questions, messages eight levels deep.
-// Errors: JSON that is no evidence; ErrNoRoot.
+// Errors: input that is not an evidence file; ErrNoRoot.
 func QuestionsOfInference(data []byte, root, method string) (list []Question, texts []int32, err error) {
 	var doc struct {
 		Fields []inferred `json:"fields"`
@@ -78,6 +87,8 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil || len(doc.Fields) == 0 || doc.Fields[0].Message == "" {
 		return nil, nil, errors.Join(errors.New("probe: no evidence of an inference"), err)
 	}
+
+	// Group the fields by message, and note which messages are used as a field's type.
 	messages, used := map[string][]inferred{}, map[string]bool{}
 	for _, f := range doc.Fields {
 		messages[f.Message] = append(messages[f.Message], f)
@@ -87,8 +98,11 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 		root = rootOf(messages, used, method)
 	}
 	if messages[root] == nil {
-		return nil, nil, fmt.Errorf("probe: %w there is none called %q among %d", ErrNoRoot, root, len(messages))
+		return nil, nil, fmt.Errorf("probe: %w none of the %d messages is called %q", ErrNoRoot, len(messages), root)
 	}
+
+	// A breadth-first walk from the request, so that each message type is visited at its shortest
+	// path.
 	type place struct {
 		message string
 		path    []int32
@@ -115,7 +129,8 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 	return list, texts, nil
 }
 
-// question is about what the evidence takes a field for, and what else it may be.
+// question turns an ambiguous field into a question: the chosen type and its alternatives are the
+// claims.
 func (f *inferred) question(path string) Question {
 	q := Question{Path: path, Number: f.Number, Doubt: f.Settle}
 	c := Claim{From: "inferred", Kind: f.Kind, Text: cmp.Or(f.Type, f.Kind)}
@@ -156,11 +171,12 @@ func rootOf(messages map[string][]inferred, used map[string]bool, method string)
 	return ""
 }
 
-// QuestionsOfDefinitions lists what two definitions of a request disagree on;
-// texts are fields of it that both have as text.
+// QuestionsOfDefinitions lists the fields on which two definitions of a request disagree. texts are
+// its fields that both declare as strings.
 //
 // Limits: 20,000 questions, messages eight levels deep.
 func QuestionsOfDefinitions(fromA string, a protoreflect.MessageDescriptor, fromB string, b protoreflect.MessageDescriptor) (list []Question, texts []int32) {
+	// The walk visits pairs of message types at the same path, each pair once.
 	type pair struct {
 		a, b protoreflect.MessageDescriptor
 		path []int32
@@ -203,7 +219,7 @@ func numbersOf(list ...protoreflect.MessageDescriptor) (out []int32) {
 	return slices.Compact(out)
 }
 
-// claimOf is what a definition says of a number.
+// claimOf returns the claim that a message definition makes about a field number.
 func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
 	if f == nil {

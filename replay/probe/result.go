@@ -16,6 +16,8 @@ import (
 type Runtime string
 
 const (
+	// ES1 and ES2 are protobuf-es 1 and 2, ConnectGo and GRPCGo protobuf-go behind these servers,
+	// and Unknown any other runtime.
 	ES1       Runtime = "connect-es 1"
 	ES2       Runtime = "connect-es 2"
 	ConnectGo Runtime = "connect-go"
@@ -23,10 +25,12 @@ const (
 	Unknown   Runtime = "unknown"
 )
 
-// A Class is how a parser consumes a field's value.
+// A Class is a class of field types that the server's parser reads in the same way.
 type Class string
 
 const (
+	// Varint, Fixed32 and Fixed64 are numbers, Len a string, bytes or packed list, and Message a
+	// message or group.
 	Varint  Class = "varint"
 	Fixed32 Class = "fixed32"
 	Fixed64 Class = "fixed64"
@@ -34,61 +38,100 @@ const (
 	Message Class = "message"
 )
 
-// A Result is what a server's parser told.
+// A Result is the outcome of probing the request of a method.
 type Result struct {
-	V        int     `json:"v"`
-	Method   string  `json:"method"`
-	Runtime  Runtime `json:"runtime"`
-	Protocol string  `json:"protocol"`
-	// "unary", "stream", "bidi", or "" where it is not known
-	Kind     string `json:"kind"`
-	Requests int    `json:"requests"` // in all, with those of a journal
-	Resumed  int    `json:"resumed"`  // of them from the journal
-	Bytes    int64  `json:"bytes"`    // of request bodies
-	// requests that may have run the handler
-	Executed    int    `json:"executed"`
+	// V is the version of the JSON format.
+	V int `json:"v"`
+	// Method is the probed RPC method, "/package.Service/Method".
+	Method string `json:"method"`
+	// Runtime is the library that parses the server's requests.
+	Runtime Runtime `json:"runtime"`
+	// Protocol is how messages were sent, such as "connect-unary" or "grpc".
+	Protocol string `json:"protocol"`
+	// Kind is the kind of method, "unary", "stream" or "bidi"; "" if unknown.
+	Kind string `json:"kind"`
+	// Requests is the total number of requests, including those of a journal.
+	Requests int `json:"requests"`
+	// Resumed is the number of requests whose response came from the journal.
+	Resumed int `json:"resumed"`
+	// Bytes is the total size of all request bodies, in bytes.
+	Bytes int64 `json:"bytes"`
+	// Executed is the number of requests that may have started the handler.
+	Executed int `json:"executed"`
+	// RequestType is the full name of the request's message type; "" if the server did not reveal it.
 	RequestType string `json:"request_type"`
-	// why it did not come to its end
+	// Stopped explains why the probe ended early; "" if it was completed.
 	Stopped string `json:"stopped,omitempty"`
-	// why a request got no answer
+	// Reason is the kind of failure for programs, if a request got no response.
 	Reason outbound.Reason `json:"reason,omitempty"`
-	Notes  []string        `json:"notes"`
-	Fields []Field         `json:"fields"`
-	// of messages below, known by name alone: In says where
-	Nested  []Field    `json:"nested,omitempty"`
+	// Notes are remarks for the user about the whole result.
+	Notes []string `json:"notes"`
+	// Fields are the fields that the probe found.
+	Fields []Field `json:"fields"`
+	// Nested are fields of nested messages of which only the name is known. Their In has the path.
+	Nested []Field `json:"nested,omitempty"`
+	// Settled are the questions, with the verdict of each claim.
 	Settled []Question `json:"settled,omitempty"`
+	// Reflection is set if the fields come from server reflection. The parser was not asked then.
+	Reflection *Reflection `json:"reflection,omitempty"`
 
-	// Shown are the paths of messages that a Go server was asked about in full.
+	// Shown are the paths of the messages whose fields a Go server reveals completely.
 	Shown map[string]bool `json:"-"`
 
-	// Complete are the paths of messages all numbers of which were asked about.
+	// Complete are the paths of those messages of which every field number was probed.
 	Complete map[string]bool `json:"-"`
 }
 
-// A Field is what was learnt of one field. What is empty was not told.
+// A Reflection is how a server reported its definitions by server reflection.
+type Reflection struct {
+	Version  string `json:"version"`  // "v1" or "v1alpha"
+	Protocol string `json:"protocol"` // "grpc" or "connect"
+	// Requests is the number of reflection requests. Result.Requests does not include them.
+	Requests int `json:"requests"`
+	// Services are the names of all services that the server lists.
+	Services []string `json:"services"`
+}
+
+// A Field is the result of probing one field. Empty members mean unknown.
 type Field struct {
-	Path   string `json:"path"`   // of the message it is in: "" or "1.2"
-	Number int32  `json:"number"` // 0 where only the name is known
-	Class  Class  `json:"class"`
-	Kind   string `json:"kind"`
-	Label  string `json:"label"`
-	Name   string `json:"name"`
-	// full name of a message or an enum, or a scalar's
+	// Path are the field numbers that lead to the field's message, such as "1.2"; "" is the
+	// request.
+	Path string `json:"path"`
+	// Number is the field's number; 0 if only the name is known.
+	Number int32 `json:"number"`
+	// Class is the class of types that the server's parser accepts for the field.
+	Class Class `json:"class"`
+	// Kind is the kind, such as "string" or "message"; "" if only the class is known.
+	Kind string `json:"kind"`
+	// Label is the found label: "singular", "repeated" or "map".
+	Label string `json:"label"`
+	// Name is the field's name in JSON; "" if unknown.
+	Name string `json:"name"`
+	// Type is a scalar type, or the full name of a message or an enum.
 	Type string `json:"type"`
-	// full name of the message that it is in, where only its name is known
+	// Message is the full name of the field's message, if only its name is known.
 	Message string `json:"message,omitempty"`
-	// names that lead to that message: "options.filter"
+	// In are the names that lead to the field's message, such as "options.filter".
 	In string `json:"in,omitempty"`
-	// names of its enum, as far as they were asked for
+	// Values are the names of the field's enum that the server accepted.
 	Values []string `json:"values,omitempty"`
-	// an Any: full names of types that the server knows, as far as they were asked for
-	Holds    []string `json:"holds,omitempty"`
+	// MapValue is the type of a map's values: a scalar type, or the full name of a message or an
+	// enum.
+	MapValue string `json:"map_value,omitempty"`
+	// Holds are the full names of types that the server accepted in an Any.
+	Holds []string `json:"holds,omitempty"`
+	// Evidence are the server's responses from which the result is derived.
 	Evidence []string `json:"evidence"`
 
-	// VarintOrMessage says that it is one varint or a message, with no class.
+	// VarintOrMessage means that the field is a single varint or a message, which could not be
+	// decided.
 	VarintOrMessage bool `json:"-"`
 
-	// NoMap says that it is a message that is no map.
+	// MapFamily is set instead of MapValue if only a group of types is known, such as "int32" for
+	// int32, sint32 and sfixed32.
+	MapFamily string `json:"-"`
+
+	// NoMap means that the field is a message but not a map.
 	NoMap bool `json:"-"`
 }
 
@@ -96,8 +139,8 @@ func (o *Options) newResult() *Result {
 	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, Complete: map[string]bool{}, Shown: map[string]bool{}}
 }
 
-// conclude counts the requests, decides the claims of questions and sorts the
-// fields. What ended the probe early is no error.
+// conclude counts the requests, decides the claims of questions and sorts the fields. It returns
+// nil if the probe only ended early.
 func (r *Result) conclude(c *Client, questions []Question, err error) error {
 	r.Requests, r.Executed, r.Bytes, r.Resumed = c.Requests, c.executed, c.bytes, c.resumed
 	if c.MaxMessage > 0 {
@@ -117,7 +160,7 @@ func (r *Result) conclude(c *Client, questions []Question, err error) error {
 	return err
 }
 
-// Note adds what is to be known of all of the result, once.
+// Note adds remarks to the result, each only once.
 func (r *Result) Note(notes ...string) {
 	for _, n := range notes {
 		if n != "" && !slices.Contains(r.Notes, n) {
@@ -126,7 +169,7 @@ func (r *Result) Note(notes ...string) {
 	}
 }
 
-// sortFields sorts by path, then number, then name; those without a number last.
+// sortFields sorts by path, number and name. Fields without a number come last.
 func (r *Result) sortFields() {
 	slices.SortStableFunc(r.Fields, func(a, b Field) int {
 		return cmp.Or(slices.Compare(numbers(a.Path), numbers(b.Path)), cmp.Compare(b.known(), a.known()), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
@@ -150,7 +193,7 @@ func numbers(path string) []int {
 	return out
 }
 
-// PathText writes numbers joined by dots.
+// PathText joins field numbers with dots.
 func PathText(path []int32) string {
 	var b strings.Builder
 	for i, n := range path {
@@ -162,9 +205,9 @@ func PathText(path []int32) string {
 	return b.String()
 }
 
-// ParsePath reads field numbers joined by dots, without indexes.
+// ParsePath parses field numbers joined by dots, without indexes.
 //
-// Errors: a *strconv.NumError for text that is no such path.
+// Errors: a *strconv.NumError if the text is not such a path.
 func ParsePath(s string) ([]int32, error) {
 	steps, err := fieldpath.ParseNumbers(s)
 	if err != nil {

@@ -5,11 +5,12 @@ import (
 	"errors"
 )
 
-// Run finds out which runtime answers a method, with the message that first
-// returns, and has ask enter in the Result what that runtime shows.
+// Run sends a first request, whose message the function first returns, to identify the protobuf runtime
+// of the server. It then calls ask, which sends further requests and adds what their errors reveal to
+// the Result.
 //
-// Errors: of options; outbound.ErrRefused; of the journal; ctx's. What ends the
-// probe early is no error.
+// Errors: invalid options; outbound.ErrRefused; errors of the journal; that of ctx. A probe that ends
+// early is not an error.
 func Run(ctx context.Context, o *Options, first func(*Client, *Options) []byte, ask func(context.Context, *Client, *Options, *Result) error) (*Result, error) {
 	c, err := newClient(o)
 	if err != nil {
@@ -24,8 +25,8 @@ func Run(ctx context.Context, o *Options, first func(*Client, *Options) []byte, 
 	return res, res.conclude(c, o.Questions, err)
 }
 
-// Verify finds out which runtime answers a method, with the message that first
-// returns, and has ask decide the expectations of the definition.
+// Verify finds out which runtime parses a method's requests, with the message that first returns,
+// and then calls ask, which decides the expectations of the definition.
 //
 // Errors: those of Run; o without a Request.
 func Verify(ctx context.Context, o *VerifyOptions, first func(*VerifyOptions, *Definition) []byte, ask func(context.Context, *Client, *VerifyOptions, *Definition, *Result) error) (*Verification, error) {
@@ -39,6 +40,7 @@ func Verify(ctx context.Context, o *VerifyOptions, first func(*VerifyOptions, *D
 	}
 	defer c.http.CloseIdleConnections()
 
+	c.required = requiredNumbers(o.Request)
 	d, res := o.Definition(), o.newResult()
 	message := first(o, d)
 	if err = c.fingerprint(ctx, res, func() []byte { return message }); err == nil {

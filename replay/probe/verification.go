@@ -11,71 +11,96 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A Verdict is what a server's parser makes of one field of a definition.
+// A Verdict is the outcome of checking one field of a definition.
 type Verdict string
 
 const (
-	// it reads the number as the definition says, as far as its runtime lets one see
-	Confirmed    Verdict = "confirmed"
-	Contradicted Verdict = "contradicted" // it does not
-	Undecided    Verdict = "undecided"    // nothing that it said tells
+	// Confirmed: the server reads the field as defined, as far as its runtime reveals it.
+	Confirmed Verdict = "confirmed"
+	// Contradicted: the server reads the field differently.
+	Contradicted Verdict = "contradicted"
+	// Undecided: no answer of the server decides it.
+	Undecided Verdict = "undecided"
 )
 
-// VerifyOptions says which definition to hold against which method. Request and
-// what Options needs are needed; Names, Known and Numbers are not used.
+// VerifyOptions selects a method and the definition that is compared with its server's parser. Request,
+// and the required Options, must be set. Names and Numbers are not used; Known is used only with
+// AskNames.
 type VerifyOptions struct {
 	Options
-	// what the definitions say the request is
+	// Request is the defined message type of the request.
 	Request protoreflect.MessageDescriptor
-	// what accepted requests show of fields, by path: "1.2"
+	// Seen has the wire types in requests that the server accepted, by path such as "1.2".
 	Seen map[string]Hint
+	// settle the names and types of fields by errors of the JSON parser: on connect-es,
+	// with Known or AllowExecute alone
+	AskNames bool
 }
 
-// A verifiedField is a field of the definitions with what came of asking.
+// A verifiedField is a field of the definitions with its verdict.
 //
-// Shape: Said is the server's statement, and Concluded is ours.
+// Shape: Said quotes the server; Concluded is unwire's conclusion.
 type verifiedField struct {
-	Path      string   `json:"path"`    // of the field: "1.2"
-	Message   string   `json:"message"` // full name
-	Number    int32    `json:"number"`
-	Name      string   `json:"name"`
-	Type      string   `json:"type"`  // as the definition has it
-	Label     string   `json:"label"` // "singular", "repeated" or "map"
+	// Path has the field numbers from the request to the field: "1.2".
+	Path string `json:"path"`
+	// Message is the full name of the message that contains the field.
+	Message string `json:"message"`
+	Number  int32  `json:"number"`
+	Name    string `json:"name"`
+	// Type is the field's type in the definition.
+	Type string `json:"type"`
+	// Label is the field's label in the definition: "singular", "repeated" or "map".
+	Label     string   `json:"label"`
 	Verdict   Verdict  `json:"verdict"`
 	Said      []string `json:"said"`
 	Concluded string   `json:"concluded"`
-	// of a confirmed one: what the runtime does not let one see
+	// Open describes which part of a confirmed field the server's runtime cannot reveal.
 	Open string `json:"open,omitempty"`
 }
 
-// A Verification is what a server's parser made of a request's definition.
+// A Verification is the result of verifying the definition of a request.
 type Verification struct {
-	Method      string  `json:"method"`
-	Request     string  `json:"request"` // full name, by the definitions
-	RequestType string  `json:"request_type"`
-	Runtime     Runtime `json:"runtime"`
-	Protocol    string  `json:"protocol"`
-	Kind        string  `json:"kind"`
-	Requests    int     `json:"requests"`
-	Resumed     int     `json:"resumed"`
-	Bytes       int64   `json:"bytes"`
-	// requests that may have run the handler
-	Executed     int    `json:"executed"`
-	Confirmed    int    `json:"confirmed"`
-	Contradicted int    `json:"contradicted"`
-	Undecided    int    `json:"undecided"`
-	Stopped      string `json:"stopped,omitempty"`
-	// why a request got no answer
+	// Method is the verified RPC method, "/package.Service/Method".
+	Method string `json:"method"`
+	// Request is the request's full name in the definitions.
+	Request string `json:"request"`
+	// RequestType is the full name that the server reported; "" if it did not.
+	RequestType string `json:"request_type"`
+	// Runtime is the library that parses the server's requests.
+	Runtime Runtime `json:"runtime"`
+	// Protocol is the protocol with which messages were sent.
+	Protocol string `json:"protocol"`
+	// Kind is the kind of method, "unary", "stream" or "bidi"; "" if unknown.
+	Kind string `json:"kind"`
+	// Requests is the number of requests, including those answered from a journal.
+	Requests int `json:"requests"`
+	// Resumed is the number of requests whose response came from the journal.
+	Resumed int `json:"resumed"`
+	// Bytes is the total size of all request bodies, in bytes.
+	Bytes int64 `json:"bytes"`
+	// Executed is the number of requests that may have started the handler.
+	Executed int `json:"executed"`
+	// Confirmed, Contradicted and Undecided count the fields by verdict.
+	Confirmed    int `json:"confirmed"`
+	Contradicted int `json:"contradicted"`
+	Undecided    int `json:"undecided"`
+	// Stopped explains why the verification ended early; "" if it was completed.
+	Stopped string `json:"stopped,omitempty"`
+	// Reason is the kind of failure for programs, if a request got no response.
 	Reason outbound.Reason `json:"reason,omitempty"`
-	Notes  []string        `json:"notes"`
+	// Notes are remarks for the user about the whole verification.
+	Notes []string `json:"notes"`
+	// Claims are the fields of the definition with their verdicts, sorted by path.
 	Claims []verifiedField `json:"fields"`
 }
 
-// conclude counts the verdicts, and says of what was not decided why. What ended
-// the verification early is no error.
+// conclude counts the verdicts, and gives the reason for each undecided field. It returns nil if
+// the verification only ended early.
 func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error) error {
 	v.RequestType, v.Runtime, v.Kind, v.Protocol = res.RequestType, res.Runtime, res.Kind, string(c.protocol)
 	v.Requests, v.Resumed, v.Bytes, v.Executed = c.Requests, c.resumed, c.bytes, c.executed
+
+	// An early stop is part of the result, not an error.
 	var stop *stopError
 	if errors.As(err, &stop) {
 		v.Stopped, v.Reason, err = stop.Error(), stop.reason, nil
@@ -97,6 +122,7 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 	}
 	slices.SortStableFunc(v.Claims, func(a, b verifiedField) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
 
+	// Remarks about the definitions as a whole.
 	if d.truncated {
 		res.Note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxExpectations))
 	}
@@ -110,7 +136,7 @@ func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error
 	return err
 }
 
-// whyUndecided says why nothing was concluded of a field.
+// whyUndecided returns the reason why a field is undecided.
 func (v *Verification) whyUndecided(e *Expectation) string {
 	unknown := v.Runtime == "" || v.Runtime == Unknown
 	switch {

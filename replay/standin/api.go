@@ -13,10 +13,10 @@ import (
 	"unwire/schema"
 )
 
-// maxMessageBytes bounds a message that a client sends.
+// maxMessageBytes is the maximum size of a client's message.
 const maxMessageBytes = 16 << 20
 
-// A message type built from a descriptor, as connect's generics take it.
+// Message types built from descriptors, in the form that connect's generics need.
 type (
 	message      = dynamicpb.Message
 	serverStream = connect.ServerStream[message]
@@ -26,15 +26,15 @@ type (
 	bidiPlay     = func(context.Context, *bidiStream) error
 )
 
-// An api is the reconstructed API with the types that the server has code for.
+// An api is the reconstructed API, with the types that the server's code uses.
 type api struct {
 	*schema.Schema
 	client, server protoreflect.MessageDescriptor // of agent.v1.AgentService/Run
 	state          protoreflect.MessageDescriptor
 }
 
-// relied lists the fields that the code sets or reads by name. They are checked
-// once, so that a renamed field is one clear error and not a panic in mid-call.
+// relied lists the fields that the code sets or reads by name. They are checked at startup, so that
+// a renamed field is a clear error and not a panic during a call.
 const relied = `
 agent.v1.AgentClientMessage: run_request exec_client_message kv_client_message conversation_action exec_client_control_message interaction_response client_heartbeat prewarm_request
 agent.v1.AgentServerMessage: interaction_update exec_server_message conversation_checkpoint_update kv_server_message exec_server_control_message interaction_query
@@ -110,14 +110,14 @@ func loadAPI() (*api, error) {
 	}, nil
 }
 
-// message makes an empty server message and the message at the end of the path
-// in it: message("interaction_update", "text_delta").
+// message creates an empty server message, and the message at the end of the path in it:
+// message("interaction_update", "text_delta").
 func (a *api) message(path ...protoreflect.Name) (root *dynamicpb.Message, leaf protoreflect.Message) {
 	root = dynamicpb.NewMessage(a.server)
 	return root, within(root, path...)
 }
 
-// within makes and returns the message at the end of a path of fields.
+// within creates and returns the message at the end of a path of fields.
 func within(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Message {
 	for _, name := range path {
 		m = m.Mutable(m.Descriptor().Fields().ByName(name)).Message()
@@ -129,8 +129,8 @@ func set(m protoreflect.Message, name protoreflect.Name, v any) {
 	m.Set(m.Descriptor().Fields().ByName(name), protoreflect.ValueOf(v))
 }
 
-// get returns the value at the end of a path of fields, the default where
-// something on the way is not set.
+// get returns the value of the field at the end of a path; the default if a message on the path is not
+// set.
 func get(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Value {
 	for _, name := range path[:len(path)-1] {
 		m = m.Get(m.Descriptor().Fields().ByName(name)).Message()
@@ -151,9 +151,9 @@ func has(m protoreflect.Message, path ...protoreflect.Name) bool {
 	return true
 }
 
-// copyCommon copies the fields that both messages have by the same name and
-// type: the arguments of an execution and of the tool call that shows it are
-// different messages that mean the same.
+// copyCommon copies the fields that both messages have with the same name and type: the arguments
+// of an execution and of the tool call that displays it are different messages with the same
+// meaning.
 func copyCommon(dst, src protoreflect.Message) {
 	src.Range(func(from protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		to := dst.Descriptor().Fields().ByName(from.Name())
@@ -168,8 +168,7 @@ func copyCommon(dst, src protoreflect.Message) {
 	})
 }
 
-// member returns the name and the message of the one member of its oneof that a message
-// has; nothing if it has none.
+// member returns the name and the message of the oneof's set member; nothing if none is set.
 func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if fd.Message() != nil && fd.ContainingOneof() != nil && !fd.HasOptionalKeyword() {
@@ -180,7 +179,7 @@ func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.
 	return kind, inner
 }
 
-// stringField is a message's field of that name, if it has one that is a string.
+// stringField returns the string field of that name; "" if the message has none.
 func stringField(m protoreflect.Message, name protoreflect.Name) string {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
@@ -189,7 +188,7 @@ func stringField(m protoreflect.Message, name protoreflect.Name) string {
 	return m.Get(fd).String()
 }
 
-// bytesField is a message's field of that name, if it has one that is bytes.
+// bytesField returns the bytes field of that name; nil if the message has none.
 func bytesField(m protoreflect.Message, name protoreflect.Name) []byte {
 	fd := m.Descriptor().Fields().ByName(name)
 	if fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {

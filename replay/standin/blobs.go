@@ -11,7 +11,7 @@ const (
 	maxBlobBytes = 64 << 20
 )
 
-// blobs are those that the server has stored with clients or has got from them, by id.
+// blobs are the blobs that were exchanged with clients, by id.
 type blobs struct {
 	mu    sync.Mutex
 	all   map[string][]byte

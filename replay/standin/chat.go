@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// chatFields returns the fields that lead from a streaming method's response to
-// the message with the chat's text (none: it is the response itself); nil if the
-// method is no chat whose request arrives on the same stream.
+// chatFields returns the path of fields from a streaming method's response to the message with the
+// chat's text; the path is empty if that is the response itself. It returns nil for a method that is
+// not a chat with the request on the same stream.
 func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
 	const name = "aiserver.v1.StreamUnifiedChatResponse"
 	if !md.IsStreamingServer() || md.Input().Name() == "BidiRequestId" {
@@ -30,13 +30,14 @@ func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
 	return nil
 }
 
-// A chat is a script's chat that is under way in one call.
+// A chat is the execution of a script's chat in one call.
 type chat struct {
 	ctx    context.Context
 	output protoreflect.MessageDescriptor
-	path   []protoreflect.Name // from the output to what has the text
-	emit   func(*dynamicpb.Message) error
-	vars   variables
+	// path leads from the output to the message with the text.
+	path []protoreflect.Name
+	emit func(*dynamicpb.Message) error
+	vars variables
 }
 
 // runChat plays the script's chat for a request of one of ChatService's streams.
@@ -58,8 +59,8 @@ func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, 
 	return nil
 }
 
-// read takes what placeholders can name from a request, and returns how many
-// times the other side has answered.
+// read sets the placeholders from a request, and returns how many times the other side has
+// answered.
 func (c *chat) read(m protoreflect.Message) (place int) {
 	if fd := m.Descriptor().Fields().ByName("stream_unified_chat_request"); fd != nil {
 		m = m.Get(fd).Message()

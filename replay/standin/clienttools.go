@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// errHang ends a turn by never ending it: the stream gets heartbeats and nothing else.
+// errHang makes a turn hang: the stream gets heartbeats and never ends.
 var errHang = errors.New("the stream hangs")
 
 // announced returns the tools that a client announced with its first message.
@@ -31,7 +31,7 @@ func (t *turn) announced() error {
 	return nil
 }
 
-// announceAgain takes the tools of a second place.
+// announceAgain processes tools that the client announces a second time, in another message.
 func (t *turn) announceAgain(list protoreflect.List) error {
 	if list.Len() > 0 && len(t.definitions) > 0 && t.s.script.AnnouncedTwice == "hang" {
 		return errHang
@@ -51,7 +51,7 @@ func (t *turn) announce(list protoreflect.List) {
 	t.vars.text["tools"] = strings.Join(names, ", ")
 }
 
-// toolName is the name that the client gave a tool, without that of its provider.
+// toolName returns the client's name of a tool, without the provider's prefix.
 func toolName(definition protoreflect.Message) string {
 	if name := get(definition, "tool_name").String(); name != "" {
 		return name
@@ -59,14 +59,16 @@ func toolName(definition protoreflect.Message) string {
 	return get(definition, "name").String()
 }
 
-// choose returns the arguments of the candidate to call: the first one that the client
-// announced and whose schema accepts them.
+// choose returns the arguments of the candidate to call: the first one that the client announced
+// and whose schema accepts them.
 func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 	var asked, why []string
 	for _, candidate := range tool.candidates {
 		args := t.vars.expandMessage(candidate)
 		name := get(args, "name").String()
 		definition := t.definition(name)
+
+		// Try the next candidate if the client did not announce this tool.
 		if definition == nil {
 			asked = append(asked, name)
 			continue
@@ -77,12 +79,15 @@ func (t *turn) choose(tool *scriptTool) (*dynamicpb.Message, error) {
 				continue
 			}
 		}
+
+		// The announced spelling of the name is sent, which may differ from the script's.
 		set(args, "name", get(definition, "name").String())
 		set(args, "tool_name", toolName(definition))
 		set(args, "provider_identifier", get(definition, "provider_identifier").String())
 		return args, nil
 	}
 
+	// The script may insist on a tool that the client did not announce.
 	if tool.Unannounced {
 		args := t.vars.expandMessage(tool.candidates[0])
 		set(args, "tool_name", get(args, "name").String())
@@ -104,7 +109,7 @@ func (t *turn) definition(name string) protoreflect.Message {
 	return nil
 }
 
-// checkArgs compares the arguments of McpArgs with the input schema of a tool.
+// checkArgs validates the arguments of McpArgs against the tool's input schema.
 func checkArgs(definition, args protoreflect.Message) error {
 	if !has(definition, "input_schema") {
 		return nil
@@ -117,10 +122,11 @@ func checkArgs(definition, args protoreflect.Message) error {
 	if err != nil {
 		return fmt.Errorf("its input schema: %w", err)
 	}
-	// The schema comes from the client: it may refer to nothing outside itself.
+	// The schema comes from the client, so it must not refer to anything outside itself.
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	// A relative name would be resolved by the working folder, which may be gone.
+	// The name is absolute: a relative one would be resolved against the working directory, which
+	// may not exist.
 	const name = "tool:///schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return fmt.Errorf("its input schema: %w", err)

@@ -16,12 +16,11 @@ import (
 	"unwire/replay/standin/history"
 )
 
-// maxMessages bounds a transcript.
+// maxMessages is the maximum number of messages in a transcript.
 const maxMessages = 20_000
 
-// coldStart reads what a client sent of earlier turns, and returns how many of these
-// there were. If the action asks to go on, the prompt and the results of the turn's
-// first calls come from the transcript.
+// coldStart reads the earlier turns that a client sent, and returns their number. If the action is
+// to resume, the prompt and the results of the turn's first calls are taken from the transcript.
 //
 // Source: RESEARCH.md#cold-continuation
 func (t *turn) coldStart() (place int, err error) {
@@ -33,6 +32,8 @@ func (t *turn) coldStart() (place int, err error) {
 	resumed := has(t.request, "action", "resume_action") ||
 		get(t.request, "action", "user_message_action", "user_message", "is_simulated_msg").Bool()
 	place = get(t.request, "conversation_state", "turns").List().Len()
+
+	// A new prompt starts the next turn; resuming continues the last one.
 	if !resumed {
 		if place == 0 {
 			place = history.Answered(transcript)
@@ -44,6 +45,8 @@ func (t *turn) coldStart() (place int, err error) {
 	if last == nil {
 		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no turn to go on with: the conversation_state has no user message"))
 	}
+
+	// Continue the unfinished turn: its prompt, and the results that the client already has.
 	t.vars.text["prompt"] = last.Prompt
 	t.vars.text["images"] = history.Images(last.Images)
 	t.done = last.Calls
@@ -53,8 +56,8 @@ func (t *turn) coldStart() (place int, err error) {
 	return place - 1, nil
 }
 
-// transcript returns the messages of the conversation state. The server asks the client
-// for those that it does not have.
+// transcript returns the messages of the conversation state. The server requests the unknown ones
+// from the client.
 func (t *turn) transcript() (list []history.Message, err error) {
 	roots := get(t.request, "conversation_state", "root_prompt_messages_json").List()
 	if roots.Len() > maxMessages {
@@ -66,6 +69,8 @@ func (t *turn) transcript() (list []history.Message, err error) {
 			ids = append(ids, id)
 		}
 	}
+
+	// An entry is a message, or the id of a blob that has it.
 	if err := t.fetch(ids); err != nil {
 		return nil, err
 	}
@@ -77,7 +82,8 @@ func (t *turn) transcript() (list []history.Message, err error) {
 			}
 		}
 		if !bytes.HasPrefix(data, []byte("{")) {
-			continue // a blob of a script that is no message
+			// a script's blob that is not a message
+			continue
 		}
 		m, err := history.Parse(data)
 		if err != nil {
@@ -88,14 +94,14 @@ func (t *turn) transcript() (list []history.Message, err error) {
 	return list, nil
 }
 
-// isMessage reports whether an entry of the list is a message and not an id, which may
-// begin with a brace by chance.
+// isMessage reports whether an entry of the list is a message and not an id, which may start with a
+// brace by chance.
 func isMessage(entry []byte) bool { return bytes.HasPrefix(entry, []byte("{")) && json.Valid(entry) }
 
-// fetchAtOnce is how many blobs the server asks for before it waits for an answer.
+// fetchAtOnce is the number of blobs that are requested before the server waits for an answer.
 const fetchAtOnce = 64
 
-// fetch gets the blobs that are not known yet from the client.
+// fetch requests the blobs that the server does not have from the client.
 func (t *turn) fetch(ids [][]byte) error {
 	asked := map[string]bool{}
 	ids = slices.DeleteFunc(ids, func(id []byte) bool {
@@ -124,7 +130,7 @@ func (t *turn) fetch(ids [][]byte) error {
 	return nil
 }
 
-// blob returns a blob by its id, from the client if it is not known yet.
+// blob returns the blob with an id; one that the server does not have is requested from the client.
 func (t *turn) blob(id []byte) ([]byte, error) {
 	if data := t.s.blobs.get(id); data != nil {
 		return data, nil
@@ -136,7 +142,7 @@ func (t *turn) blob(id []byte) ([]byte, error) {
 	return t.addBlob(id, answer)
 }
 
-// addBlob takes a blob from a GetBlobResult.
+// addBlob stores the blob in a client's GetBlobResult.
 func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
 	data := get(answer, "blob_data").Bytes()
 	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], id) {
@@ -146,9 +152,8 @@ func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
 	return data, nil
 }
 
-// images returns the pictures that came with the prompt. What is known of SelectedImage
-// is data, or the id of a blob, and a media type; a field that proto/ does not have is
-// empty.
+// images returns the pictures that came with the prompt. A SelectedImage is known to have data, or
+// the id of a blob, and a media type; fields that proto/ lacks are ignored.
 func (t *turn) images() ([]history.Part, error) {
 	list := get(t.request, "action", "user_message_action", "user_message", "selected_context", "selected_images").List()
 	var images []history.Part
@@ -169,8 +174,8 @@ func (t *turn) images() ([]history.Part, error) {
 	return images, nil
 }
 
-// skip plays a step of a turn whose next calls have results already: nothing is sent, but
-// what later steps rely on is done.
+// skip processes a step before a tool call that already has a result in the transcript. It sends
+// nothing, but updates the state on which later steps depend.
 func (t *turn) skip(st *scriptStep) error {
 	switch {
 	case st.Text != nil:
@@ -186,8 +191,8 @@ func (t *turn) skip(st *scriptStep) error {
 	return nil
 }
 
-// recallAll takes the results of parallel calls, and asks for those that are missing. A
-// result belongs to the call that is most like it.
+// recallAll uses the results of parallel calls, and requests the missing ones. A result belongs to
+// the most similar call.
 func (t *turn) recallAll(tools *scriptTools) error {
 	open := make([]*scriptTool, len(tools.Calls))
 	for i := range open {
@@ -214,8 +219,8 @@ func (t *turn) recallAll(tools *scriptTools) error {
 	return nil
 }
 
-// recall takes the result of a call from the transcript: that of the same tool with the
-// same arguments, else of the same tool, else the first one.
+// recall uses the result of a call in the transcript: of the same tool with the same arguments,
+// otherwise of the same tool, otherwise the first one.
 func (t *turn) recall(tool *scriptTool) {
 	t.take(tool, mostLike(len(t.done), func(i int) int { return t.likeness(tool, t.done[i]) }))
 }
@@ -230,7 +235,7 @@ func mostLike(n int, score func(int) int) (best int) {
 	return best
 }
 
-// take uses result i of the transcript as that of the tool.
+// take uses the i-th tool result of the transcript as the result of tool.
 func (t *turn) take(tool *scriptTool, i int) {
 	call := t.done[i]
 	t.done = slices.Delete(t.done, i, i+1)
@@ -240,7 +245,7 @@ func (t *turn) take(tool *scriptTool, i int) {
 	}
 }
 
-// likeness says how well a call of the transcript fits a call of the script.
+// likeness scores how similar a call of the transcript is to a call of the script.
 func (t *turn) likeness(tool *scriptTool, call history.Call) (score int) {
 	for _, candidate := range tool.candidates {
 		args := t.vars.expandMessage(candidate)
@@ -258,7 +263,8 @@ func (t *turn) likeness(tool *scriptTool, call history.Call) (score int) {
 	return score
 }
 
-// recalled is a result as its tool would have given it, as far as a transcript tells.
+// recalled converts a result in a transcript to the result message of its tool, as far as the
+// transcript has the data.
 func recalled(tool *scriptTool, call history.Call) protoreflect.Message {
 	result := dynamicpb.NewMessage(tool.resultField.Message())
 	kind := protoreflect.Name("success")
@@ -266,10 +272,14 @@ func recalled(tool *scriptTool, call history.Call) protoreflect.Message {
 		kind = "error"
 	}
 	fd := result.Descriptor().Fields().ByName(kind)
+
+	// The definitions of some tools have no such case, so their result stays empty.
 	if fd == nil || fd.Message() == nil {
 		return result
 	}
 	inner := result.Mutable(fd).Message()
+
+	// For built-in tools, the text goes into the first text field that the result has.
 	if tool.Name != "mcp" {
 		for _, name := range []protoreflect.Name{"content", "stdout", "output", "error"} {
 			if text := inner.Descriptor().Fields().ByName(name); text != nil && text.Kind() == protoreflect.StringKind && !text.IsList() {
@@ -283,6 +293,8 @@ func recalled(tool *scriptTool, call history.Call) protoreflect.Message {
 	content := inner.Mutable(inner.Descriptor().Fields().ByName("content")).List()
 	for _, p := range call.Result {
 		item := content.AppendMutable().Message()
+
+		// An image has a member of its own; everything else is text.
 		if p.Kind == "image" {
 			image := within(item, "image")
 			set(image, "data", p.Image)

@@ -20,8 +20,8 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// handler is the whole API on one mux: what the server plays, what the script
-// answers, and for the other methods that proto/ describes "unimplemented".
+// handler returns one HTTP handler for the whole API: for methods that the server implements, methods
+// whose response is in the script, and "unimplemented" for all other methods in proto/.
 func (s *Server) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	described := map[string]bool{}
@@ -35,6 +35,8 @@ func (s *Server) handler() (http.Handler, error) {
 			}
 		}
 	}
+
+	// The script may answer methods that proto/ does not describe.
 	for procedure, answer := range s.script.Answers {
 		if described[procedure] || string(answer) == "null" {
 			continue
@@ -52,7 +54,7 @@ func (s *Server) handler() (http.Handler, error) {
 	return mux, nil
 }
 
-// handle puts one method on the mux.
+// handle registers the handler for one method.
 func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.MethodDescriptor) error {
 	answer := s.script.Answers[procedure]
 	fault, err := s.fault(answer)
@@ -66,6 +68,8 @@ func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.Me
 	o := s.handlerOptions(md)
 	sse := ""
 	var h http.Handler
+
+	// The kind of the method decides how the script is used.
 	switch {
 	case md.IsStreamingClient():
 		h = connect.NewBidiStreamHandler(procedure, s.bidiPlay(procedure, md, fault), o...)
@@ -98,7 +102,7 @@ func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.Hand
 	return append(o, s.script.Compression.Options()...)
 }
 
-// initialize gives a request its type: connect makes it empty.
+// initialize sets the type of a request that connect creates empty.
 func initialize(spec connect.Spec, v any) error {
 	m, ok := v.(*message)
 	md, described := spec.Schema.(protoreflect.MethodDescriptor)
@@ -174,7 +178,7 @@ func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, a
 	}, nil
 }
 
-// handleUndescribed answers a method that proto/ does not know.
+// handleUndescribed registers the scripted response for a method that proto/ does not define.
 func (s *Server) handleUndescribed(mux *http.ServeMux, procedure string, answer json.RawMessage) error {
 	place := fmt.Sprintf("standin: script: answers[%q]", procedure)
 	if strings.Count(procedure, "/") != 2 || !strings.HasPrefix(procedure, "/") || strings.ContainsAny(procedure, " {}") {
@@ -199,7 +203,7 @@ func (s *Server) handleUndescribed(mux *http.ServeMux, procedure string, answer 
 	return nil
 }
 
-// isFault says whether an answer is {"$error": …}.
+// isFault reports whether a scripted response is an error: {"$error": …}.
 func isFault(answer json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	return json.Unmarshal(answer, &members) == nil && members["$error"] != nil

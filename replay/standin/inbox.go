@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// What a client may send before it is asked.
+// Limits for messages that a client sends before the turn needs them.
 const (
 	maxPending      = 10_000
 	maxPendingBytes = 64 << 20
@@ -23,18 +23,19 @@ const (
 
 var errCancelled = errors.New("the client cancelled the turn")
 
-// An inbox holds what a client sent in one call until the turn asks for it.
-// A client answers in its own order and sends heartbeats in between.
+// An inbox buffers the messages of a client in one call until the turn needs them, because a client may
+// respond in any order and send heartbeats in between.
 type inbox struct {
-	arrive  chan *dynamicpb.Message
-	end     error // why there is no more; set before arrive is closed
+	arrive chan *dynamicpb.Message
+	// end is the reason why nothing more comes; set before arrive is closed.
+	end     error
 	pending []*dynamicpb.Message
 	bytes   int // of pending
-	// cancelled is set when a cancel_action has arrived, even if nobody has seen it yet.
+	// cancelled is set as soon as a cancel_action arrives, even before it is processed.
 	cancelled atomic.Bool
 }
 
-// fill receives until receive fails or ctx ends, and counts what it receives.
+// fill receives and counts messages until receive fails or ctx ends.
 func (s *Server) fill(ctx context.Context, receive func() (*dynamicpb.Message, error)) *inbox {
 	in := &inbox{arrive: make(chan *dynamicpb.Message)}
 	go func() {
@@ -59,12 +60,13 @@ func (s *Server) fill(ctx context.Context, receive func() (*dynamicpb.Message, e
 	return in
 }
 
-// await returns the first message that match accepts, among those that came
-// before and those to come. match gets the client message's member and what it is.
+// await returns the first message that match accepts, among the buffered and the following ones. match
+// is called with the name and content of the member that is set in the client message.
 //
-// Errors: deadline_exceeded when nothing came in time; failed_precondition when
-// the client closed its side; the transport's own; errCancelled.
+// Errors: deadline_exceeded if nothing came in time; failed_precondition if the client closed its side;
+// errors of the transport; errCancelled.
 func (in *inbox) await(ctx context.Context, limit time.Duration, what string, match func(kind protoreflect.Name, m protoreflect.Message) bool) (protoreflect.Message, error) {
+	// The message may have arrived before the step that waits for it.
 	for i, m := range in.pending {
 		if kind, inner := member(m); match(kind, inner) {
 			in.pending = slices.Delete(in.pending, i, i+1)
@@ -77,6 +79,7 @@ func (in *inbox) await(ctx context.Context, limit time.Duration, what string, ma
 	for {
 		select {
 		case m, ok := <-in.arrive:
+			// The client closed its half, so no answer will come.
 			if !ok {
 				return nil, in.ended(what)
 			}
@@ -99,7 +102,7 @@ func (in *inbox) await(ctx context.Context, limit time.Duration, what string, ma
 	}
 }
 
-// sleep waits, and takes in what arrives meanwhile.
+// sleep waits for a number of milliseconds, and buffers the messages that arrive in that time.
 func (in *inbox) sleep(ctx context.Context, ms int) error {
 	if err := in.poll(); err != nil || ms == 0 {
 		return errors.Join(err, ctx.Err())
@@ -128,7 +131,7 @@ func (in *inbox) sleep(ctx context.Context, ms int) error {
 	}
 }
 
-// failed reports whether err is that the client's side broke off.
+// failed reports whether err means that the client's direction broke off.
 func (in *inbox) failed(err error) bool {
 	if err == nil || in.cancelled.Load() {
 		return false
@@ -141,7 +144,7 @@ func (in *inbox) failed(err error) bool {
 	}
 }
 
-// gone is why a call whose context has ended is over.
+// gone returns the error for a call whose context has ended.
 func (in *inbox) gone(ctx context.Context) error {
 	if in.cancelled.Load() {
 		return errCancelled
@@ -149,7 +152,7 @@ func (in *inbox) gone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// poll takes in what has arrived, without waiting.
+// poll buffers the messages that have arrived, without waiting.
 func (in *inbox) poll() error {
 	for {
 		select {
@@ -181,7 +184,7 @@ func (in *inbox) keepMember(m *dynamicpb.Message) error {
 	return in.keep(kind, m)
 }
 
-// keep stores what nobody waits for yet; what never answers anything is dropped.
+// keep buffers a message that is not needed yet. Messages that are never a response are dropped.
 func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 	switch kind {
 	case "client_heartbeat", "prewarm_request", "":

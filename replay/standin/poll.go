@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// startPoll begins a turn whose messages are asked for call by call.
+// startPoll starts a turn whose server messages the client fetches by polling.
 func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 	s.polls.mu.Lock()
 	defer s.polls.mu.Unlock()
@@ -19,9 +19,13 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 	if s.polls.all[id] != nil {
 		return nil, connect.NewError(connect.CodeAlreadyExists, errors.New("the request is polled already"))
 	}
+
+	// Without a limit, abandoned polls would use up the memory.
 	if len(s.polls.all) >= maxSessions {
 		return nil, connect.NewError(connect.CodeResourceExhausted, errors.New("too many requests are polled"))
 	}
+
+	// The turn outlives the call that starts it, until it is idle for too long.
 	ctx, stop := context.WithTimeout(context.Background(), sessionIdle)
 	q := &pollQueue{changed: make(chan struct{}), stop: stop}
 	s.polls.all[id] = q
@@ -35,6 +39,8 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 			q.signal()
 			return ctx.Err()
 		})
+
+		// Polls that wait must learn of the end.
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.ended, q.err = true, err
@@ -43,15 +49,16 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 	return q, nil
 }
 
-// signal wakes who waits. The lock is held.
+// signal wakes the waiting goroutines. The caller holds the lock.
 func (q *pollQueue) signal() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// poll answers one call with at most most messages: it waits for the first of them.
+// poll responds to one polling call with at most most messages. It waits for the first of them.
 func (s *Server) poll(ctx context.Context, id string, start bool, header http.Header, most int, send func(number int64, m *dynamicpb.Message, eof bool) error) error {
 	s.polls.mu.Lock()
+	// The first poll starts the turn.
 	q := s.polls.all[id]
 	s.polls.mu.Unlock()
 	if q == nil {
@@ -63,6 +70,8 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 			return err
 		}
 	}
+
+	// The end of the turn is a message of its own, after which the poll is removed.
 	for sent := 0; sent < most; sent++ {
 		m, number, err := q.nextMessage(ctx, sent == 0)
 		if err != nil || m == nil && sent > 0 && !q.over() {
@@ -84,8 +93,8 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 	return nil
 }
 
-// nextMessage is the next message; nil where there is none, or, having waited, where
-// there will be none.
+// nextMessage returns the next message of the turn. It returns nil if there is none yet or, with wait,
+// if none will follow.
 func (q *pollQueue) nextMessage(ctx context.Context, wait bool) (*dynamicpb.Message, int64, error) {
 	for {
 		q.mu.Lock()
@@ -108,7 +117,7 @@ func (q *pollQueue) nextMessage(ctx context.Context, wait bool) (*dynamicpb.Mess
 	}
 }
 
-// over reports whether the turn has ended, and all of it was taken.
+// over reports whether the turn has ended and all its messages were fetched.
 func (q *pollQueue) over() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 //go:embed default.json
 var defaultScript []byte
 
-// DefaultScript is the script of a server that is given none.
+// DefaultScript returns the built-in script as JSON.
 func DefaultScript() []byte { return bytes.Clone(defaultScript) }
 
 const (
@@ -30,8 +30,8 @@ const (
 	maxHeartbeats  = 10_000
 )
 
-// readScript reads a script, fills what it leaves out from the default one, and
-// resolves every name in it against the API.
+// readScript parses a script, copies what it lacks from the built-in script, and resolves the names of
+// methods and messages in it.
 func readScript(a *api, data []byte) (*script, error) {
 	base := &script{}
 	if err := strictjson.Read(defaultScript, base); err != nil {
@@ -55,6 +55,7 @@ func readScript(a *api, data []byte) (*script, error) {
 }
 
 func (s *script) inherit(base *script) {
+	// The zero value means that the script leaves a member out.
 	if s.Compression == nil {
 		s.Compression = base.Compression
 	}
@@ -85,6 +86,8 @@ func (s *script) inherit(base *script) {
 	if s.Chats == nil {
 		s.Chats = base.Chats
 	}
+
+	// Answers are merged, so that a script can replace single methods.
 	own := s.Answers
 	s.Answers = maps.Clone(base.Answers)
 	maps.Copy(s.Answers, own)
@@ -117,6 +120,7 @@ func (s *script) bind(a *api) error {
 }
 
 func (s *script) bindOptions(a *api) error {
+	// Limits keep a test script from blocking the server or using up its memory.
 	for i, name := range s.Compression.Names {
 		if !codec.Known(name) {
 			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
@@ -165,7 +169,7 @@ func times(pairs ...any) error {
 	return nil
 }
 
-// bind resolves the fault's code and details. Its errors begin with the member.
+// bind resolves the fault's code and details. Its errors start with the name of the member.
 func (f *scriptFault) bind(a *api) error {
 	if err := f.code.UnmarshalText([]byte(f.Code)); err != nil {
 		return fmt.Errorf("code: %q is no Connect code", f.Code)
@@ -190,8 +194,8 @@ func (f *scriptFault) bind(a *api) error {
 	return nil
 }
 
-// readMessage reads the JSON form of a message. protojson sometimes writes a
-// non-breaking space after "proto:", to keep people from comparing its errors.
+// readMessage parses the JSON form of a message. protojson sometimes writes a non-breaking space
+// after "proto:", to discourage comparing its errors.
 func readMessage(data []byte, m *dynamicpb.Message) error {
 	err := protojson.Unmarshal(data, m)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A gate checks credentials and client version before a handler runs. It is an
-// interceptor, as in real servers: a unary request that does not parse is told
-// so before anybody asks who sent it.
+// A gate checks credentials and the client's version before a handler runs. As in real servers it
+// is an interceptor, so a malformed unary request is reported before the credentials are checked.
 type gate struct{ s *Server }
 
 func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -72,7 +71,7 @@ func (g gate) refuse(kind protoreflect.Name, why string) error {
 	return e
 }
 
-// older says whether a client version is below a limit, or has no numbers.
+// older reports whether a client version is below a limit, or has no numbers.
 func older(version, limit string) bool {
 	have, want := versionNumbers(version), versionNumbers(limit)
 	for i, w := range want {
@@ -86,7 +85,8 @@ func older(version, limit string) bool {
 	return false
 }
 
-// versionNumbers returns the dotted numbers of "cli-2026.01.09-231024f" or "2.0.77".
+// versionNumbers returns the dotted numbers of a version such as "cli-2026.01.09-231024f" or
+// "2.0.77".
 func versionNumbers(v string) (list []int) {
 	start := strings.IndexAny(v, "0123456789")
 	if start < 0 {

@@ -8,8 +8,8 @@ import (
 	"unwire/replay/standin/history"
 )
 
-// summaries are what templates can name of an answer besides its fields: ${NAME.text},
-// ${NAME.images} and ${NAME.kind}.
+// summaries are the values that templates can use of a response in addition to its fields:
+// ${NAME.text}, ${NAME.images} and ${NAME.kind}.
 var summaries = map[string]func(protoreflect.Message) string{
 	"text":   resultText,
 	"images": func(m protoreflect.Message) string { return history.Images(resultImages(m)) },
@@ -19,11 +19,11 @@ var summaries = map[string]func(protoreflect.Message) string{
 	},
 }
 
-// textFields are where the results of tools have their text, the likeliest first.
+// textFields are the fields in which the results of tools have their text, the most likely first.
 var textFields = []protoreflect.Name{"stdout", "content", "output", "text", "markdown", "error", "reason", "message", "answer", "path", "name"}
 
-// resultText returns the text of a result of any kind: the first text of an McpResult,
-// else the first of the known fields that is not empty.
+// resultText returns the text of any kind of result: the first text of an McpResult, otherwise the
+// first known field that is not empty.
 func resultText(m protoreflect.Message) string {
 	_, inner := member(m)
 	if inner == nil {
@@ -58,7 +58,7 @@ func resultImages(m protoreflect.Message) (images []history.Part) {
 	return images
 }
 
-// contentItems returns the content of an McpSuccess, nothing of any other message.
+// contentItems returns the content of an McpSuccess; nil for other messages.
 func contentItems(success protoreflect.Message) (items []protoreflect.Message) {
 	if success.Descriptor().Name() != "McpSuccess" {
 		return nil

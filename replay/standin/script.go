@@ -11,9 +11,7 @@ import (
 	"unwire/replay/standin/codec"
 )
 
-// A script says what the server answers. It is JSON; members that are not
-// described here are refused, and top-level members that are left out are those
-// of the default script (default.json, which is also the full example).
+// A script defines the responses of the stand-in server. It is a JSON text. Unknown members are an error; missing top-level members are taken from the default script (default.json, which is also a complete example).
 //
 //	{
 //	  "v": 1,
@@ -89,24 +87,23 @@ import (
 // stream ends with failed_precondition; "unannounced": true calls the first one anyway,
 // and "invalid_args": true does not compare arguments with schemas.
 //
-// "second_run" says what becomes of a Run for a conversation whose stream is alive:
-// "refuse" (already_exists) or "allow". "announced_twice": "hang" leaves the stream of a
-// client that announces its tools in both places without an answer but heartbeats, as
-// clients of the live service report; "allow" does not. With "poison", so does the next
-// stream of a conversation whose stream was cut off in a tool call. "stale" is the error
-// for a Run whose conversation_state has fewer turns than the last checkpoint. With
-// "long_ids", ids of calls have 85 bytes with a line feed in them.
+// "second_run" is the reaction to a Run for a conversation whose stream is still open: "refuse"
+// (already_exists) or "allow". "announced_twice": "hang" gives a client that announces its tools in
+// both places only heartbeats, as clients of the live service report; "allow" does not. With
+// "poison", the next stream of a conversation whose stream was cut off in a tool call hangs too.
+// "stale" is the error for a Run whose conversation_state has fewer turns than the last checkpoint.
+// With "long_ids", the ids of calls have 85 bytes, with a line feed in them.
 //
-// A Run whose conversation_state holds a transcript is a cold continuation: the server
-// asks for the messages that it does not have, and with a resume_action it goes on after
-// the last call that has a result. Package history describes the format.
+// A Run whose conversation_state contains a transcript is a cold continuation: the server requests
+// the messages that it lacks, and with a resume_action it continues after the last call that has a
+// result. Package history describes the format.
 //
-// "answers" are the unary methods: the JSON form of the method's response message,
-// in whose strings ${url} is the server's own URL. {"$error": {"code": …}} makes any
-// method fail. A method that proto/ does not describe takes and gives an empty
-// message. null takes a method away: it is then unimplemented.
+// "answers" are for the unary methods: the JSON form of the method's response message, in whose
+// strings ${url} is the server's own URL. {"$error": {"code": …}} makes any method fail. A method
+// that proto/ lacks has empty request and response messages. null removes a method, which is then
+// unimplemented.
 //
-// In texts, blobs and arguments these are replaced; $${ stands for ${:
+// Texts, blobs and arguments may contain these placeholders; $${ is a literal ${:
 //
 //   - ${prompt}, ${model}, ${conversation_id}
 //   - ${answer}: the text so far
@@ -123,26 +120,28 @@ import (
 type script struct {
 	V           int                `json:"v"`
 	Compression *codec.Compression `json:"compression"`
-	// raw, base64 or connect: how RunSSE answers
+	// encoding of RunSSE's response: raw, base64 or connect
 	SSE             string `json:"sse"`
 	AnswerTimeoutMS int    `json:"answer_timeout_ms"`
-	// how long a new agent stream takes before its first event
+	// BootstrapMS is the time before the first event of a new agent stream, in milliseconds.
 	BootstrapMS int `json:"bootstrap_ms"`
-	// refuse or allow a Run for a conversation whose stream is alive
+	// SecondRun is refuse or allow, for a Run of a conversation whose stream is open.
 	SecondRun string `json:"second_run"`
-	// hang or allow a client that announces its tools in two places
+	// AnnouncedTwice is the reaction to a client that announces its tools in two places: "hang" or
+	// "allow".
 	AnnouncedTwice string `json:"announced_twice"`
-	// a conversation whose stream was cut off in a tool call hangs
+	// Poison makes the next stream of a conversation hang if the previous one was cut off during a tool
+	// call.
 	Poison bool `json:"poison"`
-	// the error for an outdated conversation_state; without it, any will do
+	// Stale is the error for an outdated conversation_state; without it, any state is accepted.
 	Stale *scriptFault `json:"stale"`
-	// call ids have 85 bytes, with a line feed
+	// LongIDs makes the ids of tool calls 85 bytes long and include a line feed.
 	LongIDs bool `json:"long_ids"`
-	// exec and KV ids start at a derived number, not at 1
+	// ScatterIDs starts exec and KV ids at a derived number instead of 1.
 	ScatterIDs bool `json:"scatter_ids"`
-	// ids are drawn at random, and no two calls get the same ones
+	// FreshIDs generates random ids, so that repeated calls get different ones.
 	FreshIDs bool `json:"fresh_ids"`
-	// how many messages a RunPoll gets; 0: all in one call
+	// PollMessages is the number of messages in the response to one RunPoll call; 0 means all.
 	PollMessages int                        `json:"poll_messages"`
 	Gate         *scriptGate                `json:"gate"`
 	Appends      *scriptAppends             `json:"appends"`
@@ -151,63 +150,70 @@ type script struct {
 	Answers      map[string]json.RawMessage `json:"answers"`
 }
 
-// A scriptGate turns away clients whose x-cursor-client-version is older than
-// MinVersion, or missing. Versions are compared number by number.
+// A scriptGate rejects clients whose version header is missing or older than MinVersion. Versions
+// are compared number by number.
 type scriptGate struct {
 	MinVersion string      `json:"min_version"`
 	Error      scriptFault `json:"error"`
 }
 
-// scriptAppends say how BidiAppend behaves: how far ahead of the next sequence number
-// an append may be, and for how long each second one is withheld, so that
-// neighbours overtake each other as they do on a real network.
+// scriptAppends describe how BidiAppend behaves: how far ahead of the next sequence number an
+// append may be, and how long every second one is delayed, so that they overtake each other as on a
+// real network.
 type scriptAppends struct {
 	Window int `json:"window"`
 	HoldMS int `json:"hold_ms"`
 }
 
-// A scriptTurn is the server's part from a prompt to the end of the stream.
+// A scriptTurn is the sequence of steps from a prompt to the end of the stream.
 type scriptTurn struct {
 	Name  string       `json:"name"`
 	When  string       `json:"when"`
 	Steps []scriptStep `json:"steps"`
-	// only for clients that announced tools with the prompt, or only for the others
+	// WithTools restricts the turn to clients that announced tools with the prompt (true), or to
+	// the others (false).
 	WithTools *bool `json:"with_tools"`
-	// instead of the script's
+	// BootstrapMS replaces bootstrap_ms of the script for this turn.
 	BootstrapMS *int `json:"bootstrap_ms"`
 }
 
-// A scriptStep is one action of the server; exactly one of its members is set besides
-// DelayMS (waited before it) and, for a text, Split (sizes in characters of its
-// pieces, the last one repeated; nothing: one piece) and PaceMS (waited between
-// the pieces).
+// A scriptStep is one action of the server. Exactly one of its members is set, apart from DelayMS
+// (the wait before it) and, for a text, Split (sizes of its pieces in characters, the last one
+// repeated; one piece by default) and PaceMS (the wait between pieces).
 type scriptStep struct {
 	DelayMS int   `json:"delay_ms"`
 	Split   []int `json:"split"`
 	PaceMS  int   `json:"pace_ms"`
 
-	Thinking  *string      `json:"thinking"`
-	Text      *string      `json:"text"`
-	Tool      *scriptTool  `json:"tool"`
-	Tools     *scriptTools `json:"tools"` // asked for at once
-	KVSet     *scriptKVSet `json:"kv_set"`
-	KVGet     *scriptKVGet `json:"kv_get"`
-	Heartbeat *int         `json:"heartbeat"` // how many
-	Echo      *bool        `json:"echo"`      // the user's message, appended
-	Tokens    *int32       `json:"tokens"`    // a token delta
-	Wait      *scriptWait  `json:"wait"`
-	Query     *scriptQuery `json:"query"`
-	Hang      *scriptHang  `json:"hang"`
-	// ConversationStateStructure; {}: made from the turn
+	Thinking *string     `json:"thinking"`
+	Text     *string     `json:"text"`
+	Tool     *scriptTool `json:"tool"`
+	// Tools are tool calls that are requested at the same time.
+	Tools *scriptTools `json:"tools"`
+	KVSet *scriptKVSet `json:"kv_set"`
+	KVGet *scriptKVGet `json:"kv_get"`
+	// Heartbeat is the number of heartbeats to send.
+	Heartbeat *int `json:"heartbeat"`
+	// Echo repeats the user's message.
+	Echo *bool `json:"echo"`
+	// Tokens is the value of a token_delta message to send.
+	Tokens *int32       `json:"tokens"`
+	Wait   *scriptWait  `json:"wait"`
+	Query  *scriptQuery `json:"query"`
+	Hang   *scriptHang  `json:"hang"`
+	// Checkpoint is a ConversationStateStructure; {} is derived from the turn.
 	Checkpoint json.RawMessage `json:"checkpoint"`
-	Send       json.RawMessage `json:"send"` // any server message
-	// hex: a server message's bytes, however odd
-	Raw       *string         `json:"raw"`
-	TurnEnded json.RawMessage `json:"turn_ended"` // TurnEndedUpdate
-	Error     *scriptFault    `json:"error"`      // ends the stream with an error
-	// ends it with RST_STREAM, or a cut connection
+	// Send is an arbitrary server message to send, as JSON.
+	Send json.RawMessage `json:"send"`
+	// Raw is a server message in hexadecimal, which may be malformed.
+	Raw *string `json:"raw"`
+	// TurnEnded is a TurnEndedUpdate message to send, as JSON.
+	TurnEnded json.RawMessage `json:"turn_ended"`
+	// Error ends the stream with this error.
+	Error *scriptFault `json:"error"`
+	// Reset ends the stream with RST_STREAM, or by closing the connection.
 	Reset *bool `json:"reset"`
-	// ends it cleanly, but without its end-of-stream message
+	// DropEnd ends the stream without an end-of-stream message, as after a lost connection.
 	DropEnd *bool `json:"drop_end"`
 
 	text    template           // of Thinking or Text
@@ -215,8 +221,9 @@ type scriptStep struct {
 	bytes   []byte             // of Raw
 }
 
-// actions returns the names of the members that are set and are actions.
+// actions returns the names of the actions that are set.
 func (s *scriptStep) actions() (names []string) {
+	// The order is that of the documentation.
 	for _, a := range []struct {
 		name string
 		set  bool
@@ -248,45 +255,48 @@ func (s *scriptStep) actions() (names []string) {
 	return names
 }
 
-// A scriptTool is a call that the client executes: NAME_args of ExecServerMessage out,
-// NAME_result (or, for shell_stream, its events up to the exit) of
-// ExecClientMessage back.
+// A scriptTool is a call that the client executes: NAME_args of ExecServerMessage is sent, and
+// NAME_result (for shell_stream, its events up to the exit) of ExecClientMessage comes back.
 type scriptTool struct {
 	Name string          `json:"name"`
 	As   string          `json:"as"`
 	Args json.RawMessage `json:"args"`
-	// which result it must be; another one ends the turn with an error
+	// Require is the expected kind of result; any other ends the turn with an error.
 	Require string `json:"require"`
-	// announce the arguments as text, in pieces of so many characters
+	// ArgsSplit announces the arguments as text, in pieces of that many characters.
 	ArgsSplit int `json:"args_split"`
-	TimeoutMS int `json:"timeout_ms"` // instead of answer_timeout_ms
-	// take the call back after so long, and go on without its answer
+	// TimeoutMS replaces answer_timeout_ms of the script for this tool call.
+	TimeoutMS int `json:"timeout_ms"`
+	// AbortMS aborts the call after that time, and continues without its result.
 	AbortMS int `json:"abort_ms"`
-	// for mcp, instead of Args: the tools of which one is called
+	// Any are alternative tools, one of which is called; only for mcp, instead of Args.
 	Any []scriptCandidate `json:"any"`
-	// for mcp: call the tool even if the client did not announce it
+	// Unannounced calls the tool even if the client did not announce it; for mcp.
 	Unannounced bool `json:"unannounced"`
-	// for mcp: do not compare the arguments with the tool's schema
+	// InvalidArgs skips validating the arguments against the tool's schema; for mcp.
 	InvalidArgs bool `json:"invalid_args"`
 
-	args        *dynamicpb.Message
-	candidates  []*dynamicpb.Message         // McpArgs, for mcp
-	argsField   protoreflect.FieldDescriptor // of ExecServerMessage
-	resultField protoreflect.FieldDescriptor // of ExecClientMessage
-	// of ToolCall; nil for what is not shown
+	args *dynamicpb.Message
+	// candidates are the arguments of the alternatives in Any.
+	candidates []*dynamicpb.Message
+	// argsField is the field of ExecServerMessage for the tool's arguments.
+	argsField protoreflect.FieldDescriptor
+	// resultField is the field of ExecClientMessage for the tool's result.
+	resultField protoreflect.FieldDescriptor
+	// callField is of ToolCall; nil if the call is not displayed.
 	callField protoreflect.FieldDescriptor
-	streams   bool // the result is events
+	// streams means that the client sends the result as a sequence of events.
+	streams bool
 }
 
-// A scriptCandidate is a tool of the client's own that may be called.
+// A scriptCandidate is a tool of the client that may be called.
 type scriptCandidate struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
 }
 
-// scriptTools are calls that are asked for together, before the first is answered.
-// The client answers in any order. With Shuffle they are asked for in an order
-// that follows from the call's ids.
+// scriptTools are calls that are requested together, before the first is answered. The client
+// answers in any order. Shuffle derives the order of the requests from the ids of the calls.
 type scriptTools struct {
 	Calls   []scriptTool `json:"calls"`
 	Shuffle bool         `json:"shuffle"`
@@ -303,9 +313,9 @@ type scriptKVSet struct {
 	text template // of Data
 }
 
-// scriptKVGet asks for a blob that an earlier step stored; what comes back must be it.
-// With Unknown it asks for one that nobody stored, and any answer will do; with NoID
-// its request has no id, which is the id 0.
+// scriptKVGet requests a blob that an earlier step stored, and verifies it. With Unknown it
+// requests one that was never stored, and accepts any answer; with NoID the request has no id,
+// which means id 0.
 type scriptKVGet struct {
 	Blob      string `json:"blob"`
 	Unknown   bool   `json:"unknown"`
@@ -313,8 +323,8 @@ type scriptKVGet struct {
 	TimeoutMS int    `json:"timeout_ms"`
 }
 
-// A scriptQuery is an interaction query, NAME_query or NAME of InteractionQuery out and
-// the member of InteractionResponse with the same number back.
+// A scriptQuery is an interaction query: NAME_query or NAME of InteractionQuery is sent, and the
+// member of InteractionResponse with the same number comes back.
 type scriptQuery struct {
 	Name      string          `json:"name"`
 	As        string          `json:"as"`
@@ -326,19 +336,19 @@ type scriptQuery struct {
 	responseField protoreflect.FieldDescriptor // of InteractionResponse
 }
 
-// scriptHang sends heartbeats and nothing else until the client gives up, or for MS.
+// scriptHang sends only heartbeats, until the client gives up or for MS.
 type scriptHang struct {
 	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
 	MS               int `json:"ms"`
 }
 
-// scriptWait is a pause, with heartbeats in it.
+// A scriptWait is a pause during which heartbeats can be sent.
 type scriptWait struct {
 	MS               int `json:"ms"`
 	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
 }
 
-// A scriptFault is a Connect error.
+// A scriptFault is a Connect error with which a stream ends.
 type scriptFault struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
@@ -348,7 +358,7 @@ type scriptFault struct {
 	details []*connect.ErrorDetail
 }
 
-// err is the error that a handler returns for the fault.
+// err returns the error that a handler returns for the fault.
 func (f *scriptFault) err() error {
 	e := connect.NewError(f.code, errors.New(f.Message))
 	for _, d := range f.details {
@@ -357,7 +367,7 @@ func (f *scriptFault) err() error {
 	return e
 }
 
-// A scriptDetail is an error detail: a message type and its JSON form.
+// A scriptDetail is an error detail: a message type and the message in JSON.
 type scriptDetail struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`

@@ -14,11 +14,12 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A binder resolves the names of one turn.
+// A binder resolves the names that occur in one turn of a script.
 type binder struct {
-	api     *api
-	scope   *scope
-	message protoreflect.MessageDescriptor // what "send" and "raw" send
+	api   *api
+	scope *scope
+	// message is the type of the messages that the steps "send" and "raw" send.
+	message protoreflect.MessageDescriptor
 	agent   bool
 	blobs   map[string]bool
 }
@@ -78,8 +79,9 @@ func (b *binder) step(s *scriptStep) error {
 	return nil
 }
 
-// action resolves the step's one action. Its errors begin with ": " or ".member: ".
+// action resolves the step's one action. Its errors start with ": " or ".member: ".
 func (b *binder) action(name string, s *scriptStep) (err error) {
+	// Resolve names and templates now, so that mistakes are reported before the server starts.
 	switch name {
 	case "thinking":
 		s.text, err = b.scope.parse(*s.Thinking)
@@ -114,6 +116,8 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 			err = fmt.Errorf("false says nothing: leave the step out")
 		}
 	}
+
+	// The path of the step is put before the error by the caller.
 	if err != nil {
 		return fmt.Errorf(": %w", err)
 	}
@@ -136,7 +140,7 @@ func (b *binder) kvGet(g *scriptKVGet) error {
 	return nil
 }
 
-// pause checks a step that sends heartbeats.
+// pause validates a step that waits and sends heartbeats.
 func (b *binder) pause(s *scriptStep) error {
 	switch {
 	case s.Hang != nil:
@@ -172,6 +176,8 @@ func (b *binder) tool(t *scriptTool) (err error) {
 	}
 	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
 	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()
+
+	// The definitions use two pairs of suffixes.
 	t.argsField = firstField(out, t.Name+"_args", t.Name+"_request")
 	t.resultField = firstField(in, t.Name+"_result", t.Name+"_response")
 	t.streams = t.Name == "shell_stream"
@@ -185,6 +191,8 @@ func (b *binder) tool(t *scriptTool) (err error) {
 	if call != nil {
 		t.callField = call.Fields().ByName(protoreflect.Name(strings.TrimSuffix(t.Name, "_stream") + "_tool_call"))
 	}
+
+	// A tool of the client is announced by name; the built-in ones are fields.
 	if t.args, err = b.template(t.argsField.Message(), t.Args); err != nil {
 		return fmt.Errorf(".args: %w", err)
 	}
@@ -202,7 +210,7 @@ func (b *binder) tool(t *scriptTool) (err error) {
 	return b.name(t.As, result)
 }
 
-// name makes an answer known to later templates; "" names nothing.
+// name makes a client's response available to later templates under the name as; "" does nothing.
 func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
 	if as == "" {
 		return nil
@@ -214,7 +222,7 @@ func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// firstField returns the first of the fields that exists, nil if none does.
+// firstField returns the first of the fields that exists; nil if none does.
 func firstField(fields protoreflect.FieldDescriptors, names ...string) protoreflect.FieldDescriptor {
 	for _, name := range names {
 		if fd := fields.ByName(protoreflect.Name(name)); fd != nil && fd.Message() != nil {
@@ -224,7 +232,7 @@ func firstField(fields protoreflect.FieldDescriptors, names ...string) protorefl
 	return nil
 }
 
-// candidates reads the tools of which one is called: those of any, or the one of args.
+// candidates resolves the alternative tools of a step: those in any, or the single one in args.
 func (b *binder) candidates(t *scriptTool) error {
 	if t.Any == nil {
 		if get(t.args, "name").String() == "" {
@@ -236,6 +244,8 @@ func (b *binder) candidates(t *scriptTool) error {
 	if t.Args != nil || len(t.Any) == 0 {
 		return fmt.Errorf(".any: want a list of tools, and no args beside it")
 	}
+
+	// Each candidate is a message, like args.
 	for i, c := range t.Any {
 		if c.Name == "" {
 			return fmt.Errorf(".any[%d].name: want the name of a tool", i)
@@ -281,7 +291,7 @@ func (b *binder) query(q *scriptQuery) (err error) {
 	return b.name(q.As, q.responseField.Message())
 }
 
-// maxParallelCalls bounds the calls of one tools step.
+// maxParallelCalls is the maximum number of calls in one tools step.
 const maxParallelCalls = 100
 
 func (b *binder) tools(t *scriptTools) error {
@@ -319,7 +329,7 @@ func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	return nil
 }
 
-// template reads a message whose strings may have placeholders.
+// template parses a message whose strings may contain placeholders.
 func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessage) (*dynamicpb.Message, error) {
 	m := dynamicpb.NewMessage(md)
 	if data == nil {
@@ -331,7 +341,7 @@ func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessag
 	return m, walk.Strings(m, b.check)
 }
 
-// check is an expansion that only looks whether the placeholders are known.
+// check is an expansion that only verifies that the placeholders are known.
 func (b *binder) check(s string) (string, error) {
 	_, err := b.scope.parse(s)
 	return s, err

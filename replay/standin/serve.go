@@ -14,11 +14,10 @@ import (
 	"unwire/replay/standin/certificate"
 )
 
-// New makes a server; it listens to nothing yet.
+// New returns a server that does not listen yet.
 //
-// Errors: a script that does not hold together, with the place:
-// `standin: script: turns[0].steps[3].tool.name: …`; a CAFile that cannot be
-// written.
+// Errors: an inconsistent script, with the place (`standin: script:
+// turns[0].steps[3].tool.name: …`); a CAFile that cannot be written.
 func New(o Options) (*Server, error) {
 	a, err := loadAPI()
 	if err != nil {
@@ -28,6 +27,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("standin: script: %w", err)
 	}
+
+	// Each server has its own certificate, which is valid for a week.
 	ca, leaf, err := certificate.Make(o.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("standin: certificate: %w", err)
@@ -66,8 +67,7 @@ func (s *Server) writeCA(ca []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Listen opens the address ("127.0.0.1:0" is the usual one) that Serve will
-// serve; from then on URL is known.
+// Listen listens on an address, usually "127.0.0.1:0". URL is known afterwards.
 func (s *Server) Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Server) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers calls that arrive at l until Shutdown. It returns nil after
-// Shutdown and never otherwise.
+// Serve answers calls that arrive at l until Shutdown. It returns nil only after
+// Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	s.setURL(l)
 	if err := s.http.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -87,8 +87,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown lets the calls that are under way finish until ctx ends, then ends
-// them, and removes the CA file if it was a temporary one.
+// Shutdown waits for the calls in progress until ctx ends, then aborts them. It removes
+// the CA file if it is a temporary one.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

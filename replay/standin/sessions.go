@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// sessions are the streams that arrive in pieces, by request id: RunSSE carries
-// the server's side, BidiAppend each message of the client's. Either may come
-// first.
+// sessions are the streams that arrive in pieces, by request id: RunSSE carries the
+// server's half, and each BidiAppend a message of the client. Either may come first.
 //
 // Source: RESEARCH.md#sse-fallback
 type sessions struct {
@@ -18,7 +17,7 @@ type sessions struct {
 	all map[string]*session
 }
 
-// A session orders the appends of one stream.
+// A session puts the append calls of one split stream in order.
 type session struct {
 	mu      sync.Mutex
 	next    int64
@@ -31,7 +30,7 @@ type session struct {
 	bytes   int // of early and ready
 }
 
-// A pollQueue is what a turn says to a client that asks for it in several calls.
+// A pollQueue buffers a turn's messages for a client that polls in several calls.
 type pollQueue struct {
 	mu       sync.Mutex
 	messages []*dynamicpb.Message
@@ -42,7 +41,7 @@ type pollQueue struct {
 	stop     context.CancelFunc
 }
 
-// polls are the queues by request id.
+// polls maps request ids to the queues of messages that clients fetch by polling.
 type polls struct {
 	mu  sync.Mutex
 	all map[string]*pollQueue

@@ -25,7 +25,7 @@ const (
 	procedureStreamSSE = "/aiserver.v1.HealthService/StreamSSE"
 
 	maxSessions = 1000
-	// sessionIdle is how long appends wait for a RunSSE that takes them.
+	// sessionIdle is how long appends wait for their RunSSE.
 	sessionIdle = time.Minute
 )
 
@@ -49,7 +49,7 @@ func (ss *sessions) get(id string) (*session, error) {
 	return s, nil
 }
 
-// expire forgets sessions that no RunSSE came for.
+// expire removes sessions for which the client never called RunSSE.
 func (ss *sessions) expire() {
 	for id, s := range ss.all {
 		s.mu.Lock()
@@ -66,13 +66,13 @@ func (ss *sessions) drop(id string) {
 	delete(ss.all, id)
 }
 
-// runSSE is Run for clients without HTTP/2.
+// runSSE implements RunSSE: Run for clients without HTTP/2.
 func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	return s.runSession(ctx, procedureRunSSE, stringField(req.Msg, "request_id"), req.Header(), stream.Send)
 }
 
-// runPoll is runSSE with each message as base64 text, numbered, and a last one
-// that only says that nothing follows.
+// runPoll is like runSSE with numbered messages in base64, and a last one that marks the
+// end.
 func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	md := s.api.Method("agent.v1.AgentService", "RunPoll").Output()
 	send := func(seqno int64, m *dynamicpb.Message, eof bool) error {
@@ -88,6 +88,8 @@ func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], str
 		set(out, "eof", eof)
 		return stream.Send(out)
 	}
+
+	// With a limit per call, the turn outlives this call.
 	id := stringField(get(req.Msg, "request_id").Message(), "request_id")
 	if most := s.script.PollMessages; most > 0 {
 		return s.poll(ctx, id, get(req.Msg, "start_request").Bool(), req.Header(), most, send)
@@ -103,7 +105,7 @@ func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], str
 	return send(seqno, nil, true)
 }
 
-// runSession plays a turn whose client messages are appended.
+// runSession executes a turn whose client messages arrive as append calls.
 func (s *Server) runSession(ctx context.Context, procedure, id string, header http.Header, emit func(*dynamicpb.Message) error) error {
 	if id == "" {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("request_id is empty"))
@@ -155,7 +157,7 @@ func (ses *session) receive(ctx context.Context) (*dynamicpb.Message, error) {
 	}
 }
 
-// bidiAppend takes one message of a client's side.
+// bidiAppend handles an append call with one client message.
 func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) (*connect.Response[message], error) {
 	m, err := s.appended(req.Msg)
 	if err != nil {
@@ -180,7 +182,7 @@ func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) 
 	return connect.NewResponse(dynamicpb.NewMessage(req.Spec().Schema.(protoreflect.MethodDescriptor).Output())), nil
 }
 
-// appended is the client message inside an append: hexadecimal text, or bytes.
+// appended returns the client message in an append: hexadecimal text, or bytes.
 func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	data := get(append, "data_binary").Bytes()
 	if text := get(append, "data").String(); text != "" {
@@ -199,7 +201,7 @@ func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	return m, nil
 }
 
-// withhold says whether this append is one of those that others overtake.
+// withhold reports whether the response to this append call is delayed, so that later ones overtake it.
 func (ses *session) withhold() bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
@@ -207,8 +209,8 @@ func (ses *session) withhold() bool {
 	return ses.held%2 == 0
 }
 
-// addMessage takes an append in, ahead of its turn if it must. A repeated one is
-// answered as the first one was: the client did not see the answer.
+// addMessage stores an append, which may come early. A repeated one is answered like the
+// first, because the client did not see the answer.
 func (ses *session) addMessage(seqno int64, m *dynamicpb.Message, window int) error {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 // Stats count streams, tool calls, KV requests and heartbeats since the server started.
 type Stats = ledger.Stats
 
-// Stats returns what the server has counted so far.
+// Stats returns the statistics of the server so far.
 func (s *Server) Stats() Stats { return s.ledger.Stats() }
 
-// serveStats answers GET /standin/stats with the counts as JSON. It needs no token: the
-// counts hold conversation ids and nothing else that a client sent.
+// serveStats answers GET /standin/stats with the counts as JSON. It needs no token, because
+// conversation ids are the only client data in it.
 func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -29,6 +29,7 @@ func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) countReceived(m *dynamicpb.Message) (cancels bool) {
 	kind, inner := member(m)
 	s.ledger.Count(func(n *Stats) {
+		// Each kind of message has its own counter.
 		switch kind {
 		case "client_heartbeat":
 			n.Heartbeats++
@@ -41,7 +42,7 @@ func (s *Server) countReceived(m *dynamicpb.Message) (cancels bool) {
 				n.Cancelled++
 			}
 		case "exec_client_message":
-			// The events of a shell that runs are no answer yet.
+			// Events of a shell that is still running are not an answer.
 			field, result := member(inner)
 			var outcome protoreflect.Name
 			if result != nil {
@@ -70,7 +71,7 @@ func (s *Server) countReceived(m *dynamicpb.Message) (cancels bool) {
 	return cancels
 }
 
-// countSent counts a message of the server's own.
+// countSent counts a message that the server sends.
 func (s *Server) countSent(m *dynamicpb.Message) {
 	kind, inner := member(m)
 	s.ledger.Count(func(n *Stats) {

@@ -13,7 +13,7 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A template is text with ${placeholders}.
+// A template is a text with placeholders such as ${prompt}.
 type template []part
 
 // A part is literal text, or a placeholder: a variable and, for the answer to a
@@ -25,8 +25,8 @@ type part struct {
 	summary string // a key of summaries, instead of path
 }
 
-// scope is what placeholders can name at one step of a turn: variables, and
-// results of tool calls with their types.
+// A scope has the names that placeholders may use at one step of a turn: variables, and
+// the results of tool calls with their types.
 type scope struct {
 	names   map[string]bool
 	results map[string]protoreflect.MessageDescriptor
@@ -62,6 +62,7 @@ func (sc *scope) parse(text string) (template, error) {
 func (sc *scope) placeholder(inside string) (part, error) {
 	name, path, dotted := strings.Cut(inside, ".")
 	p := part{name: name}
+	// A name without a dot is a variable.
 	if !dotted {
 		if !sc.names[name] {
 			return p, fmt.Errorf("no such variable here")
@@ -76,6 +77,8 @@ func (sc *scope) placeholder(inside string) (part, error) {
 		p.summary = path
 		return p, nil
 	}
+
+	// Follow the path through the message types, to report mistakes before the server starts.
 	for segment := range strings.SplitSeq(path, ".") {
 		if md == nil {
 			return p, fmt.Errorf("%q is inside something that is no message", segment)
@@ -96,12 +99,12 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	return p, nil
 }
 
-// variables are what placeholders stand for in a call that is under way.
+// variables are the values of placeholders during a call.
 type variables struct {
 	text    map[string]string
 	results map[string]protoreflect.Message
-	// outputs are the texts of answers that the answer itself does not hold: what a
-	// shell wrote before it ended, and results that come from a transcript.
+	// outputs are texts that are not part of the answer itself: what a shell wrote before
+	// it ended, and results from a transcript.
 	outputs map[string]string
 }
 
@@ -132,7 +135,7 @@ func (v *variables) summarise(p part) string {
 	return ""
 }
 
-// expandText expands a text that a binder has found good.
+// expandText expands a text that a binder has validated.
 func (v *variables) expandText(text string) (string, error) {
 	sc := turnScope()
 	for name, m := range v.results {
@@ -145,8 +148,8 @@ func (v *variables) expandText(text string) (string, error) {
 	return v.expand(t), nil
 }
 
-// expandMessage returns a copy of a message that a binder has found good, with
-// the placeholders in its strings replaced.
+// expandMessage returns a copy of a message that a binder has validated, with the
+// placeholders in its strings replaced.
 func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
 	m = proto.Clone(m).(*dynamicpb.Message)
 	if err := walk.Strings(m, v.expandText); err != nil {
@@ -155,8 +158,7 @@ func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
 	return m
 }
 
-// field writes one field of a message; nothing if something on the way to it is
-// not set.
+// field formats one field of a message; "" if a message on the path is not set.
 func field(m protoreflect.Message, path []protoreflect.Name) string {
 	if m == nil || len(path) > 1 && !has(m, path[:len(path)-1]...) {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"unwire/replay/standin/walk"
 )
 
-// A question is a tool call that the client was asked for.
+// A question is a tool call that was requested from the client.
 type question struct {
 	tool                *scriptTool
 	args                protoreflect.Message
@@ -25,11 +25,11 @@ type question struct {
 	output              strings.Builder // of a shell
 }
 
-// errAborted is the end of a call that the server took back.
+// errAborted is the error for a call that the server aborted.
 var errAborted = errors.New("the server aborted the call")
 
-// tool has the client execute something: the call is shown, asked for, awaited,
-// and shown again with its result.
+// tool makes the client execute a tool: the call is displayed, requested, awaited, and
+// displayed again with its result.
 func (t *turn) tool(tool *scriptTool) error {
 	q, err := t.ask(tool)
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *turn) tool(tool *scriptTool) error {
 	return t.answered(q)
 }
 
-// tools asks for several calls before it waits for the first answer.
+// tools requests several tool calls before it waits for the first result.
 func (t *turn) tools(tools *scriptTools) error {
 	order := make([]int, len(tools.Calls))
 	for i := range order {
@@ -65,10 +65,12 @@ func (t *turn) tools(tools *scriptTools) error {
 	return nil
 }
 
-// ask shows a call and sends it to the client.
+// ask announces a tool call, and requests it from the client.
 func (t *turn) ask(tool *scriptTool) (*question, error) {
 	q := &question{tool: tool, callID: t.ids.Call(), modelCallID: t.ids.UUID()}
 	args := t.vars.expandMessage(tool.args)
+	// One of several candidates is called: the first that the client announced and whose schema
+	// accepts the arguments.
 	if tool.candidates != nil {
 		var err error
 		if args, err = t.choose(tool); err != nil {
@@ -84,6 +86,8 @@ func (t *turn) ask(tool *scriptTool) (*question, error) {
 			return nil, err
 		}
 	}
+
+	// The call is displayed before it is requested, as the live service does.
 	if err := t.showCall("tool_call_started", q, nil); err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (t *turn) ask(tool *scriptTool) (*question, error) {
 	return q, t.emit(root)
 }
 
-// answered waits for the answer to a call and shows it.
+// answered waits for the result of a tool call, and sends the update that displays the result.
 func (t *turn) answered(q *question) error {
 	result, err := t.await(q)
 	if errors.Is(err, errAborted) {
@@ -122,7 +126,7 @@ func (t *turn) answered(q *question) error {
 	return t.showCall("tool_call_completed", q, result)
 }
 
-// writeArgs streams the arguments as JSON text, as a model writes them.
+// writeArgs streams the arguments of a tool call as JSON text, as a model generates them.
 func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args protoreflect.Message) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(args.Interface())
 	if err != nil {
@@ -146,8 +150,8 @@ func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args prot
 	return nil
 }
 
-// showCall sends the update that shows a call, as far as the call's message has
-// room for its arguments and result.
+// showCall sends the update that displays a tool call, with arguments and result if the update's type
+// has fields for them.
 func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect.Message) error {
 	if q.tool.callField == nil {
 		return nil
@@ -165,7 +169,7 @@ func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect
 	return t.emit(root)
 }
 
-// await returns the result of a call.
+// await waits for the result of a tool call, and returns it.
 func (t *turn) await(q *question) (protoreflect.Message, error) {
 	id, tool := q.id, q.tool
 	limit := t.s.answerTimeout(tool.TimeoutMS)
@@ -173,6 +177,7 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 		limit = time.Duration(tool.AbortMS) * time.Millisecond
 	}
 	what := fmt.Sprintf("exec %d (%s)", id, tool.argsField.Name())
+	// A streaming shell answers with several messages, the last of which is its exit.
 	for {
 		m, err := t.in.await(t.ctx, limit, what, func(kind protoreflect.Name, m protoreflect.Message) bool {
 			return kind == "exec_client_message" && get(m, "id").Uint() == uint64(id) ||
@@ -184,6 +189,7 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 		if m.Descriptor().Name() == "ExecClientControlMessage" {
 			return nil, connect.NewError(connect.CodeAborted, fmt.Errorf("%s: the client threw: %s", what, get(m, "throw", "error").String()))
 		}
+		// The client may have answered with another kind of result.
 		if !m.Has(tool.resultField) {
 			return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("%s: the answer has no %s", what, tool.resultField.Name()))
 		}
@@ -199,7 +205,7 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 	}
 }
 
-// unanswered takes a call back whose time is over, and returns why it has no answer.
+// unanswered aborts a tool call whose time limit has passed, and returns the error for it.
 func (t *turn) unanswered(q *question, err error) error {
 	if connect.CodeOf(err) != connect.CodeDeadlineExceeded || t.ctx.Err() != nil {
 		return err
@@ -210,7 +216,7 @@ func (t *turn) unanswered(q *question, err error) error {
 	return errors.Join(t.abort(q.id), err)
 }
 
-// keepOutput keeps what a shell writes; it returns false for its last event.
+// keepOutput collects the output of a shell command; it returns false for the last event.
 func (q *question) keepOutput(event protoreflect.Message) bool {
 	kind, inner := member(event)
 	if kind == "stdout" && q.output.Len() < maxMessageBytes {
@@ -219,14 +225,14 @@ func (q *question) keepOutput(event protoreflect.Message) bool {
 	return kind == "stdout" || kind == "stderr" || kind == "start" || kind == ""
 }
 
-// abort tells the client that its answer is no longer wanted.
+// abort tells the client that a tool call is cancelled.
 func (t *turn) abort(id uint32) error {
 	root, leaf := t.s.api.message("exec_server_control_message", "abort")
 	set(leaf, "id", id)
 	return t.emit(root)
 }
 
-// kvSet stores a blob with the client and waits until it says so.
+// kvSet stores a blob with the client and waits for the confirmation.
 func (t *turn) kvSet(k *scriptKVSet) error {
 	data := []byte(t.vars.expand(k.text))
 	if k.JSON != nil {
@@ -254,7 +260,7 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 	return nil
 }
 
-// kvGet asks for a blob that was stored before.
+// kvGet requests a blob that was stored with the client before.
 func (t *turn) kvGet(k *scriptKVGet) error {
 	want := t.blobs[k.Blob]
 	if k.Unknown {
@@ -262,7 +268,7 @@ func (t *turn) kvGet(k *scriptKVGet) error {
 	}
 	sum := sha256.Sum256(want)
 	if k.NoID {
-		// The next id is 0, which is not on the wire.
+		// An id of 0 is omitted on the wire.
 		kept := t.kvID
 		t.kvID = math.MaxUint32
 		defer func() { t.kvID = kept }()
@@ -279,7 +285,7 @@ func (t *turn) kvGet(k *scriptKVGet) error {
 	return nil
 }
 
-// query asks the user something and waits for the response.
+// query sends a question to the user, and waits for the response.
 func (t *turn) query(q *scriptQuery) error {
 	t.queryID++
 	id := t.queryID
@@ -313,7 +319,7 @@ func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args p
 	return t.awaitKV(id, timeoutMS, ask, answer)
 }
 
-// askKV sends a KV request and returns its id.
+// askKV sends a request about a blob, and returns the id of the request.
 func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)) (uint32, error) {
 	t.kvID++
 	root, leaf := t.s.api.message("kv_server_message")
@@ -322,7 +328,7 @@ func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)
 	return t.kvID, t.emit(root)
 }
 
-// awaitKV waits for the answer to a KV request.
+// awaitKV waits for the response to a request about a blob.
 func (t *turn) awaitKV(id uint32, timeoutMS int, ask, answer protoreflect.Name) (protoreflect.Message, error) {
 	what := fmt.Sprintf("kv %d (%s)", id, ask)
 	m, err := t.in.await(t.ctx, t.s.answerTimeout(timeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {

@@ -21,17 +21,18 @@ import (
 	"unwire/replay/standin/response"
 )
 
-// A turn is a script's turn that is under way in one call.
+// A turn is the execution of a script's turn in one call.
 type turn struct {
-	s        *Server
-	ctx      context.Context
-	request  protoreflect.Message // AgentRunRequest
-	in       *inbox
-	emit     func(*dynamicpb.Message) error
-	ids      *ids.IDs
-	vars     variables
-	answer   strings.Builder
-	thinking bool // deltas were sent that no thinking_completed followed
+	s       *Server
+	ctx     context.Context
+	request protoreflect.Message // AgentRunRequest
+	in      *inbox
+	emit    func(*dynamicpb.Message) error
+	ids     *ids.IDs
+	vars    variables
+	answer  strings.Builder
+	// thinking means that thinking deltas were sent without a thinking_completed.
+	thinking bool
 	execID   uint32
 	kvID     uint32
 	queryID  uint32
@@ -44,8 +45,9 @@ type turn struct {
 	done        []history.Call         // calls whose results came with the request
 }
 
-// runTurn plays the turn that the client's first message asks for.
+// runTurn plays the turn that the client's first message requests.
 func (s *Server) runTurn(ctx context.Context, procedure string, header http.Header, in *inbox, emit func(*dynamicpb.Message) error) error {
+	// Heartbeats and prewarming may precede the request.
 	request, err := in.await(ctx, s.answerTimeout(0), "the connection (run_request)", func(kind protoreflect.Name, _ protoreflect.Message) bool {
 		return kind != "client_heartbeat" && kind != "prewarm_request" && kind != ""
 	})
@@ -55,6 +57,8 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 	if got := request.Descriptor().Name(); got != "AgentRunRequest" {
 		return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the first message must be a run_request, not %s", got))
 	}
+
+	// Deterministic bytes, so that equal requests get equal ids.
 	first, err := proto.MarshalOptions{Deterministic: true}.Marshal(request.Interface())
 	if err != nil {
 		return err
@@ -85,7 +89,9 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 	if t.stream = s.ledger.Open(ctx, id, s.script.SecondRun == "refuse"); t.stream == nil {
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("conversation %q has a stream that is alive", id))
 	}
-	interrupted := true // by a panic, too
+
+	// The ledger must learn of interrupted tool calls, also after a panic.
+	interrupted := true
 	defer func() { t.stream.Close(interrupted && t.openCalls > 0) }()
 	err = t.run()
 	if errors.Is(err, errHang) {
@@ -100,8 +106,9 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 	return err
 }
 
-// run plays the turn, after everything that comes before its first step.
+// run executes the turn: first the messages before its first step, and then the steps.
 func (t *turn) run() error {
+	// Faults that the script simulates come first: a poisoned or an outdated conversation.
 	if t.s.script.Poison && t.stream.Poisoned() {
 		return errHang
 	}
@@ -116,6 +123,8 @@ func (t *turn) run() error {
 	if err != nil {
 		return err
 	}
+
+	// Placeholders may use the pictures, and the transcript decides which turn is played.
 	t.vars.text["images"] = history.Images(images)
 	place, err := t.coldStart()
 	if err != nil {
@@ -125,6 +134,8 @@ func (t *turn) run() error {
 	if chosen == nil {
 		return connect.NewError(connect.CodeNotFound, errors.New("the script has no turn for this prompt"))
 	}
+
+	// A new stream takes a while on the live service; tests set a short time.
 	bootstrap := t.s.script.BootstrapMS
 	if chosen.BootstrapMS != nil {
 		bootstrap = *chosen.BootstrapMS
@@ -132,11 +143,13 @@ func (t *turn) run() error {
 	if err := t.in.sleep(t.ctx, bootstrap); err != nil {
 		return err
 	}
+
+	// Results that the client already has must not be requested again.
 	t.done = t.done[:min(len(t.done), chosen.calls())]
 	return t.play(chosen.Steps)
 }
 
-// calls is how many tool calls a turn asks for.
+// calls returns the number of tool calls in the turn.
 func (t *scriptTurn) calls() (n int) {
 	for i := range t.Steps {
 		if t.Steps[i].Tool != nil {
@@ -149,7 +162,7 @@ func (t *scriptTurn) calls() (n int) {
 	return n
 }
 
-// choose returns the script's entry for a prompt; see Script.
+// choose returns the turn of the script that matches a prompt; see the type script.
 func choose(turns []scriptTurn, prompt string, place int, tools bool) *scriptTurn {
 	var plain []*scriptTurn
 	for i := range turns {
@@ -193,6 +206,7 @@ func (t *turn) play(steps []scriptStep) error {
 }
 
 func (t *turn) step(st *scriptStep) error {
+	// Exactly one member is set; anything else ends the stream.
 	switch {
 	case st.Thinking != nil:
 		t.thinking = true
@@ -228,6 +242,7 @@ func (t *turn) step(st *scriptStep) error {
 	case st.Send != nil:
 		return t.emit(t.vars.expandMessage(st.message))
 	case st.Raw != nil:
+		// The script's bytes need not be valid fields, so they are added as unknown ones.
 		root := dynamicpb.NewMessage(t.s.api.server)
 		root.SetUnknown(st.bytes)
 		return t.emit(root)
@@ -239,7 +254,7 @@ func (t *turn) step(st *scriptStep) error {
 	return endOf(t.ctx, st)
 }
 
-// endOf is how a stream ends that does not end well.
+// endOf returns the error with which a step ends the stream.
 func endOf(ctx context.Context, st *scriptStep) error {
 	switch {
 	case st.Error != nil:
@@ -251,8 +266,8 @@ func endOf(ctx context.Context, st *scriptStep) error {
 	return nil
 }
 
-// deltas sends a text in pieces. The delta's kind names both the field and, as
-// every delta has its text in "text", all there is to know of it.
+// deltas sends a text in pieces. kind is the field of the delta; every delta has its text
+// in "text".
 func (t *turn) deltas(st *scriptStep, kind protoreflect.Name) error {
 	return paced(t.ctx, t.vars.expand(st.text), st, func(piece string) error {
 		root, leaf := t.s.api.message("interaction_update", kind)
@@ -265,7 +280,7 @@ func (t *turn) deltas(st *scriptStep, kind protoreflect.Name) error {
 	})
 }
 
-// paced emits a step's text piece by piece.
+// paced sends the text of a step in pieces, with the pauses that the step defines.
 func paced(ctx context.Context, text string, st *scriptStep, emit func(string) error) error {
 	pause := 0
 	for piece := range pieces(text, st.Split) {
@@ -280,8 +295,8 @@ func paced(ctx context.Context, text string, st *scriptStep, emit func(string) e
 	return nil
 }
 
-// thought closes a run of thinking deltas. The duration is made up, as every
-// time in an answer is.
+// thought ends a run of thinking deltas. The duration is made up, like every time in an
+// answer.
 func (t *turn) thought() error {
 	t.thinking = false
 	root, leaf := t.s.api.message("interaction_update", "thinking_completed")
@@ -317,8 +332,8 @@ func (t *turn) wait(w *scriptWait) error {
 // hangHeartbeatMS is the time between the heartbeats of a stream that hangs.
 const hangHeartbeatMS = 1000
 
-// hang sends heartbeats until the client goes, or until the time that the script gives
-// is over.
+// hang sends heartbeats until the client disconnects, or until the time in the script has
+// passed.
 func (t *turn) hang(h *scriptHang) error {
 	every := cmp.Or(h.HeartbeatEveryMS, hangHeartbeatMS)
 	for left := h.MS; h.MS == 0 || left > 0; left -= every {
@@ -332,8 +347,8 @@ func (t *turn) hang(h *scriptHang) error {
 	return nil
 }
 
-// checkpoint sends the conversation's state: what the client sent, with this
-// turn and its blobs added, and over it what the script says.
+// checkpoint sends the conversation's state: the client's state with this turn and its
+// blobs added, and the script's values on top.
 func (t *turn) checkpoint(st *scriptStep) error {
 	root, state := t.s.api.message("conversation_checkpoint_update")
 	if has(t.request, "conversation_state") {
@@ -372,7 +387,8 @@ func sleep(ctx context.Context, ms int) error {
 	}
 }
 
-// pieces cuts a text after so many characters each, the last size repeated.
+// pieces splits a text into pieces of the given sizes in characters; the last size is
+// repeated.
 func pieces(text string, sizes []int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		if len(sizes) == 0 {

@@ -13,32 +13,39 @@ import (
 	"unwire/replay/edit"
 )
 
-// An Experiment is a replay with what is expected of it, kept in a file.
+// An Experiment is a replay with expectations about its result, stored in a file.
 type Experiment struct {
-	About string // the first comment
-	// a path, as the file has it; "" where the suite's own is meant
-	Capture  string
+	// About is the description of the experiment: the first comment of its file.
+	About string
+	// Capture is the path of the capture as written in the file; "" means the suite's capture.
+	Capture string
+	// Exchange is the number of the exchange that the experiment replays.
 	Exchange int64
-	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
-	After  []string
-	Edits  []edit.Edit
+	// After are the exchanges to send first: numbers, or "auto" for the exchanges that issued ids
+	// which this one uses.
+	After []string
+	// Edits are applied to the captured request.
+	Edits []edit.Edit
+	// Expect are the expectations, in the order of the file.
 	Expect []expectation
 }
 
-// An expectation is one thing that a result must show.
+// An expectation is a statement about the replay's result that must be true.
 type expectation struct {
 	Line int
-	Text string // as the file has it, without the word expect
+	// Text is the source line of the expectation without the word "expect".
+	Text string
 
-	what  string // verdict, code, origin, status, differs, same, value
-	want  string
-	path  fieldpath.Path
-	frame int // of a value; FirstFrame: any
+	// what is the kind of statement: verdict, code, origin, status, differs, same or value.
+	what string
+	want string
+	path fieldpath.Path
+	// frame is the frame whose value is compared; FirstFrame means any frame.
+	frame int
 	match *regexp.Regexp
 }
 
-// parse reads an experiment: a line each for the capture, the exchange,
-// the edits, and what is expected.
+// parse parses an experiment: lines for the capture, the exchange, the edits, and the expectations.
 //
 //	# Another model is another answer.
 //	capture turn.uwc
@@ -51,14 +58,13 @@ type expectation struct {
 //	expect value 1.1.1~composer
 //	expect value @0 1=hello
 //
-// Shape: after names exchanges that are sent first: after 1. Edits are those of
-// ReadPatch. differs and same take the path of a
-// change as a replay prints it, or how it begins; without a path they are about
-// all of the answer. value takes a path into a message of the answer, of frame
-// down/N where @N stands before it, else of any or of all joined, and = its value or ~ a regular
-// expression for it.
+// Shape: after names exchanges that are sent first, as in "after 1". Edits have the syntax of
+// ReadPatch. differs and same take the path of a change as a replay prints it, or a prefix of one;
+// without a path they apply to the whole answer. value takes a path in a message of the answer,
+// followed by = and a value or ~ and a regular expression. It applies to frame down/N after @N, and
+// otherwise to any frame or to all joined.
 // Limits: those of ReadPatch.
-// Errors: name the line.
+// Errors: they name the line.
 func parse(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
 	var err error
@@ -74,7 +80,7 @@ func parse(r io.Reader) (*Experiment, error) {
 	return x, nil
 }
 
-// directive reads a line that is no edit.
+// directive parses a line that is not an edit; ok is false if it is not a directive either.
 func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 	word, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -101,6 +107,7 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 		return false, nil
 	}
 	return true, err
+	// Words with a fixed set of values are checked while parsing.
 }
 
 func parseExpectation(text string) (expectation, error) {
@@ -115,6 +122,8 @@ func parseExpectation(text string) (expectation, error) {
 		}
 		return fmt.Errorf("expect %s: %q is none of %s", what, e.want, strings.Join(words, " "))
 	}
+
+	// The first word determines the syntax of the rest.
 	switch what {
 	case "verdict":
 		return e, oneOf(string(replay.Same), string(replay.Differs), string(replay.Rejected), string(replay.Refused), string(replay.NotSent))
@@ -161,7 +170,7 @@ func (e *expectation) parseValue() error {
 	return nil
 }
 
-// check returns what of the expectations a result does not meet, in words.
+// check returns descriptions of the expectations that a result does not meet.
 func (x *Experiment) check(r *replay.Result) (failed []string) {
 	for i := range x.Expect {
 		e := &x.Expect[i]
@@ -172,7 +181,7 @@ func (x *Experiment) check(r *replay.Result) (failed []string) {
 	return failed
 }
 
-// met says whether a result shows what is expected, and what it shows.
+// met reports whether a result meets the expectation, and describes the result.
 func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
@@ -184,7 +193,8 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	case "status":
 		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
 	}
-	if r.Status == 0 { // else nothing would differ in an answer that never came
+	// an answer that never came has no differences
+	if r.Status == 0 {
 		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Comparison), "_", " "), r.Message), false
 	}
 	switch e.what {
@@ -195,6 +205,8 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 		}
 		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
 	}
+
+	// One matching value is enough.
 	values := r.Values(e.frame, e.path)
 	for _, v := range values {
 		if e.match != nil && e.match.MatchString(v) || e.match == nil && v == e.want {
@@ -208,7 +220,7 @@ func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false
 }
 
-// changed are the paths of changes that count and begin as expected.
+// changed returns the paths of significant changes that match the expectation.
 func (e *expectation) changed(r *replay.Result) (paths []string) {
 	for i := range r.Diff {
 		c := &r.Diff[i]

@@ -1,12 +1,10 @@
-// Package suite runs suites of experiments. An experiment is a file that says which
-// captured exchange to send again, with which edits, and what to expect of the
-// answer; a suite is a folder of them.
+// Package suite runs suites of experiments. An experiment is a file that names a captured exchange
+// to send again, edits to the request, and expectations about the answer. A suite is a folder of
+// experiments.
 //
-// Files and captures go in; Run sends one after the other, and hands out an Outcome
-// for each.
-//
-// An experiment is parsed, sent and checked against its expectations here; the edits
-// in it are those of package replay/edit, and sending is package replay's.
+// Files and captures go in; Run sends one experiment after the other, and reports an Outcome for
+// each. This package parses experiments and checks the expectations; replay/edit applies the edits,
+// and package replay sends the requests.
 package suite
 
 import (
@@ -21,61 +19,67 @@ import (
 	"unwire/replay"
 )
 
-// Suffix is how the names of experiments end.
+// Suffix is the file name extension of experiments.
 const Suffix = ".replay"
 
-// Options say how the experiments of a suite are run. Open is needed.
+// Options describe how the experiments of a suite are run. Open is required.
 type Options struct {
-	// Changes and Replay are those of every request; an experiment has its own edits.
+	// Changes and Replay apply to every request of the suite; each experiment adds its own edits.
 	Changes replay.Changes
-	Replay  replay.Options
+	// Replay are the options for each replay.
+	Replay replay.Options
 
-	// Capture is the capture of the experiments that name none; the default is that
-	// these fail.
+	// Capture is the capture for experiments that name none; if it is "", these experiments fail.
 	Capture string
 
-	// Open opens a capture for reading.
+	// Open opens a capture file for reading.
 	Open func(path string) (*store.Store, error)
 
-	// Learn sends each unedited request twice first, once for all experiments of an
-	// exchange, and ignores what differs without the edit.
+	// Learn sends each unedited request twice first, once for all experiments of an exchange, and
+	// ignores the differences that occur without the edit.
 	Learn bool
 
-	// Answers is the capture to which the answers are added; it may be nil.
+	// Answers is the capture in which responses are recorded; nil records nothing.
 	Answers *store.Store
 }
 
-// An Outcome is what an experiment came to.
+// An Outcome is the result of one experiment.
 type Outcome struct {
-	File  string // without its folder
-	About string // its first comment
+	// File is the name of the experiment's file without its folder.
+	File string
+	// About is the description of the experiment.
+	About string
 
-	// Err is why it was not run; nil if it was.
+	// Err is the reason why the experiment was not executed; nil if it was.
 	Err error
 
-	// Failed are the expectations that were not met, in words.
+	// Failed describes the expectations that were not met.
 	Failed []string
 
-	// Result is that of the replay; nil if it was not run.
+	// Result is the result of the replay; nil if the experiment was not executed.
 	Result *replay.Result
 
+	// Duration is the time that the experiment took.
 	Duration time.Duration
 }
 
-// An UnansweredError says that an exchange which is sent before the experiment's own
-// got no answer that can be relied on.
+// An UnansweredError means that an exchange that had to be sent before the experiment got no usable
+// response.
 type UnansweredError struct {
+	// Exchange is the number of the exchange without a response.
 	Exchange int64
-	Result   *replay.Result
+	// Result is the result of replaying that exchange.
+	Result *replay.Result
 }
 
+// Error formats the number of the exchange and the failure.
 func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("exchange %d, sent first: %s", e.Exchange, e.Result.Comparison)
 }
 
-// Run runs experiments one after the other, and calls each with what came of them.
+// Run executes experiments one after the other, and calls each with every outcome.
 //
-// Errors: ctx's; those of each, which end it.
+// Errors: the error of ctx, or of each, which ends the run.
 func Run(ctx context.Context, files []string, o Options, each func(*Outcome) error) error {
 	r := &runner{Options: o, lessons: map[string]lesson{}}
 	for _, file := range files {
@@ -90,15 +94,16 @@ func Run(ctx context.Context, files []string, o Options, each func(*Outcome) err
 	return nil
 }
 
-// A runner is the run of a suite.
+// A runner is the execution of a suite.
 type runner struct {
 	Options
 
-	// lessons are learnt so far, by capture and exchange.
+	// lessons caches, by capture and exchange, which values of a response vary.
 	lessons map[string]lesson
 }
 
-// A lesson is what the unedited request of an exchange taught, or why it did not.
+// A lesson records which values vary in the response to an unedited request, or the error of finding
+// that out.
 type lesson struct {
 	*replay.Lesson
 	err error
@@ -118,8 +123,7 @@ func (r *runner) run(ctx context.Context, file string) *Outcome {
 	return o
 }
 
-// send carries out an experiment. The experiment is returned with an error, too, once
-// it was read.
+// send runs an experiment. The experiment is returned with an error too, once it was parsed.
 func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Result, error) {
 	x, path, err := Read(file, r.Capture)
 	if err != nil {
@@ -131,6 +135,7 @@ func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Re
 	}
 	defer store.Close() //nolint:errcheck // it was only read
 
+	// Exchanges that issue ids which this one uses go first.
 	changes, options := r.Changes, r.Replay
 	before, err := replay.ExchangesBefore(ctx, store, x.Exchange, x.After)
 	if err != nil {
@@ -145,6 +150,7 @@ func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Re
 		}
 	}
 
+	// Only the experiment's own request is edited.
 	changes.Edits = x.Edits
 	request, err := replay.NewRequest(ctx, store, x.Exchange, changes)
 	if err != nil {
@@ -158,7 +164,7 @@ func (r *runner) send(ctx context.Context, file string) (*Experiment, *replay.Re
 	return x, result, err
 }
 
-// sendBefore sends what goes before an experiment's own request.
+// sendBefore returns the function that sends the exchanges before an experiment's own request.
 func (r *runner) sendBefore(ctx context.Context) func(int64, *replay.Plan) (*replay.Result, error) {
 	return func(id int64, plan *replay.Plan) (*replay.Result, error) {
 		result, err := plan.Send(ctx, r.Answers)
@@ -169,8 +175,8 @@ func (r *runner) sendBefore(ctx context.Context) func(int64, *replay.Plan) (*rep
 	}
 }
 
-// lesson is what the unedited request of an exchange teaches; it is sent for the
-// first experiment that needs it.
+// lesson returns the lesson for an exchange. The request is sent for the first experiment that
+// needs it.
 func (r *runner) lesson(ctx context.Context, store *store.Store, path string, id int64, c replay.Changes, o replay.Options) (*replay.Lesson, error) {
 	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
 	l, ok := r.lessons[key]
@@ -184,8 +190,8 @@ func (r *runner) lesson(ctx context.Context, store *store.Store, path string, id
 	return l.Lesson, l.err
 }
 
-// Read reads an experiment, and returns the path of its capture, too: it is the
-// suite's where the experiment names none.
+// Read parses the file of an experiment, and returns the experiment with the path of its capture. suite
+// is the capture for experiments that name none.
 func Read(file, suite string) (x *Experiment, capture string, err error) {
 	r, err := os.Open(file)
 	if err != nil {
@@ -207,7 +213,7 @@ func Read(file, suite string) (x *Experiment, capture string, err error) {
 	return x, capture, nil
 }
 
-// Files lists the experiments of a folder, in the order of their names.
+// Files lists the experiments of a folder, sorted by name.
 func Files(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+Suffix))
 	if err == nil && len(files) == 0 {

@@ -9,90 +9,121 @@ import (
 	"unwire/decode/wire"
 )
 
-// Bounds of the work on one pair of bodies.
+// Limits of the work for comparing one pair of bodies.
 const (
-	maxComparisons = 2 << 20 // of a field with a member
-	maxFields      = 256     // different ones of one message
+	// maxComparisons limits the comparisons of a field with a member.
+	maxComparisons = 2 << 20
+	// maxFields limits the distinct fields, and members, of one message.
+	maxFields = 256
 )
 
-// A body is one message in both codecs.
+// A body is one message, both in protobuf and in JSON, with the results of comparing the parts of the
+// two.
 type body struct {
-	proto    *wire.Tree
-	json     *value
-	left     int // comparisons
-	feasible map[at]mode
-	sure     map[at]int // bits, by sureOf
+	// proto is the message in protobuf.
+	proto *wire.Tree
+	// json is the message in JSON.
+	json *value
+	// comparisonsLeft is the number of comparisons until the limit. It is negative if the limit was exceeded.
+	comparisonsLeft int
+	// agreements caches the results of agree.
+	agreements map[messagePair]agreement
+	// significance caches the results of significanceOf, in bits.
+	significance map[messagePair]int
 }
 
-// at is a message of a tree with an object that may be the same message.
-type at struct {
+// A messagePair is a message in the protobuf form and an object in the JSON form that may be the same message.
+type messagePair struct {
+	// tree is the parsed protobuf message, and node the index of the (nested) message in it.
 	tree *wire.Tree
 	node int32
-	obj  *value
+	// obj is the JSON object that is compared with the message.
+	obj *value
 }
 
-// A mode says how completely a message and an object agree.
-type mode uint8
+// An agreement is how completely a message and an object agree.
+type agreement uint8
 
 const (
-	differs mode = iota
-	loosely      // but for defaults, which one of both leaves out
-	exactly      // every field has a member, every member a field
+	// differs means that the message and the object cannot represent the same data.
+	differs agreement = iota
+	// loosely means that both agree, except that one of them omits members with default values.
+	loosely
+	// exactly means that each field has a member and each member a field.
+	exactly
 )
 
-// A cell is what one field and one member have in common.
+// A cell is the result of comparing the fields of one number with one member.
 type cell struct {
-	types  types   // of a singular field or a map
-	lists  types   // of the elements of a repeated one
-	keys   types   // of a map: of its keys
-	values types   // of a map: of its values
-	names  []named // of an enum's values
-	inside []inner // messages: of the field, of its elements, of a map's values
-	sure   int     // bits of values that agree and are hardly the same by chance
+	// types are the possible types if the field is singular or a map.
+	types types
+	// lists are the possible element types if the field is repeated.
+	lists types
+	// keys are the possible key types if the field is a map.
+	keys types
+	// values are the possible value types if the field is a map.
+	values types
+	// names are enum values: names in the JSON form with their numbers in the protobuf form.
+	names []enumName
+	// inside are the nested messages in the field: itself, its elements or its map values.
+	inside []innerMessage
+	// significance is the number of bits of values that agree and hardly do so by chance.
+	significance int
 }
 
-// agree says how completely a message and an object agree.
-func (b *body) agree(p at) mode {
-	if m, ok := b.feasible[p]; ok {
+// agree returns how completely a message and an object agree.
+func (b *body) agree(p messagePair) agreement {
+	if m, ok := b.agreements[p]; ok {
 		return m
 	}
-	b.feasible[p] = differs // a tree has no cycles; this is for the bound alone
+	// The entry ends the recursion if the limit is reached. Trees have no cycles.
+	b.agreements[p] = differs
 	m := b.compute(p)
-	b.feasible[p] = m
+	b.agreements[p] = m
 	return m
 }
 
-func (b *body) compute(p at) mode {
+// compute decides agree by matching fields with members. Each field needs a member that it is possibly equal to,
+// and each member a field (bipartite perfect matching). In a second attempt, default values may stay without a
+// partner.
+func (b *body) compute(p messagePair) agreement {
 	fields, ok := fieldsOf(p.tree, p.node)
 	if !ok || p.obj.kind != object || len(fields) > maxFields || len(p.obj.names) > maxFields {
 		return differs
 	}
+
 	numbers := slices.Sorted(maps.Keys(fields))
+	// An edge means that the values of a field and a member are equal; a perfect matching assigns
+	// all of them.
 	g := newGraph(len(numbers), len(p.obj.names))
 	for i, n := range numbers {
 		for j, v := range p.obj.elems {
-			if b.left--; b.left < 0 {
+			if b.comparisonsLeft--; b.comparisonsLeft < 0 {
 				return differs
 			}
 			g.edges[i][j] = b.cell(p.tree, fields[n], v).ok()
 		}
 	}
+
 	if len(numbers) == len(p.obj.names) && g.match() {
 		return exactly
 	}
+
+	// proto3 omits default values, so a missing counterpart is acceptable for those.
 	for i, n := range numbers {
-		g.spareRow[i] = isDefault(p.tree, fields[n])
+		g.optionalRow[i] = isDefault(p.tree, fields[n])
 	}
 	for j, v := range p.obj.elems {
-		g.spareColumn[j] = mayBeDefault(v)
+		g.optionalColumn[j] = mayBeDefault(v)
 	}
+
 	if g.match() {
 		return loosely
 	}
 	return differs
 }
 
-// isDefault reports whether a field is written although it has no value.
+// isDefault reports whether all values of a field are defaults, although they are written.
 func isDefault(t *wire.Tree, nodes []int32) bool {
 	for _, c := range nodes {
 		n := t.Node(c)
@@ -103,17 +134,18 @@ func isDefault(t *wire.Tree, nodes []int32) bool {
 	return true
 }
 
-// mayBeDefault reports whether a member can stand for a field that is not set:
-// an enum's first value has a name like any other.
+// mayBeDefault reports whether a field that is not set may have the member v. The first value of an enum has a
+// name like any other.
 func mayBeDefault(v *value) bool { return v.isDefault() || v.kind == text && isIdentifier(v.text) }
 
-// cell compares the fields of one number with one member.
+// cell compares all fields with one number with one JSON member.
 func (b *body) cell(t *wire.Tree, nodes []int32, v *value) cell {
 	switch {
 	case v.kind == array:
 		return b.repeated(t, nodes, v)
 	case v.kind == object && allLen(t, nodes):
 		c := b.mapped(t, nodes, v)
+		// A single entry may also be a message with two fields.
 		if len(nodes) == 1 {
 			c = c.or(b.single(t, nodes[0], v))
 		}
@@ -124,46 +156,54 @@ func (b *body) cell(t *wire.Tree, nodes []int32, v *value) cell {
 	return cell{}
 }
 
+// allLen reports whether all nodes are length-delimited.
 func allLen(t *wire.Tree, nodes []int32) bool {
 	return !slices.ContainsFunc(nodes, func(n int32) bool { return t.Node(n).Type != wire.Len })
 }
 
-// An inner is a message in a field, read as the field's type says.
-type inner struct {
-	at
-	of   types  // tMessage, tGroup, tMap or tAny
-	name string // of its type, where an Any tells it
+// An innerMessage is a message nested in a field, with the field's type.
+type innerMessage struct {
+	messagePair
+	// of is the type that makes it a message: tMessage, tGroup, tMap or tAny.
+	of types
+	// name is the type name, if the message is in an Any; otherwise "".
+	name string
 }
 
-// ok reports whether the field can be the member at all.
+// ok reports whether the field and the JSON member may be the same.
 func (c cell) ok() bool { return c.types|c.lists != 0 }
 
-// or joins two ways to read the same.
+// or combines the results of two possible interpretations of the same values.
 func (c cell) or(o cell) cell {
 	return cell{
 		types: c.types | o.types, lists: c.lists | o.lists, keys: c.keys | o.keys, values: c.values | o.values,
-		names: append(c.names, o.names...), inside: append(c.inside, o.inside...), sure: max(c.sure, o.sure),
+		names: append(c.names, o.names...), inside: append(c.inside, o.inside...), significance: max(c.significance, o.significance),
 	}
 }
 
-// and joins what two elements of a list have in common.
+// and combines the results for two elements of a list.
 func (c cell) and(o cell) cell {
 	return cell{
-		types: c.types & o.types, names: append(c.names, o.names...), inside: append(c.inside, o.inside...), sure: c.sure + o.sure,
+		types: c.types & o.types, names: append(c.names, o.names...), inside: append(c.inside, o.inside...), significance: c.significance + o.significance,
 	}
 }
 
-// single compares one node with a member that is no array of it.
+// single compares one field with a JSON member that is not an array.
 func (b *body) single(t *wire.Tree, node int32, v *value) (c cell) {
 	c.types = scalarTypes(t, node, v)
 	n := t.Node(node)
+
+	// A null can stand for a Value only, which is a message.
 	if n.Type == wire.Len && v.kind != null || n.Type == wire.Len && v.kind == null && t.IsMessage(node) {
 		c.types |= wellKnownTypes(t, node, v)
 	}
+
+	// The name of an enum value appears in JSON only, and its number in protobuf only.
 	if c.types&tEnum != 0 && v.kind == text {
-		c.names = []named{{v.text, int32(t.Uint(node))}}
+		c.names = []enumName{{v.text, int32(t.Uint(node))}}
 	}
-	c.sure = sureness(t, node, v, c.types)
+
+	c.significance = valueSignificance(t, node, v, c.types)
 	if v.kind != object || n.Type != wire.Len && n.Type != wire.StartGroup {
 		return c
 	}
@@ -174,20 +214,22 @@ func (b *body) single(t *wire.Tree, node int32, v *value) (c cell) {
 		}
 		return c
 	}
-	p := inner{at: at{t, node, v}, of: tMessage}
+
+	// Whether a nested message agrees is decided by matching its own fields.
+	p := innerMessage{messagePair: messagePair{t, node, v}, of: tMessage}
 	if n.Type == wire.StartGroup {
 		p.of = tGroup
 	}
-	if b.agree(p.at) != differs {
+	if b.agree(p.messagePair) != differs {
 		c.types |= p.of
-		c.inside = []inner{p}
-		c.sure = max(c.sure, b.sureOf(p.at))
+		c.inside = []innerMessage{p}
+		c.significance = max(c.significance, b.significanceOf(p.messagePair))
 	}
 	return c
 }
 
-// any compares a google.protobuf.Any, in JSON {"@type": URL, …}.
-func (b *body) any(t *wire.Tree, node int32, v *value) (in inner, ok bool) {
+// any compares a google.protobuf.Any with its JSON form, {"@type": URL, …}.
+func (b *body) any(t *wire.Tree, node int32, v *value) (in innerMessage, ok bool) {
 	fields, ok := fieldsOf(t, node)
 	url := v.member("@type")
 	if !ok || url == nil || url.kind != text || len(fields[1]) != 1 || len(fields[2]) > 1 || len(fields) != 1+len(fields[2]) {
@@ -196,22 +238,23 @@ func (b *body) any(t *wire.Tree, node int32, v *value) (in inner, ok bool) {
 	if t.Node(fields[1][0]).Type != wire.Len || string(t.Payload(fields[1][0])) != url.text {
 		return in, false
 	}
+
 	if len(fields[2]) == 1 && t.Node(fields[2][0]).Type == wire.Len {
-		in = inner{at: at{t, fields[2][0], v.without("@type")}, of: tAny, name: url.text[strings.LastIndexByte(url.text, '/')+1:]}
-		// a well-known type, which is in a member "value"
-		if b.agree(in.at) == differs {
-			in = inner{}
+		in = innerMessage{messagePair: messagePair{t, fields[2][0], v.without("@type")}, of: tAny, name: url.text[strings.LastIndexByte(url.text, '/')+1:]}
+		// A well-known type has its value in the member "value", which is not compared.
+		if b.agree(in.messagePair) == differs {
+			in = innerMessage{}
 		}
 	}
 	return in, true
 }
 
-// repeated compares a list with an array, element by element, in order.
+// repeated compares a list with an array, element by element.
 func (b *body) repeated(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	if len(nodes) == len(v.elems) {
 		c = cell{types: everyType}
 		for i, n := range nodes {
-			if b.left--; b.left < 0 {
+			if b.comparisonsLeft--; b.comparisonsLeft < 0 {
 				return cell{}
 			}
 			c = c.and(b.single(t, n, v.elems[i]))
@@ -221,9 +264,12 @@ func (b *body) repeated(t *wire.Tree, nodes []int32, v *value) (c cell) {
 			}
 		}
 	}
+
 	if allLen(t, nodes) {
 		c = c.or(b.packed(t, nodes, v))
 	}
+	// A ListValue is a single field whose JSON form is an array too.
+
 	c.types, c.lists = 0, c.types
 	if len(nodes) == 1 && t.Node(nodes[0]).Type == wire.Len {
 		c.types |= wellKnownTypes(t, nodes[0], v)
@@ -231,35 +277,41 @@ func (b *body) repeated(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
+// packed compares fields, as packed lists, with a JSON array.
 func (b *body) packed(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	var data []byte
 	for _, n := range nodes {
 		data = append(data, t.Payload(n)...)
 	}
-	if b.left -= len(v.elems); b.left < 0 {
+	if b.comparisonsLeft -= len(v.elems); b.comparisonsLeft < 0 {
 		return c
 	}
+
+	// An empty array tells nothing about the type of its elements.
 	if c.types = packedTypes(data, v.elems); len(v.elems) == 0 {
 		c.types = 0
 		if len(data) == 0 {
 			c.types = packable
 		}
 	}
-	if c.types != 0 && len(data) >= sureBytes {
-		c.sure = sureBits
+
+	if c.types != 0 && len(data) >= significantBytes {
+		c.significance = significantBits
 	}
+
+	// If the elements may be enum values, their names are in the array.
 	for rest, i := data, 0; c.types&tEnum != 0 && i < len(v.elems); i++ {
 		u, n := wire.ConsumeVarint(rest)
 		rest = rest[n:]
 		if v.elems[i].kind == text {
-			c.names = append(c.names, named{v.elems[i].text, int32(u)})
+			c.names = append(c.names, enumName{v.elems[i].text, int32(u)})
 		}
 	}
 	return c
 }
 
-// mapped compares a map's entries with an object's members. The type of the
-// keys says which entry is which member.
+// mapped compares the entries of a map with the members of an object. It tries each type of key, because the key
+// decides which entry belongs to which member.
 func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	if len(nodes) != len(v.elems) {
 		return c
@@ -270,53 +322,59 @@ func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
-// keyed is mapped for one type of key.
+// keyed compares map entries with a JSON object, assuming one type of map key.
 func (b *body) keyed(t *wire.Tree, nodes []int32, v *value, key types) (c cell) {
 	c = cell{types: tMap, keys: key, values: everyType}
 	used := map[int]bool{}
 	for _, n := range nodes {
-		b.left--
+		b.comparisonsLeft--
 		fields, ok := fieldsOf(t, n)
-		if !ok || b.left < 0 || len(fields[1]) > 1 || len(fields[2]) > 1 || len(fields) != len(fields[1])+len(fields[2]) {
+		if !ok || b.comparisonsLeft < 0 || len(fields[1]) > 1 || len(fields[2]) > 1 || len(fields) != len(fields[1])+len(fields[2]) {
 			return cell{}
 		}
+
 		i := slices.IndexFunc(v.names, func(name string) bool {
-			b.left--
+			b.comparisonsLeft--
 			return keyTypes(t, fields[1], name)&key != 0
 		})
 		if i < 0 || used[i] {
 			return cell{}
 		}
+
 		used[i] = true
+		// The value of an entry may be absent, if it is a default.
 		var e cell
 		switch m := v.elems[i]; {
 		case len(fields[2]) == 1:
 			e = b.single(t, fields[2][0], m)
 		case mayBeDefault(m):
-			e.types = absent(m)
+			e.types = absentTypes(m)
 			if m.kind == text && e.types&tEnum != 0 {
-				e.names = []named{{m.text, 0}}
+				e.names = []enumName{{m.text, 0}}
 			}
 		}
+
 		if c.values &= e.types; c.values == 0 {
 			return cell{}
 		}
-		c.names, c.sure = append(c.names, e.names...), c.sure+e.sure
+		c.names, c.significance = append(c.names, e.names...), c.significance+e.significance
 		for _, in := range e.inside {
+			// Values of maps cannot be groups or maps themselves.
 			if in.of == tMessage {
 				in.of = tMap
 				c.inside = append(c.inside, in)
 			}
 		}
-		if key == tString && len(v.names[i]) >= sureBytes {
-			c.sure += sureBits
+		// A long key that agrees is significant too.
+		if key == tString && len(v.names[i]) >= significantBytes {
+			c.significance += significantBits
 		}
 	}
 	return c
 }
 
-// absent are the types of which m can stand for a value that is not written.
-func absent(m *value) types {
+// absentTypes returns the types for which a value that is not written may have the JSON form m.
+func absentTypes(m *value) types {
 	of := varintTypes(0, m) | fixed32Types(0, m) | fixed64Types(0, m)
 	switch m.kind {
 	case text:
@@ -327,9 +385,10 @@ func absent(m *value) types {
 	return of
 }
 
-// keyTypes are the types of a map's key whose name in JSON is name.
+// keyTypes returns the possible types of a map key whose JSON form is name.
 func keyTypes(t *wire.Tree, nodes []int32, name string) (out types) {
-	if len(nodes) == 0 { // the key is a default
+	// The key has its default value.
+	if len(nodes) == 0 {
 		switch name {
 		case "":
 			return tString
@@ -342,7 +401,7 @@ func keyTypes(t *wire.Tree, nodes []int32, name string) (out types) {
 	}
 	v := &value{kind: text, text: name}
 	out = scalarTypes(t, nodes[0], v) &^ (tBytes | tEnum | tFloat | tDouble)
-	// narrow ones are strings here, too
+	// In the name of a member, numbers of 32 bits are strings as well.
 	if _, err := strconv.ParseInt(name, 10, 33); err == nil {
 		out |= scalarTypes(t, nodes[0], &value{kind: number, text: name}) &^ (tEnum | tFloat | tDouble)
 	}

@@ -1,24 +1,25 @@
-// Package align joins the names of JSON to the numbers of protobuf. Pairs of bodies go
-// in, the same message in both codecs, and a Report comes out, which can be parsed again
-// and made a descriptor set.
+// Package align matches the field names of JSON with the field numbers of protobuf. If the same call was
+// recorded in both encodings, its messages have the same fields with the same values, so the pairs reveal names
+// for numbers.
 //
-// The same message in both codecs has the same fields with the same values, so over some
-// pairs each number has one name that it can have. A pair is a bipartite graph, numbers
-// against names, with an edge where presence and value allow it in every pair; the true
-// assignment is one of its perfect matchings. A join is an edge that all of them have.
-// What could be exchanged without any pair contradicting it is left in doubt.
+// var calls align.Calls
+// err := calls.AddCapture(ctx, "rec.uwc", capture, 0, false)
+// var a align.Aligner
+// unpaired, err := calls.Pair(&a)
+// report := a.Solve() // report.Joins: message, number, name, type
 //
-// Calls finds the pairs among the calls of captures. Instances are the messages of one
-// type in all pairs. Candidates are the fields and members that could be the same one, as
-// far as no instance contradicts it. The solver finds them for each type, and takes the
-// matching from there.
+// Pairs of bodies form a bipartite graph for each message type: numbers on one side, names on the other, and an
+// edge where presence and value of both agree in every pair. The true assignment is one of the perfect matchings
+// of this graph. A Join is an edge that all perfect matchings have; everything that could be exchanged without
+// contradicting a pair is a Doubt. Strongly connected components (Tarjan 1972) find these edges.
 //
-// A field and a member are in agreement if some type reads both as the same value; a
-// typeset holds the types that do, among them the scalar and the well-known ones.
+// Calls finds the pairs among the calls of captures. Instances are all messages of one type in the pairs, and
+// the solver processes the types from the outermost inwards.
 //
-// A body that is not the same data in both halves, such as an answer with a time in it,
-// proves nothing as a whole. Of such a body only values of significance count, which are
-// long and occur once on either side.
+// If the two bodies of a pair are not the same data, such as two answers with different times, the pair as a
+// whole proves nothing. Then only significant values count: long ones that occur once on each side.
+//
+// The commands align and schema update use this package.
 //
 // Source: schema/README.md#align
 package align
@@ -33,62 +34,69 @@ import (
 	"unwire/decode/wire"
 )
 
-// Bounds of what an Aligner holds.
+// Limits of an Aligner.
 const (
-	maxPairs     = 2000
+	// maxPairs limits the pairs.
+	maxPairs = 2000
+	// maxPositions limits the message types.
 	maxPositions = 20_000
+	// maxBodyBytes limits the size of one body in bytes.
 	maxBodyBytes = 4 << 20
-	maxNodes     = 1 << 18
+	// maxNodes limits the nodes of a parsed protobuf body.
+	maxNodes = 1 << 18
 
-	// of one position
+	// maxInstances is the largest number of messages of one type that are compared.
 	maxInstances = 4096
 
-	// different numbers, or names, of one position
-	maxBoard = 512
+	// maxMatrixSide limits the distinct numbers, and names, of one type.
+	maxMatrixSide = 512
 
-	// exchangeable fields that are told apart by what is in them
+	// maxRefinement limits the exchangeable fields that are distinguished by their content.
 	maxRefinement = 16
 
-	// addresses of a join
+	// maxEvidence limits the addresses of a Join.
 	maxEvidence = 8
 )
 
-// errLimit is wrapped where a pair is beyond a bound.
+// errLimit is wrapped by errors for pairs that exceed a limit.
 var errLimit = errors.New("beyond the limits of align")
 
-// A dataPair is one message in both codecs.
+// A dataPair is one message recorded both in protobuf and in JSON.
 type dataPair struct {
-	// full name of its type, or one made from its method
+	// Message is the full name of the type, or a name that is derived from the method.
 	Message string
 
-	// where definitions know it, for the names of types in it; may be nil
-	Type  protoreflect.MessageDescriptor
+	// Type is the type if definitions have it; it provides the names of nested types. It may be nil.
+	Type protoreflect.MessageDescriptor
+	// Proto is the message in protobuf.
 	Proto []byte
-	JSON  []byte
+	// JSON is the message in JSON.
+	JSON []byte
 
-	// addresses of both
+	// Evidence has the addresses of the two frames.
 	Evidence [2]string
 }
 
-// An Aligner collects pairs. The zero value is ready. It is not for several
-// goroutines at once.
+// An Aligner collects pairs and matches names with numbers. The zero value is empty. It is not safe for
+// concurrent use.
 //
-// Shape: the order of pairs, and the way in which they were split over
-// Aligners that were merged, does not matter. A pair that comes again counts once.
+// Shape: the result does not depend on the order of the pairs. A pair that is added again is counted once.
 type Aligner struct {
-	pairs map[string]dataPair // by content
+	// pairs maps the content of pairs to the pairs, to detect duplicates.
+	pairs map[string]dataPair
 }
 
-// addPair takes a pair.
+// addPair adds a pair.
 //
-// Limits: 2,000 pairs, 4 MiB a body.
-// Errors: ErrLimit.
+// Limits: 2,000 pairs, 4 MiB for a body.
+// Errors: errLimit.
 func (a *Aligner) addPair(p dataPair) error {
 	if a.pairs == nil {
 		a.pairs = map[string]dataPair{}
 	}
 	key := fmt.Sprintf("%s\x00%d\x00%s%s", p.Message, len(p.Proto), p.Proto, p.JSON)
 	if old, ok := a.pairs[key]; ok {
+		// Equal pairs count once. The smaller addresses win, so that the order does not matter.
 		if slices.Compare(old.Evidence[:], p.Evidence[:]) > 0 {
 			a.pairs[key] = p
 		}
@@ -101,6 +109,7 @@ func (a *Aligner) addPair(p dataPair) error {
 	return nil
 }
 
+// sorted returns the pairs in an order that depends on their content only.
 func (a *Aligner) sorted() []dataPair {
 	out := make([]dataPair, 0, len(a.pairs))
 	for _, p := range a.pairs {
@@ -115,27 +124,28 @@ func (a *Aligner) sorted() []dataPair {
 
 // newBody parses a pair.
 //
-// Errors: where one half is not what it should be.
+// Errors: one of the two forms is malformed.
 func newBody(p dataPair) (*body, error) {
 	v, err := parseJSON(p.JSON)
 	if err != nil {
 		return nil, err
 	}
 	if v.kind != object {
-		return nil, errors.New("the JSON is no object")
+		return nil, errors.New("the JSON is not an object")
 	}
 	t := wire.Parse(p.Proto, wire.Options{MaxDepth: maxDepth, MaxNodes: maxNodes})
 	if err := t.Err(); err != nil {
 		return nil, err
 	}
-	return &body{proto: t, json: v, left: maxComparisons, feasible: map[at]mode{}, sure: map[at]int{}}, nil
+	return &body{proto: t, json: v, comparisonsLeft: maxComparisons, agreements: map[messagePair]agreement{}, significance: map[messagePair]int{}}, nil
 }
 
-func (b *body) root() at { return at{b.proto, 0, b.json} }
+// root returns the pair of the whole message and the whole JSON object.
+func (b *body) root() messagePair { return messagePair{b.proto, 0, b.json} }
 
 // Same reports whether a message and a JSON object can be the same data.
 //
-// Errors: where one of them is malformed.
+// Errors: one of them is malformed.
 func Same(proto, json []byte) (bool, error) {
 	b, err := newBody(dataPair{Proto: proto, JSON: json})
 	if err != nil {
@@ -144,14 +154,14 @@ func Same(proto, json []byte) (bool, error) {
 	return b.agree(b.root()) != differs, nil
 }
 
-// alikeData reports whether a message and a JSON object, where they are not the
-// same data, have values in common that are none by chance.
+// shareValues reports whether a message and a JSON object have more values in common than chance
+// explains; they need not be the same data.
 //
-// Errors: where one of them is malformed.
-func alikeData(proto, json []byte) (bool, error) {
+// Errors: if one of them is malformed.
+func shareValues(proto, json []byte) (bool, error) {
 	b, err := newBody(dataPair{Proto: proto, JSON: json})
 	if err != nil {
 		return false, err
 	}
-	return b.agree(b.root()) != differs || b.overlap(b.root()) >= sureBits, nil
+	return b.agree(b.root()) != differs || b.overlap(b.root()) >= significantBits, nil
 }

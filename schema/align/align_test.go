@@ -18,7 +18,7 @@ import (
 
 // pairOf encodes a message both ways.
 func pairOf(t interface{ Fatal(...any) }, name string, m *dynamicpb.Message, o protojson.MarshalOptions) dataPair {
-	data, err := proto.Marshal(m)
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,42 +18,55 @@ import (
 	"unwire/schema"
 )
 
-// maxCalls bounds the calls of one method in one codec that are compared with
-// all of the other.
+// maxCalls limits the calls of one method and encoding that are compared with all calls in the other encoding.
 const maxCalls = 200
 
-// Calls collects exchanges, and finds out which were the same call in two
-// codecs. The zero value is ready.
+// Calls collects exchanges, and finds calls that were recorded both in protobuf and in JSON. The zero
+// value is empty.
 type Calls struct {
-	Schema  *schema.Schema // for the names of types; may be nil
+	// Schema provides the names of types. It may be nil.
+	Schema *schema.Schema
+	// methods maps "service/rpc" to the calls of the method.
 	methods map[string]*method
 }
 
+// A method holds the collected calls of one RPC method.
 type method struct {
-	call  decode.Call
+	// call identifies the RPC method.
+	call decode.Call
+	// types are the message types of requests and responses; nil if no schema defines them.
 	types [2]protoreflect.MessageDescriptor
+	// proto are the calls in protobuf.
 	proto []call
-	json  []call
+	// json are the calls in JSON.
+	json []call
 }
 
-// A call is an exchange's messages by direction.
+// A call is the messages of an exchange by direction.
 type call struct {
-	file     string
-	id       int64
-	begun    time.Time
+	// file is the path of the capture with the call.
+	file string
+	// id is the number of the exchange in its capture.
+	id int64
+	// begun is when the call started.
+	begun time.Time
+	// messages are the call's messages, indexed by captures.Direction.
 	messages [2][]message
 }
 
+// A message is an encoded message with the address of its frame.
 type message struct {
-	data    []byte
+	// data is the message in protobuf or JSON.
+	data []byte
+	// address is the address of the message's frame, for reports.
 	address string
 }
 
-// AddCapture takes the exchanges of the capture that file names, or only the one with
-// the number id if that is not 0, as conversation.EachCall walks them; those that carry
-// a conversation do not count on their own.
+// AddCapture adds the exchanges of a capture, or only the one with the number id if it is not 0, as
+// conversation.EachCall joins them. The call that carries a conversation is not added on its own. part restricts
+// this to the call itself. file is the name of the capture in addresses.
 //
-// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+// Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
 func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Capture, id int64, part bool) error {
 	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if !joined {
@@ -63,21 +76,25 @@ func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Captur
 	})
 }
 
-// Add takes an exchange of the capture that file names. One that is not of
-// protobuf or JSON, or has no message, is passed over.
+// Add adds an exchange; file is the name of its capture in addresses. An exchange that is neither protobuf nor
+// JSON, or that has no message, is ignored.
 func (c *Calls) Add(file string, ex *decode.Exchange) {
 	isJSON := strings.HasSuffix(ex.Codec, "json")
+
+	// Only protobuf and JSON can be matched with each other.
 	if ex.Service == "" || !isJSON && !strings.HasSuffix(ex.Codec, "proto") {
 		return
 	}
 	one := call{file: file, id: ex.ID, begun: ex.Started}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
+		// Ends of streams and damaged frames are no messages.
 		if f.End != nil || f.Err != nil || f.Partial || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 {
 			continue
 		}
 		one.messages[f.Dir] = append(one.messages[f.Dir], message{f.Data, fmt.Sprintf("%s#%d/%s/%d", file, ex.ID, f.Dir, f.Seq)})
 	}
+
 	if len(one.messages[captures.Up])+len(one.messages[captures.Down]) == 0 {
 		return
 	}
@@ -93,6 +110,8 @@ func (c *Calls) Add(file string, ex *decode.Exchange) {
 		}
 		c.methods[key] = m
 	}
+
+	// The two codecs are kept apart; matching pairs a call of one with a call of the other.
 	if isJSON {
 		m.json = append(m.json, one)
 	} else {
@@ -100,37 +119,39 @@ func (c *Calls) Add(file string, ex *decode.Exchange) {
 	}
 }
 
-// NameBy takes the names of types from other definitions than so far.
-func (c *Calls) NameBy(s *schema.Schema) {
+// SetSchema replaces the definitions that provide the names of types.
+func (c *Calls) SetSchema(s *schema.Schema) {
 	c.Schema = s
 	for _, m := range c.methods {
 		m.types[captures.Up], m.types[captures.Down] = s.FrameType(m.call, captures.Up), s.FrameType(m.call, captures.Down)
 	}
 }
 
-// Unpaired says what of a method found no counterpart.
+// Unpaired counts the calls of a method that have no counterpart.
 type Unpaired struct {
+	// Method is the RPC method as "service/rpc".
 	Method string
-	Proto  int    // calls
-	JSON   int    // calls
-	Why    string // "" where there is nothing in the other codec
+	// Proto is the number of calls in protobuf.
+	Proto int
+	// JSON is the number of calls in JSON.
+	JSON int
+	// Why explains why the calls were not paired although both encodings occur; otherwise "".
+	Why string
 }
 
-// Pair puts into a what the same calls said in both codecs.
+// Pair adds the messages of calls that were recorded in both encodings to a.
 //
-// Shape: a call in protobuf and one in JSON are a pair where their requests can
-// be the same data, and their answers if requests alone do not tell; and where
-// neither has another call like that. Calls that were made by turns, one codec
-// after the other, are paired as they came. Of streams, messages are paired in
-// their order; where one side has more, from either end as far as they can be
-// the same data.
+// Shape: a call in protobuf and a call in JSON are a pair if their requests can be the same data and no other
+// call competes; if requests alone do not decide, the responses must agree too. Calls that alternate between the
+// encodings are paired in their order. The messages of streams are paired in their order; if one stream has
+// more, they are paired from both ends as far as they can be the same data.
 func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 	for _, key := range slices.Sorted(maps.Keys(c.methods)) {
 		m := c.methods[key]
 		pairs, ambiguous := m.pairs()
 		u := Unpaired{Method: key, Proto: len(m.proto) - len(pairs), JSON: len(m.json) - len(pairs)}
 		if ambiguous {
-			u.Why = "which call is which cannot be told: their data allow several ways"
+			u.Why = "ambiguous: the calls can be paired in several ways"
 		}
 		if u.Proto > 0 || u.JSON > 0 {
 			unpaired = append(unpaired, u)
@@ -146,6 +167,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 	return unpaired, nil
 }
 
+// addPairs adds the messages of a pair of calls, in one direction, to the aligner.
 func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	protos, jsons := counterparts(p[0].messages[dir], p[1].messages[dir])
 	for i := range protos {
@@ -160,10 +182,10 @@ func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	return nil
 }
 
-// counterparts are the messages of two streams that are a pair by their order.
-// Where one has more, a heartbeat say, they are those that can be the same data
-// from the beginning on, and up to the end.
+// counterparts pairs the messages of two streams by their order. If one stream has more messages, such as
+// heartbeats, the messages that can be the same data are paired, from the beginning and from the end.
 func counterparts(protos, jsons []message) ([]message, []message) {
+	// short is the number of pairs at most.
 	short := min(len(protos), len(jsons))
 	if len(protos) == len(jsons) {
 		return protos, jsons
@@ -179,13 +201,13 @@ func counterparts(protos, jsons []message) ([]message, []message) {
 	return slices.Concat(protos[:front], protos[len(protos)-back:]), slices.Concat(jsons[:front], jsons[len(jsons)-back:])
 }
 
-// sameData reports whether two messages can be the same data.
+// sameData reports whether a protobuf and a JSON message may represent the same data.
 func sameData(p, j message) bool {
 	ok, err := Same(p.data, j.data)
 	return err == nil && ok
 }
 
-// name is the type's, or one made from the method's, as schema infer makes it.
+// name returns the name of the type, or a name that is derived from the method as package infer does.
 func (m *method) name(dir captures.Direction) string {
 	if md := m.types[dir]; md != nil {
 		return string(md.FullName())
@@ -195,12 +217,13 @@ func (m *method) name(dir captures.Direction) string {
 	return pkg + name + [...]string{"Request", "Response"}[dir]
 }
 
-// pairs finds the pairs of calls; ambiguous says that some could be paired in
-// several ways.
+// pairs returns the pairs of calls. ambiguous is set if some calls could be paired in several ways.
 func (m *method) pairs() (out [][2]call, ambiguous bool) {
+	// An alternating recording is a deliberate one, so its order is trusted.
 	if out = m.turns(); out != nil {
 		return out, false
 	}
+
 	protos, jsons := m.proto[:min(len(m.proto), maxCalls)], m.json[:min(len(m.json), maxCalls)]
 	like := make([][]bool, len(protos))
 	for i := range protos {
@@ -209,24 +232,29 @@ func (m *method) pairs() (out [][2]call, ambiguous bool) {
 			like[i][j] = same(&protos[i], &jsons[j], captures.Up)
 		}
 	}
-	if !unique(like) { // let the answers tell, where they do
+
+	// The responses decide if the requests do not.
+	if !unique(like) {
 		for i := range protos {
 			for j := range jsons {
 				like[i][j] = like[i][j] && same(&protos[i], &jsons[j], captures.Down)
 			}
 		}
 	}
+
 	for i, row := range like {
 		j := slices.Index(row, true)
 		if j < 0 {
 			continue
 		}
 		if count(row) > 1 || columnCount(like, j) > 1 {
-			if !repeats(protos, jsons, like, i, j) {
+			// Calls with equal content are exchangeable, so any pair of them is right.
+			if !interchangeable(protos, jsons, like, i, j) {
 				ambiguous = true
 				continue
 			}
-			for k := range jsons { // any will do, and this one is used up
+			// Use both up, so that no other call is paired with them.
+			for k := range jsons {
 				like[i][k] = k == j
 			}
 			for k := range protos {
@@ -238,8 +266,8 @@ func (m *method) pairs() (out [][2]call, ambiguous bool) {
 	return append(out, alikes(protos, jsons, out)...), ambiguous
 }
 
-// alikes are pairs of what is left whose requests are not the same, as with an
-// id that each request has anew, but alike, and like no others.
+// alikes pairs the remaining calls by their common values: their requests differ, for example in a fresh
+// identifier, but resemble each other and no other request.
 func alikes(protos, jsons []call, paired [][2]call) (out [][2]call) {
 	taken := func(c *call, side int) bool {
 		return slices.ContainsFunc(paired, func(p [2]call) bool { return p[side].file == c.file && p[side].id == c.id })
@@ -251,6 +279,8 @@ func alikes(protos, jsons []call, paired [][2]call) (out [][2]call) {
 			like[i][j] = !taken(&protos[i], 0) && !taken(&jsons[j], 1) && alike(&protos[i], &jsons[j])
 		}
 	}
+
+	// Only a pair that is unique in both directions is certain.
 	for i, row := range like {
 		if j := slices.Index(row, true); j >= 0 && count(row) == 1 && columnCount(like, j) == 1 {
 			out = append(out, [2]call{protos[i], jsons[j]})
@@ -259,19 +289,18 @@ func alikes(protos, jsons []call, paired [][2]call) (out [][2]call) {
 	return out
 }
 
-// alike reports whether the first messages of two requests are.
+// alike reports whether the first messages of two requests have significant values in common.
 func alike(p, j *call) bool {
 	protos, jsons := p.messages[captures.Up], j.messages[captures.Up]
 	if len(protos) == 0 || len(jsons) == 0 {
 		return false
 	}
-	ok, err := alikeData(protos[0].data, jsons[0].data)
+	ok, err := shareValues(protos[0].data, jsons[0].data)
 	return err == nil && ok
 }
 
-// repeats reports whether all calls like call i of one codec, and like call j
-// of the other, say the same byte for byte: then it does not matter which is which.
-func repeats(protos, jsons []call, like [][]bool, i, j int) bool {
+// interchangeable reports whether all calls that could be paired with i or j have equal content, byte for byte.
+func interchangeable(protos, jsons []call, like [][]bool, i, j int) bool {
 	for k := range protos {
 		if like[k][j] && !equal(&protos[i], &protos[k]) {
 			return false
@@ -285,6 +314,7 @@ func repeats(protos, jsons []call, like [][]bool, i, j int) bool {
 	return true
 }
 
+// equal reports whether two calls have the same messages.
 func equal(a, b *call) bool {
 	for dir := range a.messages {
 		if !slices.EqualFunc(a.messages[dir], b.messages[dir], func(x, y message) bool { return string(x.data) == string(y.data) }) {
@@ -294,8 +324,8 @@ func equal(a, b *call) bool {
 	return true
 }
 
-// turns are the pairs of calls that were made by turns, each like its pair;
-// nil if they were not.
+// turns pairs calls that alternate between the encodings. It returns nil unless all calls do and each pair can
+// be the same data.
 func (m *method) turns() (out [][2]call) {
 	if len(m.proto) != len(m.json) || len(m.proto) > maxCalls {
 		return nil
@@ -308,9 +338,12 @@ func (m *method) turns() (out [][2]call) {
 	for i := range m.proto {
 		all = append(all, turn{&m.proto[i], false}, turn{&m.json[i], true})
 	}
+
 	slices.SortStableFunc(all, func(a, b turn) int {
 		return cmp.Or(a.begun.Compare(b.begun), cmp.Compare(a.file, b.file), cmp.Compare(a.id, b.id))
 	})
+
+	// Each two consecutive calls must be one of each encoding, in any order.
 	for i := 0; i < len(all); i += 2 {
 		p, j := all[i], all[i+1]
 		if p.json {
@@ -324,7 +357,7 @@ func (m *method) turns() (out [][2]call) {
 	return out
 }
 
-// same reports whether the messages of a direction can be the same data.
+// same reports whether all messages in a direction can be the same data.
 func same(p, j *call, dir captures.Direction) bool {
 	protos, jsons := p.messages[dir], j.messages[dir]
 	if len(protos) != len(jsons) {
@@ -338,6 +371,7 @@ func same(p, j *call, dir captures.Direction) bool {
 	return true
 }
 
+// unique reports whether no row and no column has more than one true element.
 func unique(like [][]bool) bool {
 	for _, row := range like {
 		if count(row) > 1 {
@@ -354,6 +388,7 @@ func unique(like [][]bool) bool {
 	return true
 }
 
+// count returns the number of true elements in a row.
 func count(row []bool) (n int) {
 	for _, b := range row {
 		if b {
@@ -363,6 +398,7 @@ func count(row []bool) (n int) {
 	return n
 }
 
+// columnCount returns the number of true elements in column j.
 func columnCount(like [][]bool, j int) (n int) {
 	for _, row := range like {
 		if row[j] {

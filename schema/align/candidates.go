@@ -5,24 +5,30 @@ import (
 	"slices"
 )
 
-// An edge is a field that may be a member, with all that pairs say of it.
+// An edge is a field and a member that may be the same, with the evidence of all pairs.
 type edge struct {
 	cell
-	byName   map[string]int32
+	// byName and byNumber are the names of enum values, in both directions.
+	byName map[string]int32
+	// byNumber maps the numbers of enum values to their names.
 	byNumber map[int32]string
-	insides  []inside
-	pairs    []int
+	// insides are the messages nested in the field.
+	insides []inside
+	// pairs are the indices of the pairs that have both.
+	pairs []int
 }
 
-// An inside is a message in a field of an instance.
+// An inside is a message nested in a field of an instance.
 type inside struct {
-	of   types
+	// of is the type that makes it a message: tMessage, tGroup, tMap or tAny.
+	of types
+	// name is the type name, if the message is in an Any; otherwise "".
 	name string
 	instance
 }
 
-// messages are those that the edge's field holds, if nothing but one kind of
-// message can be in it.
+// messages returns the messages nested in the field, if the field's type is unambiguous in that
+// respect.
 func (e *edge) messages() (out []inside) {
 	of := (e.types | e.lists) & (tMessage | tGroup | tMap | tAny | tStruct | tValue)
 	for _, in := range e.insides {
@@ -33,8 +39,9 @@ func (e *edge) messages() (out []inside) {
 	return out
 }
 
-// addPair adds what one more pair of values says; it reports whether anything is left.
+// addPair adds the evidence of one more pair of values. It reports whether the edge is still possible.
 func (e *edge) addPair(i instance, c cell) bool {
+	// The first pair begins with everything possible, and each pair rules something out.
 	if e.pairs == nil {
 		e.cell.types, e.cell.lists, e.keys, e.values = everyType, everyType, everyType, everyType
 		e.byName, e.byNumber = map[string]int32{}, map[int32]string{}
@@ -51,21 +58,23 @@ func (e *edge) addPair(i instance, c cell) bool {
 	if e.types&tMap != 0 && (e.keys == 0 || e.values == 0) {
 		e.types &^= tMap
 	}
+
+	// The messages inside are compared later, all instances of their type together.
 	for _, in := range c.inside {
-		e.insides = append(e.insides, inside{in.of, in.name, instance{body: i.body, at: in.at, pair: i.pair, trusted: i.trusted}})
+		e.insides = append(e.insides, inside{in.of, in.name, instance{body: i.body, messagePair: in.messagePair, pair: i.pair, trusted: i.trusted}})
 	}
 	if len(e.pairs) == 0 || e.pairs[len(e.pairs)-1] != i.pair {
 		e.pairs = append(e.pairs, i.pair)
-		e.sure += c.sure
+		e.significance += c.significance
 	}
 	return e.ok()
 }
 
-// addName adds an enum's value. A number has one name and a name one number, or
-// it is no enum.
-func (e *edge) addName(n named) {
+// addName adds an enum value. If a name has two numbers or a number two names, the field is not an enum.
+func (e *edge) addName(n enumName) {
 	number, hasName := e.byName[n.name]
 	name, hasNumber := e.byNumber[n.number]
+	// A contradiction: the field is not an enum.
 	if hasName && number != n.number || hasNumber && name != n.name {
 		e.types &^= tEnum
 		e.lists &^= tEnum
@@ -74,17 +83,24 @@ func (e *edge) addName(n named) {
 	e.byName[n.name], e.byNumber[n.number] = n.number, n.name
 }
 
-// A board is all fields of a position against all members.
-type board struct {
+// A matrix compares each number (row) with each name (column) of a message type.
+type matrix struct {
+	// numbers are the field numbers in increasing order.
 	numbers []uint64
-	names   []string
-	edges   map[[2]int]*edge // by row and column; nil where it cannot be
-	spare   [2][]bool        // rows and columns that need no partner
-	row     map[uint64]int
-	column  map[string]int
+	// names are the JSON names, one for each column.
+	names []string
+	// edges are by row and column. An edge is nil if the two cannot be the same.
+	edges map[[2]int]*edge
+	// optional has the rows and the columns that need no partner.
+	optional [2][]bool
+	// row maps field numbers to the rows of the matrix.
+	row map[uint64]int
+	// column maps JSON names to the columns of the matrix.
+	column map[string]int
 }
 
-func newBoard(p *position) *board {
+// newMatrix returns a matrix in which everything is possible.
+func newMatrix(p *position) *matrix {
 	numbers, names := map[uint64]bool{}, map[string]bool{}
 	for _, i := range p.instances {
 		fields, _ := fieldsOf(i.tree, i.node)
@@ -95,16 +111,19 @@ func newBoard(p *position) *board {
 			names[name] = true
 		}
 	}
-	b := &board{
+
+	b := &matrix{
 		numbers: slices.Sorted(maps.Keys(numbers)), names: slices.Sorted(maps.Keys(names)),
 		edges: map[[2]int]*edge{}, row: map[uint64]int{}, column: map[string]int{},
 	}
-	b.spare = [2][]bool{make([]bool, len(b.numbers)), make([]bool, len(b.names))}
+	b.optional = [2][]bool{make([]bool, len(b.numbers)), make([]bool, len(b.names))}
+
+	// A row or column needs no partner until an instance shows that it does.
 	for i, n := range b.numbers {
-		b.row[n], b.spare[0][i] = i, true
+		b.row[n], b.optional[0][i] = i, true
 	}
 	for i, n := range b.names {
-		b.column[n], b.spare[1][i] = i, true
+		b.column[n], b.optional[1][i] = i, true
 	}
 	for r := range b.numbers {
 		for c := range b.names {
@@ -114,8 +133,8 @@ func newBoard(p *position) *board {
 	return b
 }
 
-// fill looks at the trusted instances.
-func (b *board) fill(p *position) {
+// fill clears the elements of the matrix that trusted instances contradict.
+func (b *matrix) fill(p *position) {
 	for _, i := range p.instances {
 		if i.trusted {
 			b.ruleOut(i)
@@ -123,21 +142,25 @@ func (b *board) fill(p *position) {
 	}
 	for at, e := range b.edges {
 		if e != nil && e.pairs == nil {
-			b.edges[at] = nil // never together
+			// No instance has both, so nothing connects them.
+			b.edges[at] = nil
 		}
 	}
 }
 
-// ruleOut removes the edges that one instance contradicts.
-func (b *board) ruleOut(i instance) {
-	how := i.agree(i.at)
+// ruleOut clears the elements of the matrix that one instance contradicts.
+func (b *matrix) ruleOut(i instance) {
+	how := i.agree(i.messagePair)
 	fields, _ := fieldsOf(i.tree, i.node)
 	for r, n := range b.numbers {
 		nodes := fields[n]
+		// A default value may be written on one side and omitted on the other.
 		empty := nodes != nil && how == loosely && isDefault(i.tree, nodes)
 		if nodes != nil && !empty {
-			b.spare[0][r] = false
+			b.optional[0][r] = false
 		}
+
+		// A pairing of a number with a name survives only if every pair of messages agrees with it.
 		for c, name := range b.names {
 			e := b.edges[[2]int{r, c}]
 			if e == nil {
@@ -155,29 +178,31 @@ func (b *board) ruleOut(i instance) {
 			}
 		}
 	}
+
 	for c, name := range b.names {
 		if i.needsPartner(i.obj.member(name), how) {
-			b.spare[1][c] = false
+			b.optional[1][c] = false
 		}
 	}
 }
 
-// allowsDefault reports whether e may be a field that the message leaves out and
-// whose member is v: the name of an enum's first value, or nothing.
+// allowsDefault reports whether the field may be absent while its member is v: a default, or the name of an
+// enum's first value.
 func (e *edge) allowsDefault(v *value) bool {
 	if v == nil || v.kind != text || v.isDefault() || e.pairs == nil {
 		return true
 	}
-	e.addName(named{v.text, 0})
+	e.addName(enumName{v.text, 0})
 	return e.ok()
 }
 
-func (b *board) graph() *graph {
+// graph returns the remaining possibilities as a bipartite graph.
+func (b *matrix) graph() *graph {
 	g := newGraph(len(b.numbers), len(b.names))
 	for at, e := range b.edges {
 		g.edges[at[0]][at[1]] = e != nil
 	}
-	copy(g.spareRow, b.spare[0])
-	copy(g.spareColumn, b.spare[1])
+	copy(g.optionalRow, b.optional[0])
+	copy(g.optionalColumn, b.optional[1])
 	return g
 }

@@ -18,45 +18,48 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// DefinitionsFile is the name, in each package's folder, of what joins make.
+// DefinitionsFile is the name of the .proto file in the folder of each package.
 const DefinitionsFile = "align.proto"
 
-// A definer makes definitions of joins.
+// A definer converts matched numbers and names to protobuf definitions.
 type definer struct {
-	// by package
+	// files maps each package to its file.
 	files map[string]*descriptorpb.FileDescriptorProto
 
-	// by full name
+	// messages maps full names to message definitions.
 	messages map[string]*descriptorpb.DescriptorProto
 
-	// the file of each well-known type
+	// known has the path of each well-known type's file.
 	known map[string]string
 
-	// files of those
+	// needs are the paths of well-known files that are imported.
 	needs map[string]bool
 }
 
-// DescriptorSet is what the joins say, as definitions: a file a package, which
-// LoadSource and the commands that take definitions read.
+// DescriptorSet returns the matched fields as protobuf definitions, with one file for each package.
 //
-// Shape: fields in doubt are left out; a type of which several are left is
-// the one in Join.Type. An enum whose number 0 was not seen gets a value for it
-// that says so, and one whose names stand in another enum of the message is int32.
+// Shape: fields with ambiguous names are left out. A field with an ambiguous type gets the type
+// Join.Type. An enum without a value 0 gets one whose name says that it was not seen. A field whose
+// enum has names that another enum of the message uses is an int32.
 func (r *Report) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	d := &definer{
 		files: map[string]*descriptorpb.FileDescriptorProto{}, messages: map[string]*descriptorpb.DescriptorProto{},
 		known: map[string]string{}, needs: map[string]bool{},
 	}
 	set := &descriptorpb.FileDescriptorSet{}
+
 	wellKnown := wellKnownFiles()
 	for _, fd := range wellKnown {
 		for i := range fd.Messages().Len() {
 			d.known[string(fd.Messages().Get(i).FullName())] = fd.Path()
 		}
 	}
+
+	// Only the well-known files that are needed are included.
 	for _, j := range r.Joins {
 		d.addField(j)
 	}
+
 	for _, fd := range wellKnown {
 		if d.needs[fd.Path()] {
 			set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
@@ -68,6 +71,7 @@ func (r *Report) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	return set
 }
 
+// wellKnownFiles returns the files of the well-known types.
 func wellKnownFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		anypb.File_google_protobuf_any_proto, durationpb.File_google_protobuf_duration_proto, fieldmaskpb.File_google_protobuf_field_mask_proto,
@@ -75,7 +79,7 @@ func wellKnownFiles() []protoreflect.FileDescriptor {
 	}
 }
 
-// message is the definition of a type, made where there is none.
+// message returns the definition of a type and its file, which are created if needed.
 func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *descriptorpb.DescriptorProto) {
 	i := strings.LastIndexByte(full, '.')
 	pkg, name := full[:max(i, 0)], full[i+1:]
@@ -95,19 +99,23 @@ func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *desc
 	return file, m
 }
 
+// addField declares the field that one match of a number and a name describes.
 func (d *definer) addField(j Join) {
 	if !protoreflect.FullName(j.Message).IsValid() || !protoreflect.Name(j.Name).IsValid() || d.known[j.Message] != "" ||
 		j.Number < 1 || j.Number > 1<<29-1 || j.Number >= 19000 && j.Number < 20000 {
-		return // JSON can have names that no field can
+		// JSON allows names that are not valid in protobuf.
+		return
 	}
 	file, m := d.message(j.Message)
 	if slices.ContainsFunc(m.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == j.Name }) {
 		return
 	}
+
 	f := &descriptorpb.FieldDescriptorProto{
 		Name: proto.String(j.Name), JsonName: proto.String(j.JSONName), Number: proto.Int32(int32(j.Number)),
 		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 	}
+
 	switch j.Label {
 	case "repeated":
 		f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
@@ -126,7 +134,8 @@ func (d *definer) addField(j Join) {
 	m.Field = append(m.Field, f)
 }
 
-// entry is the type of a map's entries, named as it has to be.
+// entry returns the entry type of a map field, with the name that protobuf requires. It returns nil if the name
+// is used.
 func (d *definer) entry(file *descriptorpb.FileDescriptorProto, m *descriptorpb.DescriptorProto, j Join) *descriptorpb.DescriptorProto {
 	keyType, valueType, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(j.Type, "map<"), ">"), ", ")
 	var name strings.Builder
@@ -139,6 +148,7 @@ func (d *definer) entry(file *descriptorpb.FileDescriptorProto, m *descriptorpb.
 	if !ok || slices.ContainsFunc(m.NestedType, func(n *descriptorpb.DescriptorProto) bool { return n.GetName() == name.String() }) {
 		return nil
 	}
+
 	field := func(name string, number int32) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: proto.String(name), JsonName: proto.String(name), Number: proto.Int32(number), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
 	}
@@ -151,6 +161,7 @@ func (d *definer) entry(file *descriptorpb.FileDescriptorProto, m *descriptorpb.
 	}
 }
 
+// setType sets the type of a field, and adds the import that the type needs to the file.
 func (d *definer) setType(file *descriptorpb.FileDescriptorProto, m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorProto, j Join, typ string) {
 	if typ == "enum" {
 		if name, ok := enumOf(m, j); ok {
@@ -159,11 +170,16 @@ func (d *definer) setType(file *descriptorpb.FileDescriptorProto, m *descriptorp
 		}
 		typ = "int32"
 	}
+
+	// The name of a scalar type is that of its constant, in lower case.
 	if t, ok := descriptorpb.FieldDescriptorProto_Type_value["TYPE_"+strings.ToUpper(typ)]; ok && typ != "message" {
 		f.Type = descriptorpb.FieldDescriptorProto_Type(t).Enum()
 		return
 	}
+
 	f.Type, f.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String("."+typ)
+
+	// The type is well-known or another message of the joins.
 	needed := d.known[typ]
 	if needed == "" {
 		other, _ := d.message(typ)
@@ -176,17 +192,19 @@ func (d *definer) setType(file *descriptorpb.FileDescriptorProto, m *descriptorp
 	}
 }
 
-// enumOf makes an enum in a message; ok is false where its names are taken.
+// enumOf adds an enum to a message. ok is false if one of its names is used by another enum.
 func enumOf(m *descriptorpb.DescriptorProto, j Join) (name string, ok bool) {
 	names := slices.SortedFunc(maps.Keys(j.Enum), func(a, b string) int {
 		switch x, y := j.Enum[a], j.Enum[b]; {
 		case x == y:
 			return strings.Compare(a, b)
-		case x == 0 || y != 0 && x < y: // the first value is 0
+		// proto3 requires that the first value is 0.
+		case x == 0 || y != 0 && x < y:
 			return -1
 		}
 		return 1
 	})
+
 	e := &descriptorpb.EnumDescriptorProto{Name: proto.String(fmt.Sprintf("Field%dEnum", j.Number))}
 	if len(names) == 0 {
 		return "", false
@@ -197,6 +215,8 @@ func enumOf(m *descriptorpb.DescriptorProto, j Join) (name string, ok bool) {
 	for _, n := range names {
 		e.Value = append(e.Value, &descriptorpb.EnumValueDescriptorProto{Name: proto.String(n), Number: proto.Int32(j.Enum[n])})
 	}
+
+	// protobuf puts the values of an enum in the scope around it.
 	taken := map[string]bool{}
 	for _, o := range m.EnumType {
 		for _, v := range o.Value {

@@ -2,38 +2,44 @@ package align
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// An instance is one message of a pair.
+// An instance is one message of a pair, possibly nested.
 type instance struct {
 	*body
-	at
-	pair int // which pair's
-	// trusted says that both halves are the same data: the whole bodies agree,
-	// or the message does in values that no chance explains. Of another, only
-	// such values count.
+	messagePair
+	// pair is the index of the pair that contains the message.
+	pair int
+	// trusted is set if both forms are the same data: the whole bodies agree, or this message does in
+	// significant values. Of other instances, only significant values count.
 	trusted bool
 }
 
-// A position is a message type: one that definitions name, or else whatever
-// stands in one place of a method's messages.
+// A position is a message type: the type that definitions name, or the type of one place in the messages of a
+// method.
 type position struct {
-	key       string // full name
-	desc      protoreflect.MessageDescriptor
+	// key is the full name of the message type; if that is unknown, a name derived from the message's
+	// place.
+	key string
+	// desc is the descriptor of the type; nil if the definitions lack it.
+	desc protoreflect.MessageDescriptor
+	// instances are the messages of the type.
 	instances []instance
-	seen      map[at]bool
+	// seen prevents that a message is added twice.
+	seen map[messagePair]bool
 }
 
+// addInstance adds an instance and decides whether it is trusted. It reports whether the instance is new.
 func (p *position) addInstance(i instance) bool {
-	if p.seen[i.at] {
+	if p.seen[i.messagePair] {
 		return false
 	}
-	p.seen[i.at] = true
-	i.trusted = i.trusted || i.agree(i.at) != differs && i.sureOf(i.at) >= sureBits
+	p.seen[i.messagePair] = true
+	i.trusted = i.trusted || i.agree(i.messagePair) != differs && i.significanceOf(i.messagePair) >= significantBits
 	p.instances = append(p.instances, i)
 	return true
 }
 
-// needsPartner reports whether a member must be some field of the message: it is
-// there, and is not just a default that protobuf leaves out.
-func (i instance) needsPartner(v *value, how mode) bool {
+// needsPartner reports whether the member v must belong to a field that is set: it is present, and not merely a
+// default that protobuf omits.
+func (i instance) needsPartner(v *value, how agreement) bool {
 	return v != nil && (how == exactly || !mayBeDefault(v))
 }

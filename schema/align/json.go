@@ -9,14 +9,16 @@ import (
 	"slices"
 )
 
-// Bounds of a JSON document.
+// Limits of a JSON document: levels of nesting, and values.
 const (
 	maxDepth  = 100
 	maxValues = 1 << 20
 )
 
+// A kind is the kind of a JSON value.
 type kind uint8
 
+// The kinds of JSON values.
 const (
 	null kind = iota
 	boolean
@@ -28,14 +30,19 @@ const (
 
 // A value is a JSON value. Numbers keep their digits.
 type value struct {
-	kind  kind
-	text  string // of a number or a string
+	// kind is the kind of the JSON value.
+	kind kind
+	// text is the text of a string or the digits of a number.
+	text string
+	// truth is the value of a JSON boolean.
 	truth bool
-	elems []*value // of an array, and of an object's members
-	names []string // of an object's members, in order, each once
+	// elems are the elements of an array, or the values of an object's members.
+	elems []*value
+	// names are the member names of a JSON object in their original order.
+	names []string
 }
 
-// member returns the member of an object, or nil.
+// member returns the value of an object's member, or nil.
 func (v *value) member(name string) *value {
 	if i := slices.Index(v.names, name); i >= 0 {
 		return v.elems[i]
@@ -43,7 +50,7 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// without is an object less one member.
+// without returns a copy of a JSON object without one member.
 func (v *value) without(name string) *value {
 	i := slices.Index(v.names, name)
 	if i < 0 {
@@ -55,7 +62,7 @@ func (v *value) without(name string) *value {
 	return out
 }
 
-// isDefault reports whether a value is what a field has that is not set.
+// isDefault reports whether v is the JSON form of a field's default value.
 func (v *value) isDefault() bool {
 	switch v.kind {
 	case null:
@@ -70,10 +77,9 @@ func (v *value) isDefault() bool {
 	return len(v.elems) == 0
 }
 
-// parseJSON reads one document, token by token: reading ends at the first name that
-// occurs twice and at a bound, and errors name the token that it got to.
+// parseJSON parses one document. It rejects duplicate names, which would make the comparison ambiguous.
 //
-// Errors: what is no JSON, has a name twice, or exceeds a bound.
+// Errors: malformed JSON, a name that occurs twice, or a limit; the error has the offset.
 func parseJSON(data []byte) (*value, error) {
 	p := jsonParser{dec: json.NewDecoder(bytes.NewReader(data))}
 	p.dec.UseNumber()
@@ -87,11 +93,14 @@ func parseJSON(data []byte) (*value, error) {
 	return v, nil
 }
 
+// A jsonParser parses one JSON document.
 type jsonParser struct {
-	dec    *json.Decoder
+	dec *json.Decoder
+	// values is the number of values parsed so far, for the limit.
 	values int
 }
 
+// value parses the next JSON value.
 func (p *jsonParser) value(depth int) (*value, error) {
 	t, err := p.dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -100,6 +109,8 @@ func (p *jsonParser) value(depth int) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// The limits protect against documents that are small but expensive.
 	if p.values++; p.values > maxValues || depth > maxDepth {
 		return nil, fmt.Errorf("more than %d values, or %d deep", maxValues, maxDepth)
 	}
@@ -119,6 +130,7 @@ func (p *jsonParser) value(depth int) (*value, error) {
 	return &value{}, nil
 }
 
+// array parses the rest of a JSON array.
 func (p *jsonParser) array(depth int) (*value, error) {
 	v := &value{kind: array}
 	for p.dec.More() {
@@ -132,6 +144,7 @@ func (p *jsonParser) array(depth int) (*value, error) {
 	return v, err
 }
 
+// object parses the rest of a JSON object.
 func (p *jsonParser) object(depth int) (*value, error) {
 	v := &value{kind: object}
 	seen := map[string]bool{}
@@ -141,8 +154,9 @@ func (p *jsonParser) object(depth int) (*value, error) {
 			return nil, err
 		}
 		name, _ := t.(string)
+		// Parsers differ in which of two equal names they use.
 		if seen[name] {
-			return nil, errors.New("a name stands twice in an object")
+			return nil, errors.New("an object has the same name twice")
 		}
 		seen[name] = true
 		e, err := p.value(depth + 1)

@@ -2,53 +2,58 @@ package align
 
 import "slices"
 
-// A graph is a bipartite graph of rows and columns, of which some may stay
-// without a partner.
+// A graph is a bipartite graph of rows and columns. Optional rows and columns may stay without a partner.
 type graph struct {
-	// by row, by column
+	// edges[i][j] means that row i and column j may be matched.
 	edges [][]bool
 
-	// rows that need no partner
-	spareRow    []bool
-	spareColumn []bool
+	// optionalRow and optionalColumn mark the rows and columns that may remain unmatched.
+	optionalRow []bool
+	// optionalColumn marks the columns that need no partner.
+	optionalColumn []bool
 
-	// of each row, a column; columns behind the last are the rows' own dummies
-	partner      []int
-	rows, column int
+	// partner has the column of each row after match. Columns from columns on are dummies.
+	partner []int
+	// rows and columns are the sizes without dummy vertices.
+	rows, columns int
 }
 
+// newGraph returns a bipartite graph without edges.
 func newGraph(rows, columns int) *graph {
-	g := &graph{rows: rows, column: columns, edges: make([][]bool, rows), spareRow: make([]bool, rows), spareColumn: make([]bool, columns)}
+	g := &graph{rows: rows, columns: columns, edges: make([][]bool, rows), optionalRow: make([]bool, rows), optionalColumn: make([]bool, columns)}
 	for i := range g.edges {
 		g.edges[i] = make([]bool, columns)
 	}
 	return g
 }
 
-// adjacent reports whether row r may have column c. The square of both sides:
-// rows from g.rows on are dummies that take a spare column each, columns from
-// g.column on are dummies that take a spare row each, and dummies take dummies.
+// adjacent reports whether row r may be matched with column c. The graph is extended to a square by dummies:
+// each optional column has a dummy row, from rows on; each optional row has a dummy column, from columns on;
+// dummies may be matched with each other.
 func (g *graph) adjacent(r, c int) bool {
 	switch {
-	case r < g.rows && c < g.column:
+	case r < g.rows && c < g.columns:
 		return g.edges[r][c]
 	case r < g.rows:
-		return c-g.column == r && g.spareRow[r]
-	case c < g.column:
-		return r-g.rows == c && g.spareColumn[c]
+		return c-g.columns == r && g.optionalRow[r]
+	case c < g.columns:
+		return r-g.rows == c && g.optionalColumn[c]
 	}
 	return true
 }
 
-// match finds a matching that leaves only spare ones alone.
+// match finds a matching of all rows and columns that are not optional, by augmenting paths (Kuhn's algorithm).
+// It reports whether there is one.
 func (g *graph) match() bool {
 	size := g.rows
-	if slices.Contains(g.spareRow, true) || slices.Contains(g.spareColumn, true) {
-		size += g.column // with dummies
-	} else if g.rows != g.column {
+	if slices.Contains(g.optionalRow, true) || slices.Contains(g.optionalColumn, true) {
+		// Dummies for both sides make the graph a square.
+		size += g.columns
+	} else if g.rows != g.columns {
 		return false
 	}
-	of := make([]int, size) // the row of each column, plus one
+	// The row of each column, plus one.
+	of := make([]int, size)
 	for r := range size {
 		if !g.augment(r, of, make([]bool, size)) {
 			return false
@@ -61,12 +66,14 @@ func (g *graph) match() bool {
 	return true
 }
 
+// augment looks for an augmenting path from row r. seen are the columns that were tried.
 func (g *graph) augment(r int, of []int, seen []bool) bool {
 	for c := range of {
 		if seen[c] || !g.adjacent(r, c) {
 			continue
 		}
 		seen[c] = true
+		// Column c is free, or its row can move to another column.
 		if of[c] == 0 || g.augment(of[c]-1, of, seen) {
 			of[c] = r + 1
 			return true
@@ -75,12 +82,12 @@ func (g *graph) augment(r int, of []int, seen []bool) bool {
 	return false
 }
 
-// groups are the rows between which partners can be exchanged so that a
-// matching stays one: an own number for each strongly connected part of the
-// graph that leads from a row to those whose partner it could have. A row that
-// is alone in its group has the same partner in every matching.
+// groups returns a group for each row, such that partners can be exchanged within a group without losing the
+// perfect matching. The groups are the strongly connected components of the directed graph in which each row
+// points to the rows whose partner it could have. A row that is alone in its group has the same partner in every
+// perfect matching.
 //
-// It wants a matching.
+// It requires a matching.
 func (g *graph) groups() []int {
 	s := &scc{g: g, index: make([]int, len(g.partner)), low: make([]int, len(g.partner)), group: make([]int, len(g.partner)), on: make([]bool, len(g.partner))}
 	s.owner = make([]int, len(g.partner))
@@ -95,15 +102,21 @@ func (g *graph) groups() []int {
 	return s.group
 }
 
-// scc is Tarjan's algorithm.
+// scc finds strongly connected components with Tarjan's algorithm (1972).
 type scc struct {
-	g                        *graph
+	// g is the bipartite graph with its matching.
+	g *graph
+	// owner has the row of each column. index, low and group are Tarjan's numbers by row.
 	owner, index, low, group []int
-	on                       []bool
-	stack                    []int
-	next, groups             int
+	// on marks the rows that are on the stack.
+	on []bool
+	// stack has the rows whose strongly connected component is incomplete.
+	stack []int
+	// next and groups are the counters for indexes and components.
+	next, groups int
 }
 
+// visit processes row r and all rows reachable from it (Tarjan's algorithm).
 func (s *scc) visit(r int) {
 	s.next++
 	s.index[r], s.low[r], s.on[r] = s.next, s.next, true
@@ -112,6 +125,7 @@ func (s *scc) visit(r int) {
 		if !s.g.adjacent(r, c) {
 			continue
 		}
+		// The row could have column c, so it points to the row that has it.
 		switch to := s.owner[c]; {
 		case s.index[to] == 0:
 			s.visit(to)
@@ -120,11 +134,14 @@ func (s *scc) visit(r int) {
 			s.low[r] = min(s.low[r], s.index[to])
 		}
 	}
+
+	// The component is complete if no row of it reaches an older one.
 	if s.low[r] != s.index[r] {
 		return
 	}
 	s.groups++
 	for {
+		// Everything above r on the stack belongs to its component.
 		last := s.stack[len(s.stack)-1]
 		s.stack = s.stack[:len(s.stack)-1]
 		s.on[last], s.group[last] = false, s.groups

@@ -8,16 +8,16 @@ import (
 	"io"
 )
 
-// Bounds of a report that is read.
+// Limits of a report in JSON, in bytes and lines.
 const (
 	maxReportBytes = 64 << 20
 	maxReportLines = 100_000
 )
 
-// errNoReport is wrapped where JSON is no report of joins and doubts.
+// errNoReport is wrapped by the error for JSON that is not a report.
 var errNoReport = errors.New("no joins of align")
 
-// IsReport reports whether JSON begins as the lines of `unwire align --json` do.
+// IsReport reports whether data begins like the output of `unwire align --json`.
 func IsReport(data []byte) bool {
 	var first struct {
 		Message string          `json:"message"`
@@ -27,11 +27,11 @@ func IsReport(data []byte) bool {
 	return json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && first.Message != "" && (first.Name != nil || first.Names != nil)
 }
 
-// ParseReport reads joins and doubts as `unwire align --json` writes them.
+// ParseReport parses the output of `unwire align --json`.
 //
-// Shape: an object a line; what is no join is a doubt.
+// Shape: one object in each line. An object that is not a join is a doubt.
 // Limits: 64 MiB, 100,000 lines.
-// Errors: ErrNoReport, with the place in the list; ErrLimit.
+// Errors: errNoReport, with the number of the object; errLimit.
 func ParseReport(data []byte) (*Report, error) {
 	if len(data) > maxReportBytes {
 		return nil, fmt.Errorf("align: more than %d bytes of JSON: %w", maxReportBytes, errLimit)
@@ -45,6 +45,7 @@ func ParseReport(data []byte) (*Report, error) {
 			Names   []string `json:"json_names"`
 			Settle  string   `json:"settle"`
 		}
+		// Joins and doubts share the format of a line; a join has a name.
 		switch err := dec.Decode(&line); {
 		case errors.Is(err, io.EOF) && i > 1:
 			return r, nil

@@ -231,7 +231,7 @@ func (w *world) value(fd protoreflect.FieldDescriptor, density float64, depth in
 		return w.scalar(fd), true
 	}
 	if known := w.wellKnown(md); known != nil {
-		data, err := proto.Marshal(known)
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(known)
 		m := dynamicpb.NewMessage(md)
 		if err != nil || proto.Unmarshal(data, m) != nil {
 			panic("a well-known type that is none")

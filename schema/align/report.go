@@ -9,62 +9,74 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// A Report is what pairs tell.
+// A Report is the result of matching names with numbers.
 type Report struct {
-	// by message and number
+	// Joins are the fields with a matched name, sorted by message and number.
 	Joins []Join
 
-	// by message
+	// Doubts are the ambiguous matches, sorted by message.
 	Doubts []Doubt
 
-	// that were looked at
+	// Pairs is the number of message pairs that were compared.
 	Pairs int
 
-	// pairs whose halves are not the same data, by their addresses
+	// Differ has the addresses of pairs whose two messages do not represent the same data.
 	Differ []string
 
-	// pairs that were not looked at, and why
+	// Skipped describes the pairs that were not compared, with the reason.
 	Skipped []string
 }
 
-// A Join is a field with its name.
+// A Join is a field whose name was found. Its JSON is part of the contract.
 //
-// Shape: JSONName is what was read; Name is made of it, as the .proto file
-// most likely spells it. Type is the modest one of those that are left, which
-// are Alternatives. P is what the weight of evidence gives by the rule of
-// succession from nine of ten, no measured frequency.
+// Shape: if several types fit, Type is the simplest of them and Alternatives has the others.
 type Join struct {
+	// Message is the full name of the message type.
 	Message string `json:"message"`
-	Number  uint64 `json:"number"`
-	Name    string `json:"name"`
+	// Number is the field's number.
+	Number uint64 `json:"number"`
+	// Name is the name in the .proto file. It is derived from JSONName by the style guide.
+	Name string `json:"name"`
 
-	// Name is not spelt as JSONName
-	Derived  bool   `json:"name_derived"`
+	// Derived is set if Name is spelled differently from JSONName, so that it is a guess.
+	Derived bool `json:"name_derived"`
+	// JSONName is the field's name in JSON.
 	JSONName string `json:"json_name"`
 
-	// a scalar's, "enum", "map<K, V>", or a message's full name
-	Type         string           `json:"type"`
-	Label        string           `json:"label"`
-	Alternatives []string         `json:"alternatives"`
-	Enum         map[string]int32 `json:"enum,omitempty"`
-	P            float64          `json:"p"`
-	Pairs        int              `json:"pairs"`
+	// Type is a scalar type, "enum", "map<K, V>", or the full name of a message type.
+	Type string `json:"type"`
+	// Label is "singular", "repeated" or "map".
+	Label string `json:"label"`
+	// Alternatives are the other types that fit the values.
+	Alternatives []string `json:"alternatives"`
+	// Enum maps the names of enum values to their numbers.
+	Enum map[string]int32 `json:"enum,omitempty"`
+	// P is the probability of the name, from 0 to 1. It follows from the evidence by the rule of succession and
+	// is not calibrated.
+	P float64 `json:"p"`
+	// Pairs is the number of message pairs that contain the field.
+	Pairs int `json:"pairs"`
 
-	// addresses, proto and JSON by turns; of the first pairs
+	// Evidence has the addresses of the first pairs, protobuf and JSON alternately.
 	Evidence []string `json:"evidence"`
 
-	// of a map
+	// key and value are the possible types of a map's keys and values.
 	key, value types
 }
 
-// A Doubt is some fields and some names that go together in more than one way.
+// A Doubt is a group of fields and names that can be matched in several ways. Its JSON is part of the contract.
 type Doubt struct {
-	Message string   `json:"message"`
+	// Message is the full name of the message type.
+	Message string `json:"message"`
+	// Numbers are the field numbers that could not be matched.
 	Numbers []uint64 `json:"numbers"`
-	Names   []string `json:"json_names"`
-	Settle  string   `json:"settle"`
+	// Names are the JSON names that could not be matched.
+	Names []string `json:"json_names"`
+	// Settle describes a pair of messages that would resolve the ambiguity.
+	Settle string `json:"settle"`
 }
 
+// report adds the joins and doubts of all positions to r.
 func (s *solver) report(r *Report) {
 	for _, key := range slices.Sorted(maps.Keys(s.results)) {
 		res := s.results[key]
@@ -73,24 +85,27 @@ func (s *solver) report(r *Report) {
 		}
 		for _, d := range res.doubts {
 			d.Message = key
-			d.Settle = fmt.Sprintf("a pair in which they differ: %s have the same values, or the same presence, in every pair so far", strings.Join(d.Names, ", "))
+			d.Settle = fmt.Sprintf("record a pair of calls in which %s differ (so far they have the same values, or the same presence, in every pair)", strings.Join(d.Names, ", "))
 			if len(d.Names) == 1 {
-				d.Settle = fmt.Sprintf("a pair in which only one of the numbers has a value beside %s", d.Names[0])
+				d.Settle = fmt.Sprintf("record a pair of calls in which only one of these field numbers is present together with %s", d.Names[0])
 			}
 			r.Doubts = append(r.Doubts, d)
 		}
 		if res.unread != "" {
-			r.Doubts = append(r.Doubts, Doubt{Message: key, Numbers: []uint64{}, Names: []string{}, Settle: res.unread + ": pairs of answers that are the same data, as by sending a request twice at once"})
+			r.Doubts = append(r.Doubts, Doubt{Message: key, Numbers: []uint64{}, Names: []string{}, Settle: res.unread + ": record pairs of answers with the same data, for example by sending the same request in both codecs at once"})
 		}
 	}
 }
 
+// join returns the reported match for a field.
 func (s *solver) join(message string, n uint64, j joined) Join {
 	out := Join{
 		Message: message, Number: n, JSONName: j.name, Name: snake(j.name), Label: "singular",
 		Alternatives: []string{}, Pairs: len(j.pairs), Evidence: []string{},
 	}
 	out.Derived = out.Name != out.JSONName
+
+	// A field that may be singular or repeated is reported as singular.
 	of := j.types
 	if of == 0 {
 		of, out.Label = j.lists, "repeated"
@@ -103,6 +118,8 @@ func (s *solver) join(message string, n uint64, j joined) Join {
 	if j.types != 0 && j.lists != 0 {
 		out.Alternatives = append(out.Alternatives, "repeated "+j.lists.first().String())
 	}
+
+	// For a map, enum values are its values.
 	named := of.first()
 	if of.first() == tMap {
 		out.Label, out.key, out.value = "map", j.keys.first(), j.values.first()
@@ -111,7 +128,10 @@ func (s *solver) join(message string, n uint64, j joined) Join {
 	if named == tEnum && len(j.byName) > 0 {
 		out.Enum = maps.Clone(j.byName)
 	}
-	weight := float64(len(j.pairs)) + float64(min(j.sure, 1<<20))/4
+
+	// Each pair counts once, and four significant bits count as much as a pair.
+
+	weight := float64(len(j.pairs)) + float64(min(j.significance, 1<<20))/4
 	out.P = (weight + 9) / (weight + 10)
 	for _, p := range j.pairs[:min(len(j.pairs), maxEvidence/2)] {
 		out.Evidence = append(out.Evidence, s.pairs[p].Evidence[:]...)
@@ -119,7 +139,7 @@ func (s *solver) join(message string, n uint64, j joined) Join {
 	return out
 }
 
-// typeName is a type as a .proto file has it.
+// typeName formats a type as in a .proto file.
 func (s *solver) typeName(message string, n uint64, t types, j joined) string {
 	switch t {
 	case tMessage, tGroup:
@@ -135,8 +155,8 @@ func (s *solver) typeName(message string, n uint64, t types, j joined) string {
 	return t.String()
 }
 
-// snake is the name of a field whose name in JSON is s, as the style guide has
-// it. It is s where that would not give s back.
+// snake returns the field name, in the spelling of the style guide, whose JSON name is s. It returns s if there
+// is none.
 func snake(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

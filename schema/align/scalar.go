@@ -9,13 +9,15 @@ import (
 	"unwire/decode/wire"
 )
 
-// A named is a name of an enum's value with its number.
-type named struct {
-	name   string
+// An enumName is the name of an enum value with its number.
+type enumName struct {
+	// name is the name of the enum value in JSON.
+	name string
+	// number is the number of the enum value in protobuf.
 	number int32
 }
 
-// isIdentifier reports whether s can be the name of an enum's value.
+// isIdentifier reports whether s can be the name of an enum value.
 func isIdentifier(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -26,23 +28,27 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// isInt32 reports whether a varint is one as int32 and enum write it.
+// isInt32 reports whether a varint is the encoding of an int32 or an enum value.
 func isInt32(u uint64) bool { return int64(u) == int64(int32(u)) }
 
+// zigzag decodes a zigzag-encoded number.
 func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// varintTypes are the types as which a varint says v.
+// varintTypes returns the types for which a varint has the JSON form v.
 func varintTypes(u uint64, v *value) (t types) {
+	// The kind of the JSON value limits the possible types.
 	switch v.kind {
 	case boolean:
 		if v.truth == (u == 1) && u <= 1 {
 			t = tBool
 		}
 	case number:
+		// Canonical JSON has numbers of 32 bits without quotes, and those of 64 bits in quotes.
 		x, ok := integer(v.text)
 		if t = bigTypes(u, v.text, tInt64, tUint64) | bigTypes(uint64(zigzag(u)), v.text, tSint64, 0); t != 0 || !ok {
 			return t
 		}
+
 		if isInt32(u) && int64(u) == x {
 			t |= tInt32 | tEnum
 		}
@@ -53,6 +59,7 @@ func varintTypes(u uint64, v *value) (t types) {
 			t |= tSint32
 		}
 	case text:
+		// In JSON, integers of 64 bits and the names of enum values are strings.
 		t = wideTypes(u, v.text, tInt64, tUint64)
 		if strconv.FormatInt(zigzag(u), 10) == v.text {
 			t |= tSint64
@@ -61,6 +68,7 @@ func varintTypes(u uint64, v *value) (t types) {
 			t |= tEnum
 		}
 	case null:
+		// The enum google.protobuf.NullValue is null in JSON.
 		if u == 0 {
 			t = tEnum
 		}
@@ -68,7 +76,8 @@ func varintTypes(u uint64, v *value) (t types) {
 	return t
 }
 
-// wideTypes are those of 64-bit integers, which JSON has as strings.
+// wideTypes returns the 64-bit types for which u has the JSON form s. Canonical JSON has such numbers as
+// strings.
 func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
 	if strconv.FormatInt(int64(u), 10) == s {
 		t |= signed
@@ -79,8 +88,8 @@ func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
 	return t
 }
 
-// bigTypes is wideTypes for what JSON written by hand has as a number: only of one
-// that no type of 32 bits holds, as canonical JSON has the others as numbers.
+// bigTypes is wideTypes for JSON that was not written by a protobuf library, which has these numbers unquoted.
+// It accepts only numbers that need more than 32 bits, because an unquoted small number indicates a 32-bit type.
 func bigTypes(u uint64, s string, signed, unsigned types) types {
 	if int64(u) >= math.MinInt32 && int64(u) <= math.MaxUint32 {
 		return 0
@@ -88,7 +97,8 @@ func bigTypes(u uint64, s string, signed, unsigned types) types {
 	return wideTypes(u, s, signed, unsigned)
 }
 
-// integer reads a JSON number that is whole, however it is written.
+// integer parses a JSON number whose value is an integer, in any notation such as 1e3; ok is false for
+// others.
 func integer(s string) (int64, bool) {
 	if x, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return x, true
@@ -97,6 +107,7 @@ func integer(s string) (int64, bool) {
 	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }
 
+// fixed32Types returns the types for which four bytes have the JSON form v.
 func fixed32Types(u uint32, v *value) (t types) {
 	if x, ok := integer(v.text); ok && v.kind == number {
 		if x == int64(u) {
@@ -112,6 +123,7 @@ func fixed32Types(u uint32, v *value) (t types) {
 	return t
 }
 
+// fixed64Types returns the types for which eight bytes have the JSON form v.
 func fixed64Types(u uint64, v *value) (t types) {
 	switch v.kind {
 	case text:
@@ -125,8 +137,10 @@ func fixed64Types(u uint64, v *value) (t types) {
 	return t
 }
 
+// sameFloat reports whether two numbers are equal or both NaN.
 func sameFloat(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
+// float parses the JSON form of a floating-point number.
 func float(v *value, bits int) (float64, bool) {
 	switch {
 	case v.kind == number:
@@ -141,14 +155,15 @@ func float(v *value, bits int) (float64, bool) {
 	case v.text == "-Infinity":
 		return math.Inf(-1), true
 	}
-	// which JSON written by hand may have
+	// JSON that was not written by a protobuf library may have a quoted number.
 	f, err := strconv.ParseFloat(v.text, bits)
 	return f, err == nil && isDecimal(v.text)
 }
 
+// isDecimal reports whether s consists of the characters of a decimal number.
 func isDecimal(s string) bool { return strings.Trim(s, "+-.eE0123456789") == "" }
 
-// textTypes are those as which a payload says the string s.
+// textTypes returns the types for which a payload has the JSON form s.
 func textTypes(data []byte, s string) (t types) {
 	if string(data) == s {
 		t |= tString
@@ -159,7 +174,8 @@ func textTypes(data []byte, s string) (t types) {
 	return t
 }
 
-// isBase64 reports whether s is data in either alphabet, padded or not.
+// isBase64 reports whether s is the base64 encoding of data in one of the two alphabets, with or without
+// padding.
 func isBase64(data []byte, s string) bool {
 	s = strings.TrimRight(s, "=")
 	if base64.RawStdEncoding.EncodedLen(len(data)) != len(s) {
@@ -169,11 +185,12 @@ func isBase64(data []byte, s string) bool {
 	return base64.RawStdEncoding.EncodeToString(data) == s
 }
 
-// packedTypes are those as which payloads are the numbers of an array.
+// packedTypes returns the element types for which a packed payload has the elements elems.
 func packedTypes(data []byte, elems []*value) types {
 	t := everyType
 	rest := data
 	for _, e := range elems {
+		// Each element narrows the types down.
 		u, n := wire.ConsumeVarint(rest)
 		if n <= 0 {
 			t = 0
@@ -187,6 +204,7 @@ func packedTypes(data []byte, elems []*value) types {
 	return t | packedFixed(data, elems, 4) | packedFixed(data, elems, 8)
 }
 
+// packedFixed is packedTypes for elements of a fixed size in bytes.
 func packedFixed(data []byte, elems []*value, size int) types {
 	if len(data) != size*len(elems) {
 		return 0

@@ -2,45 +2,52 @@ package align
 
 import "unwire/decode/wire"
 
-// A value of sureBytes that agrees is worth sureBits: it is hardly another
-// field's, nor this field's in another call.
+// A value of at least significantBytes that agrees counts as significantBits of evidence: it is hardly the value
+// of another field, or of this field in another call.
 const (
-	sureBytes = 8
-	sureBits  = 32
+	significantBytes = 8
+	// significantBits is the evidence that one such value contributes, in bits.
+	significantBits = 32
 )
 
+// Sets of types.
 const (
+	// integers are all integer types.
 	integers = tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tFixed32 | tSfixed32 | tFixed64 | tSfixed64
+	// packable are the types whose repeated fields may be packed.
 	packable = integers | tBool | tEnum | tFloat | tDouble
 )
 
-// sureness are the bits of evidence in one value that agrees.
-func sureness(t *wire.Tree, node int32, v *value, of types) int {
+// valueSignificance returns the bits of evidence in one value that agrees.
+func valueSignificance(t *wire.Tree, node int32, v *value, of types) int {
 	n := t.Node(node)
 	switch {
 	case of == 0:
-	case n.Type == wire.Len && v.kind == text && n.End-n.Val >= sureBytes:
-		return sureBits
-	case v.kind == number && len(v.text) >= sureBytes, v.kind == text && n.Type != wire.Len && of&^tEnum != 0 && len(v.text) >= sureBytes:
-		return sureBits
+	// Long texts and bytes hardly agree by chance.
+	case n.Type == wire.Len && v.kind == text && n.End-n.Val >= significantBytes:
+		return significantBits
+	case v.kind == number && len(v.text) >= significantBytes, v.kind == text && n.Type != wire.Len && of&^tEnum != 0 && len(v.text) >= significantBytes:
+		return significantBits
 	}
 	return 0
 }
 
-// sureOf is the evidence in the fields of a message that can be no others.
-func (b *body) sureOf(p at) (bits int) {
-	if bits, ok := b.sure[p]; ok {
+// significanceOf returns the bits of evidence that a protobuf message and a JSON object are the same
+// data: it counts the fields whose values agree with exactly one member.
+func (b *body) significanceOf(p messagePair) (bits int) {
+	if bits, ok := b.significance[p]; ok {
 		return bits
 	}
-	defer func() { b.sure[p] = bits }()
+	defer func() { b.significance[p] = bits }()
 	fields, _ := fieldsOf(p.tree, p.node)
 	for _, nodes := range fields {
 		found, times := 0, 0
 		for _, v := range p.obj.elems {
 			if c := b.cell(p.tree, nodes, v); c.ok() {
-				found, times = c.sure, times+1
+				found, times = c.significance, times+1
 			}
 		}
+		// A value that agrees with several members proves nothing about any.
 		if times == 1 {
 			bits += found
 		}
@@ -48,23 +55,23 @@ func (b *body) sureOf(p at) (bits int) {
 	return bits
 }
 
-// overlap is sureOf for a message that is not the same data in both halves: of
-// what in it is.
-func (b *body) overlap(p at) (bits int) {
+// overlap is like significanceOf, for a message and an object that are not the same data. It also
+// counts nested messages.
+func (b *body) overlap(p messagePair) (bits int) {
 	fields, ok := fieldsOf(p.tree, p.node)
 	if !ok || p.obj.kind != object {
 		return 0
 	}
-	bits = b.sureOf(p)
+	bits = b.significanceOf(p)
 	for _, nodes := range fields {
 		if len(nodes) != 1 || !p.tree.IsMessage(nodes[0]) {
 			continue
 		}
 		for _, v := range p.obj.elems {
-			if b.left--; b.left < 0 {
+			if b.comparisonsLeft--; b.comparisonsLeft < 0 {
 				return bits
 			}
-			if in := (at{p.tree, nodes[0], v}); v.kind == object && b.agree(in) == differs {
+			if in := (messagePair{p.tree, nodes[0], v}); v.kind == object && b.agree(in) == differs {
 				bits += b.overlap(in)
 			}
 		}

@@ -10,33 +10,43 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A solver works from the roots inwards: what is in a field is looked at once
-// the field is joined.
+// A solver processes message types from the outermost inwards: the content of a field is compared once the field
+// is joined.
 type solver struct {
-	pairs     []dataPair
+	// pairs are all pairs of messages to be compared.
+	pairs []dataPair
+	// positions maps keys to message types, and results has the result for each.
 	positions map[string]*position
-	results   map[string]*result
-	queue     []string
+	// results are the results by the key of the position.
+	results map[string]*result
+	// queue has the keys of positions that have new instances.
+	queue []string
 }
 
-// A result is what is known of one position.
+// A result holds the matches found for one message type.
 type result struct {
+	// joined are the fields whose JSON name is certain, by number.
 	joined map[uint64]joined
+	// doubts are groups of fields that can be matched in several ways.
 	doubts []Doubt
-	unread string // why nothing can be told
+	// unread is the reason why the position could not be solved, or "".
+	unread string
 }
 
+// A joined is a field number with its JSON name and possible types.
 type joined struct {
+	// name is the field's name in JSON.
 	name string
 	*edge
 }
 
-// Solve says what the pairs tell.
+// Solve matches names with numbers.
 //
 // Limits: a pair that takes more than about two million comparisons is left out.
 func (a *Aligner) Solve() *Report {
 	left := map[int]bool{}
 	for {
+		// The sorted order makes the result independent of the order in which pairs were added.
 		s := &solver{pairs: a.sorted(), positions: map[string]*position{}, results: map[string]*result{}}
 		r := &Report{}
 		bodies := s.start(r, left)
@@ -45,9 +55,11 @@ func (a *Aligner) Solve() *Report {
 			s.queue = s.queue[1:]
 			s.solve(s.positions[key])
 		}
+
+		// A pair that exceeded the limit seems to contradict more than it does. Solve again without such pairs.
 		before := len(left)
 		for i, b := range bodies {
-			if b.left < 0 { // what it seemed to rule out it need not
+			if b.comparisonsLeft < 0 {
 				left[i] = true
 			}
 		}
@@ -58,7 +70,7 @@ func (a *Aligner) Solve() *Report {
 	}
 }
 
-// start parses the pairs, but for those that are left out.
+// start parses the pairs, except those in left, and adds their outermost messages to the solver.
 func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 	bodies := map[int]*body{}
 	for i, p := range s.pairs {
@@ -72,7 +84,7 @@ func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 			continue
 		}
 		bodies[i] = b
-		root := instance{body: b, at: b.root(), pair: i, trusted: b.agree(b.root()) != differs}
+		root := instance{body: b, messagePair: b.root(), pair: i, trusted: b.agree(b.root()) != differs}
 		if !root.trusted {
 			r.Differ = append(r.Differ, where)
 		}
@@ -82,21 +94,24 @@ func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 	return bodies
 }
 
-// addInstance adds an instance to a position, and has it solved anew.
+// addInstance adds an instance to its position and schedules the position.
 func (s *solver) addInstance(key string, md protoreflect.MessageDescriptor, i instance) {
 	p := s.positions[key]
 	if p == nil {
 		if len(s.positions) == maxPositions {
 			return
 		}
-		p = &position{key: key, desc: md, seen: map[at]bool{}}
+		p = &position{key: key, desc: md, seen: map[messagePair]bool{}}
 		s.positions[key] = p
 	}
+	// New instances can change what was concluded, so the position is solved again.
 	if len(p.instances) < maxInstances && p.addInstance(i) && !slices.Contains(s.queue, key) {
 		s.queue = append(s.queue, key)
 	}
 }
 
+// solve matches the fields of one message type, and adds the messages nested in the matched fields to
+// the solver.
 func (s *solver) solve(p *position) {
 	r := resolve(p, 0)
 	s.results[p.key] = r
@@ -113,11 +128,12 @@ func (s *solver) solve(p *position) {
 	}
 }
 
-// child is the position of what is in a joined field.
+// child returns the position of the messages in a joined field.
 func (s *solver) child(p *position, n uint64) position {
 	key := childName(p.key, n)
 	if p.desc != nil {
 		if fd := p.desc.Fields().ByNumber(protoreflect.FieldNumber(n)); fd != nil {
+			// Entries are not messages of their own here.
 			if fd.IsMap() {
 				fd = fd.MapValue()
 			}
@@ -129,47 +145,56 @@ func (s *solver) child(p *position, n uint64) position {
 	return position{key: key}
 }
 
-// childName is the name of the type of a field, as schema infer makes it.
+// childName returns the name of the type of an unnamed field, as package infer does.
 func childName(parent string, n uint64) string {
 	i := strings.LastIndexByte(parent, '.') + 1
 	return parent[:i] + fmt.Sprintf("%sField%d", parent[i:], n)
 }
 
-// resolve joins the fields of a position as far as they can be told.
+// resolve matches the fields of a position with names, as far as the instances decide.
 func resolve(p *position, depth int) *result {
 	r := &result{joined: map[uint64]joined{}}
-	b := newBoard(p)
-	if len(b.numbers) > maxBoard || len(b.names) > maxBoard {
+
+	// The time grows with the product of numbers and names.
+	b := newMatrix(p)
+	if len(b.numbers) > maxMatrixSide || len(b.names) > maxMatrixSide {
 		r.unread = errLimit.Error()
 		return r
 	}
+
 	b.fill(p)
 	votes := b.votes(p)
 	g := b.graph()
+
+	// What significant values show is certain, so it is fixed before matching.
 	for at := range votes {
 		b.fixEdge(g, at)
 	}
 	if !g.match() {
-		r.unread = "its pairs contradict each other"
+		r.unread = "the pairs of this message contradict each other"
 		r.acceptVotes(b, votes)
 		return r
 	}
+
 	groups := g.groups()
+
+	// Removing edges can make further edges certain, so repeat.
 	for b.removeMisfits(g, groups, depth) && g.match() {
 		groups = g.groups()
 	}
 	if !g.match() {
-		r.unread = "its pairs contradict each other"
+		r.unread = "the pairs of this message contradict each other"
 		r.acceptVotes(b, votes)
 		return r
 	}
+
 	b.collect(g, g.groups(), r)
 	r.acceptVotes(b, votes)
 	return r
 }
 
-// fixEdge makes an edge the only one of its ends, if it is one.
-func (b *board) fixEdge(g *graph, at [2]int) {
+// fixEdge makes an edge the only one in its row and column, if it exists.
+func (b *matrix) fixEdge(g *graph, at [2]int) {
 	if !g.edges[at[0]][at[1]] {
 		return
 	}
@@ -181,9 +206,9 @@ func (b *board) fixEdge(g *graph, at [2]int) {
 	}
 }
 
-// removeMisfits takes away edges between exchangeable messages whose contents, over
-// all pairs, do not fit.
-func (b *board) removeMisfits(g *graph, groups []int, depth int) (changed bool) {
+// removeMisfits removes edges between exchangeable messages whose contents contradict each other over all pairs.
+// It reports whether it removed any.
+func (b *matrix) removeMisfits(g *graph, groups []int, depth int) (changed bool) {
 	if depth > maxDepth {
 		return false
 	}
@@ -192,6 +217,7 @@ func (b *board) removeMisfits(g *graph, groups []int, depth int) (changed bool) 
 		size[groups[r]]++
 	}
 	for r := range b.numbers {
+		// Comparing the content of very many exchangeable messages takes too long.
 		if n := size[groups[r]]; n > maxRefinement {
 			continue
 		}
@@ -200,10 +226,12 @@ func (b *board) removeMisfits(g *graph, groups []int, depth int) (changed bool) 
 			if !g.edges[r][c] || e == nil || len(e.insides) == 0 || len(e.pairs) < 2 || e.types|e.lists != tMessage {
 				continue
 			}
+			// The partner is certain already.
 			if g.partner[r] == c && alone(groups, groups[r]) {
 				continue
 			}
-			inner := &position{seen: map[at]bool{}}
+
+			inner := &position{seen: map[messagePair]bool{}}
 			insides := e.messages()
 			for _, i := range insides[:min(len(insides), maxInstances)] {
 				inner.addInstance(i.instance)
@@ -216,6 +244,7 @@ func (b *board) removeMisfits(g *graph, groups []int, depth int) (changed bool) 
 	return changed
 }
 
+// alone reports whether a group has only one member.
 func alone(groups []int, group int) bool {
 	n := 0
 	for _, g := range groups {
@@ -226,8 +255,8 @@ func alone(groups []int, group int) bool {
 	return n == 1
 }
 
-// collect takes over what all matchings have in common, and names the rest.
-func (b *board) collect(g *graph, groups []int, r *result) {
+// collect converts the groups of a matching to joins and doubts.
+func (b *matrix) collect(g *graph, groups []int, r *result) {
 	open := map[int]*Doubt{}
 	doubt := func(group int) *Doubt {
 		if open[group] == nil {
@@ -235,22 +264,27 @@ func (b *board) collect(g *graph, groups []int, r *result) {
 		}
 		return open[group]
 	}
+
 	for row, c := range g.partner {
+		// The row has the same partner in every perfect matching.
 		if alone(groups, groups[row]) {
-			if row < g.rows && c < g.column {
+			if row < g.rows && c < g.columns {
 				r.joined[b.numbers[row]] = joined{b.names[c], b.edges[[2]int{row, c}]}
 			}
 			continue
 		}
+
+		// Otherwise several matchings are perfect, so the names of the group are ambiguous.
 		if row < g.rows {
 			d := doubt(groups[row])
 			d.Numbers = append(d.Numbers, b.numbers[row])
 		}
-		if c < g.column {
+		if c < g.columns {
 			d := doubt(groups[row])
 			d.Names = append(d.Names, b.names[c])
 		}
 	}
+
 	for _, d := range open {
 		if len(d.Numbers) > 0 && len(d.Names) > 0 {
 			slices.Sort(d.Names)
@@ -260,9 +294,8 @@ func (b *board) collect(g *graph, groups []int, r *result) {
 	slices.SortFunc(r.doubts, func(x, y Doubt) int { return cmp.Compare(x.Numbers[0], y.Numbers[0]) })
 }
 
-// votes are the joins that instances tell which are not the same data in both
-// halves.
-func (b *board) votes(p *position) map[[2]int]*edge {
+// votes returns the joins that instances show which are not trusted, by their significant values.
+func (b *matrix) votes(p *position) map[[2]int]*edge {
 	votes := map[[2]int]*edge{}
 	rows, columns := map[int]int{}, map[int]int{}
 	for _, i := range p.instances {
@@ -280,6 +313,8 @@ func (b *board) votes(p *position) map[[2]int]*edge {
 			e.addPair(i, c)
 		}
 	}
+
+	// Two candidates for one field or name exclude each other.
 	for at, e := range votes {
 		if rows[at[0]] > 1 || columns[at[1]] > 1 || !e.ok() {
 			delete(votes, at)
@@ -288,23 +323,23 @@ func (b *board) votes(p *position) map[[2]int]*edge {
 	return votes
 }
 
-// distinct are the fields of an instance whose value stands once on each side
-// and is none that two fields have by chance.
-func (b *board) distinct(i instance) map[[2]int]cell {
+// distinct returns the fields of an instance with a significant value that occurs exactly once in the
+// message and once in the object.
+func (b *matrix) distinct(i instance) map[[2]int]cell {
 	fields, _ := fieldsOf(i.tree, i.node)
 	found := map[[2]int]cell{}
 	rows, columns := map[int]int{}, map[int]int{}
 	for n, nodes := range fields {
 		for c, v := range i.obj.elems {
 			cell := i.cell(i.tree, nodes, v)
-			// not the same, but perhaps in parts
+			// A message that is not the same as a whole may be the same in parts.
 			if !cell.ok() && v.kind == object && len(nodes) == 1 {
-				p := at{i.tree, nodes[0], v}
+				p := messagePair{i.tree, nodes[0], v}
 				if i.tree.IsMessage(nodes[0]) {
-					cell.types, cell.inside, cell.sure = tMessage, []inner{{at: p, of: tMessage}}, i.overlap(p)
+					cell.types, cell.inside, cell.significance = tMessage, []innerMessage{{messagePair: p, of: tMessage}}, i.overlap(p)
 				}
 			}
-			if cell.ok() && cell.sure >= sureBits {
+			if cell.ok() && cell.significance >= significantBits {
 				at := [2]int{b.row[n], b.column[i.obj.names[c]]}
 				found[at] = cell
 				rows[at[0]]++
@@ -312,6 +347,7 @@ func (b *board) distinct(i instance) map[[2]int]cell {
 			}
 		}
 	}
+
 	for at := range found {
 		if rows[at[0]] > 1 || columns[at[1]] > 1 {
 			delete(found, at)
@@ -320,8 +356,9 @@ func (b *board) distinct(i instance) map[[2]int]cell {
 	return found
 }
 
-// acceptVotes adds the votes for fields and names of which nothing else is known.
-func (r *result) acceptVotes(b *board, votes map[[2]int]*edge) {
+// acceptVotes adds the votes for fields and names about which nothing else is known.
+func (r *result) acceptVotes(b *matrix, votes map[[2]int]*edge) {
+	// Names and numbers that are joined or in doubt are not available.
 	used := map[string]bool{}
 	for _, j := range r.joined {
 		used[j.name] = true
@@ -335,8 +372,10 @@ func (r *result) acceptVotes(b *board, votes map[[2]int]*edge) {
 			used[n] = true
 		}
 	}
+
 	for at, e := range votes {
 		n, name := b.numbers[at[0]], b.names[at[1]]
+		// The vote confirms a join.
 		if old, ok := r.joined[n]; ok && old.name == name {
 			r.joined[n] = joined{name, old.merged(e)}
 			continue
@@ -347,10 +386,12 @@ func (r *result) acceptVotes(b *board, votes map[[2]int]*edge) {
 	}
 }
 
-// isUncontradicted reports whether no trusted instance says anything against an edge.
-func (b *board) isUncontradicted(at [2]int) bool { return b.spare[0][at[0]] && b.spare[1][at[1]] }
+// isUncontradicted reports whether no trusted instance requires a partner for the row or the column of an edge.
+func (b *matrix) isUncontradicted(at [2]int) bool {
+	return b.optional[0][at[0]] && b.optional[1][at[1]]
+}
 
-// merged is an edge of trusted pairs with one of others.
+// merged combines the edge found in trusted instances with the one found in other instances.
 func (e *edge) merged(o *edge) *edge {
 	out := *e
 	out.insides = append(slices.Clone(e.insides), o.insides...)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// types is a set of the field types that a pair of values allows.
+// types is a set of possible field types, with one bit for each type.
 type types uint64
 
-// The order is the one in which a type is named where several are left.
+// The order is the one in which types are preferred if several fit.
 const (
 	tBool types = 1 << iota
 	tInt32
@@ -46,12 +46,14 @@ const (
 	tStringValue
 	tBytesValue
 
+	// everyType is the set of all types.
 	everyType = tBytesValue<<1 - 1
 )
 
+// wellKnown is the package of the well-known types.
 const wellKnown = "google.protobuf."
 
-// typeNames are the names of the types, by the number of their bit.
+// typeNames returns the names of all types, ordered by their bit.
 func typeNames() []string {
 	return []string{
 		"bool", "int32", "uint32", "sint32", "int64", "uint64", "sint64", "enum", "fixed32", "sfixed32", "float",
@@ -63,7 +65,7 @@ func typeNames() []string {
 	}
 }
 
-// names are the types of a set.
+// names returns the names of the types in a set.
 func (t types) names() []string {
 	all := typeNames()
 	var out []string
@@ -74,12 +76,13 @@ func (t types) names() []string {
 	return out
 }
 
+// String formats the names of the types in the set.
 func (t types) String() string { return strings.Join(t.names(), "|") }
 
-// first is the type that is named where several are left.
+// first returns the preferred type of a set.
 //
-// Shape: a text that stands on the wire as it stands in JSON is hardly a list of
-// an enum whose value's name is that text.
+// Shape: if both an enum and a string fit, it is a string. A text that is the same in both encodings is hardly a
+// packed list of enum values with that text as a name.
 func (t types) first() types {
 	if t&-t == tEnum && t&tString != 0 {
 		return tString

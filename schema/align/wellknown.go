@@ -9,8 +9,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// fieldsOf groups the fields of a message by number, each in order.
-// ok is false where it is none, or has something malformed in it.
+// fieldsOf groups the fields of a message by number. ok is false if the node is not a message or contains
+// something malformed.
 func fieldsOf(t *wire.Tree, at int32) (fields map[uint64][]int32, ok bool) {
 	if !t.IsMessage(at) {
 		return nil, false
@@ -26,9 +26,9 @@ func fieldsOf(t *wire.Tree, at int32) (fields map[uint64][]int32, ok bool) {
 	return fields, true
 }
 
-// only returns the one field of a message with a number; none and true where
-// it has no field at all, false where it has others.
-func only(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
+// onlyField returns the only field of a message if it has that number. If the message is empty, it returns
+// wire.None and true; if it has other fields, false.
+func onlyField(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) == 0 {
 		return wire.None, ok
@@ -39,8 +39,8 @@ func only(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
 	return wire.None, false
 }
 
-// wellKnownTypes are those of google.protobuf that have a form of their own in
-// JSON, as which a Len node says v.
+// wellKnownTypes returns the well-known types with a JSON form of their own for which the
+// length-delimited field at is equal to the JSON value v.
 func wellKnownTypes(t *wire.Tree, at int32, v *value) (out types) {
 	if !t.IsMessage(at) {
 		return 0
@@ -63,8 +63,9 @@ func wellKnownTypes(t *wire.Tree, at int32, v *value) (out types) {
 	return out | wrapperTypes(t, at, v)
 }
 
+// textWellKnown returns the well-known types for which a message has the JSON string s.
 func textWellKnown(t *wire.Tree, at int32, s string) (out types) {
-	seconds, nanos, ok := moment(t, at)
+	seconds, nanos, ok := secondsAndNanos(t, at)
 	if ok {
 		if when, err := time.Parse(time.RFC3339Nano, s); err == nil && when.Unix() == seconds && int64(when.Nanosecond()) == nanos {
 			out |= tTimestamp
@@ -79,13 +80,14 @@ func textWellKnown(t *wire.Tree, at int32, s string) (out types) {
 	return out
 }
 
-// moment reads {1 seconds, 2 nanos}.
-func moment(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
+// secondsAndNanos reads the fields 1 and 2 of a Timestamp or Duration. ok is false if there are others.
+func secondsAndNanos(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
 	fields, ok := fieldsOf(t, at)
 	if !ok {
 		return 0, 0, false
 	}
 	for number, nodes := range fields {
+		// A Timestamp and a Duration have no other fields.
 		if number > 2 || len(nodes) > 1 || t.Node(nodes[0]).Type != wire.Varint {
 			return 0, 0, false
 		}
@@ -98,6 +100,7 @@ func moment(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
 	return seconds, nanos, true
 }
 
+// isDuration reports whether s is the JSON form of a Duration.
 func isDuration(seconds, nanos int64, s string) bool {
 	digits, ok := strings.CutSuffix(s, "s")
 	if !ok || len(digits) > 40 || strings.ContainsAny(digits, "eE/_xX") {
@@ -111,7 +114,8 @@ func isDuration(seconds, nanos int64, s string) bool {
 	return want.Add(want, new(big.Rat).SetInt64(seconds)).Cmp(x) == 0
 }
 
-// isFieldMask compares paths, lower_snake on the wire and lowerCamel in JSON.
+// isFieldMask reports whether s is the JSON form of a FieldMask. Its paths are lower_snake_case in protobuf and
+// lowerCamelCase in JSON.
 func isFieldMask(t *wire.Tree, at int32, s string) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) > 1 || len(fields) == 1 && fields[1] == nil {
@@ -127,17 +131,21 @@ func isFieldMask(t *wire.Tree, at int32, s string) bool {
 	return strings.Join(paths, ",") == s
 }
 
-// wrapperTypes are the wrappers as which a message says v.
+// wrapperTypes returns the wrapper types for which a message has the JSON form v.
 func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
-	node, ok := only(t, at, 1)
+	node, ok := onlyField(t, at, 1)
 	if !ok || v.kind == null || v.kind == array || v.kind == object {
 		return 0
 	}
 	var inner types
-	if node == wire.None { // of a default value nothing is written
+
+	// A default value is not written.
+	if node == wire.None {
 		if !v.isDefault() {
 			return 0
 		}
+
+		// An omitted value can have any scalar type whose default it is.
 		inner = varintTypes(0, v) | fixed32Types(0, v) | fixed64Types(0, v)
 		if v.kind == text {
 			inner |= textTypes(nil, v.text)
@@ -145,6 +153,7 @@ func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
 	} else {
 		inner = scalarTypes(t, node, v)
 	}
+
 	for _, w := range [...]struct{ scalar, wrapper types }{
 		{tDouble, tDoubleValue},
 		{tFloat, tFloatValue},
@@ -163,7 +172,7 @@ func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
 	return out
 }
 
-// scalarTypes are the scalar types as which one node says v.
+// scalarTypes returns the scalar types for which one field has the JSON form v.
 func scalarTypes(t *wire.Tree, node int32, v *value) types {
 	n := t.Node(node)
 	switch n.Type {
@@ -181,6 +190,7 @@ func scalarTypes(t *wire.Tree, node int32, v *value) types {
 	return 0
 }
 
+// isListValue reports whether a message is a ListValue with the JSON form v.
 func isListValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || v.kind != array || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
@@ -194,12 +204,14 @@ func isListValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	return true
 }
 
+// isStruct reports whether a message is a Struct with the JSON form v.
 func isStruct(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || v.kind != object || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
 		return false
 	}
 	for _, node := range fields[1] {
+		// Each entry has a key and a Value; an empty key is not written.
 		entry, ok := fieldsOf(t, node)
 		if !ok || len(entry[1]) > 1 || len(entry[2]) != 1 || len(entry) != len(entry[1])+1 {
 			return false
@@ -219,7 +231,7 @@ func isStruct(t *wire.Tree, at int32, v *value, depth int) bool {
 	return true
 }
 
-// isValue reports whether a message is a google.protobuf.Value of v.
+// isValue reports whether a message is a Value with the JSON form v.
 func isValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) != 1 || depth > maxDepth {
@@ -230,6 +242,7 @@ func isValue(t *wire.Tree, at int32, v *value, depth int) bool {
 		if len(nodes) != 1 {
 			return false
 		}
+		// A Value sets exactly one field, whose number is the kind of the JSON value.
 		types := scalarTypes(t, node, v)
 		switch number {
 		case 1:
@@ -246,5 +259,6 @@ func isValue(t *wire.Tree, at int32, v *value, depth int) bool {
 			return t.Node(node).Type == wire.Len && isListValue(t, node, v, depth+1)
 		}
 	}
+
 	return false
 }

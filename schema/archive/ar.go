@@ -7,15 +7,20 @@ import (
 	"strings"
 )
 
+// The layout of an ar archive.
 const (
-	arMagic  = "!<arch>\n"
-	arHeader = 60 // name 16, date 12, owner 6, group 6, mode 8, size 10, end 2
+	arMagic = "!<arch>\n"
+	// arHeader is the size in bytes of a member's header: name 16, date 12, owner 6, group 6, mode 8, size 10,
+	// end 2.
+	arHeader = 60
 )
 
-// ar reads the members of an ar: of a Debian package, or of a library.
+// ar reads the members of an ar archive, such as a Debian package or a library.
+//
 // Source: ar(5)
 func (w *walk) ar(data []byte) error {
-	names := "" // of GNU, those that are too long for a header
+	// The GNU variant stores names that are too long for a header in a member of their own.
+	names := ""
 	for at := len(arMagic); at < len(data); {
 		if err := w.begin(); err != nil {
 			return err
@@ -29,6 +34,7 @@ func (w *walk) ar(data []byte) error {
 		if err != nil || size < 0 || size > int64(len(data)-begin) {
 			return fmt.Errorf("the member at %#x has size %q of %d bytes left", at, field(48, 58), len(data)-begin)
 		}
+
 		name, body := field(0, 16), data[begin:begin+int(size):begin+int(size)]
 		switch {
 		case name == "//":
@@ -40,14 +46,16 @@ func (w *walk) ar(data []byte) error {
 				return err
 			}
 		}
+
+		// Members begin at even offsets.
 		at = begin + int(size) + int(size&1)
 		w.At(int64(min(at, len(data))))
 	}
 	return nil
 }
 
-// arName is a member's name: of GNU in the table of long names, of BSD before
-// its bytes.
+// arName returns the name and the content of a member. Long names are in the table names (GNU), or precede the
+// content (BSD).
 func arName(name, names string, body []byte) (string, []byte) {
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "#1/")); err == nil && strings.HasPrefix(name, "#1/") && n >= 0 && n <= len(body) {
 		return string(bytes.TrimRight(body[:n], "\x00")), body[n:]

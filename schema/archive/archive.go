@@ -1,10 +1,13 @@
-// Package archive reads the members of archives and packages, one after the other and in
-// memory: nothing is written, so that a member's name is only a name, wherever it points
-// to. A Visitor is called with each member, and a Budget limits what is unpacked in all.
+// Package archive reads the members of archives and packages in memory. It writes nothing to disk, so the names
+// of members cannot do harm.
 //
-// Read are zip with all that is zip inside (jar, vsix, whl, nupkg, apk, crx), asar, tar, ar
-// with Debian's packages, squashfs alone and in an AppImage, and compressed streams: gzip,
-// bzip2, xz or Zstandard. The format is detected by the first bytes.
+// b := archive.NewBudget(int64(len(data)), budget.Of(ctx))
+// err := archive.Walk(ctx, archive.Detect(data), "app.zip", data, b, visitor)
+//
+// A Visitor is called for each member, and a Budget limits the total decompressed size, against archive bombs.
+// The formats are zip and its variants (jar, vsix, whl, nupkg, apk, crx), asar, tar, ar including Debian
+// packages, squashfs alone and in an AppImage, and streams compressed with gzip, bzip2, xz or Zstandard. They
+// are recognised by their first bytes. Package extract uses this package.
 package archive
 
 import (
@@ -14,29 +17,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"unwire/captures/budget"
 )
 
+// Limits of a Budget.
 const (
-	// maxMembers bounds how many members are looked at, those of archives in
-	// archives included.
+	// maxMembers limits the members, including those of nested archives.
 	maxMembers = 1 << 20
-	// maxRatio bounds how many times its size what is compressed may become.
+	// maxRatio limits the ratio of decompressed to compressed size.
 	maxRatio = 200
-	// maxSmall is what may be unpacked of any input, however small it is.
+	// maxSmall is the size in bytes that may be decompressed from any input, however small.
 	maxSmall = 256 << 20
-	// maxUnpacked bounds what is unpacked in all, in bytes.
+	// maxUnpacked limits the total decompressed size in bytes.
 	maxUnpacked = 64 << 30
-	// HeadBytes is how much of a member is seen before it is wanted.
+
+	// maxReadRatio limits the ratio of the members that a Visitor reads to the compressed size. Reading a script
+	// costs 30 times as much as decompressing it; scripts rarely compress to less than a tenth.
+	maxReadRatio = 32
+	// maxSmallRead is the size in bytes of members that may be read of any input, however small.
+	maxSmallRead = 16 << 20
+	// HeadBytes is the number of bytes of a member that a Visitor sees before it decides.
 	HeadBytes = 4096
 )
 
-// ErrBomb is returned where an archive unpacks to more than there is reason for.
-var ErrBomb = errors.New("archive unpacks to too much")
+// ErrBomb reports an archive that decompresses to more than its Budget allows.
+var ErrBomb = errors.New("archive is too large when unpacked")
 
-// errTooLarge is told of a member that is larger than is wanted.
+// errTooLarge reports a member that is larger than the Visitor's limit.
 var errTooLarge = errors.New("member too large")
 
-// A Kind is a format of archives.
+// A Kind is a format of archives, such as zip.
 type Kind string
 
 // The formats of archives.
@@ -53,11 +64,12 @@ const (
 	kindZstd     Kind = "zstd"
 )
 
-// Detect says which kind of archive begins with head, or "".
+// Detect returns the format of an archive that begins with head, or "".
 func Detect(head []byte) Kind {
 	has := func(at int, magic string) bool {
 		return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
 	}
+	// The signatures at the beginning of each format; tar has its own at offset 257.
 	switch {
 	case has(0, "PK\x03\x04"), has(0, "PK\x05\x06"), has(0, "PK\x07\x08"), has(0, "Cr24"):
 		return kindZip
@@ -80,49 +92,71 @@ func Detect(head []byte) Kind {
 	case len(head) > 16 && binary.LittleEndian.Uint32(head) == 4 && bytes.HasPrefix(head[16:], []byte(`{"files":`)):
 		return kindAsar
 	}
+
 	return ""
 }
 
-// A Budget bounds what is unpacked of one input.
+// A Budget limits the work for one input, including nested archives. Make one with NewBudget.
 type Budget struct {
+	// members is the number of archive members read so far.
 	members int
 
-	// bytes that were decompressed
+	// unpacked is the number of decompressed bytes so far.
 	unpacked int64
 
-	// bytes of members that were read; of a sparse one its holes too
+	// counted counts the bytes of members that were read, including the holes of sparse files.
 	counted int64
 
-	// of each
+	// most is the limit for both unpacked and counted, in bytes.
 	most int64
+
+	// read counts the bytes of members that the Visitor read, and mostRead is its limit.
+	read int64
+	// mostRead is the limit for read, in bytes.
+	mostRead int64
+
+	// shared is the budget of the command, for all its inputs; nil for none.
+	shared *budget.Budget
 }
 
-// NewBudget returns what may be unpacked of an input of that many bytes.
-func NewBudget(size int64) *Budget {
-	most := int64(maxUnpacked)
+// NewBudget returns the budget for an input of size bytes. What it counts also counts in shared, which may be nil.
+func NewBudget(size int64, shared *budget.Budget) *Budget {
+	b := &Budget{most: maxUnpacked, mostRead: maxUnpacked, shared: shared}
+	// The comparisons avoid an overflow of the products.
 	if size < maxUnpacked/maxRatio {
-		most = max(maxSmall, size*maxRatio)
+		b.most = max(maxSmall, size*maxRatio)
 	}
-	return &Budget{most: most}
+	if size < maxUnpacked/maxReadRatio {
+		b.mostRead = max(maxSmallRead, size*maxReadRatio)
+	}
+	return b
 }
 
-// member counts a member.
+// member counts one archive member, and fails beyond the limit.
 func (b *Budget) member() error {
 	if b.members++; b.members > maxMembers {
 		return fmt.Errorf("%w: more than %d members", ErrBomb, maxMembers)
 	}
-	return nil
+	return b.share(budget.Members, 1)
 }
 
-// unpack counts bytes that were decompressed.
-func (b *Budget) unpack(n int) error {
-	if b.unpacked += int64(n); b.unpacked > b.most {
-		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
+// share counts in the budget of the command.
+func (b *Budget) share(r budget.Resource, n int) error {
+	if err := b.shared.Spend(r, int64(n)); err != nil {
+		return fmt.Errorf("%w: %w", ErrBomb, err)
 	}
 	return nil
 }
 
-// countBytes counts bytes of members.
+// unpack counts n decompressed bytes, and fails beyond the limit.
+func (b *Budget) unpack(n int) error {
+	if b.unpacked += int64(n); b.unpacked > b.most {
+		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
+	}
+	return b.share(budget.Decompressed, n)
+}
+
+// countBytes counts n bytes of archive members, and fails beyond the limit.
 func (b *Budget) countBytes(n int) error {
 	if b.counted += int64(n); b.counted > b.most {
 		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
@@ -130,24 +164,32 @@ func (b *Budget) countBytes(n int) error {
 	return nil
 }
 
-// A Visitor gets the members of an archive.
+// readMember counts the n bytes of a member that the Visitor reads.
+func (b *Budget) readMember(n int) error {
+	if b.read += int64(n); b.read > b.mostRead {
+		return fmt.Errorf("%w: its members are more than %d bytes", ErrBomb, b.mostRead)
+	}
+	return b.share(budget.Parsed, n)
+}
+
+// A Visitor receives the members of an archive. All fields are required.
 type Visitor struct {
-	// Limit says how many bytes of a member are wanted, by its name and first
-	// bytes; 0 for none.
+	// Limit returns the maximum size in bytes that is read of a member, by its name and first bytes. 0 skips the
+	// member.
 	Limit func(name string, head []byte) int64
-	// Member gets a member that was wanted. Its bytes may be the archive's own.
+	// Member receives the content of a member. data may belong to the archive and must not be modified.
 	Member func(name string, data []byte) error
-	// Broken gets what could not be read of a member; the others are read on.
+	// Broken receives the error of a member that could not be read. The other members are read nevertheless.
 	Broken func(name string, err error)
-	// At is told how much of the archive has been read, in bytes.
+	// At receives the number of bytes of the archive that have been read.
 	At func(read int64)
 }
 
-// Walk calls v with the members of an archive.
+// Walk calls v for the members of an archive with the given format. name is the name of its file.
 //
-// Limits: maxMembers, maxRatio, maxUnpacked, all in b.
-// Errors: ErrBomb, those of v.Member, the context's, and of an archive that is
-// broken what it was read up to.
+// Limits: maxMembers, maxRatio and maxUnpacked, all counted in b.
+// Errors: ErrBomb, the errors of v.Member, the context's, and a malformed archive, whose earlier members were
+// visited.
 func Walk(ctx context.Context, kind Kind, name string, data []byte, b *Budget, v Visitor) error {
 	w := &walk{ctx: ctx, name: name, budget: b, Visitor: v}
 	var err error
@@ -174,17 +216,21 @@ func Walk(ctx context.Context, kind Kind, name string, data []byte, b *Budget, v
 	return nil
 }
 
-// A walk is one archive as it is read.
+// A walk is the state of reading one archive.
 type walk struct {
 	Visitor
-	ctx    context.Context
+	ctx context.Context
+	// name is the name of the file, and budget the shared limits.
 	name   string
 	budget *Budget
-	done   int64 // of size, where members are read by name
-	size   int64
+	// done counts the bytes of members, of size in total, for formats whose members are not read in the order of
+	// the archive.
+	done int64
+	// size is the size of the whole archive in bytes.
+	size int64
 }
 
-// begin counts a member, and says whether to go on.
+// begin counts an archive member. If it fails, the walk must end.
 func (w *walk) begin() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -192,7 +238,7 @@ func (w *walk) begin() error {
 	return w.budget.member()
 }
 
-// plain hands on a member that stands in the archive as it is.
+// plain visits a member that is stored without compression.
 func (w *walk) plain(name string, data []byte) error {
 	limit := w.Limit(name, data[:min(len(data), HeadBytes)])
 	if limit == 0 {
@@ -202,17 +248,27 @@ func (w *walk) plain(name string, data []byte) error {
 		w.Broken(name, tooLarge(int64(len(data)), limit))
 		return nil
 	}
+
+	return w.member(name, data)
+}
+
+// member passes an archive member to the Visitor.
+func (w *walk) member(name string, data []byte) error {
+	if err := w.budget.readMember(len(data)); err != nil {
+		return err
+	}
 	return w.Member(name, data)
 }
 
+// tooLarge returns the error for a member above the limit.
 func tooLarge(size, limit int64) error {
 	return fmt.Errorf("%w: %d bytes, at most %d are read", errTooLarge, size, limit)
 }
 
-// stream hands on a member that is decompressed as it is read. size is what the
-// archive says of its size, or -1.
+// stream visits a member that is decompressed while it is read. size is the size according to the archive, or
+// -1.
 //
-// Errors: those that end the walk. What is wrong with the member is told to Broken.
+// Errors: those that end the walk. Errors of the member itself go to Visitor.Broken.
 func (w *walk) stream(name string, r io.Reader, size int64) error {
 	head := make([]byte, HeadBytes)
 	n, err := io.ReadFull(r, head)
@@ -220,6 +276,8 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 		return err
 	}
 	whole := err == io.EOF || err == io.ErrUnexpectedEOF
+
+	// An archive bomb ends the walk; other errors affect this member only.
 	if errors.Is(err, ErrBomb) {
 		return err
 	}
@@ -227,6 +285,7 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 		w.Broken(name, err)
 		return nil
 	}
+
 	head = head[:n]
 	limit := w.Limit(name, head)
 	switch {
@@ -236,8 +295,9 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 		w.Broken(name, tooLarge(size, limit))
 		return nil
 	case whole:
-		return w.Member(name, head)
+		return w.member(name, head)
 	}
+
 	data, err := w.rest(head, r, size, limit)
 	if errors.Is(err, ErrBomb) || w.ctx.Err() != nil {
 		return errors.Join(err, w.ctx.Err())
@@ -246,12 +306,12 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 		w.Broken(name, err)
 		return nil
 	}
-	return w.Member(name, data)
+	return w.member(name, data)
 }
 
-// rest reads what follows head, up to limit in all.
+// rest reads the content that follows head, up to a total of limit bytes.
 func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error) {
-	// what a header says of the size is not believed beyond it
+	// The buffer grows in steps, because the size in a header may be wrong by intention.
 	const step = 1 << 20
 	data := append(make([]byte, 0, max(int64(len(head)), min(size+1, 16*step))), head...)
 	for {
@@ -278,13 +338,14 @@ func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error)
 	}
 }
 
-// A position tells how far a reader is.
+// A position is a reader that reports how many bytes of the archive it has read.
 type position struct {
 	r    io.Reader
 	read int64
 	at   func(read int64)
 }
 
+// Read reads, and reports the new position.
 func (p *position) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.read += int64(n)

@@ -113,6 +113,12 @@ func asarOf(t testing.TB, files map[string]string) []byte {
 		at[parts[len(parts)-1]] = map[string]any{"size": len(files[name]), "offset": strconv.Itoa(body.Len())}
 		body.WriteString(files[name])
 	}
+	return asarFile(t, root, body.Bytes())
+}
+
+// asarFile is an archive of Electron with an index.
+func asarFile(t testing.TB, root map[string]any, body []byte) []byte {
+	t.Helper()
 	index, err := json.Marshal(root)
 	must(t, err)
 	padded := (len(index) + 3) &^ 3
@@ -121,7 +127,18 @@ func asarOf(t testing.TB, files map[string]string) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(n))
 	}
 	b = append(append(b, index...), make([]byte, padded-len(index))...)
-	return append(b, body.Bytes()...)
+	return append(b, body...)
+}
+
+// asarWith is an archive of Electron with eight members, of which span returns the ranges in body.
+func asarWith(t testing.TB, body string, span func(i int) (offset, size int)) []byte {
+	t.Helper()
+	members := map[string]any{}
+	for i := range 8 {
+		offset, size := span(i)
+		members[strconv.Itoa(i)+".js"] = map[string]any{"size": size, "offset": strconv.Itoa(offset)}
+	}
+	return asarFile(t, map[string]any{"files": members}, []byte(body))
 }
 
 // arOf writes an archive of ar.
@@ -168,7 +185,7 @@ func appImageOf(image []byte) []byte {
 // walked are the members that an archive hands out.
 func walked(t testing.TB, data []byte, v Visitor) (map[string]string, error) {
 	t.Helper()
-	return walkedWithin(t, NewBudget(int64(len(data))), data, v)
+	return walkedWithin(t, NewBudget(int64(len(data)), nil), data, v)
 }
 
 func walkedWithin(t testing.TB, b *Budget, data []byte, v Visitor) (map[string]string, error) {
@@ -304,22 +321,22 @@ func TestLimit(t *testing.T) {
 }
 
 func TestBombs(t *testing.T) {
-	if b := NewBudget(1); b.most != maxSmall {
+	if b := NewBudget(1, nil); b.most != maxSmall {
 		t.Error(b.most)
 	}
-	if b := NewBudget(10 << 20); b.most != maxRatio*10<<20 {
+	if b := NewBudget(10<<20, nil); b.most != maxRatio*10<<20 {
 		t.Error(b.most)
 	}
 	zeros := make([]byte, 3<<20)
 	for name, data := range map[string][]byte{
 		"gzip": gzipOf(t, zeros), "zstd": zstdOf(t, zeros), "zip": zipOf(t, map[string]string{"a.js": string(zeros)}),
 	} {
-		_, err := walkedWithin(t, &Budget{most: 2 << 20}, data, Visitor{})
+		_, err := walkedWithin(t, &Budget{most: 2 << 20, mostRead: 1 << 30}, data, Visitor{})
 		if !errors.Is(err, ErrBomb) {
 			t.Errorf("%s of %d bytes: %v", name, len(data), err)
 		}
 	}
-	b := NewBudget(1)
+	b := NewBudget(1, nil)
 	for range maxMembers {
 		must(t, b.member())
 	}
@@ -331,6 +348,40 @@ func TestBombs(t *testing.T) {
 	big[i+2] = 40
 	if _, err := walked(t, big, Visitor{}); err == nil || !strings.Contains(err.Error(), "dictionary") {
 		t.Error(err)
+	}
+}
+
+// What members are read is limited, however well they compress, and the members of an asar archive may not overlap.
+func TestMembersInBudget(t *testing.T) {
+	if b := NewBudget(1, nil); b.mostRead != maxSmallRead {
+		t.Error(b.mostRead)
+	}
+	if b := NewBudget(10<<20, nil); b.mostRead != maxReadRatio*10<<20 {
+		t.Error(b.mostRead)
+	}
+	text := strings.Repeat("f(a,1);", 1<<17)
+	files := map[string]string{"a.js": text, "b.js": text}
+	for name, data := range map[string][]byte{
+		"tar": tarOf(t, files), "tgz": gzipOf(t, tarOf(t, files)), "zip": zipOf(t, files), "asar": asarOf(t, files), "ar": arOf("a.js", text, "b.js", text),
+		"gzip": gzipOf(t, []byte(text+text)),
+	} {
+		within := &Budget{most: 1 << 30, mostRead: 2 * int64(len(text))}
+		if _, err := walkedWithin(t, within, data, Visitor{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := walkedWithin(t, &Budget{most: 1 << 30, mostRead: 2*int64(len(text)) - 1}, data, Visitor{}); !errors.Is(err, ErrBomb) {
+			t.Errorf("%s of %d bytes: %v", name, len(data), err)
+		}
+	}
+
+	// Members of one span are copies of one file.
+	shared := asarWith(t, text, func(int) (offset, size int) { return 0, len(text) })
+	if got, err := walked(t, shared, Visitor{}); err != nil || len(got) != 8 {
+		t.Errorf("%d members, %v", len(got), err)
+	}
+	overlapping := asarWith(t, text, func(i int) (offset, size int) { return i, len(text) - i })
+	if _, err := walked(t, overlapping, Visitor{}); !errors.Is(err, ErrBomb) {
+		t.Errorf("overlapping members: %v", err)
 	}
 }
 
@@ -359,7 +410,7 @@ func FuzzWalk(f *testing.F) {
 		if kind == "" {
 			return
 		}
-		_ = Walk(context.Background(), kind, "x", data[:len(data):len(data)], NewBudget(int64(len(data))), Visitor{
+		_ = Walk(context.Background(), kind, "x", data[:len(data):len(data)], NewBudget(int64(len(data)), nil), Visitor{
 			Limit:  func(string, []byte) int64 { return 1 << 20 },
 			Member: func(string, []byte) error { return nil },
 			Broken: func(string, error) {},

@@ -14,12 +14,15 @@ import (
 	"unwire/schema/interrupt"
 )
 
+// Limits of an asar archive.
 const (
-	maxIndex = 256 << 20 // bytes of an asar's index
-	maxDepth = 256       // of folders
+	// maxIndex limits the index in bytes.
+	maxIndex = 256 << 20
+	// maxDepth limits the nesting of folders.
+	maxDepth = 256
 )
 
-// An asarEntry is a file or folder in the index of an asar.
+// An asarEntry is a file or folder in the index of an asar archive.
 type asarEntry struct {
 	Files    map[string]*asarEntry `json:"files"`
 	Size     int64                 `json:"size"`
@@ -28,33 +31,67 @@ type asarEntry struct {
 	Link     string                `json:"link"`
 }
 
-// asar reads an archive of Electron: the length of a Pickle in a Pickle, and in
-// that the index as JSON; the files' bytes follow it. Files that are unpacked
-// stand in a folder beside it, and are no members.
+// asar reads an archive of Electron. It begins with the length of a Pickle inside a Pickle, which contains the
+// index as JSON; the content of the files follows. Files that are marked as unpacked are stored in a folder next
+// to the archive and are not members.
 func (w *walk) asar(data []byte) error {
 	if len(data) < 16 {
 		return errors.New("no header")
 	}
+	// Offsets of files are relative to the end of the index.
 	base := 8 + int64(binary.LittleEndian.Uint32(data[4:]))
 	size := int64(binary.LittleEndian.Uint32(data[12:]))
 	if base > int64(len(data)) || 16+size > base || size > maxIndex {
 		return fmt.Errorf("its index of %d bytes is not in it", size)
 	}
-	// data may be unmapped before a run that was interrupted ends
+	// data may be unmapped before an interrupted run ends.
 	index := bytes.Clone(data[16 : 16+size])
 	root, err := interrupt.Run(w.ctx, func() (*asarEntry, error) {
 		root := &asarEntry{}
 		return root, json.Unmarshal(index, root)
 	})
 	if err != nil {
-		return fmt.Errorf("its index: %w", err)
+		return fmt.Errorf("index: %w", err)
 	}
-	return w.asarFolder("", root, data[base:], 0)
+
+	a := &asarWalk{walk: w, data: data[base:], spans: map[asarSpan]bool{}}
+	return a.folder("", root, 0)
 }
 
-func (w *walk) asarFolder(dir string, folder *asarEntry, data []byte, depth int) error {
+// An asarWalk is the state of reading one asar archive.
+type asarWalk struct {
+	*walk
+	// data is the content of the asar archive after its index.
+	data []byte
+	// spans are the byte ranges of the members visited so far.
+	spans map[asarSpan]bool
+	// total is the sum of the sizes in spans, in bytes.
+	total int64
+}
+
+// An asarSpan is the byte range of one member.
+type asarSpan struct{ offset, size int64 }
+
+// maxShared is how often, on average, the bytes of an asar archive may belong to different members.
+const maxShared = 2
+
+// claim counts a member's span. Members may have the same span; spans that overlap otherwise are those of an archive
+// bomb.
+func (w *asarWalk) claim(span asarSpan) error {
+	if w.spans[span] {
+		return nil
+	}
+	w.spans[span] = true
+	if w.total += span.size; w.total > maxShared*int64(len(w.data)) {
+		return fmt.Errorf("%w: its members overlap", ErrBomb)
+	}
+	return nil
+}
+
+// folder visits all files in a folder of an asar archive.
+func (w *asarWalk) folder(dir string, folder *asarEntry, depth int) error {
 	if depth > maxDepth {
-		w.Broken(dir, fmt.Errorf("folders are more than %d deep", maxDepth))
+		w.Broken(dir, fmt.Errorf("folders are nested more than %d deep", maxDepth))
 		return nil
 	}
 	for _, base := range slices.Sorted(maps.Keys(folder.Files)) {
@@ -62,19 +99,24 @@ func (w *walk) asarFolder(dir string, folder *asarEntry, data []byte, depth int)
 		if err := w.begin(); err != nil {
 			return err
 		}
+
+		// Links and unpacked files have no content in the archive.
 		switch {
 		case e == nil || e.Link != "" || e.Unpacked:
 		case e.Files != nil:
-			if err := w.asarFolder(name, e, data, depth+1); err != nil {
+			if err := w.folder(name, e, depth+1); err != nil {
 				return err
 			}
 		default:
 			at, err := strconv.ParseInt(e.Offset, 10, 64)
-			if err != nil || at < 0 || e.Size < 0 || at > int64(len(data)) || e.Size > int64(len(data))-at {
+			if err != nil || at < 0 || e.Size < 0 || at > int64(len(w.data)) || e.Size > int64(len(w.data))-at {
 				w.Broken(name, fmt.Errorf("%d bytes at %q are not in the archive", e.Size, e.Offset))
 				continue
 			}
-			if err := w.plain(name, data[at:at+e.Size:at+e.Size]); err != nil {
+			if err := w.claim(asarSpan{at, e.Size}); err != nil {
+				return err
+			}
+			if err := w.plain(name, w.data[at:at+e.Size:at+e.Size]); err != nil {
 				return err
 			}
 			w.At(at + e.Size)

@@ -19,12 +19,13 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// appImage reads the squashfs that follows the executable of an AppImage.
+// appImage reads the squashfs behind the executable of an AppImage.
+//
 // Source: the AppImage specification, type 2
 func (w *walk) appImage(data []byte) error {
 	at := elfEnd(data)
 	if at <= 0 || at > int64(len(data)) || Detect(data[at:]) != kindSquashfs {
-		// Where signatures or more stand between: the first one of version 4.
+		// Signatures or other data lie in between: search for a superblock of version 4.
 		at = -1
 		for from := 0; ; {
 			i := interrupt.Index(w.ctx, data[from:], []byte("hsqs"))
@@ -39,13 +40,13 @@ func (w *walk) appImage(data []byte) error {
 		}
 	}
 	if at < 0 {
-		return errors.New("no squashfs follows its executable")
+		return errors.New("no squashfs image follows the executable")
 	}
 	return w.squashfs(data[at:])
 }
 
-// elfEnd is where an ELF file of 64 or 32 bits ends: after its section headers,
-// which stand last.
+// elfEnd returns the end of an ELF file, which is the end of its section headers. It returns -1 if data is too
+// short.
 func elfEnd(data []byte) int64 {
 	if len(data) < 64 {
 		return -1
@@ -60,8 +61,7 @@ func elfEnd(data []byte) int64 {
 	return int64(o.Uint64(data[40:])) + int64(o.Uint16(data[58:]))*int64(o.Uint16(data[60:]))
 }
 
-// plausibleSquash says whether a superblock is one of version 4 whose sizes the
-// image may have.
+// plausibleSquash reports whether data begins with a superblock of version 4 whose sizes are plausible.
 func plausibleSquash(data []byte) bool {
 	if len(data) < 96 {
 		return false
@@ -73,11 +73,13 @@ func plausibleSquash(data []byte) bool {
 		binary.LittleEndian.Uint64(data[40:]) <= uint64(size)
 }
 
-// squashfs reads a compressed filesystem.
+// squashfs reads the files of a compressed filesystem.
 func (w *walk) squashfs(data []byte) (err error) {
 	if !plausibleSquash(data) {
-		return errors.New("its superblock is not one of version 4")
+		return errors.New("unsupported squashfs version: only version 4 is supported")
 	}
+
+	// The library panics on malformed images.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("broken: %v", p)
@@ -91,11 +93,14 @@ func (w *walk) squashfs(data []byte) (err error) {
 	return w.squashFolder(sq, "/", 0)
 }
 
+// squashFolder visits all files in a folder of a SquashFS image.
 func (w *walk) squashFolder(sq *squashfs.FileSystem, dir string, depth int) error {
 	if depth > maxDepth {
-		w.Broken(dir, fmt.Errorf("folders are more than %d deep", maxDepth))
+		w.Broken(dir, fmt.Errorf("folders are nested more than %d deep", maxDepth))
 		return nil
 	}
+
+	// A folder that cannot be read is reported like a member.
 	list, err := sq.ReadDir(dir)
 	if err != nil {
 		w.Broken(dir, err)
@@ -121,6 +126,7 @@ func (w *walk) squashFolder(sq *squashfs.FileSystem, dir string, depth int) erro
 	return nil
 }
 
+// squashFile visits one file of a SquashFS image.
 func (w *walk) squashFile(name string, info fs.FileInfo) error {
 	entry, ok := info.(interface {
 		Open() (filesystem.File, error)
@@ -139,13 +145,13 @@ func (w *walk) squashFile(name string, info fs.FileInfo) error {
 	return w.stream(strings.TrimPrefix(name, "/"), &counted{f, w}, info.Size())
 }
 
-// An image is a squashfs in memory, as its reader wants it.
+// An image provides a squashfs in memory to the library.
 type image struct {
 	*bytes.Reader
 	ctx context.Context
 }
 
-// ReadAt ends with the context.
+// ReadAt fails when the context has ended, which ends the library's work.
 func (i *image) ReadAt(b []byte, at int64) (int, error) {
 	if err := i.ctx.Err(); err != nil {
 		return 0, err
@@ -153,16 +159,35 @@ func (i *image) ReadAt(b []byte, at int64) (int, error) {
 	return i.Reader.ReadAt(b, at)
 }
 
-func (i *image) Stat() (fs.FileInfo, error)              { return imageInfo{i.Size()}, nil }
-func (i *image) Close() error                            { return nil }
-func (i *image) Sys() (*os.File, error)                  { return nil, backend.ErrNotSuitable }
+// Stat returns the size of the image as that of a file.
+func (i *image) Stat() (fs.FileInfo, error) { return imageInfo{i.Size()}, nil }
+
+// Close does nothing, because the image is in memory.
+func (i *image) Close() error { return nil }
+
+// Sys returns an error, because no operating system file exists.
+func (i *image) Sys() (*os.File, error) { return nil, backend.ErrNotSuitable }
+
+// Writable returns an error, because the image is read-only.
 func (i *image) Writable() (backend.WritableFile, error) { return nil, backend.ErrIncorrectOpenMode }
 
+// An imageInfo describes an image as a file.
 type imageInfo struct{ size int64 }
 
-func (imageInfo) Name() string       { return "squashfs" }
-func (i imageInfo) Size() int64      { return i.size }
-func (imageInfo) Mode() fs.FileMode  { return 0o400 }
+// Name returns a constant name.
+func (imageInfo) Name() string { return "squashfs" }
+
+// Size returns the size of the image in bytes.
+func (i imageInfo) Size() int64 { return i.size }
+
+// Mode returns a read-only mode.
+func (imageInfo) Mode() fs.FileMode { return 0o400 }
+
+// ModTime returns the zero time.
 func (imageInfo) ModTime() time.Time { return time.Time{} }
-func (imageInfo) IsDir() bool        { return false }
-func (imageInfo) Sys() any           { return nil }
+
+// IsDir returns false.
+func (imageInfo) IsDir() bool { return false }
+
+// Sys returns nil.
+func (imageInfo) Sys() any { return nil }

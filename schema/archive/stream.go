@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// tarBlock is what a tar's first header takes.
+// tarBlock is the size in bytes of a tar header.
 const tarBlock = 512
 
-// compressed reads a stream: the members of the tar in it, or it as a whole.
+// compressed reads a compressed stream: the members of the tar in it, or the whole stream as one member.
 func (w *walk) compressed(kind Kind, data []byte) error {
 	in := &position{r: bytes.NewReader(data), at: w.At}
 	var r io.Reader
@@ -26,6 +26,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	case kindBzip2:
 		r = bzip2.NewReader(in)
 	case kindXz:
+		// The library allocates the dictionary at once.
 		if dict := xzDictionary(data); dict > maxWindow {
 			return fmt.Errorf("its dictionary is of %d bytes, at most %d are taken", dict, maxWindow)
 		}
@@ -41,11 +42,14 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	if c, ok := r.(io.Closer); ok {
 		defer c.Close()
 	}
+
 	br := bufio.NewReaderSize(&counted{r, w}, 64<<10)
 	head, err := br.Peek(tarBlock)
 	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+
+	// A compressed file is either a tar or a single member.
 	if Detect(head) == kindTar {
 		return w.tar(br)
 	}
@@ -55,7 +59,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	return w.stream(strippedName(w.name), br, -1)
 }
 
-// strippedName is the name of what is in a compressed file.
+// strippedName returns the name of the content of a compressed file.
 func strippedName(name string) string {
 	base := path.Base(name)
 	ext := path.Ext(base)
@@ -66,7 +70,7 @@ func strippedName(name string) string {
 	return base
 }
 
-// tar reads the members of a tar.
+// tar reads the members of a tar archive.
 func (w *walk) tar(r io.Reader) error {
 	tr := tar.NewReader(r)
 	for {
@@ -80,6 +84,7 @@ func (w *walk) tar(r io.Reader) error {
 		if err != nil {
 			return err
 		}
+		// Links, folders and devices have no content.
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
 			continue
 		}
@@ -89,13 +94,13 @@ func (w *walk) tar(r io.Reader) error {
 	}
 }
 
-// counted counts what is decompressed. It ends with the context: what passes over
-// a member reads it to its end.
+// counted counts decompressed bytes and ends with the context. Skipped members are decompressed as well.
 type counted struct {
 	r io.Reader
 	w *walk
 }
 
+// Read reads bytes, and counts them against the budget.
 func (c *counted) Read(b []byte) (int, error) {
 	if err := c.w.ctx.Err(); err != nil {
 		return 0, err

@@ -11,22 +11,28 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Methods of compression in a zip, beside those that archive/zip has.
+// Compression methods of zip in addition to those of package archive/zip.
 const (
 	zipBzip2 = 12
 	zipZstd  = 93
 	zipXz    = 95
 )
 
+// zip reads the members of a zip archive.
 func (w *walk) zip(data []byte) error {
 	zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+
+	// Some errors, such as unsafe paths, come with a usable reader.
 	if err != nil && zr == nil {
 		return err
 	}
+
+	// The project's own decompressor limits memory and reports malformed data.
 	zr.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser { return opened(decompress(envelope.RawDeflate, r)) })
 	zr.RegisterDecompressor(zipBzip2, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 	zr.RegisterDecompressor(zipZstd, func(r io.Reader) io.ReadCloser { return opened(decompress("zstd", r)) })
 	zr.RegisterDecompressor(zipXz, func(r io.Reader) io.ReadCloser { return opened(openXz(r)) })
+
 	read := int64(0)
 	for _, f := range zr.File {
 		if err := w.begin(); err != nil {
@@ -38,12 +44,14 @@ func (w *walk) zip(data []byte) error {
 		if err := w.zipFile(f); err != nil {
 			return err
 		}
+		// The sizes in the directory may be wrong.
 		read += int64(min(f.CompressedSize64, uint64(len(data))))
 		w.At(min(read, int64(len(data))))
 	}
 	return nil
 }
 
+// zipFile visits one member of a zip archive.
 func (w *walk) zipFile(f *zip.File) error {
 	r, err := f.Open()
 	if err != nil {
@@ -52,17 +60,20 @@ func (w *walk) zipFile(f *zip.File) error {
 	}
 	defer r.Close()
 	size := int64(-1)
+	// Larger sizes are invalid and count as unknown.
 	if f.UncompressedSize64 < 1<<62 {
 		size = int64(f.UncompressedSize64)
 	}
 	return w.stream(f.Name, r, size)
 }
 
-// failed is a reader that could not be opened.
+// failed is a reader that always returns an error: archive/zip expects a reader even if none could be opened.
 type failed struct{ err error }
 
+// Read always returns the error.
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
+// opened returns r as a ReadCloser, or a reader that returns err.
 func opened(r io.Reader, err error) io.ReadCloser {
 	if err != nil {
 		return io.NopCloser(failed{err})
@@ -73,9 +84,10 @@ func opened(r io.Reader, err error) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// maxWindow bounds the memory that a decompressor may take for its dictionary.
+// maxWindow limits the size in bytes of a decompressor's dictionary.
 const maxWindow = 128 << 20
 
+// decompress opens a decompressor for an HTTP content encoding.
 func decompress(encoding string, r io.Reader) (io.Reader, error) {
 	d := envelope.Decompressor{MaxWindow: maxWindow}
 	out, err := d.Open(encoding, r)
@@ -85,26 +97,28 @@ func decompress(encoding string, r io.Reader) (io.Reader, error) {
 	return &decompressed{out, &d}, nil
 }
 
-// decompressed is a reader that frees its decoder when it is closed.
+// decompressed is a reader that returns its decompressor to a pool when it is closed.
 type decompressed struct {
 	io.Reader
 	d *envelope.Decompressor
 }
 
+// Close releases the decompressor.
 func (r *decompressed) Close() error {
 	r.d.Close()
 	return nil
 }
 
-// xzDictionary is the size of the dictionary that the first block of an xz file
-// says it needs.
+// xzDictionary returns the size in bytes of the dictionary that the first block of an xz file requires, or 0.
 func xzDictionary(data []byte) int64 {
-	const first = 12 // after the stream's header
+	// The stream header has 12 bytes.
+	const first = 12
 	if len(data) < first+2 {
 		return 0
 	}
 	header := data[first:min(len(data), first+4+4*int(data[first]))]
-	i := bytes.Index(header, []byte{0x21, 1}) // LZMA2, with a byte of properties
+	// The filter LZMA2 has one byte of properties, which encodes the size.
+	i := bytes.Index(header, []byte{0x21, 1})
 	if i < 0 || i+2 >= len(header) || header[i+2] > 40 {
 		return 0
 	}
@@ -112,6 +126,7 @@ func xzDictionary(data []byte) int64 {
 	return int64(2|p&1) << (p/2 + 11)
 }
 
+// openXz opens an xz stream. The dictionary grows as needed.
 func openXz(r io.Reader) (io.Reader, error) {
 	return xz.ReaderConfig{DictCap: 8 << 20}.NewReader(r)
 }

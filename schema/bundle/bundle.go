@@ -1,106 +1,130 @@
-// Package bundle extracts protobuf schemas from JavaScript: from what code generators
-// wrote, as it is shipped, bundled and minified. It parses and never executes. Scripts go
-// in, and files of descriptors come out, which package schema/extract merges.
+// Package bundle extracts protobuf definitions from JavaScript: from the output of code generators as it is
+// shipped, bundled and minified. It parses scripts but never executes them.
 //
-// A script is tokenized as a whole and its brackets are matched. Around anchors, which are
-// words that survive minifiers, expressions are parsed; names in them are dereferenced
-// through scopes, constants, and the modules and exports of bundlers. No grammar has to
-// hold for the whole script, so broken JavaScript costs what is broken. A budget limits
-// the work for one script.
+// e := bundle.New()
+// err := e.Add(ctx, "main.js", src) // any number of scripts that belong together
+// r, err := e.Result(ctx)           // r.Files are descriptors
 //
-// Each code generator has files of its own: protobuf-es 1 and 2 with Connect's services,
-// protobuf-ts, ts-proto, protobufjs (static code, reflection JSON), JSPB, and gRPC's service
-// definitions; static code and ts-proto share encoders. What they find enters a model of
-// messages, enums and services. The builder makes descriptors of it: it merges
-// duplicates, resolves references, and restores the spelling of field names.
+// A script is tokenized as a whole, and its brackets are matched. Expressions are parsed around anchors only,
+// which are words that survive minification. Names in them are followed through scopes, constants, and the
+// modules and exports of bundlers. Since no grammar applies to the whole script, a syntax error affects only its
+// surroundings. A budget limits the work for one script.
+//
+// Each code generator has its own files: protobuf-es 1 and 2 with Connect's services, protobuf-ts, ts-proto,
+// protobufjs (static code, reflection JSON, and the JSON of versions up to 5), JSPB, pbf, protocol-buffers,
+// protons, protoc-gen-ts, and the service definitions of gRPC. Static code and ts-proto share the reading of
+// encoders; pbf, protocol-buffers and protons that of decoders (fieldcases.go in package jstree). Package jstree
+// reads JavaScript. What the readers find is collected in package model, which converts it to descriptors.
+// Package schema/extract uses this package and merges the files.
 package bundle
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
 
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle/lexer"
 )
 
-// MaxScript bounds the size of a script in bytes.
+// MaxScript limits the size of a script in bytes.
 const MaxScript = 256 << 20
 
-// ErrTooLarge is returned for a script of more than MaxScript bytes.
+// ErrTooLarge is wrapped by the error for a script of more than MaxScript bytes.
 var ErrTooLarge = errors.New("script too large")
 
-// A Result is what a set of scripts declares.
+// A Result is the definitions in a set of scripts.
 //
-// Shape: Files hold one package each and have no dependencies: references are
-// full names that begin with a dot. Two of one package differ in their syntax.
+// Shape: each of Files has one package and no dependencies: references are full names with a leading dot. Two
+// files of the same package differ in their syntax.
 type Result struct {
-	Files      []*descriptorpb.FileDescriptorProto
-	Forms      []string          // codegens whose output was found
-	Notes      map[string]string // by full name: what a comment should say
-	Unresolved []Unresolved
+	// Files are the extracted file descriptors.
+	Files []*descriptorpb.FileDescriptorProto
+	// Forms are the names of the code generators whose output was recognised.
+	Forms []string
+	// Notes maps the full names of elements to their comments.
+	Notes map[string]string
+	// Unresolved lists the elements whose definitions are incomplete, with the reason.
+	Unresolved []model.Unresolved
 }
 
-// Codegens are the names of the codegens that are looked for.
+// Codegens returns the names of the code generators that are recognised.
 func Codegens() []string {
 	return []string{
-		formES1, formES2, formConnect, formPBTS, formReflection, formPBJS, formTSProto, formJSPB, formGRPC,
+		model.FormES1, model.FormES2, model.FormConnect, model.FormPBTS, model.FormReflection, model.FormPBJS, model.FormTSProto, model.FormJSPB, model.FormGRPC, model.FormPBF, model.FormCompact, model.FormProtons, model.FormGenTS, model.FormBuilder,
 	}
 }
 
-// An Extractor collects what scripts declare that belong together: one may
-// refer to a type that another declares.
+// An Extractor collects the definitions of scripts that belong together, because one script may refer to a type
+// of another. Make one with New.
 type Extractor struct {
-	found
-	files []*descriptorpb.FileDescriptorProto
-	from  []string // script of each file
+	model.Definitions
+	// Meter counts the memory of the definitions. Add ends with its error.
+	Meter model.Meter
+	// forms has the names of the code generators recognised so far.
 	forms map[string]bool
 
-	nameless map[string]int     // by name that was made up: how often
-	outlets  map[string]outlets // by script
+	// nameless counts how often each invented name was used.
+	nameless map[string]int
+
+	// copies maps the hash of a script's content to the first script with it, so that an identical copy
+	// need not be read again.
+	copies map[[sha256.Size]byte]string
+	// scalars has the numbers of the scalar types by name.
+	scalars map[string]int64
 }
 
-// found are definitions of one script or of several.
-type found struct {
-	messages   []*message
-	enums      []*enum
-	services   []*service
-	extensions []*field
-	refs       []*ref
-	open       []Unresolved
-}
-
-// New returns an extractor without scripts.
+// New returns an Extractor to which scripts can be added.
 func New() *Extractor {
-	return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}, outlets: map[string]outlets{}}
+	return &Extractor{Definitions: model.Definitions{Outlets: map[string]model.Outlets{}}, forms: map[string]bool{}, nameless: map[string]int{}, copies: map[[sha256.Size]byte]string{}, scalars: scalarNames()}
 }
 
-// Add reads a script.
+// Add reads a script; name is its path. A copy of a script that was added before is not read again, unless it
+// imports modules, which another path resolves to others.
 //
 // Limits: MaxScript.
-// Errors: ErrTooLarge, and the context's. What is no JavaScript is no error.
+// Errors: ErrTooLarge, those of Meter.Spend, and the context's. Text that is not JavaScript is not an error.
 func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if len(src) > MaxScript {
 		return fmt.Errorf("bundle: %s: %w: %d bytes, at most %d are read", name, ErrTooLarge, len(src), MaxScript)
 	}
-	s := tokenize(ctx, name, src)
+
+	// Packages often contain several copies of a script; one of them is enough.
+	sum := sha256.Sum256(src)
+	if first, ok := e.copies[sum]; ok {
+		if out, ok := e.Outlets[first]; ok {
+			e.Outlets[name] = out
+		}
+		return nil
+	}
+	s := jstree.Tokenize(ctx, name, src)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !s.hasAnchor() && !s.reexports() {
+
+	// Most scripts have no output of code generators, and end here.
+	if !s.HasAnchor() && !s.Reexports() {
+		e.copies[sum] = name
 		return nil
 	}
-	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless, exported: map[int32]string{}}
-	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
+	s.Bind()
+	x := &scan{Script: s, scalars: e.scalars, forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless, exported: map[int32]string{}, meter: &e.Meter}
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.pbf, x.compact, x.protons, x.genTS, x.builderJSON, x.grpcMethods} {
 		read()
-		if err := ctx.Err(); err != nil {
+		x.meter.ClaimFields(&x.Found)
+		if err := errors.Join(e.Meter.Refused, ctx.Err()); err != nil {
 			return err
 		}
 	}
+
 	x.packageOfServices()
 	out := x.link()
 	x.reportShortage()
@@ -108,198 +132,204 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !out.empty() {
-		e.outlets[name] = out
+	if !out.Empty() {
+		e.Outlets[name] = out
 	}
-	e.messages = append(e.messages, x.messages...)
-	e.enums = append(e.enums, x.enums...)
-	e.services = append(e.services, x.services...)
-	e.extensions = append(e.extensions, x.extensions...)
-	e.refs = append(e.refs, x.refs...)
-	e.open = append(e.open, x.open...)
+
+	// Relative imports depend on the script's folder, so only a script without them can stand for its
+	// copies.
+	if !out.Imports() && !slices.ContainsFunc(x.Refs, func(r *model.Ref) bool { return r.Module != "" }) {
+		e.copies[sum] = name
+	}
+
+	e.Messages = append(e.Messages, x.Messages...)
+	e.Enums = append(e.Enums, x.Enums...)
+	e.Services = append(e.Services, x.Services...)
+	e.Extensions = append(e.Extensions, x.Extensions...)
+	e.Refs = append(e.Refs, x.Refs...)
+	e.Open = append(e.Open, x.Open...)
 	for _, f := range x.files {
-		e.files = append(e.files, f)
-		e.from = append(e.from, name)
+		e.Files = append(e.Files, f)
+		e.From = append(e.From, name)
 	}
 	return nil
 }
 
-// Result returns what the scripts declare together.
+// Result returns the definitions of all scripts.
 //
 // Errors: the context's.
 func (e *Extractor) Result(ctx context.Context) (*Result, error) {
-	b := newBuilder(ctx, e)
-	r := &Result{Notes: b.notes}
-	r.Files = append(b.build(), e.files...)
-	r.Unresolved = append(e.open, b.open...)
-	r.Forms = slices.Sorted(maps.Keys(e.forms))
+	d := e.Definitions.Build(ctx)
+	r := &Result{Files: d.Files, Notes: d.Notes, Unresolved: d.Open, Forms: slices.Sorted(maps.Keys(e.forms))}
 	return r, ctx.Err()
 }
 
 // Empty reports whether the scripts declare nothing.
 func (e *Extractor) Empty() bool {
-	return len(e.files)+len(e.messages)+len(e.enums)+len(e.services)+len(e.extensions) == 0
+	return len(e.Files)+len(e.Messages)+len(e.Enums)+len(e.Services)+len(e.Extensions) == 0
 }
 
-func (s *script) hasAnchor() bool {
-	for _, list := range s.anchors {
-		if len(list) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// A scan reads one script.
+// A scan extracts definitions from one script.
 type scan struct {
-	*script
-	found
+	*jstree.Script
+	model.Found
+	// scalars has the numbers of the scalar types by name.
 	scalars map[string]int64
 
-	// that were read
+	// tsEnums are the full names of ts-proto enums already extracted.
 	tsEnums map[string]bool
 
-	// what stands for enums of ts-proto
+	// tsEnumIDs are the tokens that refer to ts-proto enums.
 	tsEnumIDs map[int32]bool
 
-	// names made up for messages of ts-proto
+	// nameless counts the names invented for ts-proto messages.
 	nameless map[string]int
 
-	// of ts-proto, without a package
+	// unpacked is set if the ts-proto output does not contain its package name.
 	unpacked bool
 
-	// by module of google-protobuf's code: its package
+	// exported has the package of each module of google-protobuf's code.
 	exported map[int32]string
 
-	// getters of oneofs, by the function that makes them
+	// getters maps the function that creates the getters of oneofs to the positions of its calls.
 	getters map[int32][]int32
 
-	// of all, where the script is in a string of another
-	fixed *Place
+	// fixed is the place of all definitions if the script is inside a string of another.
+	fixed *model.Place
+	// forms collects the names of the code generators that were found.
 	forms map[string]bool
+	// files are the descriptors that the script contains.
 	files []*descriptorpb.FileDescriptorProto
+
+	// meter is that of the Extractor.
+	meter *model.Meter
 }
 
-func (x *scan) place(at int32) Place {
+// place returns the position of a token in the script.
+func (x *scan) place(at int32) model.Place {
 	if x.fixed != nil {
 		return *x.fixed
 	}
-	p := Place{File: x.name}
-	if at >= 0 && int(at) < len(x.toks) {
-		off := x.sourceOffset(x.tok(at).start)
-		p.Line, p.Column = x.script.place(off)
+	p := model.Place{File: x.Name}
+	if at >= 0 && int(at) < len(x.Toks) {
+		off := x.SourceOffset(x.Tok(at).Start)
+		p.Line, p.Column = x.Script.Place(off)
 		p.Offset = int(off)
 	}
 	return p
 }
 
-func (x *scan) def(full, form string, at int32, ids []int32) def {
+// def returns a definition that begins at a token. ids are the tokens that stand for it.
+func (x *scan) def(full, form string, at int32, ids []int32) model.Def {
 	x.forms[form] = true
-	x.claimMemory(at, definitionMemory+len(full))
-	return def{full: full, form: form, place: x.place(at), ids: ids, script: x.script}
+	x.ClaimMemory(at, jstree.DefinitionMemory+len(full))
+	if !x.meter.ClaimType(full) || !x.meter.ClaimFields(&x.Found) {
+		x.Stop()
+	}
+	return model.Def{Full: full, Form: form, Place: x.place(at), IDs: ids}
 }
 
+// unresolved records an element whose definition is incomplete.
 func (x *scan) unresolved(element string, at int32, reason string) {
-	x.open = append(x.open, Unresolved{element, x.place(at), reason})
+	x.Open = append(x.Open, model.Unresolved{Element: element, Place: x.place(at), Reason: reason})
 }
 
-// ref returns a reference to the type that an expression stands for.
-func (x *scan) ref(n *node) *ref {
-	t := x.follow(n)
-	r := &ref{ids: t.ids, chain: chain(n), place: x.place(n.at)}
-	if t.end != nil {
-		r.ids = append(r.ids, t.end.at)
-		r.local = t.end.str
+// ref returns a reference to the protobuf type that an expression denotes.
+func (x *scan) ref(n *jstree.Node) *model.Ref {
+	t := x.Follow(n)
+	r := &model.Ref{IDs: t.IDs, Chain: chain(n), Place: x.place(n.At)}
+	if t.End != nil {
+		r.IDs = append(r.IDs, t.End.At)
+		r.Local = t.End.Str
 	}
-	if n.kind == nMember || r.local == "" {
-		r.local = n.str
+	if n.Kind == jstree.MemberNode || r.Local == "" {
+		r.Local = n.Str
 	}
-	if r.local == "" && n.kind == nCall {
-		r.local = last(n.kids[0]).str
+	if r.Local == "" && n.Kind == jstree.CallNode {
+		r.Local = jstree.Last(n.Kids[0]).Str
 	}
-	if b, ok := x.lookup(n.at, n.str); n.kind == nIdent && ok && b.kind == bindImport {
-		r.local = x.text(b.arg)
+
+	if b, ok := x.Lookup(n.At, n.Str); n.Kind == jstree.IdentNode && ok && b.Kind == jstree.BindImport {
+		r.Local = x.Text(b.Arg)
 	}
-	r.module, r.local = x.imported(n, r.local)
-	// by another name: var a = imported
-	if r.module == "" && t.end != nil && t.end.kind == nIdent {
-		if b, ok := x.lookup(t.end.at, t.end.str); ok && b.kind == bindImport {
-			r.module, r.local = x.imported(t.end, x.text(b.arg))
+	r.Module, r.Local = x.imported(n, r.Local)
+
+	// The import has another name here: var a = imported
+	if r.Module == "" && t.End != nil && t.End.Kind == jstree.IdentNode {
+		if b, ok := x.Lookup(t.End.At, t.End.Str); ok && b.Kind == jstree.BindImport {
+			r.Module, r.Local = x.imported(t.End, x.Text(b.Arg))
 		}
 	}
-	if key, name := x.loads(t.end); r.module == "" && key != "" {
-		r.loaded, r.local = key, name
+
+	// The type is in a webpack module of another script.
+	if key, name := x.loads(t.End); r.Module == "" && key != "" {
+		r.Loaded, r.Local = key, name
 	}
-	x.refs = append(x.refs, r)
+	x.Refs = append(x.Refs, r)
 	return r
 }
 
-// imported returns the module that the first name of an expression is imported
-// or required from, or "", and the name there of what the expression stands for.
-func (x *scan) imported(n *node, word string) (module, name string) {
-	s := x.script
-	for n.kind == nMember {
-		n = n.kids[0]
+// imported returns the module that the first name of an expression is imported or required from, or "". name is
+// the name in that module of what the expression stands for.
+func (x *scan) imported(n *jstree.Node, word string) (module, name string) {
+	s := x.Script
+	for n.Kind == jstree.MemberNode {
+		n = n.Kids[0]
 	}
-	b, ok := s.lookup(n.at, n.str)
-	if n.kind != nIdent || !ok || b.init < 0 {
+	b, ok := s.Lookup(n.At, n.Str)
+	if n.Kind != jstree.IdentNode || !ok || b.Init < 0 {
 		return "", word
 	}
-	if b.kind == bindImport {
-		return lexer.Unquote(s.text(b.init)), word
+	if b.Kind == jstree.BindImport {
+		return lexer.Unquote(s.Text(b.Init)), word
 	}
-	if b.kind != bindVar && b.kind != bindProp {
+
+	if b.Kind != jstree.BindVar && b.Kind != jstree.BindProp {
 		return "", word
 	}
-	call := s.expr(b.init)
-	for range 3 { // __importStar(require("…"))
-		if call.kind != nCall || len(call.kids) < 2 {
+	call := s.Expr(b.Init)
+
+	// Calls may be nested, as in __importStar(require("…")).
+	for range 3 {
+		if call.Kind != jstree.CallNode || len(call.Kids) < 2 {
 			return "", word
 		}
-		if f := call.kids[0]; f.kind == nIdent && f.str == "require" && call.kids[1].kind == nString {
-			if b.kind == bindProp && word == n.str {
-				word = s.text(b.arg)
+		if f := call.Kids[0]; f.Kind == jstree.IdentNode && f.Str == "require" && call.Kids[1].Kind == jstree.StringNode {
+			if b.Kind == jstree.BindProp && word == n.Str {
+				word = s.Text(b.Arg)
 			}
-			return call.kids[1].str, word
+			return call.Kids[1].Str, word
 		}
-		call = call.kids[1]
+		call = call.Kids[1]
 	}
 	return "", word
 }
 
-// link resolves the references of a script by what stands for its definitions,
-// lets go of the script, and returns what it exports.
-func (x *scan) link() outlets {
-	by := map[int32]*def{}
-	for _, d := range x.found.defs() {
-		for _, id := range d.ids {
+// link connects the references of a script with its definitions, releases the script, and returns its exports.
+func (x *scan) link() model.Outlets {
+	by := map[int32]*model.Def{}
+	for _, d := range x.Found.Defs() {
+		for _, id := range d.IDs {
 			by[id] = d
 		}
-		d.script, d.ids = nil, nil
+		d.IDs = nil
 	}
 	out := x.gather(by)
-	for _, r := range x.refs {
-		for _, id := range r.ids {
-			if r.to == nil {
-				r.to = by[id]
+	for _, r := range x.Refs {
+		// The first token on the way that stands for a definition decides.
+		for _, id := range r.IDs {
+			if r.To == nil {
+				r.To = by[id]
 			}
 		}
-		r.ids = nil
+		r.IDs = nil
 	}
 	return out
 }
 
-// defs are the types among the definitions.
-func (f *found) defs() []*def {
-	var list []*def
-	for _, m := range f.messages {
-		list = append(list, &m.def)
+// reportShortage adds the shortage to the unresolved elements.
+func (x *scan) reportShortage() {
+	if x.Short != nil {
+		x.unresolved("", x.Short.At, x.Short.Reason+"; the rest of the script is not resolved")
 	}
-	for _, e := range f.enums {
-		list = append(list, &e.def)
-	}
-	for _, s := range f.services {
-		list = append(list, &s.def)
-	}
-	return list
 }

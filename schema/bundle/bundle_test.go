@@ -28,6 +28,9 @@ func summary(r *Result) string {
 		for _, n := range m.NestedType {
 			message(full+"."+n.GetName(), n)
 		}
+		for _, e := range m.EnumType {
+			fmt.Fprintf(&b, "enum %s.%s %d\n", full, e.GetName(), len(e.Value))
+		}
 	}
 	for _, f := range r.Files {
 		for _, m := range f.MessageType {
@@ -111,13 +114,13 @@ func extractTests() map[string]extractTest {
 			`const protobufPackage="p"; const Foo36_Bar={$type:"p.Foo3_6.Bar",encode(m,w){w.uint32(10).string(m.s);return w},decode(i){}},
 			Foo36={$type:"p.Foo3_6",encode(m,w){Foo36_Bar.encode(m.bar,w.uint32(10).fork()).ldelim();return w},decode(i){}}, Foo3={$type:"p.Foo3",encode(m,w){return w},decode(i){},fromPartial(o){}},
 			Foo36_Bar_Kind=function(E){E[E["ZERO"]=0]="ZERO";E[E["UNRECOGNIZED"]=-1]="UNRECOGNIZED";return E}({})`,
-			"message p.Foo3\nmessage p.Foo3_6\n  1 bar message.p.Foo3_6.Bar\nmessage p.Foo3_6.Bar\n  1 s string\n",
+			"message p.Foo3\nmessage p.Foo3_6\n  1 bar message.p.Foo3_6.Bar\nmessage p.Foo3_6.Bar\n  1 s string\nenum p.Foo3_6.Bar.Kind 1\n",
 		},
 		"ts-proto, a package that only its service tells": {
 			`const A={encode(m,w){B$1.encode(m.b,w.uint32(10).fork()).ldelim();return w},decode(i){},fromPartial(o){}};
 			const B$1={encode(m,w){w.uint32(10).string(m.s);return w},decode(i){},fromPartial(o){}};
 			const S={get:{path:"/p.S/Get",requestStream:false,responseStream:false,requestDeserialize:(v)=>A.decode(v),responseDeserialize:(v)=>B$1.decode(v)}}`,
-			a + b + "service p.S\n  Get(.p.A) .p.B false false\nunresolved 1:9 A: no package stands beside it: it, and others of this script, are declared without one if no service tells it\n",
+			a + b + "service p.S\n  Get(.p.A) .p.B false false\nunresolved 1:9 A: no package is declared near it: this type and others of the script get no package, unless a service reveals it\n",
 		},
 		"an extension of options": {
 			`import{MethodOptions}from"@bufbuild/protobuf"; proto2.makeExtension("p.safe",MethodOptions,()=>({no:50000,kind:"scalar",T:8}))`,
@@ -387,4 +390,58 @@ func extract(ctx context.Context, name string, src []byte) (*Result, error) {
 		return nil, err
 	}
 	return e.Result(ctx)
+}
+
+// Bytes that are no tokens cost no more than others: 100 times as many take
+// about 100 times as long, where it was 10,000 times.
+func TestLexerIsLinear(t *testing.T) {
+	const size = 4 << 20
+	for name, unit := range map[string]string{
+		"NULs": "\x00", "bytes that begin nothing": "\x80\x01@\\", "strings without an end": "'a\n", "numbers before words": "1a ",
+		"templates": "`${", "ends of templates": "`${}", "open templates": "`${ } ", "comments": "/*", "regular expressions": "=/[", "escapes": "\\u{",
+		"hashes": "#", "slashes": "/ ", "octal numbers": "09",
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := []byte(strings.Repeat(unit, size/len(unit)))
+			start := time.Now()
+			if _, err := extract(t.Context(), "x.js", src); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(start); d > 30*time.Second {
+				t.Errorf("%d bytes took %s", len(src), d)
+			} else {
+				t.Log(d)
+			}
+		})
+	}
+}
+
+// Copies of a script are read once; they export what the script exports.
+func TestCopies(t *testing.T) {
+	message := `import{proto3}from"@bufbuild/protobuf";export const M=proto3.makeMessageType("a.v1.M",()=>[{no:1,name:"a",kind:"scalar",T:9}]);`
+	user := `import{proto3}from"@bufbuild/protobuf";import{M}from"./m.js";export const U=proto3.makeMessageType("a.v1.%s",()=>[{no:1,name:"m",kind:"message",T:M}]);`
+	e := New()
+	for name, src := range map[string]string{"a/m.js": message, "b/m.js": message, "b/u.js": fmt.Sprintf(user, "U"), "c/u.js": fmt.Sprintf(user, "V")} {
+		if err := e.Add(t.Context(), name, []byte(src)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(e.Messages) != 3 {
+		t.Errorf("%d messages were read", len(e.Messages))
+	}
+	r, err := e.Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range r.Files {
+		for _, m := range f.MessageType {
+			if m.GetName() == "U" && m.Field[0].GetTypeName() == ".a.v1.M" {
+				found++
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("b/u.js does not refer to the message of b/m.js, the copy of a/m.js: %v", r.Files)
+	}
 }

@@ -3,67 +3,75 @@ package bundle
 import (
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// connectService reads the service of connect-es 1 whose typeName is at a
-// token: {typeName: "pkg.Svc", methods: {x: {name, I, O, kind, idempotency}}}.
+// connectService reads the service of connect-es 1 whose typeName is at a token: {typeName: "pkg.Svc", methods:
+// {x: {name, I, O, kind, idempotency}}}.
 func (x *scan) connectService(at int32) {
-	s := x.script
-	b := s.enclosingBracket(at)
-	if s.typ(at+1) != js.ColonToken || b.kind != '{' || b.fn {
+	s := x.Script
+	b := s.EnclosingBracket(at)
+
+	// typeName must be a key of an object literal.
+	if s.Typ(at+1) != js.ColonToken || b.Kind != '{' || b.Fn {
 		return
 	}
-	o := s.expr(b.open)
-	if o.kind != nObject {
+	o := s.Expr(b.Open)
+	if o.Kind != jstree.ObjectNode {
 		return
 	}
-	methods := s.object(o.get("methods"))
-	full, ok := s.str(o.get("typeName"))
+
+	methods := s.Object(o.Get("methods"))
+	full, ok := s.Str(o.Get("typeName"))
 	if methods == nil || !ok {
 		return
 	}
-	svc := &service{def: x.def(full, formConnect, at, nil)}
-	for _, p := range methods.props {
-		m := s.object(p.value)
+	svc := &model.Service{Def: x.def(full, model.FormConnect, at, nil)}
+	for _, p := range methods.Props {
+		m := s.Object(p.Value)
 		if m == nil {
-			x.unresolved(full, p.at, "a method that is no constant object")
+			x.unresolved(full, p.At, "a method is not a constant object")
 			continue
 		}
-		name, ok := s.str(m.get("name"))
-		if !ok || m.get("I") == nil || m.get("O") == nil {
-			x.unresolved(full, p.at, "a method without a constant name, I or O")
+		name, ok := s.Str(m.Get("name"))
+		if !ok || m.Get("I") == nil || m.Get("O") == nil {
+			x.unresolved(full, p.At, "a method lacks a constant name, I or O")
 			continue
 		}
-		md := &method{name: name, in: x.ref(m.get("I")), out: x.ref(m.get("O"))}
-		kind, known := x.constant(m.get("kind"), "Unary", "ServerStreaming", "ClientStreaming", "BiDiStreaming")
+		md := &model.Method{Name: name, In: x.ref(m.Get("I")), Out: x.ref(m.Get("O"))}
+		// The kind may be written as a number or as a member of an enum.
+		kind, known := x.constant(m.Get("kind"), "Unary", "ServerStreaming", "ClientStreaming", "BiDiStreaming")
 		if !known {
-			x.unresolved(full+"."+name, p.at, "its streaming kind is no constant; it is declared as unary")
+			x.unresolved(full+"."+name, p.At, "the streaming kind is not a constant; declared as unary")
 		}
-		md.server = kind == 1 || kind == 3
-		md.client = kind == 2 || kind == 3
-		if i := m.get("idempotency"); i != nil {
+		md.Server = kind == 1 || kind == 3
+		md.Client = kind == 2 || kind == 3
+		if i := m.Get("idempotency"); i != nil {
 			level, known := x.constant(i, "", "NoSideEffects", "Idempotent")
 			if !known {
-				x.unresolved(full+"."+name, p.at, "its idempotency is no constant")
+				x.unresolved(full+"."+name, p.At, "the idempotency is not a constant")
 			}
-			md.idempotency = descriptorpb.MethodOptions_IdempotencyLevel(level)
+			md.Idempotency = descriptorpb.MethodOptions_IdempotencyLevel(level)
 		}
-		svc.methods = append(svc.methods, md)
+		svc.Methods = append(svc.Methods, md)
 	}
-	x.services = append(x.services, svc)
+	x.Services = append(x.Services, svc)
 }
 
-// constant returns the number of an enum's member, which may be written as the
-// number or as Enum.Name.
-func (x *scan) constant(n *node, names ...string) (int64, bool) {
-	if v, ok := x.script.integer(n); ok {
+// constant returns the number of an enum member, which is written as the number or as Enum.Name. names are the
+// members in the order of their numbers.
+func (x *scan) constant(n *jstree.Node, names ...string) (int64, bool) {
+	if v, ok := x.Script.Integer(n); ok {
 		return v, v >= 0 && v < int64(len(names))
 	}
-	if n != nil && n.kind == nMember {
+	if n != nil && n.Kind == jstree.MemberNode {
 		for i, name := range names {
-			if name != "" && strings.EqualFold(n.str, name) {
+			if name != "" && strings.EqualFold(n.Str, name) {
 				return int64(i), true
 			}
 		}

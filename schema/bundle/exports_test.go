@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"unwire/schema/bundle/protoname"
 )
 
 // TestNamesOverFiles reads scripts that refer to each other's definitions by
@@ -92,12 +94,12 @@ func replaced(text, name string) string {
 // can.
 func TestKeepsCase(t *testing.T) {
 	for _, name := range []string{"accountID", "accountIDs", "baseURLPath", "Foo", "service_I_NODES", "tokenURI", "fooHTTPServer"} {
-		if !keepsCase(name) {
+		if !protoname.KeepsCase(name) {
 			t.Errorf("%s: is taken for foo_bar", name)
 		}
 	}
 	for _, name := range []string{"", "accountId", "isATest", "xYZ", "foo1", "sha256Sum", "aBC", "foo_1"} {
-		if keepsCase(name) {
+		if protoname.KeepsCase(name) {
 			t.Errorf("%s: is not taken for foo_bar", name)
 		}
 	}

@@ -3,92 +3,100 @@ package bundle
 import (
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
+	"unwire/schema/bundle/protoname"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-const formGRPC = "grpc"
-
-// grpcMethods reads the methods of definitions for grpc-js and nice-grpc:
-// {path: "/pkg.Svc/Get", requestStream: false, …} and {name: "Get",
-// requestType: …, requestStream: false, …}, in the methods of {fullName: "…"}.
+// grpcMethods reads methods in the definitions for grpc-js and nice-grpc: {path: "/pkg.Svc/Get", requestStream:
+// false, …}, and {name: "Get", requestType: …, requestStream: false, …} inside the methods of {fullName: "…"}.
 func (x *scan) grpcMethods() {
-	s := x.script
-	for _, at := range s.anchors[anchorRequestStream] {
-		own := s.enclosingBracket(at)
-		if s.typ(at+1) != js.ColonToken || own.kind != '{' || own.fn {
+	s := x.Script
+	for _, at := range s.Anchors[jstree.AnchorRequestStream] {
+		own := s.EnclosingBracket(at)
+		if s.Typ(at+1) != js.ColonToken || own.Kind != '{' || own.Fn {
 			continue
 		}
-		o := s.expr(own.open)
-		if o.kind != nObject || o.get("responseStream") == nil {
+		o := s.Expr(own.Open)
+		// Only method definitions have both words.
+		if o.Kind != jstree.ObjectNode || o.Get("responseStream") == nil {
 			continue
 		}
-		m := &method{client: s.boolean(o.get("requestStream")), server: s.boolean(o.get("responseStream"))}
+		m := &model.Method{Client: s.Boolean(o.Get("requestStream")), Server: s.Boolean(o.Get("responseStream"))}
+
+		// The path has the full name; otherwise the enclosing definition has the name of the service.
 		full := ""
-		if path, ok := s.str(o.get("path")); ok {
+		if path, ok := s.Str(o.Get("path")); ok {
 			var found bool
-			full, m.name, found = strings.Cut(strings.TrimPrefix(path, "/"), "/")
+			full, m.Name, found = strings.Cut(strings.TrimPrefix(path, "/"), "/")
 			if !found {
 				continue
 			}
-		} else if m.name, ok = s.str(o.get("name")); ok {
-			full = x.enclosingDefinition(own.parent)
+		} else if m.Name, ok = s.Str(o.Get("name")); ok {
+			full = x.enclosingDefinition(own.Parent)
 		}
 		if full == "" {
 			continue
 		}
-		m.in, m.out = x.payloadOf(o, "requestType", "requestDeserialize"), x.payloadOf(o, "responseType", "responseDeserialize")
-		if m.in == nil || m.out == nil {
-			x.unresolved(full+"."+m.name, at, "a method whose request or response is no constant")
+
+		m.In, m.Out = x.payloadOf(o, "requestType", "requestDeserialize"), x.payloadOf(o, "responseType", "responseDeserialize")
+		if m.In == nil || m.Out == nil {
+			x.unresolved(full+"."+m.Name, at, "a method whose request or response is no constant")
 			continue
 		}
-		if level, ok := s.str(s.object(o.get("options")).get("idempotencyLevel")); ok {
-			m.idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
+		if level, ok := s.Str(s.Object(o.Get("options")).Get("idempotencyLevel")); ok {
+			m.Idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
 		}
-		x.addMethod(full, formGRPC, at, m)
+		x.addMethod(full, model.FormGRPC, at, m)
 	}
 }
 
-// enclosingDefinition returns the fullName of the definition whose methods are in
-// a bracket.
+// enclosingDefinition returns the fullName of the definition whose methods are in a bracket, or "".
 func (x *scan) enclosingDefinition(br int32) string {
-	s := x.script
+	s := x.Script
 	for n := 0; n < 2 && br != 0; n++ {
-		if s.brs[br].kind == '{' && !s.brs[br].fn {
-			if full, ok := s.str(s.expr(s.brs[br].open).get("fullName")); ok {
+		if s.Brackets[br].Kind == '{' && !s.Brackets[br].Fn {
+			if full, ok := s.Str(s.Expr(s.Brackets[br].Open).Get("fullName")); ok {
 				return full
 			}
 		}
-		br = s.brs[br].parent
+		br = s.Brackets[br].Parent
 	}
 	return ""
 }
 
-// payloadOf returns the type of a method's request or response: as such, or as
-// what it is deserialized by.
-func (x *scan) payloadOf(o *node, typ, read string) *ref {
-	s := x.script
-	if t := o.get(typ); t != nil {
+// payloadOf returns the type of a method's request or response: the property typ, or the type whose method
+// deserializes it.
+func (x *scan) payloadOf(o *jstree.Node, typ, read string) *model.Ref {
+	s := x.Script
+	if t := o.Get(typ); t != nil {
 		r := x.ref(t)
-		if space := x.moduleSpace(t); space != "" && t.kind == nMember { // pkg_pb.Foo
-			r.full = dotted(space, chain(t))
+		// The type is of another module: pkg_pb.Foo.
+		if space := x.moduleSpace(t); space != "" && t.Kind == jstree.MemberNode {
+			r.Full = protoname.Join(space, chain(t))
 		}
 		return r
 	}
-	fn := s.value(orInvalid(o.get(read)))
-	r := s.result(fn)
-	if r == nil || r.kind != nCall {
+	fn := s.Value(orInvalid(o.Get(read)))
+	r := s.Result(fn)
+	if r == nil || r.Kind != jstree.CallNode {
 		return nil
 	}
-	if callee := r.kids[0]; callee.kind == nMember {
-		return x.ref(callee.kids[0])
+	if callee := r.Kids[0]; callee.Kind == jstree.MemberNode {
+		return x.ref(callee.Kids[0])
 	}
 	return nil
 }
 
-func orInvalid(n *node) *node {
+// orInvalid returns n, or an invalid node instead of nil.
+func orInvalid(n *jstree.Node) *jstree.Node {
 	if n == nil {
-		return &node{kind: nBad}
+		return &jstree.Node{Kind: jstree.BadNode}
 	}
 	return n
 }

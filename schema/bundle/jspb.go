@@ -7,262 +7,285 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle/lexer"
+	"unwire/schema/bundle/protoname"
 )
 
-const formJSPB = "google-protobuf"
-
-// A jspbFile is what one script of google-protobuf's generator tells beside the
-// functions that write: names of fields, oneofs and enums, by message.
+// A jspbFile holds the parts of a protoc-gen-js script outside the functions that write messages: names
+// of fields, oneofs and enums.
 type jspbFile struct {
 	*scan
-	names  map[string]string    // message and number: name
-	types  map[string]string    // message and number: enum, where a comment tells
-	oneofs map[string][][]int64 // message: members
-	enums  map[string]*node
+	// names has the names of fields by message and number.
+	names map[string]string
+	// types has the enum of a field by message and number, if a comment has it.
+	types map[string]string
+	// oneofs has the numbers of each oneof's members by message.
+	oneofs map[string][][]int64
+	// enums are the objects with enum values by full name.
+	enums map[string]*jstree.Node
 }
 
-// jspb reads the code of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter =
-// function (message, writer) { … writer.writeString(1, f) … }.
+// jspb reads the output of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter = function (message, writer) { …
+// writer.writeString(1, f) … }.
 func (x *scan) jspb() {
-	s := x.script
+	s := x.Script
 	var j *jspbFile
-	for _, at := range s.anchors[anchorWriter] {
-		if s.typ(at-1) != js.DotToken || s.typ(at+1) != js.EqToken {
+	for _, at := range s.Anchors[jstree.AnchorWriter] {
+		if s.Typ(at-1) != js.DotToken || s.Typ(at+1) != js.EqToken {
 			continue
 		}
-		fn := s.expr(at + 2)
-		full := chain(s.objectOf(at))
-		if fn.kind != nFunc || len(fn.kids) > 0 || full == "" {
+		fn := s.Expr(at + 2)
+		full := chain(s.ObjectOf(at))
+		if fn.Kind != jstree.FuncNode || len(fn.Kids) > 0 || full == "" {
 			continue
 		}
 		if j == nil {
 			j = x.jspbFacts(x.jspbRoots())
 		}
-		j.message(full, fn.body, at)
+		j.message(full, fn.Body, at)
 	}
-	for _, at := range s.anchors[anchorExportSymbol] { // a file of enums alone
-		if j == nil && s.typ(at-1) == js.DotToken && s.typ(at+1) == js.OpenParenToken && s.typ(at+2) == js.StringToken {
-			root, _, _ := strings.Cut(lexer.Unquote(s.text(at+2)), ".")
+
+	// The file may have enums only.
+	for _, at := range s.Anchors[jstree.AnchorExportSymbol] {
+		if j == nil && s.Typ(at-1) == js.DotToken && s.Typ(at+1) == js.OpenParenToken && s.Typ(at+2) == js.StringToken {
+			root, _, _ := strings.Cut(lexer.Unquote(s.Text(at+2)), ".")
 			j = x.jspbFacts(map[string]bool{root: true})
 		}
 	}
+
 	if j != nil {
 		for _, full := range slices.Sorted(maps.Keys(j.enums)) {
-			values := s.numbersIn(j.enums[full])
-			// cases of a oneof
-			if len(values) == 0 || strings.HasSuffix(values[0].name, "_NOT_SET") {
+			values := numbersIn(s, j.enums[full])
+			// This enum has the cases of a oneof.
+			if len(values) == 0 || strings.HasSuffix(values[0].Name, "_NOT_SET") {
 				continue
 			}
-			e := &enum{def: x.def(full, formJSPB, j.enums[full].at, nil), values: values}
-			x.enums = append(x.enums, e)
+			e := &model.Enum{Def: x.def(full, model.FormJSPB, j.enums[full].At, nil), Values: values}
+			x.Enums = append(x.Enums, e)
 		}
 	}
-	for _, at := range s.anchors[anchorGRPCWeb] {
+
+	for _, at := range s.Anchors[jstree.AnchorGRPCWeb] {
 		x.grpcWeb(at)
 	}
 }
 
-// jspbRoots are the names that proto has in the modules of a script.
+// jspbRoots returns the names that the object proto has in the modules of a script.
 func (x *scan) jspbRoots() map[string]bool {
 	roots := map[string]bool{}
-	for _, at := range x.anchors[anchorWriter] {
-		if x.typ(at-1) == js.DotToken && x.typ(at+1) == js.EqToken {
+	for _, at := range x.Anchors[jstree.AnchorWriter] {
+		if x.Typ(at-1) == js.DotToken && x.Typ(at+1) == js.EqToken {
 			roots[x.rootAt(at)] = true
 		}
 	}
 	return roots
 }
 
-// rootAt is what the first name of a member expression stands for: a binding by
-// its token, so that a minifier's short names are told apart, else the name.
+// rootAt identifies the first name of a member expression: by the token of its declaration, because minified
+// names are not unique, or by the name.
 func (x *scan) rootAt(at int32) string {
-	first := x.startOf(at)
-	if b, ok := x.lookup(first, x.text(first)); ok {
-		return fmt.Sprint(b.tok)
+	first := x.StartOf(at)
+	if b, ok := x.Lookup(first, x.Text(first)); ok {
+		return fmt.Sprint(b.Tok)
 	}
-	return x.text(first)
+	return x.Text(first)
 }
 
-// jspbFacts collects what stands beside the functions that write.
+// jspbFacts collects names, oneofs and enums from the assignments in the script.
 func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
-	s := x.script
-	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*node{}}
+	s := x.Script
+	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*jstree.Node{}}
 	comment := regexp.MustCompile(`@type \{(?:!?Array<)?!?\w+\.([\w.]+)>?\}`)
-	for i := range s.toks {
+	for i := range s.Toks {
 		at := int32(i)
-		if s.typ(int32(i)) != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken {
+		if s.Typ(int32(i)) != js.EqToken || !js.IsIdentifierName(s.Typ(at-1)) || s.Typ(at-2) != js.DotToken {
 			continue
 		}
-		name := s.text(at - 1)
+		name := s.Text(at - 1)
+
+		// An assignment to a prototype's getter, to the list of oneofs, or to an object of numbers.
 		switch {
-		case s.is(at-3, "prototype") && strings.HasPrefix(name, "get") && s.typ(at+1) == js.FunctionToken:
-			fn := s.expr(at + 1)
-			full := strings.TrimSuffix(chain(s.objectOf(at-1)), ".prototype")
+		case s.Is(at-3, "prototype") && strings.HasPrefix(name, "get") && s.Typ(at+1) == js.FunctionToken:
+			fn := s.Expr(at + 1)
+			full := strings.TrimSuffix(chain(s.ObjectOf(at-1)), ".prototype")
+			// The type of an enum is in the comment that describes the result.
 			if no, ok := j.numberIn(fn); ok && full != "" && !strings.Contains(name, "_as") {
 				key := fmt.Sprint(full, " ", no)
 				j.names[key] = name[len("get"):]
-				src := s.src[s.tok(at).start:s.tok(fn.end).start]
+				src := s.Src[s.Tok(at).Start:s.Tok(fn.End).Start]
 				if m := comment.FindSubmatch(src); m != nil {
 					j.types[key] = string(m[1])
 				}
 			}
-		case name == "oneofGroups_" && s.typ(at+1) == js.OpenBracketToken:
-			groups, _ := s.elements(s.expr(at + 1))
-			full := chain(s.objectOf(at - 1))
+		// Each group is the list of a oneof's field numbers.
+		case name == "oneofGroups_" && s.Typ(at+1) == js.OpenBracketToken:
+			groups, _ := s.Elements(s.Expr(at + 1))
+			full := chain(s.ObjectOf(at - 1))
 			for _, g := range groups {
-				members, _ := s.elements(g)
+				members, _ := s.Elements(g)
 				var list []int64
 				for _, m := range members {
-					if no, ok := s.integer(m); ok {
+					if no, ok := s.Integer(m); ok {
 						list = append(list, no)
 					}
 				}
 				j.oneofs[full] = append(j.oneofs[full], list)
 			}
-		case s.typ(at+1) == js.OpenBraceToken && roots[x.rootAt(at-1)]:
-			o := s.expr(at + 1)
-			if values := s.numbersIn(o); len(values) > 0 && len(values) == len(o.props) {
-				j.enums[chain(s.objectOf(at-1))+"."+name] = o
+		// An enum is an object of numbers in the namespace of the script.
+		case s.Typ(at+1) == js.OpenBraceToken && roots[x.rootAt(at-1)]:
+			o := s.Expr(at + 1)
+			if values := numbersIn(s, o); len(values) > 0 && len(values) == len(o.Props) {
+				j.enums[chain(s.ObjectOf(at-1))+"."+name] = o
 			}
 		}
 	}
 	return j
 }
 
-// numberIn returns the number of the field that a getter reads: the first that
-// stands alone among the arguments of a call whose first is this.
-func (j *jspbFile) numberIn(fn *node) (int64, bool) {
-	s := j.script
-	if fn.kind != nFunc || len(fn.kids) > 0 {
+// numberIn returns the field number that a getter reads: the first number among the arguments of a call whose
+// first argument is this.
+func (j *jspbFile) numberIn(fn *jstree.Node) (int64, bool) {
+	s := j.Script
+	if fn.Kind != jstree.FuncNode || len(fn.Kids) > 0 {
 		return 0, false
 	}
-	b := s.brs[fn.body]
-	if !s.mayScan(fn.body) {
+	b := s.Brackets[fn.Body]
+	if !s.MayScan(fn.Body) {
 		return 0, false
 	}
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.OpenParenToken || s.typ(i+1) != js.ThisToken || s.typ(i+2) != js.CommaToken {
+	for i := b.Open; i < b.Close; i++ {
+		if s.Typ(i) != js.OpenParenToken || s.Typ(i+1) != js.ThisToken || s.Typ(i+2) != js.CommaToken {
 			continue
 		}
-		r := reader{script: s}
-		for _, arg := range r.list(i+3, s.enclosingBracket(i).close) {
-			if arg.kind == nNumber {
-				return s.integer(arg)
+		r := jstree.Reader{Script: s}
+		for _, arg := range r.List(i+3, s.EnclosingBracket(i).Close) {
+			if arg.Kind == jstree.NumberNode {
+				return s.Integer(arg)
 			}
 		}
 	}
 	return 0, false
 }
 
+// message extracts the message whose fields are written by the function with a body.
 func (j *jspbFile) message(full string, body, at int32) {
-	s := j.script
-	m := &message{def: j.def(full, formJSPB, at, nil)}
-	writer := s.param(body, 1)
-	b := s.brs[body]
-	if !s.mayScan(body) {
+	s := j.Script
+	m := &model.Message{Def: j.def(full, model.FormJSPB, at, nil)}
+	writer := s.Param(body, 1)
+	b := s.Brackets[body]
+	if !s.MayScan(body) {
 		return
 	}
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i+1) != js.OpenParenToken || s.typ(i-1) != js.DotToken {
+
+	// Each call of a write method in serializeBinaryToWriter is a field.
+	for i := b.Open; i < b.Close; i++ {
+		if s.Typ(i+1) != js.OpenParenToken || s.Typ(i-1) != js.DotToken {
 			continue
 		}
-		var f *field
-		word := s.text(i)
+		var f *model.Field
+		word := s.Text(i)
 		switch {
-		case strings.HasPrefix(word, "write") && s.is(i-2, writer):
-			f = j.field(word, s.callOf(i))
+		case strings.HasPrefix(word, "write") && s.Is(i-2, writer):
+			f = j.field(word, s.CallOf(i))
 		case word == "serializeBinary":
-			f = j.mapField(s.callOf(i), 0)
+			f = j.mapField(s.CallOf(i), 0)
 		case word == "serializeMapToBinary":
-			f = j.mapField(s.callOf(i), 1)
+			f = j.mapField(s.CallOf(i), 1)
 		}
 		if f == nil {
 			continue
 		}
-		f.place = j.place(i)
+		f.Place = j.place(i)
 		j.complete(full, f, body, i)
-		m.fields = append(m.fields, f)
+		m.Fields = append(m.Fields, f)
 	}
-	j.messages = append(j.messages, m)
+	j.Messages = append(j.Messages, m)
 }
 
-// field reads writer.writeString(1, f) and its like.
-func (j *jspbFile) field(word string, call *node) *field {
-	if call == nil || len(call.kids) < 3 {
+// field extracts a field from a call such as writer.writeString(1, f).
+func (j *jspbFile) field(word string, call *jstree.Node) *model.Field {
+	if call == nil || len(call.Kids) < 3 {
 		return nil
 	}
-	no, ok := j.integer(call.kids[1])
+	no, ok := j.Integer(call.Kids[1])
 	if !ok {
 		return nil
 	}
-	f := &field{no: no}
+	f := &model.Field{Number: no}
 	word = strings.TrimPrefix(word, "write")
+	// The name of the method has the form writePackedInt32 or writeRepeatedMessage.
 	packed, repeated := strings.CutPrefix(word, "Packed")
 	if repeated {
 		yes := true
-		f.repeated, f.packed, word = true, &yes, packed
+		f.Repeated, f.Packed, word = true, &yes, packed
 	} else if rest, ok := strings.CutPrefix(word, "Repeated"); ok {
-		f.repeated, word = true, rest
+		f.Repeated, word = true, rest
 	}
-	j.setTypeOf(f, word, call.kids[3:])
-	if f.packed == nil && f.repeated && (f.ref != nil && f.ref.enum || f.scalar != 0 && packable(f.scalar)) {
+	j.setTypeOf(f, word, call.Kids[3:])
+	if f.Packed == nil && f.Repeated && (f.Ref != nil && f.Ref.Enum || f.Scalar != 0 && model.Packable(f.Scalar)) {
 		no := false
-		f.packed = &no
+		f.Packed = &no
 	}
 	return f
 }
 
-// setTypeOf sets a field's type by what a method of the writer is called.
-func (j *jspbFile) setTypeOf(f *field, word string, rest []*node) {
+// setTypeOf sets the type of a field by the name of the writer's method.
+func (j *jspbFile) setTypeOf(f *model.Field, word string, rest []*jstree.Node) {
 	switch word {
 	case "Message", "Group":
-		f.group = word == "Group"
-		f.ref = &ref{}
+		f.Group = word == "Group"
+		f.Ref = &model.Ref{}
 		if len(rest) > 0 {
-			f.ref.full = strings.TrimSuffix(chain(rest[0]), ".serializeBinaryToWriter")
-			// of another module: any_pb.Any
-			f.ref.local = strings.ReplaceAll(f.ref.full, ".", "_")
-			f.ref.module, _ = j.imported(rest[0], "")
+			f.Ref.Full = strings.TrimSuffix(chain(rest[0]), ".serializeBinaryToWriter")
+			// The type may be of another module: any_pb.Any.
+			f.Ref.Local = strings.ReplaceAll(f.Ref.Full, ".", "_")
+			f.Ref.Module, _ = j.imported(rest[0], "")
 			if pkg := j.moduleSpace(rest[0]); pkg != "" {
-				f.ref.full = dotted(pkg, f.ref.full)
+				f.Ref.Full = protoname.Join(pkg, f.Ref.Full)
 			}
-			f.ref.place = j.place(rest[0].at)
+			f.Ref.Place = j.place(rest[0].At)
 		}
-		j.refs = append(j.refs, f.ref)
+		j.Refs = append(j.Refs, f.Ref)
 	case "Enum":
-		f.ref = &ref{enum: true}
-		j.refs = append(j.refs, f.ref)
+		f.Ref = &model.Ref{Enum: true}
+		j.Refs = append(j.Refs, f.Ref)
 	default:
-		if f.scalar = j.scalarNamed(strings.ToLower(word)); f.scalar == 0 {
-			// writeInt64String
-			f.scalar = j.scalarNamed(strings.ToLower(strings.TrimSuffix(word, "String")))
-			if f.scalar == 0 {
-				f.scalar = descriptorpb.FieldDescriptorProto_TYPE_BYTES
+		if f.Scalar = j.scalarNamed(strings.ToLower(word)); f.Scalar == 0 {
+			// The method is writeInt64String, which represents numbers as strings.
+			f.Scalar = j.scalarNamed(strings.ToLower(strings.TrimSuffix(word, "String")))
+			if f.Scalar == 0 {
+				f.Scalar = descriptorpb.FieldDescriptorProto_TYPE_BYTES
 			} else {
-				f.jsType = descriptorpb.FieldOptions_JS_STRING
+				f.JSType = descriptorpb.FieldOptions_JS_STRING
 			}
 		}
 	}
 }
 
-// moduleSpace returns what the module that an expression's first name stands for
-// exports: goog.object.extend(exports, proto.pkg), or "".
-func (x *scan) moduleSpace(n *node) string {
-	s := x.script
-	for n.kind == nMember {
-		n = n.kids[0]
+// moduleSpace returns the namespace that the module of an expression's first name exports with
+// goog.object.extend(exports, proto.pkg), or "".
+func (x *scan) moduleSpace(n *jstree.Node) string {
+	s := x.Script
+
+	// The leftmost name of a.b.c is the variable that holds the module.
+	for n.Kind == jstree.MemberNode {
+		n = n.Kids[0]
 	}
-	t := trail{}
-	v := s.deref(n, &t)
-	body, ok := s.moduleOf(v, &t)
-	// Rollup's requireFoo()
-	if !ok && v != nil && v.kind == nCall && len(v.kids) == 1 {
-		if fn := s.deref(v.kids[0], &t); fn != nil && fn.kind == nFunc && len(fn.kids) == 0 {
-			body, ok = fn.body, true
+	t := jstree.Trail{}
+	v := s.Deref(n, &t)
+	body, ok := s.ModuleOf(v, &t)
+
+	// This is requireFoo() of Rollup.
+	if !ok && v != nil && v.Kind == jstree.CallNode && len(v.Kids) == 1 {
+		if fn := s.Deref(v.Kids[0], &t); fn != nil && fn.Kind == jstree.FuncNode && len(fn.Kids) == 0 {
+			body, ok = fn.Body, true
 		}
 	}
 	if !ok {
@@ -272,14 +295,16 @@ func (x *scan) moduleSpace(n *node) string {
 	if known {
 		return space
 	}
-	b := s.brs[body]
-	if !s.mayScan(body) {
+
+	// Very large modules are not scanned, to bound the time.
+	b := s.Brackets[body]
+	if !s.MayScan(body) {
 		return ""
 	}
-	for i := b.open; i < b.close && space == ""; i++ {
-		if s.is(i, "extend") && s.typ(i+1) == js.OpenParenToken {
-			if call := s.callOf(i); call != nil && len(call.kids) == 3 {
-				space = chain(call.kids[2])
+	for i := b.Open; i < b.Close && space == ""; i++ {
+		if s.Is(i, "extend") && s.Typ(i+1) == js.OpenParenToken {
+			if call := s.CallOf(i); call != nil && len(call.Kids) == 3 {
+				space = chain(call.Kids[2])
 			}
 		}
 	}
@@ -287,113 +312,121 @@ func (x *scan) moduleSpace(n *node) string {
 	return space
 }
 
-// mapField reads f.serializeBinary(1, writer, writeKey, writeValue, fn), with
-// so many arguments before those.
-func (j *jspbFile) mapField(call *node, skip int) *field {
-	if call == nil || len(call.kids) < 5+skip {
+// mapField reads f.serializeBinary(1, writer, writeKey, writeValue, fn). skip is the number of arguments before
+// these.
+func (j *jspbFile) mapField(call *jstree.Node, skip int) *model.Field {
+	if call == nil || len(call.Kids) < 5+skip {
 		return nil
 	}
-	args := call.kids[1+skip:]
-	no, ok := j.integer(args[0])
-	if !ok || args[2].kind != nMember || args[3].kind != nMember {
+	args := call.Kids[1+skip:]
+	no, ok := j.Integer(args[0])
+	if !ok || args[2].Kind != jstree.MemberNode || args[3].Kind != jstree.MemberNode {
 		return nil
 	}
-	f := &field{no: no}
-	f.mapKey = j.scalarNamed(strings.ToLower(strings.TrimPrefix(args[2].str, "write")))
-	j.setTypeOf(f, strings.TrimPrefix(args[3].str, "write"), args[4:])
+	f := &model.Field{Number: no}
+	f.MapKey = j.scalarNamed(strings.ToLower(strings.TrimPrefix(args[2].Str, "write")))
+	j.setTypeOf(f, strings.TrimPrefix(args[3].Str, "write"), args[4:])
 	return f
 }
 
-// complete names a field, and says what else is known of it.
-func (j *jspbFile) complete(full string, f *field, body, at int32) {
-	key := fmt.Sprint(full, " ", f.no)
-	// of one that JavaScript reserves
+// complete sets the name of a field, and its properties that other parts of the script show.
+func (j *jspbFile) complete(full string, f *model.Field, body, at int32) {
+	key := fmt.Sprint(full, " ", f.Number)
+
+	// A $ was appended to names that JavaScript reserves.
 	name := strings.TrimSuffix(j.names[key], "$")
 	switch {
-	case f.mapKey != 0:
+	case f.MapKey != 0:
 		name = strings.TrimSuffix(name, "Map")
-	case f.repeated:
+	case f.Repeated:
 		name = strings.TrimSuffix(name, "List")
 	}
-	f.name = snake(name)
+	f.Name = protoname.Snake(name)
 	if name == "" {
-		f.name = fmt.Sprint("field_", f.no)
-		j.unresolved(full+"."+f.name, at, "its name was not found; it is one that was made up")
+		f.Name = fmt.Sprint("field_", f.Number)
+		j.unresolved(full+"."+f.Name, at, "its name was not found; it is one that was made up")
 	}
-	if f.ref != nil && f.ref.enum {
-		f.ref.full, f.ref.place = j.types[key], f.place
-		if f.ref.full == "" {
-			f.ref.local = "of " + f.name
+
+	if f.Ref != nil && f.Ref.Enum {
+		f.Ref.Full, f.Ref.Place = j.types[key], f.Place
+		if f.Ref.Full == "" {
+			f.Ref.Local = "of " + f.Name
 		}
 	}
+
 	for _, members := range j.oneofs[full] {
 		for _, no := range members {
-			if no == f.no {
-				f.oneof = j.oneofName(full, members)
+			if no == f.Number {
+				f.Oneof = j.oneofName(full, members)
 			}
 		}
 	}
-	// getField(message, 1) is null where there is none; others have a default.
-	s := j.script
-	for i := at; i > s.brs[body].open && i > at-24 && f.oneof == "" && !f.repeated; i-- {
-		if s.typ(i) == js.EqToken && i < at-4 {
+
+	// getField(message, 1) returns null for an absent field, so it shows explicit presence; other getters return
+	// a default.
+	s := j.Script
+	for i := at; i > s.Brackets[body].Open && i > at-24 && f.Oneof == "" && !f.Repeated; i-- {
+		if s.Typ(i) == js.EqToken && i < at-4 {
 			for k := i; k < at; k++ {
-				f.presence = f.presence || s.is(k, "getField")
+				f.Presence = f.Presence || s.Is(k, "getField")
 			}
 			break
 		}
 	}
 }
 
-// oneofName finds a oneof's name by its cases, KIND_NOT_SET: 0 and so on.
+// oneofName derives the name of a oneof from its cases, such as KIND_NOT_SET: 0.
 func (j *jspbFile) oneofName(full string, members []int64) string {
-	if !j.mayScanSpan(0, int32(len(j.enums))) {
+	if !j.MayScanSpan(0, int32(len(j.enums))) {
 		return fmt.Sprint("oneof_", members[0])
 	}
 	for name, o := range j.enums {
-		if packageOf(name) != full {
+		if protoname.Package(name) != full {
 			continue
 		}
-		values := j.numbersIn(o)
+		values := numbersIn(j.Script, o)
 		if len(values) != len(members)+1 || len(values) < 2 {
 			continue
 		}
-		word, ok := strings.CutSuffix(values[0].name, "_NOT_SET")
-		if ok && int64(values[1].no) == members[0] {
+		word, ok := strings.CutSuffix(values[0].Name, "_NOT_SET")
+		if ok && int64(values[1].Number) == members[0] {
 			return strings.ToLower(word)
 		}
 	}
 	return fmt.Sprint("oneof_", members[0])
 }
 
-// grpcWeb reads new grpc.web.MethodDescriptor("/pkg.Svc/Get",
-// grpc.web.MethodType.UNARY, proto.pkg.Request, proto.pkg.Response, …).
+// grpcWeb reads new grpc.web.MethodDescriptor("/pkg.Svc/Get", grpc.web.MethodType.UNARY, proto.pkg.Request,
+// proto.pkg.Response, …).
 func (x *scan) grpcWeb(at int32) {
-	s := x.script
-	call := s.callOf(at)
-	if call == nil || len(call.kids) < 5 {
+	s := x.Script
+	call := s.CallOf(at)
+	if call == nil || len(call.Kids) < 5 {
 		return
 	}
-	path, ok := s.str(call.kids[1])
+	path, ok := s.Str(call.Kids[1])
 	full, name, found := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok || !found {
 		return
 	}
-	m := &method{name: name, in: x.ref(call.kids[3]), out: x.ref(call.kids[4])}
-	for _, r := range []*ref{m.in, m.out} {
-		if !s.mayScanSpan(0, int32(len(x.messages))) {
+	m := &model.Method{Name: name, In: x.ref(call.Kids[3]), Out: x.ref(call.Kids[4])}
+
+	// The message classes may be declared under the full name already.
+	for _, r := range []*model.Ref{m.In, m.Out} {
+		if !s.MayScanSpan(0, int32(len(x.Messages))) {
 			break
 		}
-		for _, msg := range x.messages {
-			if msg.full == r.chain {
-				r.full = r.chain
+		for _, msg := range x.Messages {
+			if msg.Full == r.Chain {
+				r.Full = r.Chain
 			}
 		}
 	}
-	if kind := call.kids[2]; kind.kind == nMember {
-		m.server = kind.str == "SERVER_STREAMING"
-	} else if word, ok := s.str(kind); ok {
-		m.server = word == "server_streaming"
+
+	if kind := call.Kids[2]; kind.Kind == jstree.MemberNode {
+		m.Server = kind.Str == "SERVER_STREAMING"
+	} else if word, ok := s.Str(kind); ok {
+		m.Server = word == "server_streaming"
 	}
-	x.addMethod(full, formGRPC, at, m)
+	x.addMethod(full, model.FormGRPC, at, m)
 }

@@ -73,7 +73,8 @@ func TestMemoryOfValues(t *testing.T) {
 			}
 			used := <-peak
 			// The budget grows with the script; the heap has garbage in addition.
-			most := uint64(64<<20 + 2*memoryPerByte*len(src))
+			const budget = 256 // bytes of memory for each byte of a script
+			most := uint64(64<<20 + 2*budget*len(src))
 			if t.Logf("%d bytes of script: %d MiB, %s", len(src), used>>20, time.Since(start)); used > most {
 				t.Errorf("%d MiB for a script of %d bytes", used>>20, len(src))
 			}

@@ -5,77 +5,84 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle/lexer"
 )
 
-// es1Default sets a field's default, as a descriptor writes it.
-func (x *scan) es1Default(element string, f *field, n *node) {
-	s := x.script
-	if f.ref != nil {
-		if no, ok := s.integer(n); ok {
-			f.valueRef = strconv.FormatInt(no, 10)
-		} else if n.kind == nMember {
-			f.valueRef = n.str
+// es1Default sets the default value of a field, in the form of default_value in a descriptor.
+func (x *scan) es1Default(element string, f *model.Field, n *jstree.Node) {
+	s := x.Script
+	if f.Ref != nil {
+		if no, ok := s.Integer(n); ok {
+			f.ValueRef = strconv.FormatInt(no, 10)
+		} else if n.Kind == jstree.MemberNode {
+			f.ValueRef = n.Str
 		}
 		return
 	}
-	if text, ok := x.literal(n, f.scalar); ok {
-		f.value = &text
+	if text, ok := x.literal(n, f.Scalar); ok {
+		f.Value = &text
 	} else {
-		x.unresolved(element, n.at, "its default is no constant")
+		x.unresolved(element, n.At, "the default is not a constant")
 	}
 }
 
-// literal returns a constant as default_value writes it.
-func (x *scan) literal(n *node, t descriptorpb.FieldDescriptorProto_Type) (string, bool) {
-	s := x.script
+// literal returns a constant in the form of default_value.
+func (x *scan) literal(n *jstree.Node, t descriptorpb.FieldDescriptorProto_Type) (string, bool) {
+	s := x.Script
 	switch t {
 	case descriptorpb.FieldDescriptorProto_TYPE_STRING:
-		return s.str(n)
+		return s.Str(n)
 	case descriptorpb.FieldDescriptorProto_TYPE_BOOL:
-		return strconv.FormatBool(s.boolean(n)), true
+		return strconv.FormatBool(s.Boolean(n)), true
 	case descriptorpb.FieldDescriptorProto_TYPE_BYTES:
 		return x.bytes(n)
 	case descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, descriptorpb.FieldDescriptorProto_TYPE_FLOAT:
 		return x.float(n)
 	}
-	v := s.value(n)
-	if v != nil && v.kind == nCall { // protoInt64.parse("123"), BigInt("123")
-		for _, arg := range v.kids[1:] {
-			if text, ok := s.str(arg); ok && lexer.Number(text) == math.Trunc(lexer.Number(text)) {
+	v := s.Value(n)
+
+	// These are calls such as protoInt64.parse("123") and BigInt("123").
+	if v != nil && v.Kind == jstree.CallNode {
+		for _, arg := range v.Kids[1:] {
+			if text, ok := s.Str(arg); ok && lexer.Number(text) == math.Trunc(lexer.Number(text)) {
 				return text, true
 			}
-			if no, ok := s.integer(arg); ok {
+			if no, ok := s.Integer(arg); ok {
 				return strconv.FormatInt(no, 10), true
 			}
 		}
 	}
-	if v != nil && v.kind == nNumber && strings.HasSuffix(v.str, "n") {
-		return strings.TrimSuffix(v.str, "n"), true
+	if v != nil && v.Kind == jstree.NumberNode && strings.HasSuffix(v.Str, "n") {
+		return strings.TrimSuffix(v.Str, "n"), true
 	}
-	if text, ok := s.str(n); ok {
+	if text, ok := s.Str(n); ok {
 		_, err := strconv.ParseFloat(text, 64)
 		return text, err == nil
 	}
-	no, ok := s.integer(n)
+	no, ok := s.Integer(n)
 	return strconv.FormatInt(no, 10), ok
 }
 
-func (x *scan) float(n *node) (string, bool) {
-	v := x.value(n)
+// float returns a floating-point constant in the form of default_value.
+func (x *scan) float(n *jstree.Node) (string, bool) {
+	v := x.Value(n)
 	if v == nil {
 		return "", false
 	}
-	switch v.kind {
-	case nNumber:
-		if math.IsNaN(v.num) {
+	switch v.Kind {
+	case jstree.NumberNode:
+		if math.IsNaN(v.Num) {
 			return "nan", true
 		}
-		return strconv.FormatFloat(v.num, 'g', -1, 64), true
-	case nIdent, nMember:
-		switch v.str {
+		return strconv.FormatFloat(v.Num, 'g', -1, 64), true
+	case jstree.IdentNode, jstree.MemberNode:
+		switch v.Str {
 		case "Infinity", "POSITIVE_INFINITY":
 			return "inf", true
 		case "NEGATIVE_INFINITY":
@@ -83,12 +90,14 @@ func (x *scan) float(n *node) (string, bool) {
 		case "NaN":
 			return "nan", true
 		}
-	case nUnary:
-		text, ok := x.float(v.kids[0])
+	case jstree.UnaryNode:
+		text, ok := x.float(v.Kids[0])
 		return strings.TrimPrefix("-"+text, "--"), ok
-	case nBinary: // 1 / 0 as minifiers write it
-		a, ok1 := x.integer(v.kids[0])
-		b, ok2 := x.integer(v.kids[1])
+
+	// Minifiers write Infinity as 1 / 0.
+	case jstree.BinaryNode:
+		a, ok1 := x.Integer(v.Kids[0])
+		b, ok2 := x.Integer(v.Kids[1])
 		if ok1 && ok2 && b == 0 {
 			return map[bool]string{true: "inf", false: "-inf"}[a > 0], a != 0
 		}
@@ -96,16 +105,16 @@ func (x *scan) float(n *node) (string, bool) {
 	return "", false
 }
 
-// bytes returns new Uint8Array([…]) as the escapes of default_value.
-func (x *scan) bytes(n *node) (string, bool) {
-	v := x.value(n)
-	if v == nil || v.kind != nNew || len(v.kids) < 2 {
-		return "", v != nil && v.kind == nNew
+// bytes returns new Uint8Array([…]) in the form of default_value.
+func (x *scan) bytes(n *jstree.Node) (string, bool) {
+	v := x.Value(n)
+	if v == nil || v.Kind != jstree.NewNode || len(v.Kids) < 2 {
+		return "", v != nil && v.Kind == jstree.NewNode
 	}
-	list, ok := x.elements(v.kids[1])
+	list, ok := x.Elements(v.Kids[1])
 	var data []rune
 	for _, k := range list {
-		c, isByte := x.integer(k)
+		c, isByte := x.Integer(k)
 		if ok = ok && isByte && 0 <= c && c < 256; !ok {
 			return "", false
 		}
@@ -114,7 +123,7 @@ func (x *scan) bytes(n *node) (string, bool) {
 	return escapeBytes(data), ok
 }
 
-// escapeBytes writes bytes with the escapes of default_value.
+// escapeBytes returns bytes with the escapes of default_value.
 func escapeBytes(data []rune) string {
 	var b strings.Builder
 	for _, c := range data {

@@ -1,55 +1,41 @@
 package bundle
 
 import (
-	"encoding/base64"
-	"strings"
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
 
 	"github.com/tdewolff/parse/v2/js"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-const formES2 = "protobuf-es 2"
-
-// es2 reads what protoc-gen-es 2 writes: whole files as descriptors in base64,
-// fileDesc("…", […]). The function's name does not survive minifiers; the
-// descriptor's own structure does.
+// es2 reads the output of protoc-gen-es 2: whole files as descriptors in base64, fileDesc("…", […]).
+// Minification changes the name of the function, so the descriptors are recognised by their structure.
 func (x *scan) es2() {
-	s := x.script
-	for _, at := range s.anchors[anchorDescriptor] {
-		if s.typ(at-1) == js.AddToken { // a later part of a string
+	s := x.Script
+	for _, at := range s.Anchors[jstree.AnchorDescriptor] {
+		// This is a later part of a string.
+		if s.Typ(at-1) == js.AddToken {
 			continue
 		}
-		n := s.expr(at)
-		text, ok := s.str(n)
+		n := s.Expr(at)
+		text, ok := s.Str(n)
 		if !ok {
 			continue
 		}
-		if !s.claimMemory(at, textMemory*len(text)) {
+		if !s.ClaimMemory(at, jstree.TextMemory*len(text)) {
 			return
 		}
-		fd := descriptor(text)
+		fd := model.FileOf(text)
 		if fd == nil {
 			continue
 		}
-		x.forms[formES2] = true
+
+		// Imports are dropped, because the merged files get their own.
+		if !x.meter.Claim(model.MemoryOf(fd)) {
+			return
+		}
+		x.forms[model.FormES2] = true
 		fd.Dependency, fd.PublicDependency, fd.WeakDependency = nil, nil, nil
 		x.files = append(x.files, fd)
 	}
-}
-
-// descriptor returns the file that a text in base64 describes, or nil.
-func descriptor(text string) *descriptorpb.FileDescriptorProto {
-	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-	if err != nil {
-		return nil
-	}
-	fd := &descriptorpb.FileDescriptorProto{}
-	if proto.Unmarshal(data, fd) != nil || fd.GetName() == "" || len(fd.ProtoReflect().GetUnknown()) > 0 {
-		return nil
-	}
-	if len(fd.MessageType)+len(fd.EnumType)+len(fd.Service)+len(fd.Extension) == 0 {
-		return nil
-	}
-	return fd
 }

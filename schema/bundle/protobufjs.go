@@ -4,357 +4,303 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle/lexer"
+	"unwire/schema/bundle/protoname"
 )
 
-const formPBJS = "protobufjs"
-
-// objectOf returns the expression whose member a token names.
-func (s *script) objectOf(at int32) *node {
-	start := s.startOf(at)
-	n := (&reader{script: s}).primary(start)
-	for n.end < at-1 && n.kind != nBad && s.typ(n.end) == js.DotToken {
-		n = &node{kind: nMember, at: n.end + 1, end: n.end + 2, str: s.text(n.end + 1), kids: []*node{n}}
-	}
-	return n
-}
-
-// chain returns the names of an expression as $root.pkg.Foo without the first.
-func chain(n *node) string {
+// chain returns the names of a member expression without the first: pkg.Foo for $root.pkg.Foo.
+func chain(n *jstree.Node) string {
 	var parts []string
-	for n != nil && n.kind == nMember {
-		parts = append(parts, n.str)
-		n = n.kids[0]
+	for n != nil && n.Kind == jstree.MemberNode {
+		parts = append(parts, n.Str)
+		n = n.Kids[0]
 	}
 	slices.Reverse(parts)
 	return strings.Join(parts, ".")
 }
 
-// pathOf returns the names that the functions around a token are assigned to,
-// from the outside: $root.pkg = (function () { … pkg.Foo = (function () {; or
-// the parentheses that minifiers make of such: $root.pkg = (a = {}, a.Foo = ….
-func (s *script) pathOf(at int32) string {
-	var parts []string
-	for br, n := s.tok(at).br, 0; br != 0 && n < maxNesting && s.step(at); br, n = s.brs[br].parent, n+1 {
-		if s.isInlined(br) {
-			parts = append(parts, s.text(s.brs[br].open-2))
-		}
-		if !s.brs[br].fn {
-			continue
-		}
-		i := s.brs[br].open - 1
-		if s.typ(i) == js.ArrowToken {
-			i--
-		}
-		if s.typ(i) == js.CloseParenToken {
-			i = s.enclosingBracket(i).open
-		}
-		for i--; s.typ(i) == js.FunctionToken || s.typ(i) == js.OpenParenToken || s.typ(i) == js.NotToken; i-- {
-		}
-		if s.typ(i) == js.EqToken && js.IsIdentifierName(s.typ(i-1)) && s.typ(i-2) == js.DotToken && (s.typ(s.brs[br].close+1) == js.CloseParenToken || s.typ(s.brs[br].close+1) == js.OpenParenToken) {
-			parts = append(parts, s.text(i-1))
-		}
-	}
-	if n := len(parts); n > 0 && parts[n-1] == "exports" { // module.exports = (…)
-		parts = parts[:n-1]
-	}
-	slices.Reverse(parts)
-	return strings.Join(parts, ".")
-}
-
-// isInlined says whether a bracket is the parenthesis of x.name = (…): what a
-// minifier makes of a function that is called at once.
-func (s *script) isInlined(br int32) bool {
-	open := s.brs[br].open
-	return s.brs[br].kind == '(' && s.typ(open-1) == js.EqToken && js.IsIdentifierName(s.typ(open-2)) && s.typ(open-3) == js.DotToken &&
-		s.typ(s.brs[br].close+1) != js.OpenParenToken
-}
-
-// enclosingNamespace returns the function or the inlined one around a bracket.
-func (s *script) enclosingNamespace(br int32) int32 {
-	for n := 0; br != 0 && !s.brs[br].fn && !s.isInlined(br) && n < maxNesting; n++ {
-		br = s.brs[br].parent
-	}
-	return br
-}
-
-// protobufJS reads the static code of protobufjs.
+// protobufJS reads the static code of protobufjs. list has the functions that encode messages.
 func (x *scan) protobufJS(list []*encoder) {
-	s := x.script
+	s := x.Script
 	enums := map[int32]bool{}
-	for i := range s.toks {
+	for i := range s.Toks {
 		at := int32(i)
-		// values[valuesById[0] = "NAME"] = 0
-		if s.typ(int32(i)) == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
-			s.typ(s.enclosingBracket(at+2).close+1) == js.EqToken && s.typ(s.enclosingBracket(at+2).close+2) == js.StringToken && s.typ(s.enclosingBracket(at).close+1) == js.EqToken {
-			body := s.enclosingNamespace(s.enclosingBracket(at).parent)
-			if !enums[body] && s.pathOf(at) != "" {
+		// Enums have the form values[valuesById[0] = "NAME"] = 0.
+		if s.Typ(int32(i)) == js.OpenBracketToken && js.IsIdentifier(s.Typ(at+1)) && s.Typ(at+2) == js.OpenBracketToken &&
+			s.Typ(s.EnclosingBracket(at+2).Close+1) == js.EqToken && s.Typ(s.EnclosingBracket(at+2).Close+2) == js.StringToken && s.Typ(s.EnclosingBracket(at).Close+1) == js.EqToken {
+			body := s.EnclosingNamespace(s.EnclosingBracket(at).Parent)
+			if !enums[body] && s.PathOf(at) != "" {
 				enums[body] = true
 				x.staticEnum(body, at)
 			}
 		}
 	}
-	refs, prototypes, byName := x.staticEnumRefs(), x.staticPrototypes(), map[string]*enum{}
-	for _, e := range x.enums {
-		byName[e.full] = e
+
+	refs, prototypes, byName := x.staticEnumRefs(), x.staticPrototypes(), map[string]*model.Enum{}
+	for _, e := range x.Enums {
+		byName[e.Full] = e
 	}
+
 	for _, e := range list {
-		full := s.pathOf(e.at)
-		if full == "" || s.typ(e.at-1) != js.DotToken {
+		full := s.PathOf(e.at)
+		if full == "" || s.Typ(e.at-1) != js.DotToken {
 			continue
 		}
-		m := &message{def: x.def(full, formPBJS, e.at, nil)}
-		oneofs, optional := x.staticOneofs(s.function(s.tok(e.at).br))
+		m := &model.Message{Def: x.def(full, model.FormPBJS, e.at, nil)}
+		oneofs, optional := x.staticOneofs(s.Function(s.Tok(e.at).Bracket))
 		for _, f := range e.fields {
-			if f.ref != nil {
-				f.ref.full = f.ref.chain
+			if f.Ref != nil {
+				f.Ref.Full = f.Ref.Chain
 			}
-			if enum := refs[full+"."+f.name]; enum != "" && f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32 {
-				f.scalar, f.ref = 0, &ref{full: enum, enum: true, place: f.place}
-				x.refs = append(x.refs, f.ref)
+			if enum := refs[full+"."+f.Name]; enum != "" && f.Scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32 {
+				f.Scalar, f.Ref = 0, &model.Ref{Full: enum, Enum: true, Place: f.Place}
+				x.Refs = append(x.Refs, f.Ref)
 			}
-			f.oneof, f.presence = oneofs[f.name], optional[f.name]
-			f.required = !f.repeated && f.mapKey == 0 && f.oneof == "" && x.unguarded(e, f.name)
-			if at, ok := prototypes[full+"."+f.name]; ok {
+			f.Oneof, f.Presence = oneofs[f.Name], optional[f.Name]
+			f.Required = !f.Repeated && f.MapKey == 0 && f.Oneof == "" && x.unguarded(e, f.Name)
+			if at, ok := prototypes[full+"."+f.Name]; ok {
 				x.staticDefault(f, at, byName)
 			}
-			// message[".pkg.extension"]
-			if ext, ok := strings.CutPrefix(f.name, "."); ok {
-				f.full, f.name, f.required = ext, baseOf(ext), false
-				f.extendee = &ref{full: full, place: f.place}
-				x.refs = append(x.refs, f.extendee)
-				x.extensions = append(x.extensions, f)
+			// An extension has the form message[".pkg.extension"].
+			if ext, ok := strings.CutPrefix(f.Name, "."); ok {
+				f.Full, f.Name, f.Required = ext, protoname.Base(ext), false
+				f.Extendee = &model.Ref{Full: full, Place: f.Place}
+				x.Refs = append(x.Refs, f.Extendee)
+				x.Extensions = append(x.Extensions, f)
 				continue
 			}
-			m.fields = append(m.fields, f)
+			m.Fields = append(m.Fields, f)
 		}
-		m.restoreSnakeCase()
-		x.messages = append(x.messages, m)
+		m.RestoreSnakeCase()
+		x.Messages = append(x.Messages, m)
 	}
+
 	known := map[string]bool{}
-	for _, m := range x.messages {
-		known[m.full] = true
+	for _, m := range x.Messages {
+		known[m.Full] = true
 	}
-	// of those without fields too
-	for _, at := range slices.Concat(s.anchors[anchorTypeURL], s.anchors[anchorEncode]) {
-		if s.typ(at-1) != js.DotToken || s.typ(at+1) != js.EqToken {
+
+	// Messages without fields have other functions.
+	for _, at := range slices.Concat(s.Anchors[jstree.AnchorTypeURL], s.Anchors[jstree.AnchorEncode]) {
+		if s.Typ(at-1) != js.DotToken || s.Typ(at+1) != js.EqToken {
 			continue
 		}
-		full := s.pathOf(at)
-		if full == "" || known[full] || s.is(at, "encode") && (s.paramsOf(at+2) != 2 || !x.assignsSibling(at, "decode")) {
+		full := s.PathOf(at)
+		if full == "" || known[full] || s.Is(at, "encode") && (s.ParamsOf(at+2) != 2 || !x.assignsSibling(at, "decode")) {
 			continue
 		}
 		known[full] = true
-		x.messages = append(x.messages, &message{def: x.def(full, formPBJS, at, nil)})
+		x.Messages = append(x.Messages, &model.Message{Def: x.def(full, model.FormPBJS, at, nil)})
 	}
-	for _, at := range s.anchors[anchorRPCCall] {
+	for _, at := range s.Anchors[jstree.AnchorRPCCall] {
 		x.staticMethod(at)
 	}
-	// of those without methods too
-	for _, at := range s.anchors[anchorRPCService] {
+
+	// Services without methods are declared as well.
+	for _, at := range s.Anchors[jstree.AnchorRPCService] {
 		full := ""
-		if s.typ(at-1) == js.DotToken && s.is(at-2, "rpc") && s.is(at+2, "call") {
-			full = s.pathOf(at)
+		if s.Typ(at-1) == js.DotToken && s.Is(at-2, "rpc") && s.Is(at+2, "call") {
+			full = s.PathOf(at)
 		}
-		if full != "" && !slices.ContainsFunc(x.services, func(svc *service) bool { return svc.full == full }) {
-			x.services = append(x.services, &service{def: x.def(full, formPBJS, at, nil)})
+		if full != "" && !slices.ContainsFunc(x.Services, func(svc *model.Service) bool { return svc.Full == full }) {
+			x.Services = append(x.Services, &model.Service{Def: x.def(full, model.FormPBJS, at, nil)})
 		}
 	}
 }
 
-// paramsOf counts the parameters of the function that begins at a token, in parentheses.
-func (s *script) paramsOf(at int32) int {
-	if s.typ(at) == js.FunctionToken {
-		if at++; js.IsIdentifier(s.typ(at)) {
-			at++
-		}
-	}
-	if s.typ(at) != js.OpenParenToken {
-		return -1
-	}
-	n, end := 0, s.enclosingBracket(at).close
-	for i := at + 1; i < end; i = s.skip(i, end) + 1 {
-		n++
-	}
-	return n
-}
-
-// assignsSibling says whether a member of a name is assigned to what the member at
-// a token is: Foo.encode = …, Foo.decode = ….
+// assignsSibling reports whether another member of the same object is assigned in the same bracket: Foo.encode =
+// …, Foo.decode = ….
 func (x *scan) assignsSibling(at int32, name string) bool {
-	s := x.script
-	b := s.brs[s.tok(at).br]
-	if !s.mayScan(s.tok(at).br) {
+	s := x.Script
+	b := s.Brackets[s.Tok(at).Bracket]
+	if !s.MayScan(s.Tok(at).Bracket) {
 		return false
 	}
-	for i := b.open + 1; i < b.close; i = s.next(i) {
-		if s.is(i, name) && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken && s.text(i-2) == s.text(at-2) {
+	for i := b.Open + 1; i < b.Close; i = s.Next(i) {
+		if s.Is(i, name) && s.Typ(i-1) == js.DotToken && s.Typ(i+1) == js.EqToken && s.Text(i-2) == s.Text(at-2) {
 			return true
 		}
 	}
 	return false
 }
 
-// unguarded says whether a field is written whatever it is: it is named once.
+// unguarded reports whether a field is written without a check of its value: its name occurs once only.
 func (x *scan) unguarded(e *encoder, name string) bool {
-	s, n := x.script, 0
-	if !s.mayScan(e.body) {
+	s, n := x.Script, 0
+	if !s.MayScan(e.body) {
 		return false
 	}
-	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
-		if s.is(i, e.param) && s.typ(i+1) == js.DotToken && s.is(i+2, name) {
+	for i := s.Brackets[e.body].Open; i < s.Brackets[e.body].Close; i++ {
+		if s.Is(i, e.param) && s.Typ(i+1) == js.DotToken && s.Is(i+2, name) {
 			n++
 		}
 	}
 	return n == 1
 }
 
-// staticEnum reads an enum from the function that makes it.
+// staticEnum extracts a protobufjs enum from the function that creates it.
 func (x *scan) staticEnum(body, at int32) {
-	s := x.script
-	e := &enum{def: x.def(s.pathOf(at), formPBJS, at, nil)}
-	b := s.brs[body]
-	if !s.mayScan(body) {
+	s := x.Script
+	e := &model.Enum{Def: x.def(s.PathOf(at), model.FormPBJS, at, nil)}
+	b := s.Brackets[body]
+	if !s.MayScan(body) {
 		return
 	}
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.EqToken {
+	for i := b.Open; i < b.Close; i++ {
+		if s.Typ(i) != js.EqToken {
 			continue
 		}
-		no, ok := s.integer(s.expr(i + 1))
+		no, ok := s.Integer(s.Expr(i + 1))
 		if !ok {
 			continue
 		}
 		switch {
-		case s.typ(i-1) == js.CloseBracketToken: // ["NAME"] or [byId[0] = "NAME"]
-			if last := i - 2; s.typ(last) == js.StringToken {
-				e.values = append(e.values, enumValue{lexer.Unquote(s.text(last)), int32(no)})
+		// The name is in ["NAME"] or in [byId[0] = "NAME"].
+		case s.Typ(i-1) == js.CloseBracketToken:
+			if last := i - 2; s.Typ(last) == js.StringToken {
+				e.Values = append(e.Values, model.EnumValue{Name: lexer.Unquote(s.Text(last)), Number: int32(no)})
 			}
-		case s.typ(i-2) == js.DotToken && js.IsIdentifierName(s.typ(i-1)):
-			e.values = append(e.values, enumValue{s.text(i - 1), int32(no)})
+		// Minifiers write values.NAME instead of values["NAME"].
+		case s.Typ(i-2) == js.DotToken && js.IsIdentifierName(s.Typ(i-1)):
+			e.Values = append(e.Values, model.EnumValue{Name: s.Text(i - 1), Number: int32(no)})
 		}
 	}
-	x.enums = append(x.enums, e)
+	x.Enums = append(x.Enums, e)
 }
 
-// staticEnumRefs finds the enums of fields in toObject: o.x = options.enums ===
-// String ? $root.pkg.Enum[m.x] …, by the message's and the field's name.
+// staticEnumRefs finds the enums of fields in toObject, o.x = options.enums === String ? $root.pkg.Enum[m.x] …,
+// by the names of the message and the field.
 func (x *scan) staticEnumRefs() map[string]string {
-	s := x.script
+	s := x.Script
 	refs := map[string]string{}
-	for _, at := range s.anchors[anchorEnums] {
+	for _, at := range s.Anchors[jstree.AnchorEnums] {
 		i := at
-		for n := 0; n < 8 && s.typ(i) != js.QuestionToken; n++ {
+
+		// The question mark follows within a few tokens, if at all.
+		for n := 0; n < 8 && s.Typ(i) != js.QuestionToken; n++ {
 			i++
 		}
-		if s.typ(at-1) != js.DotToken || s.typ(i) != js.QuestionToken {
+		if s.Typ(at-1) != js.DotToken || s.Typ(i) != js.QuestionToken {
 			continue
 		}
-		n := (&reader{script: s}).binary(i+1, 0)
-		for n.kind == nBinary {
-			if n.kids[1].kind == nIndex { // void 0 === x[y]
-				n = n.kids[1]
+		n := (&jstree.Reader{Script: s}).Binary(i+1, 0)
+		for n.Kind == jstree.BinaryNode {
+			// The condition is void 0 === x[y].
+			if n.Kids[1].Kind == jstree.IndexNode {
+				n = n.Kids[1]
 				break
 			}
-			n = n.kids[0]
+			n = n.Kids[0]
 		}
-		if n.kind != nIndex {
+		if n.Kind != jstree.IndexNode {
 			continue
 		}
-		member := n.kids[1]
-		for member.kind == nIndex {
-			member = member.kids[0]
+
+		// The member's key names the field, and the object behind the index names the enum.
+		member := n.Kids[1]
+		for member.Kind == jstree.IndexNode {
+			member = member.Kids[0]
 		}
-		if enum := chain(n.kids[0]); enum != "" && member.kind == nMember {
-			refs[s.pathOf(at)+"."+member.str] = enum
+		if enum := chain(n.Kids[0]); enum != "" && member.Kind == jstree.MemberNode {
+			refs[s.PathOf(at)+"."+member.Str] = enum
 		}
 	}
 	return refs
 }
 
-// staticOneofs finds the oneofs of the message that is made in a function:
-// defineProperty(Foo.prototype, "kind", { get: util.oneOfGetter(f = ["a"]) }).
+// staticOneofs finds the oneofs of the message that a function creates: defineProperty(Foo.prototype, "kind", {
+// get: util.oneOfGetter(f = ["a"]) }). optional are the members of synthetic oneofs.
 func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[string]bool) {
-	s := x.script
+	s := x.Script
 	oneofs, optional = map[string]string{}, map[string]bool{}
 	if x.getters == nil {
 		x.getters = map[int32][]int32{}
-		for _, at := range s.anchors[anchorOneofGetter] {
-			fn := s.function(s.tok(at).br)
+		for _, at := range s.Anchors[jstree.AnchorOneofGetter] {
+			fn := s.Function(s.Tok(at).Bracket)
 			x.getters[fn] = append(x.getters[fn], at)
 		}
 	}
+
 	for _, at := range x.getters[body] {
-		call := s.callOf(at)
-		object := s.enclosingBracket(at)
-		if call == nil || len(call.kids) < 2 || s.typ(object.open-1) != js.CommaToken || s.typ(object.open-2) != js.StringToken {
+		call := s.CallOf(at)
+		object := s.EnclosingBracket(at)
+		if call == nil || len(call.Kids) < 2 || s.Typ(object.Open-1) != js.CommaToken || s.Typ(object.Open-2) != js.StringToken {
 			continue
 		}
-		name := lexer.Unquote(s.text(object.open - 2))
-		members, _ := s.elements(call.kids[1])
+		name := lexer.Unquote(s.Text(object.Open - 2))
+		members, _ := s.Elements(call.Kids[1])
 		for _, m := range members {
-			if member, ok := s.str(m); ok && strings.HasPrefix(name, "_") && len(members) == 1 {
+			if member, ok := s.Str(m); ok && strings.HasPrefix(name, "_") && len(members) == 1 {
 				optional[member] = true
 			} else if ok {
 				oneofs[member] = name
 			}
 		}
 	}
+
 	return oneofs, optional
 }
 
-// staticMethod reads a method of a service that calls rpcCall.
+// staticMethod reads a method of a service, which calls rpcCall.
 func (x *scan) staticMethod(at int32) {
-	s := x.script
-	call := s.callOf(at)
-	if s.is(at+2, "call") {
-		call = s.callOf(at + 2)
+	s := x.Script
+	call := s.CallOf(at)
+	if s.Is(at+2, "call") {
+		call = s.CallOf(at + 2)
 	}
-	if call == nil || len(call.kids) < 5 {
+	if call == nil || len(call.Kids) < 5 {
 		return
 	}
-	args := call.kids[1:]
-	if s.is(at+2, "call") && len(args) > 1 {
-		args = args[1:] // this
+	args := call.Kids[1:]
+	if s.Is(at+2, "call") && len(args) > 1 {
+		// The first argument is this.
+		args = args[1:]
 	}
-	own := s.pathOf(at)
-	body := s.function(s.tok(at).br)
+	own := s.PathOf(at)
+	body := s.Function(s.Tok(at).Bracket)
 	in, out := chain(args[1]), chain(args[2])
 	if in == "" || out == "" || own == "" {
 		return
 	}
-	m := &method{in: &ref{full: in, place: x.place(at)}, out: &ref{full: out, place: x.place(at)}}
-	x.refs = append(x.refs, m.in, m.out)
-	m.unknown = true
-	for i := s.brs[body].close + 1; i < s.brs[body].close+6 && m.name == ""; i++ {
-		// …, "name", { value: "Cook" }) or …, { name: { value: "Cook" }, … })
-		switch o := s.expr(i); {
-		case o.get("value") != nil:
-			m.name, _ = s.str(o.get("value"))
-		case o.get("name") != nil:
-			m.name, _ = s.str(o.get("name").get("value"))
-			m.client = s.boolean(o.get("requestStream").get("value"))
-			m.server = s.boolean(o.get("responseStream").get("value"))
-			m.unknown = o.get("requestStream") == nil && o.get("path") == nil
+	m := &model.Method{In: &model.Ref{Full: in, Place: x.place(at)}, Out: &model.Ref{Full: out, Place: x.place(at)}}
+	x.Refs = append(x.Refs, m.In, m.Out)
+	m.Unknown = true
+
+	// The name follows the function, as an argument or as a property.
+	for i := s.Brackets[body].Close + 1; i < s.Brackets[body].Close+6 && m.Name == ""; i++ {
+		// It has the form …, "name", { value: "Cook" }) or …, { name: { value: "Cook" }, … }).
+		switch o := s.Expr(i); {
+		case o.Get("value") != nil:
+			m.Name, _ = s.Str(o.Get("value"))
+		case o.Get("name") != nil:
+			m.Name, _ = s.Str(o.Get("name").Get("value"))
+			m.Client = s.Boolean(o.Get("requestStream").Get("value"))
+			m.Server = s.Boolean(o.Get("responseStream").Get("value"))
+			m.Unknown = o.Get("requestStream") == nil && o.Get("path") == nil
 		}
 	}
-	if m.name == "" {
-		x.unresolved(own, at, "a method whose name is no constant")
+	if m.Name == "" {
+		x.unresolved(own, at, "a method has a name that is not a constant")
 		return
 	}
-	for _, svc := range x.services {
-		if svc.full == own {
-			svc.methods = append(svc.methods, m)
+
+	for _, svc := range x.Services {
+		if svc.Full == own {
+			svc.Methods = append(svc.Methods, m)
 			return
 		}
 	}
-	x.services = append(x.services, &service{def: x.def(own, formPBJS, at, nil), methods: []*method{m}})
+	x.Services = append(x.Services, &model.Service{Def: x.def(own, model.FormPBJS, at, nil), Methods: []*model.Method{m}})
 }
 
-// staticJS reads the code that writes and reads messages field by field.
+// staticJS reads code that encodes messages field by field.
 func (x *scan) staticJS() {
 	list := x.encoders()
 	if len(list) > 0 {

@@ -1,31 +1,36 @@
 package bundle
 
 import (
+	"unwire/schema/bundle/jstree"
+	"unwire/schema/bundle/model"
+	"unwire/schema/bundle/protoname"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-const formPBTS = "protobuf-ts"
-
-// A construction is super("pkg.X", […]) or new Y("pkg.X", […]): what may be a
-// type of protobuf-ts.
+// A construction is super("pkg.X", […]) or new Y("pkg.X", […]), which may create a type of protobuf-ts.
 type construction struct {
-	at         int32
-	name, list *node
-	ids        []int32
-	base       int32 // what its class extends, or what is constructed
-	word       string
+	// at is the position of the token super or new.
+	at int32
+	// name and list are the arguments of the constructor: the type's name and its members.
+	name, list *jstree.Node
+	// ids are the tokens that refer to the type.
+	ids []int32
+	// base identifies the base class, or the class that is constructed.
+	base int32
+	// word is the name of the constructed class in the script.
+	word string
 }
 
-// protobufTS reads what the plugin of protobuf-ts writes: classes that extend
-// MessageType and hand it their name and fields, and services. The names of the
-// base classes do not survive minifiers; their use does.
+// protobufTS reads the output of protobuf-ts: classes that extend MessageType and pass their name and fields to
+// it, and services. Minification changes the names of the base classes, so they are recognised by their use.
 func (x *scan) protobufTS() {
-	s := x.script
+	s := x.Script
 	var empty []construction
-	bases := map[int32]anchorKind{}
+	bases := map[int32]jstree.AnchorKind{}
 	for _, c := range x.constructions() {
-		list, ok := s.elements(c.list)
+		list, ok := s.Elements(c.list)
 		if !ok {
 			continue
 		}
@@ -33,39 +38,42 @@ func (x *scan) protobufTS() {
 			empty = append(empty, c)
 			continue
 		}
-		switch o := s.object(list[0]); {
-		case o.get("no") != nil && o.get("kind") != nil && o.get("name") != nil:
+		// The first element shows whether these are fields or methods.
+		switch o := s.Object(list[0]); {
+		case o.Get("no") != nil && o.Get("kind") != nil && o.Get("name") != nil:
 			x.tsMessage(c, list)
-			bases[c.base] = anchorMessageType
-		case o.get("I") != nil && o.get("O") != nil && o.get("name") != nil:
+			bases[c.base] = jstree.AnchorMessageType
+		case o.Get("I") != nil && o.Get("O") != nil && o.Get("name") != nil:
 			x.tsService(c, list)
-			bases[c.base] = anchorNested
+			bases[c.base] = jstree.AnchorNested
 		}
 	}
+
+	// A type without fields or methods is recognised by a base class that others use.
 	for _, c := range empty {
 		switch {
-		case c.word == "MessageType" || bases[c.base] == anchorMessageType:
+		case c.word == "MessageType" || bases[c.base] == jstree.AnchorMessageType:
 			x.tsMessage(c, nil)
-		case c.word == "ServiceType" || bases[c.base] == anchorNested:
+		case c.word == "ServiceType" || bases[c.base] == jstree.AnchorNested:
 			x.tsService(c, nil)
 		}
 	}
 }
 
-// constructions are what may be types: at super, at new, and at what compilers
-// make of super where classes have to become functions.
+// constructions returns everything that may create a type: super, new, and what compilers generate for super if
+// classes are compiled to functions.
 func (x *scan) constructions() []construction {
-	s := x.script
+	s := x.Script
 	var all []construction
-	for _, kind := range []anchorKind{anchorSuper, anchorNew} {
-		for _, at := range s.anchors[kind] {
+	for _, kind := range []jstree.AnchorKind{jstree.AnchorSuper, jstree.AnchorNew} {
+		for _, at := range s.Anchors[kind] {
 			if c, ok := x.construction(at); ok {
 				all = append(all, c)
 			}
 		}
 	}
-	for i := range s.toks {
-		if s.typ(int32(i)) == js.ThisToken && s.typ(int32(i)+1) == js.CommaToken && s.typ(int32(i)-1) == js.OpenParenToken {
+	for i := range s.Toks {
+		if s.Typ(int32(i)) == js.ThisToken && s.Typ(int32(i)+1) == js.CommaToken && s.Typ(int32(i)-1) == js.OpenParenToken {
 			if c, ok := x.functionClass(int32(i)); ok {
 				all = append(all, c)
 			}
@@ -74,214 +82,225 @@ func (x *scan) constructions() []construction {
 	return all
 }
 
-// functionClass reads super of a class that is a function, _super.call(this,
-// "pkg.X", […]) as TypeScript writes it and callSuper(this, X, ["pkg.X", […]]) as
-// Babel does, within Y = function (_super) { function X() {…} … return X }(Base).
+// functionClass reads the call of super in a class that was compiled to a function: _super.call(this, "pkg.X",
+// […]) of TypeScript and callSuper(this, X, ["pkg.X", […]]) of Babel, inside Y = function (_super) { function
+// X() {…} … return X }(Base).
 func (x *scan) functionClass(at int32) (construction, bool) {
-	s := x.script
+	s := x.Script
+
+	// The type's name is a string constant, followed by further arguments.
 	text := func(at int32) bool {
-		return (s.typ(at) == js.StringToken || s.typ(at) == js.TemplateToken) && s.typ(at+1) == js.CommaToken
+		return (s.Typ(at) == js.StringToken || s.Typ(at) == js.TemplateToken) && s.Typ(at+1) == js.CommaToken
 	}
-	open := s.enclosingBracket(at)
+	open := s.EnclosingBracket(at)
 	switch {
-	case text(at+2) && s.is(open.open-1, "call"):
-	case js.IsIdentifier(s.typ(at+2)) && s.typ(at+4) == js.OpenBracketToken && text(at+5):
-		open = s.enclosingBracket(at + 4)
+	case text(at+2) && s.Is(open.Open-1, "call"):
+	case js.IsIdentifier(s.Typ(at+2)) && s.Typ(at+4) == js.OpenBracketToken && text(at+5):
+		open = s.EnclosingBracket(at + 4)
 	default:
 		return construction{}, false
 	}
-	first := open.open + 1
-	if open.kind == '(' {
+
+	first := open.Open + 1
+	if open.Kind == '(' {
 		first = at + 2
 	}
-	r := reader{script: s}
-	args := r.list(first, open.close)
-	own := s.function(s.tok(at).br)
-	outer := s.function(s.brs[own].parent)
-	if len(args) < 2 || args[1].kind != nArray || own == 0 || outer == 0 {
+
+	// The second argument lists the fields.
+	r := jstree.Reader{Script: s}
+	args := r.List(first, open.Close)
+	own := s.Function(s.Tok(at).Bracket)
+	outer := s.Function(s.Brackets[own].Parent)
+	if len(args) < 2 || args[1].Kind != jstree.ArrayNode || own == 0 || outer == 0 {
 		return construction{}, false
 	}
-	inside, around := s.functionAt(own), s.functionAt(outer)
+
+	// ES5 code has functions in place of classes.
+	inside, around := s.FunctionAt(own), s.FunctionAt(outer)
+
+	// The inner function, its name, and the outer function stand for the class.
 	ids := []int32{inside, inside + 1, around}
-	for s.typ(around-1) == js.OpenParenToken && s.typ(around-2) != js.CloseParenToken && !js.IsIdentifier(s.typ(around-2)) {
+	for s.Typ(around-1) == js.OpenParenToken && s.Typ(around-2) != js.CloseParenToken && !js.IsIdentifier(s.Typ(around-2)) {
 		around--
 	}
-	names, _ := s.boundNames(around)
+	names, _ := s.BoundNames(around)
 	c := construction{at: at, name: args[0], list: args[1], ids: append(ids, names...), base: -1}
-	if b, ok := s.lookup(s.brs[outer].open+1, s.param(outer, 0)); ok && b.kind == bindParam && b.scope == outer {
-		if base := s.argument(b); base != nil {
-			c.base, c.word = s.endOf(base), base.str
+
+	// The parameter of the outer function is the base class.
+	if b, ok := s.Lookup(s.Brackets[outer].Open+1, s.Param(outer, 0)); ok && b.Kind == jstree.BindParam && b.Scope == outer {
+		if base := s.Argument(b); base != nil {
+			c.base, c.word = s.EndOf(base), base.Str
 		}
 	}
 	return c, true
 }
 
-// construction reads what is constructed at super or new, if its arguments are
-// a string and an array.
+// construction reads the construction at super or new, if its arguments are a string and an array.
 func (x *scan) construction(at int32) (construction, bool) {
-	s := x.script
+	s := x.Script
 	open := at + 1
-	if s.typ(at) == js.NewToken {
-		for open < at+8 && (js.IsIdentifier(s.typ(open)) || s.typ(open) == js.DotToken) {
+	if s.Typ(at) == js.NewToken {
+		// The callee may be a member of a module, such as runtime.MessageType.
+		for open < at+8 && (js.IsIdentifier(s.Typ(open)) || s.Typ(open) == js.DotToken) {
 			open++
 		}
 	}
-	if t := s.typ(open + 1); s.typ(open) != js.OpenParenToken || t != js.StringToken && t != js.TemplateToken && !js.IsIdentifier(t) {
+	if t := s.Typ(open + 1); s.Typ(open) != js.OpenParenToken || t != js.StringToken && t != js.TemplateToken && !js.IsIdentifier(t) {
 		return construction{}, false
 	}
-	r := reader{script: s}
-	args := r.list(open+1, s.enclosingBracket(open).close)
-	if len(args) < 2 || args[1].kind != nArray {
+
+	r := jstree.Reader{Script: s}
+	args := r.List(open+1, s.EnclosingBracket(open).Close)
+	if len(args) < 2 || args[1].Kind != jstree.ArrayNode {
 		return construction{}, false
 	}
 	c := construction{at: at, name: args[0], list: args[1]}
-	if s.typ(at) == js.NewToken {
-		callee := r.construct(at).kids[0]
-		c.base, c.ids, c.word = s.endOf(callee), append(s.nameIDs(at), at), callee.str
+	if s.Typ(at) == js.NewToken {
+		callee := r.Construct(at).Kids[0]
+		c.base, c.ids, c.word = s.EndOf(callee), append(s.NameIDs(at), at), callee.Str
 		return c, true
 	}
-	for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
-		class, ok := s.classes[br]
+
+	// super: the enclosing class is the type.
+	for br := s.Tok(at).Bracket; br != 0 && s.Step(at); br = s.Brackets[br].Parent {
+		class, ok := s.Classes[br]
 		if !ok {
 			continue
 		}
-		c.ids = s.classIDs(class)
-		if n := s.expr(class); n.kind == nClass && n.kids[0] != nil {
-			c.base, c.word = s.endOf(n.kids[0]), n.kids[0].str
+		c.ids = s.ClassIDs(class)
+		if n := s.Expr(class); n.Kind == jstree.ClassNode && n.Kids[0] != nil {
+			c.base, c.word = s.EndOf(n.Kids[0]), n.Kids[0].Str
 		}
 		return c, true
 	}
 	return construction{}, false
 }
 
-// endOf tells what an expression stands for from other things, as far as it is known.
-func (s *script) endOf(n *node) int32 {
-	t := s.follow(n)
-	if len(t.ids) > 0 {
-		return t.ids[len(t.ids)-1]
-	}
-	if t.end != nil && t.end.kind == nMember {
-		if base := s.follow(t.end.kids[0]); len(base.ids) > 0 {
-			return base.ids[0]
-		}
-	}
-	return -1
-}
-
-func (x *scan) tsMessage(c construction, list []*node) {
-	s := x.script
-	full, ok := s.str(c.name)
+// tsMessage extracts a message of protobuf-ts from the construction of its type.
+func (x *scan) tsMessage(c construction, list []*jstree.Node) {
+	s := x.Script
+	full, ok := s.Str(c.name)
 	if !ok {
 		x.unresolved("", c.at, "a message whose name is no constant")
 		return
 	}
-	m := &message{def: x.def(full, formPBTS, c.at, c.ids)}
+	m := &model.Message{Def: x.def(full, model.FormPBTS, c.at, c.ids)}
 	for _, n := range list {
-		o := s.object(n)
+		o := s.Object(n)
 		if o == nil {
-			x.unresolved(full, n.at, "a field that is no constant object")
+			x.unresolved(full, n.At, "a field that is no constant object")
 			continue
 		}
 		f := x.es1Field(full, o)
 		if f == nil {
 			continue
 		}
-		f.jsType = 0 // L is how the generator was called
-		f.oneof = snake(f.oneof)
-		f.implicit = !f.presence
-		if repeat, ok := x.constant(o.get("repeat"), "NO", "PACKED", "UNPACKED"); ok && repeat > 0 {
-			f.repeated = true
+		// L depends on an option of the generator and not on the definition.
+		f.JSType = 0
+		f.Oneof = protoname.Snake(f.Oneof)
+		f.Implicit = !f.Presence
+		if repeat, ok := x.constant(o.Get("repeat"), "NO", "PACKED", "UNPACKED"); ok && repeat > 0 {
+			f.Repeated = true
 			packed := repeat == 1
-			f.packed = &packed
+			f.Packed = &packed
 		}
 		x.tsEnumOf(f, o)
-		m.fields = append(m.fields, f)
+		m.Fields = append(m.Fields, f)
 	}
-	x.messages = append(x.messages, m)
+	x.Messages = append(x.Messages, m)
 }
 
 // tsEnumOf reads the enum of a field: T: () => ["pkg.Enum", Enum, "PREFIX_"].
-func (x *scan) tsEnumOf(f *field, o *node) {
-	s := x.script
-	if f.ref == nil || !f.ref.enum {
+func (x *scan) tsEnumOf(f *model.Field, o *jstree.Node) {
+	s := x.Script
+	if f.Ref == nil || !f.Ref.Enum {
 		return
 	}
-	t := o.get("T")
-	if v := s.object(o.get("V")); v != nil {
-		t = v.get("T")
+
+	// The value type of a map is one level deeper.
+	t := o.Get("T")
+	if v := s.Object(o.Get("V")); v != nil {
+		t = v.Get("T")
 	}
-	list, ok := s.elements(t)
+	list, ok := s.Elements(t)
 	if !ok || len(list) < 2 {
 		return
 	}
-	full, ok := s.str(list[0])
+
+	full, ok := s.Str(list[0])
 	if !ok {
 		return
 	}
-	f.ref.full = full
+	f.Ref.Full = full
+
+	// Each field repeats the enum that it refers to; the first one declares it.
 	if x.tsEnums[full] {
 		return
 	}
 	x.tsEnums[full] = true
 	prefix := ""
 	if len(list) > 2 {
-		prefix, _ = s.str(list[2])
+		prefix, _ = s.Str(list[2])
 	}
-	e := &enum{def: x.def(full, formPBTS, list[1].at, nil)}
-	e.values = s.enumValues(list[1])
-	kept := e.values[:0]
-	for _, v := range e.values {
-		// made up for an enum without 0, as only proto2 has
-		if v.name == "UNSPECIFIED$" {
-			e.syntax = "proto2"
+
+	e := &model.Enum{Def: x.def(full, model.FormPBTS, list[1].At, nil)}
+	e.Values = enumValues(s, list[1])
+	kept := e.Values[:0]
+	for _, v := range e.Values {
+		// The generator adds this value to an enum without 0, which only proto2 allows.
+		if v.Name == "UNSPECIFIED$" {
+			e.Syntax = "proto2"
 			continue
 		}
-		v.name = prefix + v.name
+		v.Name = prefix + v.Name
 		kept = append(kept, v)
 	}
-	e.values = kept
-	if len(e.values) == 0 && !isStandard(full) {
-		e.from, e.prefix = x.ref(list[1]), prefix
+	e.Values = kept
+	if len(e.Values) == 0 && !protoname.IsStandard(full) {
+		e.From, e.Prefix = x.ref(list[1]), prefix
 	}
-	x.enums = append(x.enums, e)
+	x.Enums = append(x.Enums, e)
 }
 
-// enumValues returns the members of an enum of TypeScript as it is compiled, (function (E)
-// { E[E["A"] = 0] = "A"; … })(E || (E = {})), or of an object of numbers.
-func (s *script) enumValues(n *node) []enumValue {
-	t := s.follow(n)
-	if t.end != nil && t.end.kind == nObject && len(t.end.props) > 0 {
-		return s.numbersIn(t.end)
+// enumValues returns the values of an enum as TypeScript compiles it, (function (E) { E[E["A"] = 0] = "A"; …
+// })(E || (E = {})), or of an object of numbers.
+func enumValues(s *jstree.Script, n *jstree.Node) []model.EnumValue {
+	t := s.Follow(n)
+	if t.End != nil && t.End.Kind == jstree.ObjectNode && len(t.End.Props) > 0 {
+		return numbersIn(s, t.End)
 	}
-	for _, id := range t.ids {
-		name := s.text(id)
-		if !js.IsIdentifier(s.typ(id)) {
+	for _, id := range t.IDs {
+		name := s.Text(id)
+		if !js.IsIdentifier(s.Typ(id)) {
 			continue
 		}
-		b, ok := s.lookup(id, name)
-		if !ok || b.kind != bindVar {
+		b, ok := s.Lookup(id, name)
+		if !ok || b.Kind != jstree.BindVar {
 			continue
 		}
-		places := s.values(b)
-		if b.init >= 0 {
-			places = append([]int32{b.init}, places...)
-			if v := last(s.expr(b.init)); v.kind == nCall {
-				if list := s.membersOf(last(v.kids[0])); len(list) > 0 {
+
+		places := s.Values(b)
+		if b.Init >= 0 {
+			places = append([]int32{b.Init}, places...)
+			if v := jstree.Last(s.Expr(b.Init)); v.Kind == jstree.CallNode {
+				if list := membersOf(s, jstree.Last(v.Kids[0])); len(list) > 0 {
 					return list
 				}
 			}
 		}
+		// The values are assigned in a function to which the enum is passed.
 		for _, at := range places {
-			for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
-				open := s.brs[br].open
-				if s.brs[br].kind != '(' || s.typ(open-1) != js.CloseParenToken && s.typ(open-1) != js.CloseBraceToken {
+			for br := s.Tok(at).Bracket; br != 0 && s.Step(at); br = s.Brackets[br].Parent {
+				open := s.Brackets[br].Open
+				// The argument list of an immediate call follows the function.
+				if s.Brackets[br].Kind != '(' || s.Typ(open-1) != js.CloseParenToken && s.Typ(open-1) != js.CloseBraceToken {
 					continue
 				}
-				body := s.tok(open - 1).br
-				if s.typ(open-1) == js.CloseParenToken && s.typ(open-2) == js.CloseBraceToken {
-					body = s.tok(open - 2).br
+				body := s.Tok(open - 1).Bracket
+				if s.Typ(open-1) == js.CloseParenToken && s.Typ(open-2) == js.CloseBraceToken {
+					body = s.Tok(open - 2).Bracket
 				}
-				if list := s.membersIn(s.brs[body].open, s.brs[body].close); len(list) > 0 {
+				if list := membersIn(s, s.Brackets[body].Open, s.Brackets[body].Close); len(list) > 0 {
 					return list
 				}
 			}
@@ -290,72 +309,73 @@ func (s *script) enumValues(n *node) []enumValue {
 	return nil
 }
 
-// numbersIn returns the members of an object that are numbers.
-func (s *script) numbersIn(o *node) []enumValue {
-	var list []enumValue
-	for _, p := range o.props {
-		if no, ok := s.integer(p.value); ok && p.name != "" && (p.name[0] < '0' || p.name[0] > '9') && p.name[0] != '-' {
-			list = append(list, enumValue{p.name, int32(no)})
+// numbersIn returns the properties of an object that are numbers.
+func numbersIn(s *jstree.Script, o *jstree.Node) []model.EnumValue {
+	var list []model.EnumValue
+	for _, p := range o.Props {
+		if no, ok := s.Integer(p.Value); ok && p.Name != "" && (p.Name[0] < '0' || p.Name[0] > '9') && p.Name[0] != '-' {
+			list = append(list, model.EnumValue{Name: p.Name, Number: int32(no)})
 		}
 	}
 	return list
 }
 
-// membersOf is membersIn for a function.
-func (s *script) membersOf(fn *node) []enumValue {
+// membersOf is like membersIn, for the body of a function.
+func membersOf(s *jstree.Script, fn *jstree.Node) []model.EnumValue {
 	switch {
-	case fn.kind != nFunc:
+	case fn.Kind != jstree.FuncNode:
 		return nil
-	case len(fn.kids) > 0:
-		return s.membersIn(fn.at, fn.end)
+	case len(fn.Kids) > 0:
+		return membersIn(s, fn.At, fn.End)
 	}
-	return s.membersIn(s.brs[fn.body].open, s.brs[fn.body].close)
+	return membersIn(s, s.Brackets[fn.Body].Open, s.Brackets[fn.Body].Close)
 }
 
-// membersIn returns the members that are given numbers in a function's body:
-// E[E.A = 0] = "A", or E["A"] = 0 of an object that maps both ways.
-func (s *script) membersIn(from, to int32) []enumValue {
-	var list []enumValue
-	if !s.mayScanSpan(from, to) {
+// membersIn returns the members that are assigned numbers between two tokens: E[E.A = 0] = "A", or E["A"] = 0
+// for an object that maps both ways.
+func membersIn(s *jstree.Script, from, to int32) []model.EnumValue {
+	var list []model.EnumValue
+	if !s.MayScanSpan(from, to) {
 		return nil
 	}
-	r := reader{script: s}
+	r := jstree.Reader{Script: s}
 	for i := from; i < to; i++ {
-		if s.typ(i) != js.OpenBracketToken {
+		if s.Typ(i) != js.OpenBracketToken {
 			continue
 		}
-		n := r.assign(i + 1)
-		if n.kind != nAssign || n.kids[0].kind != nMember || n.end != s.enclosingBracket(i).close {
+		n := r.Assign(i + 1)
+		if n.Kind != jstree.AssignNode || n.Kids[0].Kind != jstree.MemberNode || n.End != s.EnclosingBracket(i).Close {
 			continue
 		}
-		if no, ok := s.integer(n.kids[1]); ok {
-			list = append(list, enumValue{n.kids[0].str, int32(no)})
+		if no, ok := s.Integer(n.Kids[1]); ok {
+			list = append(list, model.EnumValue{Name: n.Kids[0].Str, Number: int32(no)})
 		}
 	}
 	return list
 }
 
-func (x *scan) tsService(c construction, list []*node) {
-	s := x.script
-	full, ok := s.str(c.name)
+// tsService extracts a service of protobuf-ts from its construction.
+func (x *scan) tsService(c construction, list []*jstree.Node) {
+	s := x.Script
+	full, ok := s.Str(c.name)
 	if !ok {
-		x.unresolved("", c.at, "a service whose name is no constant")
+		x.unresolved("", c.at, "a service has a name that is not a constant")
 		return
 	}
-	svc := &service{def: x.def(full, formPBTS, c.at, nil)}
+	svc := &model.Service{Def: x.def(full, model.FormPBTS, c.at, nil)}
 	for _, n := range list {
-		o := s.object(n)
-		name, ok := s.str(o.get("name"))
-		if !ok || o.get("I") == nil || o.get("O") == nil {
-			x.unresolved(full, n.at, "a method without a constant name, I or O")
+		o := s.Object(n)
+		name, ok := s.Str(o.Get("name"))
+		if !ok || o.Get("I") == nil || o.Get("O") == nil {
+			x.unresolved(full, n.At, "a method lacks a constant name, I or O")
 			continue
 		}
-		m := &method{name: name, in: x.ref(o.get("I")), out: x.ref(o.get("O"))}
-		m.client, m.server = s.boolean(o.get("clientStreaming")), s.boolean(o.get("serverStreaming"))
-		if level, ok := s.str(o.get("idempotency")); ok {
-			m.idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
+		m := &model.Method{Name: name, In: x.ref(o.Get("I")), Out: x.ref(o.Get("O"))}
+		m.Client, m.Server = s.Boolean(o.Get("clientStreaming")), s.Boolean(o.Get("serverStreaming"))
+		if level, ok := s.Str(o.Get("idempotency")); ok {
+			m.Idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
 		}
-		svc.methods = append(svc.methods, m)
+		svc.Methods = append(svc.Methods, m)
 	}
-	x.services = append(x.services, svc)
+	x.Services = append(x.Services, svc)
 }

@@ -4,166 +4,192 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
+	"unwire/schema/bundle/protoname"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-const formReflection = "protobufjs reflection"
-
-// reflection reads what protobufjs loads its types from: Root.fromJSON({nested:
-// {…}}), root.addJSON({…}), and such JSON in a string.
+// reflection reads the JSON from which protobufjs loads types: Root.fromJSON({nested: {…}}), root.addJSON({…}),
+// and such JSON in a string.
 func (x *scan) reflection() {
-	s := x.script
-	inside := map[int32]bool{} // objects that have a member nested
-	for _, at := range s.anchors[anchorNested] {
-		if s.typ(at+1) == js.ColonToken && s.enclosingBracket(at).kind == '{' {
-			inside[s.tok(at).br] = true
+	s := x.Script
+
+	// inside has the brackets of objects with a member nested.
+	inside := map[int32]bool{}
+	for _, at := range s.Anchors[jstree.AnchorNested] {
+		if s.Typ(at+1) == js.ColonToken && s.EnclosingBracket(at).Kind == '{' {
+			inside[s.Tok(at).Bracket] = true
 		}
 	}
+
 	done := map[int32]bool{}
-	for _, at := range s.anchors[anchorAddJSON] {
-		if call := s.callOf(at); call != nil && len(call.kids) == 2 {
-			if o := s.object(call.kids[1]); o != nil {
-				done[s.tok(o.at).br] = true
-				x.namespaces(o, o.get("nested") != nil)
+	for _, at := range s.Anchors[jstree.AnchorAddJSON] {
+		if call := s.CallOf(at); call != nil && len(call.Kids) == 2 {
+			if o := s.Object(call.Kids[1]); o != nil {
+				done[s.Tok(o.At).Bracket] = true
+				x.namespaces(o, o.Get("nested") != nil)
 			}
 		}
 	}
-	for _, at := range s.anchors[anchorNested] {
-		br := s.tok(at).br
-		top, within := br, false
-		for b := br; inside[br]; b = s.brs[b].parent {
-			within = within || done[b]
-			if inside[b] {
-				top = b
-			}
-			if open := s.brs[b].open; s.typ(open-1) != js.ColonToken || s.brs[s.brs[b].parent].kind != '{' {
-				break
-			}
-		}
-		if !inside[br] || within || done[top] {
-			continue
-		}
-		done[top] = true
-		if o := s.expr(s.brs[top].open); o.kind == nObject {
-			x.namespaces(o, true)
-		}
+
+	// Find the outermost object of each tree.
+	if len(inside) > 0 {
+		x.outermostObjects(inside, done)
 	}
-	for _, at := range s.anchors[anchorJSON] {
+
+	for _, at := range s.Anchors[jstree.AnchorJSON] {
 		x.jsonText(at)
 	}
 }
 
-// jsonText reads reflection JSON out of a string.
+// outermostObjects reads the objects that have a member nested and are in no other such object. An object that is
+// the value of a member comes after the object of that member in brs, so one pass finds the outermost of all.
+func (x *scan) outermostObjects(inside, done map[int32]bool) {
+	s := x.Script
+	top, within := make([]int32, len(s.Brackets)), make([]bool, len(s.Brackets))
+	for i, b := range s.Brackets {
+		if b.Parent < int32(i) && s.Typ(b.Open-1) == js.ColonToken && s.Brackets[b.Parent].Kind == '{' {
+			top[i], within[i] = top[b.Parent], within[b.Parent]
+		}
+		if top[i] == 0 && inside[int32(i)] {
+			top[i] = int32(i)
+		}
+		within[i] = within[i] || done[int32(i)]
+	}
+	for _, at := range s.Anchors[jstree.AnchorNested] {
+		br := s.Tok(at).Bracket
+		if !inside[br] || within[br] || done[top[br]] {
+			continue
+		}
+		done[top[br]] = true
+		if o := s.Expr(s.Brackets[top[br]].Open); o.Kind == jstree.ObjectNode {
+			x.namespaces(o, true)
+		}
+	}
+}
+
+// jsonText extracts definitions from a string that contains protobufjs reflection JSON.
 func (x *scan) jsonText(at int32) {
-	text, ok := x.str(x.expr(at))
+	text, ok := x.Str(x.Expr(at))
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return
 	}
-	sub := tokenize(x.ctx, x.name, []byte("("+text+")"))
-	if !x.claimMemory(at, tokenMemory*len(sub.toks)) {
+	sub := jstree.Tokenize(x.Ctx, x.Name, []byte("("+text+")"))
+	if !x.ClaimMemory(at, jstree.TokenMemory*len(sub.Toks)) {
 		return
 	}
-	tokens := len(sub.toks)
-	sub.budget = x.budget
-	sub.tokens += tokens
-	sub.bind()
+
+	// The string's tokens count against the budget of the script.
+	tokens := len(sub.Toks)
+	sub.Budget = x.Budget
+	sub.Tokens += tokens
+	sub.Bind()
 	place := x.place(at)
-	y := &scan{script: sub, scalars: x.scalars, forms: x.forms, tsEnums: x.tsEnums, fixed: &place}
-	if o := sub.object(sub.expr(0)); o.get("nested") != nil {
+	y := &scan{Script: sub, scalars: x.scalars, forms: x.forms, tsEnums: x.tsEnums, fixed: &place, meter: x.meter}
+	if o := sub.Object(sub.Expr(0)); o.Get("nested") != nil {
 		y.namespaces(o, true)
 	}
 	y.link()
-	if x.short == nil && sub.short != nil {
-		sub.short.at = at
+	if x.Short == nil && sub.Short != nil {
+		sub.Short.At = at
 	}
-	x.budget = sub.budget
-	x.messages = append(x.messages, y.messages...)
-	x.enums = append(x.enums, y.enums...)
-	x.services = append(x.services, y.services...)
-	x.extensions = append(x.extensions, y.extensions...)
-	x.refs = append(x.refs, y.refs...)
-	x.open = append(x.open, y.open...)
+	x.Budget = sub.Budget
+
+	// The meter has counted the definitions of both.
+	if !x.meter.ClaimFields(&y.Found) || !x.meter.ClaimFields(&x.Found) {
+		x.Stop()
+	}
+	defer x.SkipCounted()
+	x.Messages = append(x.Messages, y.Messages...)
+	x.Enums = append(x.Enums, y.Enums...)
+	x.Services = append(x.Services, y.Services...)
+	x.Extensions = append(x.Extensions, y.Extensions...)
+	x.Refs = append(x.Refs, y.Refs...)
+	x.Open = append(x.Open, y.Open...)
 }
 
-// A tree is a tree of reflection JSON.
+// A tree is a tree of reflection JSON that is being read.
 type tree struct {
 	*scan
-	types  map[string]bool
-	groups map[string]bool // of the types
-	proper bool            // names that are not as in the .proto file say so
+	// types has the full names of all types in the tree.
+	types map[string]bool
+	// groups has the full names of all groups in the tree.
+	groups map[string]bool
+	// proper is set if the JSON has the original name of each field whose name was changed.
+	proper bool
 }
 
-// namespaces reads a tree whose root is a namespace, or the members of one.
-func (x *scan) namespaces(o *node, isRoot bool) {
+// namespaces reads a tree. Its root is a namespace, or an object with the members of one.
+func (x *scan) namespaces(o *jstree.Node, isRoot bool) {
 	t := &tree{scan: x, types: map[string]bool{}, groups: map[string]bool{}}
+	// The members of a namespace are wrapped, so that one function reads both.
 	if !isRoot {
-		o = &node{kind: nObject, at: o.at, props: []prop{{name: "nested", at: o.at, value: o}}}
+		o = &jstree.Node{Kind: jstree.ObjectNode, At: o.At, Props: []jstree.Prop{{Name: "nested", At: o.At, Value: o}}}
 	}
 	t.collect("", o, 0)
 	t.walk("", "proto3", o, 0)
 }
 
-// collect finds the names of all types.
-func (t *tree) collect(full string, o *node, depth int) {
-	if depth > maxDepth || !t.claimMemory(o.at, propertyMemory+len(full)) {
+// collect finds the names of all types, so that references can be resolved.
+func (t *tree) collect(full string, o *jstree.Node, depth int) {
+	if depth > jstree.MaxDepth || !t.ClaimMemory(o.At, jstree.PropertyMemory+len(full)) {
 		return
 	}
-	if t.object(o.get("fields")) != nil || o.get("values") != nil {
-		t.types[full], t.groups[full] = true, t.boolean(o.get("group"))
+	if t.Object(o.Get("fields")) != nil || o.Get("values") != nil {
+		t.types[full], t.groups[full] = true, t.Boolean(o.Get("group"))
 	}
-	if fields := t.object(o.get("fields")); fields != nil {
-		for _, p := range fields.props {
-			t.proper = t.proper || t.object(p.value).get("protoName") != nil
+	if fields := t.Object(o.Get("fields")); fields != nil {
+		for _, p := range fields.Props {
+			t.proper = t.proper || t.Object(p.Value).Get("protoName") != nil
 		}
 	}
-	if nested := t.object(o.get("nested")); nested != nil {
-		for _, p := range nested.props {
-			if kid := t.object(p.value); kid != nil {
-				t.collect(dotted(full, p.name), kid, depth+1)
+	if nested := t.Object(o.Get("nested")); nested != nil {
+		for _, p := range nested.Props {
+			if kid := t.Object(p.Value); kid != nil {
+				t.collect(protoname.Join(full, p.Name), kid, depth+1)
 			}
 		}
 	}
 }
 
-func dotted(full, name string) string {
-	if full == "" {
-		return name
-	}
-	return full + "." + name
-}
-
-func (t *tree) walk(full, syntax string, o *node, depth int) {
-	if depth > maxDepth {
+// walk extracts the types in a namespace, recursively.
+func (t *tree) walk(full, syntax string, o *jstree.Node, depth int) {
+	if depth > jstree.MaxDepth {
 		return
 	}
-	if edition, ok := t.str(o.get("edition")); ok {
+	if edition, ok := t.Str(o.Get("edition")); ok {
 		syntax = edition
 	}
 	switch {
-	case t.object(o.get("fields")) != nil:
+	case t.Object(o.Get("fields")) != nil:
 		t.message(full, syntax, o)
-	case t.object(o.get("values")) != nil:
+	case t.Object(o.Get("values")) != nil:
 		t.enum(full, syntax, o)
 		return
-	case t.object(o.get("methods")) != nil:
+	case t.Object(o.Get("methods")) != nil:
 		t.service(full, o)
-	case o.get("extend") != nil && o.get("id") != nil:
+	case o.Get("extend") != nil && o.Get("id") != nil:
 		t.extension(full, o)
 		return
 	}
-	nested := t.object(o.get("nested"))
+
+	nested := t.Object(o.Get("nested"))
 	if nested == nil {
 		return
 	}
-	for _, p := range nested.props {
-		if kid := t.object(p.value); kid != nil {
-			t.walk(dotted(full, p.name), syntax, kid, depth+1)
+	for _, p := range nested.Props {
+		if kid := t.Object(p.Value); kid != nil {
+			t.walk(protoname.Join(full, p.Name), syntax, kid, depth+1)
 		}
 	}
 }
 
-// protoSyntax is the syntax that an edition of protobufjs stands for.
+// protoSyntax returns the syntax for an edition of protobufjs.
 func protoSyntax(edition string) string {
 	if edition == "proto2" {
 		return edition
@@ -171,83 +197,98 @@ func protoSyntax(edition string) string {
 	return "proto3"
 }
 
-func (t *tree) message(full, syntax string, o *node) {
-	m := &message{def: t.def(full, formReflection, o.at, nil)}
-	m.syntax = protoSyntax(syntax)
+// message extracts a message from its reflection object.
+func (t *tree) message(full, syntax string, o *jstree.Node) {
+	m := &model.Message{Def: t.def(full, model.FormReflection, o.At, nil)}
+	m.Syntax = protoSyntax(syntax)
 	oneofs := map[string]string{}
-	if list := t.object(o.get("oneofs")); list != nil {
-		for _, p := range list.props {
-			names, _ := t.elements(t.object(p.value).get("oneof"))
+	if list := t.Object(o.Get("oneofs")); list != nil {
+		for _, p := range list.Props {
+			names, _ := t.Elements(t.Object(p.Value).Get("oneof"))
 			for _, n := range names {
-				if name, ok := t.str(n); ok {
-					oneofs[name] = p.name
+				if name, ok := t.Str(n); ok {
+					oneofs[name] = p.Name
 				}
 			}
 		}
 	}
-	exact := t.proper // names of fields
-	for _, p := range t.object(o.get("fields")).props {
-		f := t.field(full, p.name, t.object(p.value), p.at)
+
+	// exact is set if the names of the fields are the original ones.
+	exact := t.proper
+	for _, p := range t.Object(o.Get("fields")).Props {
+		f := t.field(full, p.Name, t.Object(p.Value), p.At)
 		if f == nil {
 			continue
 		}
-		if f.required || f.group {
-			m.syntax = "proto2"
+		if f.Required || f.Group {
+			m.Syntax = "proto2"
 		}
-		if !f.presence {
-			f.oneof = oneofs[p.name]
+		if !f.Presence {
+			f.Oneof = oneofs[p.Name]
 		}
-		exact = exact || t.object(p.value).get("protoName") != nil
-		m.fields = append(m.fields, f)
+		exact = exact || t.Object(p.Value).Get("protoName") != nil
+		m.Fields = append(m.Fields, f)
 	}
+
+	// protobufjs converts names to camel case unless an option disables it.
 	if !exact {
-		m.restoreSnakeCase()
+		m.RestoreSnakeCase()
 	}
-	for _, f := range m.fields {
-		f.oneof = snake(f.oneof)
+	for _, f := range m.Fields {
+		f.Oneof = protoname.Snake(f.Oneof)
 	}
-	t.messages = append(t.messages, m)
+	t.Messages = append(t.Messages, m)
 }
 
-func (t *tree) field(owner, name string, o *node, at int32) *field {
-	no, ok := t.integer(o.get("id"))
-	typ, ok2 := t.str(o.get("type"))
+// field extracts a field from its reflection object.
+func (t *tree) field(owner, name string, o *jstree.Node, at int32) *model.Field {
+	no, ok := t.Integer(o.Get("id"))
+	typ, ok2 := t.Str(o.Get("type"))
 	if !ok || !ok2 {
-		t.unresolved(dotted(owner, name), at, "a field whose number or type is no constant")
+		t.unresolved(protoname.Join(owner, name), at, "a field has a number or type that is not a constant")
 		return nil
 	}
-	f := &field{name: name, no: no, place: t.place(at)}
-	if proper, ok := t.str(o.get("protoName")); ok {
-		f.name = proper
+	f := &model.Field{Name: name, Number: no, Place: t.place(at)}
+
+	// name is in lowerCamelCase; protoName is the name in the definition.
+	if proper, ok := t.Str(o.Get("protoName")); ok {
+		f.Name = proper
 	}
-	rule, _ := t.str(o.get("rule"))
-	f.repeated, f.required = rule == "repeated", rule == "required"
-	f.json, _ = t.str(o.get("jsonName"))
-	opts := t.object(o.get("options"))
-	if f.json == "" {
-		f.json, _ = t.str(opts.get("json_name"))
+	rule, _ := t.Str(o.Get("rule"))
+	f.Repeated, f.Required = rule == "repeated", rule == "required"
+	f.JSONName, _ = t.Str(o.Get("jsonName"))
+
+	opts := t.Object(o.Get("options"))
+	if f.JSONName == "" {
+		f.JSONName, _ = t.Str(opts.Get("json_name"))
 	}
-	f.presence = t.boolean(opts.get("proto3_optional"))
-	if p := opts.get("packed"); p != nil {
-		packed := t.boolean(p)
-		f.packed = &packed
+	f.Presence = t.Boolean(opts.Get("proto3_optional"))
+
+	// Without this option, the default of the syntax applies.
+	if p := opts.Get("packed"); p != nil {
+		packed := t.Boolean(p)
+		f.Packed = &packed
 	}
-	f.deprecated = t.boolean(opts.get("deprecated"))
-	if key, ok := t.str(o.get("keyType")); ok {
-		f.mapKey = t.scalarNamed(key)
+	f.Deprecated = t.Boolean(opts.Get("deprecated"))
+
+	if key, ok := t.Str(o.Get("keyType")); ok {
+		f.MapKey = t.scalarNamed(key)
 	}
-	if f.scalar = t.scalarNamed(typ); f.scalar == 0 {
+
+	// A type that is no scalar is the name of a message or an enum.
+	if f.Scalar = t.scalarNamed(typ); f.Scalar == 0 {
 		full := t.resolveType(owner, typ)
-		f.ref = &ref{full: full, local: typ, place: t.place(at)}
-		f.group = t.groups[full]
-		t.refs = append(t.refs, f.ref)
+		f.Ref = &model.Ref{Full: full, Local: typ, Place: t.place(at)}
+		f.Group = t.groups[full]
+		t.Refs = append(t.Refs, f.Ref)
 	}
-	if d := opts.get("default"); d != nil {
-		t.fieldDefault(dotted(owner, f.name), f, d)
+	if d := opts.Get("default"); d != nil {
+		t.fieldDefault(protoname.Join(owner, f.Name), f, d)
 	}
 	return f
 }
 
+// scalarNamed returns the scalar type with a name in lower case, or 0.
 func (x *scan) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
 	no := x.scalars[strings.ToUpper(name)]
 	if no == 10 || no == 11 || no == 14 || strings.ToLower(name) != name {
@@ -256,94 +297,97 @@ func (x *scan) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
 	return descriptorpb.FieldDescriptorProto_Type(no)
 }
 
-// resolveType finds a type by a name as a .proto file may write it, from the
-// inside of a scope to the outside.
+// resolveType resolves a name as it is written in a .proto file, from the inner to the outer scopes.
 func (t *tree) resolveType(scope, name string) string {
 	if rest, ok := strings.CutPrefix(name, "."); ok {
 		return rest
 	}
 	for {
-		if full := dotted(scope, name); t.types[full] {
+		if full := protoname.Join(scope, name); t.types[full] {
 			return full
 		}
 		if scope == "" {
 			return name
 		}
-		scope = packageOf(scope)
+		scope = protoname.Package(scope)
 	}
 }
 
-func (t *tree) fieldDefault(element string, f *field, d *node) {
-	if f.ref != nil {
-		if name, ok := t.str(d); ok {
-			f.valueRef = name
-		} else if no, ok := t.integer(d); ok {
-			f.valueRef = strconv.FormatInt(no, 10)
+// fieldDefault sets the default value of a field.
+func (t *tree) fieldDefault(element string, f *model.Field, d *jstree.Node) {
+	if f.Ref != nil {
+		if name, ok := t.Str(d); ok {
+			f.ValueRef = name
+		} else if no, ok := t.Integer(d); ok {
+			f.ValueRef = strconv.FormatInt(no, 10)
 		}
 		return
 	}
-	if f.scalar == descriptorpb.FieldDescriptorProto_TYPE_BYTES {
-		if text, ok := t.str(d); ok {
+	if f.Scalar == descriptorpb.FieldDescriptorProto_TYPE_BYTES {
+		if text, ok := t.Str(d); ok {
 			escaped := escapeBytes([]rune(text))
-			f.value = &escaped
+			f.Value = &escaped
 		}
 		return
 	}
-	if text, ok := t.literal(d, f.scalar); ok {
-		f.value = &text
+	if text, ok := t.literal(d, f.Scalar); ok {
+		f.Value = &text
 	} else {
-		t.unresolved(element, d.at, "its default is no constant")
+		t.unresolved(element, d.At, "the default is not a constant")
 	}
 }
 
-func (t *tree) enum(full, syntax string, o *node) {
-	e := &enum{def: t.def(full, formReflection, o.at, nil)}
-	e.syntax = protoSyntax(syntax)
-	for _, p := range t.object(o.get("values")).props {
-		no, ok := t.integer(p.value)
+// enum extracts an enum from its reflection object.
+func (t *tree) enum(full, syntax string, o *jstree.Node) {
+	e := &model.Enum{Def: t.def(full, model.FormReflection, o.At, nil)}
+	e.Syntax = protoSyntax(syntax)
+	for _, p := range t.Object(o.Get("values")).Props {
+		no, ok := t.Integer(p.Value)
 		if !ok {
-			t.unresolved(full, p.at, "a value that is no constant")
+			t.unresolved(full, p.At, "a value is not a constant")
 			continue
 		}
-		e.values = append(e.values, enumValue{p.name, int32(no)})
+		e.Values = append(e.Values, model.EnumValue{Name: p.Name, Number: int32(no)})
 	}
-	t.enums = append(t.enums, e)
+	t.Enums = append(t.Enums, e)
 }
 
-func (t *tree) service(full string, o *node) {
-	svc := &service{def: t.def(full, formReflection, o.at, nil)}
-	for _, p := range t.object(o.get("methods")).props {
-		md := t.object(p.value)
-		in, ok1 := t.str(md.get("requestType"))
-		out, ok2 := t.str(md.get("responseType"))
+// service extracts a service from its reflection object.
+func (t *tree) service(full string, o *jstree.Node) {
+	svc := &model.Service{Def: t.def(full, model.FormReflection, o.At, nil)}
+	for _, p := range t.Object(o.Get("methods")).Props {
+		md := t.Object(p.Value)
+		in, ok1 := t.Str(md.Get("requestType"))
+		out, ok2 := t.Str(md.Get("responseType"))
 		if !ok1 || !ok2 {
-			t.unresolved(full, p.at, "a method without a constant request or response")
+			t.unresolved(full, p.At, "a method lacks a constant request or response")
 			continue
 		}
-		m := &method{name: p.name}
-		m.in = &ref{full: t.resolveType(full, in), local: in, place: t.place(p.at)}
-		m.out = &ref{full: t.resolveType(full, out), local: out, place: t.place(p.at)}
-		t.refs = append(t.refs, m.in, m.out)
-		m.client, m.server = t.boolean(md.get("requestStream")), t.boolean(md.get("responseStream"))
-		if level, ok := t.str(t.object(md.get("options")).get("idempotency_level")); ok {
-			m.idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
+		m := &model.Method{Name: p.Name}
+		m.In = &model.Ref{Full: t.resolveType(full, in), Local: in, Place: t.place(p.At)}
+		m.Out = &model.Ref{Full: t.resolveType(full, out), Local: out, Place: t.place(p.At)}
+		t.Refs = append(t.Refs, m.In, m.Out)
+		m.Client, m.Server = t.Boolean(md.Get("requestStream")), t.Boolean(md.Get("responseStream"))
+		if level, ok := t.Str(t.Object(md.Get("options")).Get("idempotency_level")); ok {
+			m.Idempotency = descriptorpb.MethodOptions_IdempotencyLevel(descriptorpb.MethodOptions_IdempotencyLevel_value[level])
 		}
-		svc.methods = append(svc.methods, m)
+		svc.Methods = append(svc.Methods, m)
 	}
-	t.services = append(t.services, svc)
+	t.Services = append(t.Services, svc)
 }
 
-func (t *tree) extension(full string, o *node) {
-	f := t.field(packageOf(full), baseOf(full), o, o.at)
-	target, ok := t.str(o.get("extend"))
+// extension extracts an extension from its reflection object.
+func (t *tree) extension(full string, o *jstree.Node) {
+	f := t.field(protoname.Package(full), protoname.Base(full), o, o.At)
+	target, ok := t.Str(o.Get("extend"))
 	if f == nil || !ok {
 		return
 	}
-	if !t.proper && o.get("protoName") == nil && !keepsCase(f.name) {
-		f.name = snake(f.name)
+	if !t.proper && o.Get("protoName") == nil && !protoname.KeepsCase(f.Name) {
+		f.Name = protoname.Snake(f.Name)
 	}
-	f.full = dotted(packageOf(full), f.name)
-	f.extendee = &ref{full: t.resolveType(packageOf(full), target), local: target, place: t.place(o.at)}
-	t.refs = append(t.refs, f.extendee)
-	t.scan.extensions = append(t.scan.extensions, f)
+	f.Full = protoname.Join(protoname.Package(full), f.Name)
+	f.Extendee = &model.Ref{Full: t.resolveType(protoname.Package(full), target), Local: target, Place: t.place(o.At)}
+	t.Refs = append(t.Refs, f.Extendee)
+	t.scan.Extensions = append(t.scan.Extensions, f)
 }

@@ -3,24 +3,29 @@ package bundle
 import (
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
+	"unwire/schema/bundle/protoname"
+
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-const formTSProto = "ts-proto"
-
-// tsProto reads the objects with encode and decode that ts-proto writes.
+// tsProto reads the objects with encode and decode that ts-proto generates. list has the functions that encode
+// messages.
 func (x *scan) tsProto(list []*encoder) {
-	s := x.script
+	s := x.Script
 	var origins map[int32]origin
 	enums := map[int32]bool{}
 	for _, e := range list {
-		object := s.enclosingBracket(e.at)
-		if object.kind != '{' || object.fn || s.typ(e.at-1) == js.DotToken {
+		object := s.EnclosingBracket(e.at)
+		if object.Kind != '{' || object.Fn || s.Typ(e.at-1) == js.DotToken {
 			continue
 		}
-		o := s.expr(object.open)
-		if o.kind != nObject || o.get("decode") == nil {
+		o := s.Expr(object.Open)
+		if o.Kind != jstree.ObjectNode || o.Get("decode") == nil {
 			continue
 		}
 		if origins == nil {
@@ -30,324 +35,341 @@ func (x *scan) tsProto(list []*encoder) {
 		x.tsProtoMessage(o, e, origins, enums)
 	}
 	if origins == nil {
-		if len(s.anchors[anchorPackage]) == 0 {
+		if len(s.Anchors[jstree.AnchorPackage]) == 0 {
 			return
 		}
-		origins = x.origins() // messages without fields, and enums
+		// The script may have only enums and messages without fields.
+		origins = x.origins()
 		x.tsProtoEnums(origins)
 	}
+
 	seen := map[int32]bool{}
 	for _, e := range list {
-		seen[s.tok(e.at).br] = true
+		seen[s.Tok(e.at).Bracket] = true
 	}
-	for _, at := range s.anchors[anchorEncode] { // of messages without fields
-		object := s.enclosingBracket(at)
-		if seen[s.tok(at).br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
+
+	// Messages without fields write no tags, so they are not in list.
+	for _, at := range s.Anchors[jstree.AnchorEncode] {
+		object := s.EnclosingBracket(at)
+		if seen[s.Tok(at).Bracket] || object.Kind != '{' || object.Fn || s.Typ(at-1) == js.DotToken {
 			continue
 		}
-		if o := s.expr(object.open); o.kind == nObject && o.get("decode") != nil && (o.get("fromPartial") != nil || o.get("fromJSON") != nil) {
+		if o := s.Expr(object.Open); o.Kind == jstree.ObjectNode && o.Get("decode") != nil && (o.Get("fromPartial") != nil || o.Get("fromJSON") != nil) {
 			x.tsProtoMessage(o, &encoder{at: at}, origins, enums)
 		}
 	}
+
 	x.packageOfEnums()
-	for _, at := range s.anchors[anchorRPCRequest] {
+	for _, at := range s.Anchors[jstree.AnchorRPCRequest] {
 		x.tsProtoCall(at)
 	}
 }
 
-// packageOfServices gives the definitions of a script that names no package that
-// of its services, if these have one: a file has one package.
+// packageOfServices uses the package of a script's services for its other definitions if these lack
+// one, because a .proto file has only one package.
 func (x *scan) packageOfServices() {
 	pkg := ""
-	for _, svc := range x.services {
-		if own := packageOf(svc.full); pkg == "" {
+	for _, svc := range x.Services {
+		if own := protoname.Package(svc.Full); pkg == "" {
 			pkg = own
 		} else if own != pkg {
 			return
 		}
 	}
-	var list []*def
-	for _, d := range x.defs() {
+
+	var list []*model.Def
+	for _, d := range x.Defs() {
 		switch {
-		case d.form == formTSProto && packageOf(d.full) == "":
+		case d.Form == model.FormTSProto && protoname.Package(d.Full) == "":
 			list = append(list, d)
-		case d.form == formTSProto && packageOf(d.full) != pkg:
+		case d.Form == model.FormTSProto && protoname.Package(d.Full) != pkg:
 			return
 		}
 	}
 	for _, d := range list {
-		d.full = dotted(pkg, d.full)
+		d.Full = protoname.Join(pkg, d.Full)
 	}
 }
 
-// tsProtoMessage reads one message.
-func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
-	s := x.script
-	ids, words := s.boundNames(o.at)
-	ids = append(ids, o.at)
+// tsProtoMessage extracts one ts-proto message from its object and its encode function.
+func (x *scan) tsProtoMessage(o *jstree.Node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
+	s := x.Script
+	ids, words := s.BoundNames(o.At)
+	ids = append(ids, o.At)
 	full, known, written := x.tsProtoName(o, ids, words, origins)
-	m := &message{def: x.def(full, formTSProto, o.at, ids)}
-	m.local, _ = x.exportedName(ids, words, origins)
-	m.whole = written
+	m := &model.Message{Def: x.def(full, model.FormTSProto, o.At, ids)}
+	m.Local, _ = x.exportedName(ids, words, origins)
+	m.Whole = written
+
+	// Code shows enums as int32; the function that reads the field from JSON reveals them.
 	for _, f := range e.fields {
 		switch {
-		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
-			if fn := x.enumReader(o, f.name, f.oneof); fn != nil {
-				f.scalar, f.ref = 0, x.tsProtoEnum(fn, origins, enums)
+		case f.Scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
+			if fn := x.enumReader(o, f.Name, f.Oneof); fn != nil {
+				f.Scalar, f.Ref = 0, x.tsProtoEnum(fn, origins, enums)
 			}
-		case f.ref != nil && f.ref.full == "":
-			f.ref.chain = ""
+		case f.Ref != nil && f.Ref.Full == "":
+			f.Ref.Chain = ""
 		}
-		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.comparedWithUndefined(e, f.name)
-		m.fields = append(m.fields, f)
+		f.Presence = f.Oneof == "" && !f.Repeated && !f.Entry && (f.Scalar != 0 || f.Ref != nil && f.Ref.Enum) && x.comparedWithUndefined(e, f.Name)
+		m.Fields = append(m.Fields, f)
 	}
-	m.restoreSnakeCase()
+
+	m.RestoreSnakeCase()
+
+	// The message gets a name that is derived from its fields.
 	if full == "" || strings.HasSuffix(full, ".") {
-		m.full, m.whole = m.full+x.inventedName(m), true
-		x.unresolved(m.full, o.at, "its name did not survive minification; it is one that was made up")
-	} else if !known && packageOf(full) == "" && !x.unpacked {
+		m.Full, m.Whole = m.Full+x.inventedName(m), true
+		x.unresolved(m.Full, o.At, "its name did not survive minification; it is one that was made up")
+	} else if !known && protoname.Package(full) == "" && !x.unpacked {
 		x.unpacked = true
-		x.unresolved(full, o.at, "no package stands beside it: it, and others of this script, are declared without one if no service tells it")
+		x.unresolved(full, o.At, "no package is declared near it: this type and others of the script get no package, unless a service reveals it")
 	}
-	x.messages = append(x.messages, m)
+	x.Messages = append(x.Messages, m)
 }
 
-// comparedWithUndefined says whether a field is written if it is not undefined:
-// what is written unless it is zero has no presence.
+// comparedWithUndefined reports whether a field is written if it is not undefined. A field that is written
+// unless it is zero has no explicit presence.
 func (x *scan) comparedWithUndefined(e *encoder, name string) bool {
-	s := x.script
-	if !s.mayScan(e.body) {
+	s := x.Script
+	if !s.MayScan(e.body) {
 		return false
 	}
-	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
-		if !s.is(i, e.param) || s.typ(i+1) != js.DotToken || !s.is(i+2, name) {
+	for i := s.Brackets[e.body].Open; i < s.Brackets[e.body].Close; i++ {
+		if !s.Is(i, e.param) || s.Typ(i+1) != js.DotToken || !s.Is(i+2, name) {
 			continue
 		}
-		after := s.typ(i+3) == js.NotEqEqToken || s.typ(i+3) == js.NotEqToken
-		before := s.typ(i-1) == js.NotEqEqToken || s.typ(i-1) == js.NotEqToken
-		return after && (s.typ(i+4) == js.VoidToken || s.is(i+4, "undefined")) || before && (s.typ(i-3) == js.VoidToken || s.is(i-2, "undefined"))
+		// The comparison may have either order, and undefined may be written as void 0.
+		after := s.Typ(i+3) == js.NotEqEqToken || s.Typ(i+3) == js.NotEqToken
+		before := s.Typ(i-1) == js.NotEqEqToken || s.Typ(i-1) == js.NotEqToken
+		return after && (s.Typ(i+4) == js.VoidToken || s.Is(i+4, "undefined")) || before && (s.Typ(i-3) == js.VoidToken || s.Is(i-2, "undefined"))
 	}
 	return false
 }
 
-// fromJSON is how ts-proto ends the names of the functions that read enums.
+// fromJSON is the suffix of ts-proto's functions that read enums from JSON.
 const fromJSON = "FromJSON"
 
-// enumReader returns the function by which fromJSON of an object reads a field
-// that is an enum, or nil.
-func (x *scan) enumReader(o *node, name, oneof string) *node {
-	s := x.script
-	fn := o.get("fromJSON")
-	if fn == nil || fn.kind != nFunc {
+// enumReader returns the function that reads a field's enum in the object's fromJSON, or nil if the field is not
+// an enum.
+func (x *scan) enumReader(o *jstree.Node, name, oneof string) *jstree.Node {
+	s := x.Script
+	fn := o.Get("fromJSON")
+	if fn == nil || fn.Kind != jstree.FuncNode {
 		return nil
 	}
 	member, only := name, ""
 	if oneof != "" {
 		member, only = oneof, name
 	}
-	if len(fn.kids) == 0 {
-		if call := x.enumReaderIn(s.assignedMember(fn.body, member), only); call != nil {
+	if len(fn.Kids) == 0 {
+		if call := x.enumReaderIn(s.AssignedMember(fn.Body, member), only); call != nil {
 			return call
 		}
 	}
-	return x.enumReaderIn(s.object(s.result(fn)).get(member), only)
+	return x.enumReaderIn(s.Object(s.Result(fn)).Get(member), only)
 }
 
-// enumReaderIn returns the function of an enum that an expression calls, with the
-// member of a name if one is given, or nil.
-func (x *scan) enumReaderIn(v *node, only string) *node {
-	s := x.script
+// enumReaderIn returns the function for an enum that an expression calls, or nil. If only is set, its argument
+// must be the member with that name.
+func (x *scan) enumReaderIn(v *jstree.Node, only string) *jstree.Node {
+	s := x.Script
 	if v == nil {
 		return nil
 	}
-	for i := v.at; i < v.end; i++ {
-		called := s.typ(i+1) == js.OpenParenToken || s.typ(i+1) == js.CloseParenToken && s.typ(i+2) == js.OpenParenToken
-		if !js.IsIdentifier(s.typ(i)) || !called {
+	for i := v.At; i < v.End; i++ {
+		called := s.Typ(i+1) == js.OpenParenToken || s.Typ(i+1) == js.CloseParenToken && s.Typ(i+2) == js.OpenParenToken
+		if !js.IsIdentifier(s.Typ(i)) || !called {
 			continue
 		}
-		// f(o.x), (0, m.f)(o.x)
-		if arg := i + 2; only != "" && !(js.IsIdentifier(s.typ(arg)) && s.is(arg+2, only) || s.is(arg+3, only)) {
+		// The call has the form f(o.x) or (0, m.f)(o.x).
+		if arg := i + 2; only != "" && !(js.IsIdentifier(s.Typ(arg)) && s.Is(arg+2, only) || s.Is(arg+3, only)) {
 			continue
 		}
-		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
-		if s.typ(i-1) == js.DotToken {
-			call = &node{kind: nMember, at: i, end: i + 1, str: s.text(i), kids: []*node{s.objectOf(i)}}
+		call := &jstree.Node{Kind: jstree.IdentNode, At: i, End: i + 1, Str: s.Text(i)}
+		if s.Typ(i-1) == js.DotToken {
+			call = &jstree.Node{Kind: jstree.MemberNode, At: i, End: i + 1, Str: s.Text(i), Kids: []*jstree.Node{s.ObjectOf(i)}}
 		}
-		switch f := s.value(call); {
-		case f != nil && f.kind == nFunc:
-			if len(f.kids) == 0 && s.switches(f.body) {
+		switch f := s.Value(call); {
+		case f != nil && f.Kind == jstree.FuncNode:
+			if len(f.Kids) == 0 && s.Switches(f.Body) {
 				return call
 			}
-		case strings.HasSuffix(call.str, fromJSON) && len(call.str) > len(fromJSON):
+		case strings.HasSuffix(call.Str, fromJSON) && len(call.Str) > len(fromJSON):
 			if module, _ := x.imported(call, ""); module != "" {
 				return call
 			}
 		}
 	}
+
 	return nil
 }
 
-// assignedMember returns what a member of a name is given in a function: o.x = v.
-func (s *script) assignedMember(body int32, name string) *node {
-	if !s.mayScan(body) {
-		return nil
-	}
-	for i := s.brs[body].open; i < s.brs[body].close; i++ {
-		if s.typ(i) == js.EqToken && s.is(i-1, name) && s.typ(i-2) == js.DotToken {
-			n := *s.expr(i + 1)
-			n.at = i + 1 // of a call it is the parenthesis
-			return &n
-		}
-	}
-	return nil
-}
-
-// switches says whether a function's body begins with a switch.
-func (s *script) switches(body int32) bool {
-	return s.typ(s.brs[body].open+1) == js.SwitchToken
-}
-
-// foldEntries makes maps of the fields whose type is an entry, after references
-// have been linked, and drops the entries.
+// foldEntries converts fields whose type is a map entry to maps, and drops the entries. It runs after references
+// were linked.
 func (x *scan) foldEntries() {
-	by := map[*def]*message{}
-	for _, m := range x.messages {
-		by[&m.def] = m
+	// The entries of maps are messages in this code, but must not be declared as such.
+	by := map[*model.Def]*model.Message{}
+	named := map[string]*model.Def{}
+	for _, m := range x.Messages {
+		by[&m.Def] = m
+		named[m.Full] = &m.Def
 	}
-	entries := map[*def]bool{}
-	for _, m := range x.messages {
-		for _, f := range m.fields {
-			if !f.entry || f.ref == nil || by[f.ref.to] == nil {
+	entries := map[*model.Def]bool{}
+	for _, m := range x.Messages {
+		for _, f := range m.Fields {
+			if !f.Entry || f.Ref == nil {
 				continue
 			}
-			var key, value *field
-			for _, p := range by[f.ref.to].fields {
-				switch p.no {
-				case 1:
-					key = p
-				case 2:
-					value = p
-				}
+			if f.Ref.To == nil {
+				f.Ref.To = named[f.Ref.Full]
 			}
-			if key == nil || value == nil || key.scalar == 0 {
-				continue
+			if entry := f.Ref.To; by[entry] != nil && foldEntry(f, by[entry].Fields) {
+				entries[entry] = true
 			}
-			entries[f.ref.to] = true
-			f.mapKey, f.scalar, f.ref, f.repeated, f.packed = key.scalar, value.scalar, value.ref, false, nil
 		}
 	}
-	kept := x.messages[:0]
-	for _, m := range x.messages {
-		if !entries[&m.def] {
+
+	kept := x.Messages[:0]
+	for _, m := range x.Messages {
+		if !entries[&m.Def] {
 			kept = append(kept, m)
 		}
 	}
-	x.messages = kept
-	// Names with _ are of nested types, if what is before it is a message.
+	x.Messages = kept
+
+	// An underscore in a name separates nested types if the part before it is a message.
 	names := map[string]bool{}
-	for _, m := range x.messages {
-		names[m.full] = m.form == formTSProto
+	for _, m := range x.Messages {
+		names[m.Full] = m.Form == model.FormTSProto
 	}
-	// Outer.Inner, as $type says, is Outer_Inner too
-	for _, m := range x.messages {
-		if flat := packageOf(m.full); names[m.full] && names[flat] {
-			for names[packageOf(flat)] {
-				flat = packageOf(flat)
+
+	// Outer.Inner, as $type has it, is also called Outer_Inner.
+	for _, m := range x.Messages {
+		if flat := protoname.Package(m.Full); names[m.Full] && names[flat] {
+			for names[protoname.Package(flat)] {
+				flat = protoname.Package(flat)
 			}
-			names[flat+strings.ReplaceAll(m.full[len(flat):], ".", "_")] = true
+			names[flat+strings.ReplaceAll(m.Full[len(flat):], ".", "_")] = true
 		}
 	}
+
 	words := map[string]string{}
-	for _, m := range x.messages {
-		if pkg, ok := packageInName(m.full, m.local); ok && m.form == formTSProto {
-			words[dotted(pkg, m.local)] = m.full
+	for _, m := range x.Messages {
+		if pkg, ok := protoname.PackageIn(m.Full, m.Local); ok && m.Form == model.FormTSProto {
+			words[protoname.Join(pkg, m.Local)] = m.Full
 		}
 	}
-	for _, d := range x.defs() {
-		if d.form == formTSProto && !d.whole {
-			d.full = nestedName(unflatten(d.full, words), names)
+	for _, d := range x.Defs() {
+		if d.Form == model.FormTSProto && !d.Whole {
+			d.Full = protoname.Nested(protoname.Unflatten(d.Full, words), names)
 		}
 	}
 }
 
-// tsProtoCall reads a method of a client: this.rpc.request(this.service, "Get",
-// data), with the types that the method encodes and decodes.
+// foldEntry makes a field a map if the fields of its message type are a key and a value.
+func foldEntry(f *model.Field, entry []*model.Field) bool {
+	var key, value *model.Field
+	for _, p := range entry {
+		switch p.Number {
+		case 1:
+			key = p
+		case 2:
+			value = p
+		}
+	}
+	if key == nil || value == nil || key.Scalar == 0 {
+		return false
+	}
+	f.MapKey, f.Scalar, f.Ref, f.Repeated, f.Packed = key.Scalar, value.Scalar, value.Ref, false, nil
+	return true
+}
+
+// tsProtoCall reads a method of a client, this.rpc.request(this.service, "Get", data). Its types are those that
+// the method encodes and decodes.
 func (x *scan) tsProtoCall(at int32) {
-	s := x.script
-	call := s.callOf(at)
-	if call == nil || len(call.kids) < 4 || !s.is(at-2, "rpc") {
+	// The call has four arguments: the service, the method, and two more.
+	s := x.Script
+	call := s.CallOf(at)
+	if call == nil || len(call.Kids) < 4 || !s.Is(at-2, "rpc") {
 		return
 	}
-	name, ok := s.str(call.kids[2])
+	name, ok := s.Str(call.Kids[2])
 	if !ok {
 		return
 	}
-	m := &method{name: name}
-	switch s.text(at) {
+	m := &model.Method{Name: name}
+	switch s.Text(at) {
 	case "clientStreamingRequest":
-		m.client = true
+		m.Client = true
 	case "serverStreamingRequest":
-		m.server = true
+		m.Server = true
 	case "bidirectionalStreamingRequest":
-		m.client, m.server = true, true
+		m.Client, m.Server = true, true
 	}
-	// The method's body is the outermost function within the class.
+
+	// The body of the method is the outermost function inside the class.
 	class, body := int32(-1), int32(0)
-	for br, n := s.tok(at).br, 0; br != 0 && class < 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
-		if s.brs[br].fn {
+	for br, n := s.Tok(at).Bracket, 0; br != 0 && class < 0 && n < jstree.MaxNesting; br, n = s.Brackets[br].Parent, n+1 {
+		if s.Brackets[br].Fn {
 			body = br
 		}
-		if _, ok := s.classes[br]; ok {
+		if _, ok := s.Classes[br]; ok {
 			class = br
 		}
 	}
-	if class < 0 || !s.mayScan(class) {
+	if class < 0 || !s.MayScan(class) {
 		return
 	}
-	for i := s.brs[body].open; i < s.brs[body].close; i++ {
+
+	// The types are those whose encode and decode methods the body uses.
+	for i := s.Brackets[body].Open; i < s.Brackets[body].Close; i++ {
 		switch {
-		case s.typ(i-1) != js.DotToken:
-		case s.is(i, "encode") && m.in == nil:
-			m.in = x.ref(s.objectOf(i))
-		case s.is(i, "decode") && m.out == nil:
-			m.out = x.ref(s.objectOf(i))
+		case s.Typ(i-1) != js.DotToken:
+		case s.Is(i, "encode") && m.In == nil:
+			m.In = x.ref(s.ObjectOf(i))
+		case s.Is(i, "decode") && m.Out == nil:
+			m.Out = x.ref(s.ObjectOf(i))
 		}
 	}
-	full, _ := s.str(call.kids[1]) // "pkg.Service", or this.service
-	for i := s.brs[class].open; i < s.brs[class].close && full == ""; i++ {
-		if s.is(i, "service") && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken {
-			v := s.expr(i + 2)
-			if v.kind == nBinary {
-				v = v.kids[1]
+
+	// The service is "pkg.Service" or this.service.
+	full, _ := s.Str(call.Kids[1])
+	for i := s.Brackets[class].Open; i < s.Brackets[class].Close && full == ""; i++ {
+		if s.Is(i, "service") && s.Typ(i-1) == js.DotToken && s.Typ(i+1) == js.EqToken {
+			v := s.Expr(i + 2)
+			if v.Kind == jstree.BinaryNode {
+				v = v.Kids[1]
 			}
-			full, _ = s.str(v)
+			full, _ = s.Str(v)
 		}
 	}
-	if full == "" || m.in == nil || m.out == nil {
-		x.unresolved(name, at, "a call of a service whose name or types are no constants")
+	if full == "" || m.In == nil || m.Out == nil {
+		x.unresolved(name, at, "a service call has a name or types that are not constants")
 		return
 	}
-	x.addMethod(full, formTSProto, at, m)
+	x.addMethod(full, model.FormTSProto, at, m)
 }
 
-// addMethod adds a method to the service of a name.
-func (x *scan) addMethod(full, form string, at int32, m *method) {
-	if !x.mayScanSpan(0, int32(len(x.services))) {
+// addMethod adds a method to the service with that full name.
+func (x *scan) addMethod(full, form string, at int32, m *model.Method) {
+	if !x.MayScanSpan(0, int32(len(x.Services))) {
 		return
 	}
-	for _, svc := range x.services {
-		if svc.full == full && svc.form == form {
-			if !x.mayScanSpan(0, int32(len(svc.methods))) {
+	for _, svc := range x.Services {
+		if svc.Full == full && svc.Form == form {
+			if !x.MayScanSpan(0, int32(len(svc.Methods))) {
 				return
 			}
-			for _, old := range svc.methods {
-				if old.name == m.name { // ts-proto writes a service for each library
+			for _, old := range svc.Methods {
+				// ts-proto generates a service for each RPC library.
+				if old.Name == m.Name {
 					return
 				}
 			}
-			svc.methods = append(svc.methods, m)
+			svc.Methods = append(svc.Methods, m)
 			return
 		}
 	}
-	x.services = append(x.services, &service{def: x.def(full, form, at, nil), methods: []*method{m}})
+	x.Services = append(x.Services, &model.Service{Def: x.def(full, form, at, nil), Methods: []*model.Method{m}})
 }

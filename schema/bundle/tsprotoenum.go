@@ -4,86 +4,52 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/schema/bundle/jstree"
+
+	"unwire/schema/bundle/model"
+
 	"github.com/tdewolff/parse/v2/js"
 
 	"unwire/schema/bundle/lexer"
+	"unwire/schema/bundle/protoname"
 )
 
-// unrecognized is the value that ts-proto adds to enums, with number -1.
-const unrecognized = "UNRECOGNIZED"
-
-// tsProtoEnums reads the enums of ts-proto that are there as such: as
-// TypeScript compiles them, or as objects of numbers.
+// tsProtoEnums reads the enums of ts-proto that exist as objects: compiled by TypeScript, or objects of numbers.
 func (x *scan) tsProtoEnums(origins map[int32]origin) {
-	s := x.script
-	for _, at := range s.anchors[anchorUnrecognized] {
-		own := s.enclosingBracket(at)
-		if own.kind == '{' && !own.fn && s.typ(at+1) == js.ColonToken && (s.typ(at-1) == js.CommaToken || own.open == at-1) {
-			o := s.expr(own.open)
-			ids, words := s.boundNames(own.open)
-			x.tsProtoEnumNamed(own.open, s.numbersIn(o), append(ids, own.open), words, origins)
+	s := x.Script
+	for _, at := range s.Anchors[jstree.AnchorUnrecognized] {
+		own := s.EnclosingBracket(at)
+		if own.Kind == '{' && !own.Fn && s.Typ(at+1) == js.ColonToken && (s.Typ(at-1) == js.CommaToken || own.Open == at-1) {
+			o := s.Expr(own.Open)
+			ids, words := s.BoundNames(own.Open)
+			x.tsProtoEnumNamed(own.Open, numbersIn(s, o), append(ids, own.Open), words, origins)
 			continue
 		}
-		if own.kind != '[' || s.typ(own.close+1) != js.EqToken {
+		if own.Kind != '[' || s.Typ(own.Close+1) != js.EqToken {
 			continue
 		}
-		// (function (E) { E[E["A"] = 0] = "A"; … })(E || (E = {}))
-		for br, n := own.parent, 0; br != 0 && n < maxSkew; br, n = s.brs[br].parent, n+1 {
-			call := s.brs[br].close + 1
-			if s.brs[br].kind == '{' && s.typ(call) == js.CloseParenToken {
+		// The form is (function (E) { E[E["A"] = 0] = "A"; … })(E || (E = {})).
+		for br, n := own.Parent, 0; br != 0 && n < jstree.MaxSkew; br, n = s.Brackets[br].Parent, n+1 {
+			call := s.Brackets[br].Close + 1
+			if s.Brackets[br].Kind == '{' && s.Typ(call) == js.CloseParenToken {
 				continue
 			}
-			if s.typ(call) != js.OpenParenToken {
+			if s.Typ(call) != js.OpenParenToken {
 				continue
 			}
-			arg := s.expr(call + 1)
-			ids, words := s.referencedNames(arg, 0)
-			// let E = function (E) { … }({})
-			more, further := s.boundNames(s.functionAt(br))
+			arg := s.Expr(call + 1)
+			ids, words := s.ReferencedNames(arg, 0)
+			// The form is let E = function (E) { … }({}).
+			more, further := s.BoundNames(s.FunctionAt(br))
 			ids, words = append(ids, more...), append(words, further...)
-			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
+			x.tsProtoEnumNamed(own.Open, membersIn(s, s.Brackets[br].Open, s.Brackets[br].Close), ids, words, origins)
 			break
 		}
 	}
 }
 
-// functionAt returns the first token of the function whose body is a bracket, or
-// of the bracket around it.
-func (s *script) functionAt(br int32) int32 {
-	at := s.brs[br].open
-	if s.brs[br].kind != '{' || s.typ(at-1) != js.CloseParenToken {
-		return at
-	}
-	at = s.enclosingBracket(at-1).open - 1
-	if s.typ(at) != js.FunctionToken {
-		at--
-	}
-	return at
-}
-
-// referencedNames are the bindings and the members that an expression names.
-func (s *script) referencedNames(n *node, depth int) (ids []int32, words []string) {
-	if n == nil || depth > maxSkew {
-		return nil, nil
-	}
-	if n.kind == nMember {
-		return nil, []string{n.str}
-	}
-	if n.kind == nIdent {
-		if b, ok := s.lookup(n.at, n.str); ok {
-			return []int32{b.tok}, nil
-		}
-		return nil, nil
-	}
-	for _, k := range n.kids {
-		more, further := s.referencedNames(k, depth+1)
-		ids, words = append(ids, more...), append(words, further...)
-	}
-	return ids, words
-}
-
-// tsProtoEnumNamed enters an enum.
-func (x *scan) tsProtoEnumNamed(at int32, values []enumValue, ids []int32, words []string, origins map[int32]origin) {
+// tsProtoEnumNamed adds a ts-proto enum with the given values under its name in the script.
+func (x *scan) tsProtoEnumNamed(at int32, values []model.EnumValue, ids []int32, words []string, origins map[int32]origin) {
 	if len(values) == 0 {
 		return
 	}
@@ -91,98 +57,108 @@ func (x *scan) tsProtoEnumNamed(at int32, values []enumValue, ids []int32, words
 	if pkg == "" {
 		pkg = x.packageBefore(at)
 	}
-	if !validName(word) || len(word) <= 2 && x.minified() {
+	if !protoname.Valid(word) || len(word) <= 2 && x.Minified() {
 		word = placeholder("Enum", fmt.Sprint(values))
-		x.unresolved(dotted(pkg, word), at, "its name did not survive minification; it is one that was made up")
+		x.unresolved(protoname.Join(pkg, word), at, "its name did not survive minification; it is one that was made up")
 	}
-	e := &enum{def: x.def(dotted(pkg, word), formTSProto, at, ids)}
+	e := &model.Enum{Def: x.def(protoname.Join(pkg, word), model.FormTSProto, at, ids)}
 	for _, v := range values {
-		if v.name != unrecognized {
-			e.values = append(e.values, v)
+		if v.Name != jstree.Unrecognized {
+			e.Values = append(e.Values, v)
 		}
 	}
 	for _, id := range ids {
 		x.tsEnumIDs[id] = true
 	}
-	x.enums = append(x.enums, e)
+	x.Enums = append(x.Enums, e)
 }
 
-// tsProtoEnum returns a reference to the enum that a function reads,
-// colorFromJSON: switch (o) { case 1: case "RED": return Color.RED; …, and enters
-// the enum if it is not there as such.
-func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]bool) *ref {
-	s := x.script
-	t := s.follow(call)
+// tsProtoEnum returns a reference to the enum that a function reads, such as colorFromJSON: switch (o) { case 1:
+// case "RED": return Color.RED; …. If the enum does not exist as an object, it is read from the function.
+func (x *scan) tsProtoEnum(call *jstree.Node, origins map[int32]origin, done map[int32]bool) *model.Ref {
+	s := x.Script
+	t := s.Follow(call)
 	r := x.ref(call)
-	r.enum = true
-	if t.end.kind != nFunc { // of another file
-		if word := strings.TrimSuffix(r.local, fromJSON); word != "" {
-			r.local = strings.ToUpper(word[:1]) + word[1:]
+	r.Enum = true
+
+	// The function is in another file.
+	if t.End.Kind != jstree.FuncNode {
+		if word := strings.TrimSuffix(r.Local, fromJSON); word != "" {
+			r.Local = strings.ToUpper(word[:1]) + word[1:]
 		}
 		return r
 	}
-	if id := x.returned(t.end.body); id >= 0 {
-		r.ids = append([]int32{id}, r.ids...)
+
+	// The function returns members of an enum that was read.
+	if id := x.returned(t.End.Body); id >= 0 {
+		r.IDs = append([]int32{id}, r.IDs...)
 		return r
 	}
-	if done[t.end.at] {
+
+	// Several fields can use one enum; it is declared once.
+	if done[t.End.At] {
 		return r
 	}
-	done[t.end.at] = true
+	done[t.End.At] = true
+
 	var words []string
-	if call.kind == nMember {
-		words = append(words, call.str)
+	if call.Kind == jstree.MemberNode {
+		words = append(words, call.Str)
 	}
-	word, pkg := x.exportedName(t.ids, words, origins)
+	word, pkg := x.exportedName(t.IDs, words, origins)
 	if pkg == "" {
-		pkg = x.packageBefore(t.end.at)
+		pkg = x.packageBefore(t.End.At)
 	}
-	b := s.brs[t.end.body]
-	if !s.mayScan(t.end.body) {
+	b := s.Brackets[t.End.Body]
+	if !s.MayScan(t.End.Body) {
 		return r
 	}
-	var values []enumValue
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.CaseToken {
+
+	// The cases pair each number with its name.
+	var values []model.EnumValue
+	for i := b.Open; i < b.Close; i++ {
+		if s.Typ(i) != js.CaseToken {
 			continue
 		}
-		n := (&reader{script: s}).assign(i + 1)
-		no, ok := s.integer(n)
-		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
+		n := (&jstree.Reader{Script: s}).Assign(i + 1)
+		no, ok := s.Integer(n)
+		if !ok || s.Typ(n.End) != js.ColonToken || s.Typ(n.End+1) != js.CaseToken || s.Typ(n.End+2) != js.StringToken {
 			continue
 		}
-		if name := lexer.Unquote(s.text(n.end + 2)); name != unrecognized {
-			values = append(values, enumValue{name, int32(no)})
+		if name := lexer.Unquote(s.Text(n.End + 2)); name != jstree.Unrecognized {
+			values = append(values, model.EnumValue{Name: name, Number: int32(no)})
 		}
 	}
+
+	// A minified function has lost the name, so the enum gets a made-up one.
 	if short, ok := strings.CutSuffix(strings.TrimRight(word, "0123456789"), fromJSON); ok && short != "" {
 		word = strings.ToUpper(short[:1]) + short[1:]
 	} else {
 		word = placeholder("Enum", fmt.Sprint(values))
-		x.unresolved(dotted(pkg, word), t.end.at, "its name did not survive minification; it is one that was made up")
+		x.unresolved(protoname.Join(pkg, word), t.End.At, "its name did not survive minification; it is one that was made up")
 	}
-	x.enums = append(x.enums, &enum{def: x.def(dotted(pkg, word), formTSProto, t.end.at, append(t.ids, t.end.at)), values: values})
+	x.Enums = append(x.Enums, &model.Enum{Def: x.def(protoname.Join(pkg, word), model.FormTSProto, t.End.At, append(t.IDs, t.End.At)), Values: values})
 	return r
 }
 
-// returned returns what stands for the enum whose members a function returns, or
-// -1 where none was read.
+// returned returns the token of the enum whose members a function returns, or -1 if that enum was not
+// extracted.
 func (x *scan) returned(body int32) int32 {
-	s := x.script
-	b := s.brs[body]
-	if !s.mayScan(body) {
+	s := x.Script
+	b := s.Brackets[body]
+	if !s.MayScan(body) {
 		return -1
 	}
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.ReturnToken {
+	for i := b.Open; i < b.Close; i++ {
+		if s.Typ(i) != js.ReturnToken {
 			continue
 		}
-		n := s.expr(i + 1)
-		if n.kind != nMember {
+		n := s.Expr(i + 1)
+		if n.Kind != jstree.MemberNode {
 			continue
 		}
-		t := s.follow(n.kids[0])
-		for _, id := range t.ids {
+		t := s.Follow(n.Kids[0])
+		for _, id := range t.IDs {
 			if x.tsEnumIDs[id] {
 				return id
 			}
@@ -191,23 +167,22 @@ func (x *scan) returned(body int32) int32 {
 	return -1
 }
 
-// packageOfEnums gives the enums of a script that names no package that of its
-// messages, if these have one.
+// packageOfEnums uses the package of a script's messages for its enums, if the script names none.
 func (x *scan) packageOfEnums() {
 	pkg := ""
-	for _, m := range x.messages {
-		if m.form != formTSProto {
+	for _, m := range x.Messages {
+		if m.Form != model.FormTSProto {
 			continue
 		}
-		if own := packageOf(m.full); pkg == "" {
+		if own := protoname.Package(m.Full); pkg == "" {
 			pkg = own
 		} else if own != pkg {
 			return
 		}
 	}
-	for _, e := range x.enums {
-		if e.form == formTSProto && packageOf(e.full) == "" {
-			e.full = dotted(pkg, e.full)
+	for _, e := range x.Enums {
+		if e.Form == model.FormTSProto && protoname.Package(e.Full) == "" {
+			e.Full = protoname.Join(pkg, e.Full)
 		}
 	}
 }

@@ -1,50 +1,58 @@
 package bundle
 
 import (
+	"unwire/schema/bundle/jstree"
+	"unwire/schema/bundle/model"
+
 	"github.com/tdewolff/parse/v2/js"
 
 	"unwire/schema/bundle/lexer"
 )
 
-// caseWord is the member by which ts-proto tells the members of a oneof apart,
-// if it was asked to write them as unions.
+// caseWord is the member by which ts-proto distinguishes the members of a oneof if it writes them as unions.
 const caseWord = "$case"
 
-// union makes a field that is read of message.kind.text, or of message.kind.value
-// in the case "text", one of the oneof kind. What it is written by is around the
-// token of its tag.
-func (x *scan) union(e *encoder, f *field, at int32) {
-	s := x.script
-	if !s.hasCases(e) {
+// union recognises ts-proto's discriminated unions: it makes a field a member of the oneof "kind" if
+// the encoder reads it as message.kind.text, or as message.kind.value in the case "text". The
+// expressions are near the token of the field's tag.
+func (x *scan) union(e *encoder, f *model.Field, at int32) {
+	s := x.Script
+	if !hasCases(s, e) {
 		return
 	}
-	const before, after = 16, 24 // tokens
+
+	// The number of tokens before and after the tag that are searched.
+	const before, after = 16, 24
 	member := ""
-	for i := max(at-before, s.brs[e.body].open); i < min(at+after, s.brs[e.body].close) && member == ""; i++ {
-		if s.is(i, e.param) && s.typ(i+1) == js.DotToken && s.is(i+2, f.name) && s.typ(i+3) == js.DotToken && !s.is(i+4, caseWord) && !s.is(i+4, "length") {
-			member = s.text(i + 4)
+
+	// The expression that is written has the form m.kind.member.
+	for i := max(at-before, s.Brackets[e.body].Open); i < min(at+after, s.Brackets[e.body].Close) && member == ""; i++ {
+		if s.Is(i, e.param) && s.Typ(i+1) == js.DotToken && s.Is(i+2, f.Name) && s.Typ(i+3) == js.DotToken && !s.Is(i+4, caseWord) && !s.Is(i+4, "length") {
+			member = s.Text(i + 4)
 		}
 	}
 	if member == "" {
 		return
 	}
-	for i := at; i > max(s.brs[e.body].open, at-4*before); i-- {
-		compared := s.typ(i-1) == js.CaseToken || s.typ(i-1) == js.EqEqEqToken || s.typ(i+1) == js.EqEqEqToken ||
-			s.typ(i-1) == js.EqEqToken || s.typ(i+1) == js.EqEqToken
-		if s.typ(i) == js.StringToken && compared {
-			member = lexer.Unquote(s.text(i))
+
+	// The name of the case is the name of the field.
+	for i := at; i > max(s.Brackets[e.body].Open, at-4*before); i-- {
+		compared := s.Typ(i-1) == js.CaseToken || s.Typ(i-1) == js.EqEqEqToken || s.Typ(i+1) == js.EqEqEqToken ||
+			s.Typ(i-1) == js.EqEqToken || s.Typ(i+1) == js.EqEqToken
+		if s.Typ(i) == js.StringToken && compared {
+			member = lexer.Unquote(s.Text(i))
 			break
 		}
 	}
-	f.oneof, f.name = f.name, member
+	f.Oneof, f.Name = f.Name, member
 }
 
-// hasCases says whether an encoder looks at $case.
-func (s *script) hasCases(e *encoder) bool {
-	if !e.looked && s.mayScan(e.body) {
+// hasCases reports whether an encoder uses $case, the discriminator of ts-proto's unions.
+func hasCases(s *jstree.Script, e *encoder) bool {
+	if !e.looked && s.MayScan(e.body) {
 		e.looked = true
-		for i := s.brs[e.body].open; i < s.brs[e.body].close && !e.cases; i++ {
-			e.cases = s.is(i, caseWord)
+		for i := s.Brackets[e.body].Open; i < s.Brackets[e.body].Close && !e.cases; i++ {
+			e.cases = s.Is(i, caseWord)
 		}
 	}
 	return e.cases

@@ -11,36 +11,40 @@ import (
 	"strings"
 )
 
-// Bounds of a list of what is allowed.
+// Limits of a list of known findings: its size in bytes and its number of lines.
 const (
+	// maxAllowBytes limits the size in bytes.
 	maxAllowBytes = 64 << 20
+	// maxAllowLines limits the number of lines.
 	maxAllowLines = 100_000
 )
 
-// An Allowance says which findings of a check are known and no reason to fail.
+// An Allowance lists findings that are known and no reason for a check to fail. Read one with ReadAllowance.
 type Allowance struct {
-	rules  []allowRule
-	seen   map[finding]bool   // of a report, exactly
-	called map[[2]string]bool // methods of a report
+	// rules are the allowed findings, one for each line of the list.
+	rules []allowRule
+	// seen has the unknown fields and contradictions of a report, which match exactly.
+	seen map[findingKey]bool
+	// called has the unknown methods of a report, by service and RPC.
+	called map[[2]string]bool
 }
 
-// An allowRule is a line: a pattern of messages, and of their fields.
+// An allowRule is a line of a list: patterns for findings.
 type allowRule struct {
-	// "unknown", "contradicted" or "method"; "" for the first two
+	// what restricts the rule to "unknown", "contradicted" or "method". "" applies to the first two.
 	what string
 
-	// patterns as of path.Match
+	// message and field are patterns as of path.Match. For a method they apply to the service and the RPC.
 	message, field string
 }
 
-// ReadAllowance reads a list of findings: a Report as JSON, whose
-// findings are then known, or lines.
+// ReadAllowance reads a list of known findings: either the JSON of an earlier Report, whose findings are then
+// known, or lines of text.
 //
-// Shape: a line is [unknown|contradicted] MESSAGE [FIELD], or method
-// SERVICE/RPC; FIELD is a number or a name, and * stands for any run of
-// characters in a name. # begins a comment.
+// Shape: a line is [unknown|contradicted] MESSAGE [FIELD], or method SERVICE/RPC. FIELD is a number or a name.
+// In names, * matches any characters. # begins a comment.
 // Limits: 64 MiB, 100,000 lines.
-// Errors: names the line.
+// Errors: a line is malformed; the error has its number.
 func ReadAllowance(r io.Reader) (*Allowance, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxAllowBytes+1))
 	if err != nil {
@@ -49,10 +53,11 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 	if len(data) > maxAllowBytes {
 		return nil, fmt.Errorf("schema: a list of known findings larger than %d bytes", maxAllowBytes)
 	}
-	a := &Allowance{seen: map[finding]bool{}, called: map[[2]string]bool{}}
+	a := &Allowance{seen: map[findingKey]bool{}, called: map[[2]string]bool{}}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
 		return a, a.readReport(trimmed)
 	}
+
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		if n > maxAllowLines {
@@ -62,12 +67,15 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 			return nil, fmt.Errorf("schema: line %d: %w", n, err)
 		}
 	}
+
+	// A line that is too long ends the scan early.
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return a, nil
 }
 
+// readReport allows all findings of an earlier report in JSON.
 func (a *Allowance) readReport(data []byte) error {
 	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -85,17 +93,21 @@ func (a *Allowance) readReport(data []byte) error {
 	return nil
 }
 
+// readLine parses one line of the list; blank lines and comments have no rule.
 func (a *Allowance) readLine(line string) error {
 	line, _, _ = strings.Cut(line, "#")
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return nil
 	}
+
+	// The first word may say what kind of finding the rule is for.
 	rule := allowRule{field: "*"}
 	switch words[0] {
 	case "unknown", "contradicted", "method":
 		rule.what, words = words[0], words[1:]
 	}
+
 	switch {
 	case rule.what == "method" && len(words) == 1:
 		service, rpc, ok := strings.Cut(words[0], "/")
@@ -110,6 +122,8 @@ func (a *Allowance) readLine(line string) error {
 	default:
 		return fmt.Errorf("%q is not [unknown|contradicted] MESSAGE [FIELD], nor method SERVICE/RPC", strings.TrimSpace(line))
 	}
+
+	// A malformed pattern would match nothing, so it is reported here.
 	for _, pattern := range []string{rule.message, rule.field} {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("%q: %w", pattern, err)
@@ -119,34 +133,37 @@ func (a *Allowance) readLine(line string) error {
 	return nil
 }
 
-func (u *UnknownField) finding() finding {
-	return finding{message: u.Message, number: u.Number, name: u.Name}
+// finding identifies the finding in an Allowance. The number of occurrences is not part of it.
+func (u *UnknownField) finding() findingKey {
+	return findingKey{message: u.Message, number: u.Number, name: u.Name}
 }
 
-func (c *Contradiction) finding() finding {
-	return finding{message: c.Message, number: c.Number, name: c.Name, reason: c.Reason}
+// finding identifies the finding in an Allowance. The number of occurrences is not part of it.
+func (c *Contradiction) finding() findingKey {
+	return findingKey{message: c.Message, number: c.Number, name: c.Name, reason: c.Reason}
 }
 
-func (a *Allowance) allows(what string, f finding) bool {
+// allows reports whether a finding of the kind what (such as an unknown field) is on the list.
+func (a *Allowance) allows(what string, f findingKey) bool {
 	if a.seen[f] {
 		return true
 	}
 	for _, r := range a.rules {
-		if (r.what == what || r.what == "" && what != "method") && fits(r.message, f.message) &&
-			(fits(r.field, strconv.Itoa(int(f.number))) || fits(r.field, f.name)) {
+		if (r.what == what || r.what == "" && what != "method") && matches(r.message, f.message) &&
+			(matches(r.field, strconv.Itoa(int(f.number))) || matches(r.field, f.name)) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits is path.Match of a pattern that is known to be one.
-func fits(pattern, s string) bool {
+// matches is path.Match for a pattern that was validated.
+func matches(pattern, s string) bool {
 	ok, err := path.Match(pattern, s)
 	return ok && err == nil
 }
 
-// Allow marks the findings that an allowance knows.
+// Allow marks the findings of the report that a lists.
 func (r *Report) Allow(a *Allowance) {
 	for i := range r.Unknown {
 		u := &r.Unknown[i]
@@ -158,6 +175,6 @@ func (r *Report) Allow(a *Allowance) {
 	}
 	for i := range r.UnknownMethods {
 		m := &r.UnknownMethods[i]
-		m.Allowed = m.Allowed || a.called[[2]string{m.Service, m.RPC}] || a.allows("method", finding{message: m.Service, name: m.RPC})
+		m.Allowed = m.Allowed || a.called[[2]string{m.Service, m.RPC}] || a.allows("method", findingKey{message: m.Service, name: m.RPC})
 	}
 }

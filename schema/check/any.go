@@ -10,11 +10,12 @@ import (
 	"unwire/schema/infer"
 )
 
+// anyName is the full name of the type whose messages contain a message of another type.
 const anyName = "google.protobuf.Any"
 
-// any checks what an Any holds as the type that it names, where that is known,
-// and returns what that changes of the bytes explained.
-func (k *Checker) any(t *wire.Tree, at int32, m *messageInfo) (more int64, ok bool) {
+// checkAny checks the payload of the Any at node at as a message of the type that it names, if the definitions
+// have the type. more is the correction to the number of explained bytes.
+func (k *Checker) checkAny(t *wire.Tree, at int32, m *messageInfo) (more int64, ok bool) {
 	url, value := "", wire.None
 	for c := range t.Children(at) {
 		switch n := &t.Nodes[c]; {
@@ -28,29 +29,33 @@ func (k *Checker) any(t *wire.Tree, at int32, m *messageInfo) (more int64, ok bo
 	if url == "" {
 		return 0, true
 	}
-	md := k.named(url)
+
+	// The payload counts as explained so far. Replace that by the part that the named type explains.
+	md := k.resolveType(url)
 	if md == nil || value == wire.None {
 		return 0, true
 	}
 	size := int64(len(t.Payload(value)))
 	if !t.IsMessage(value) {
-		if t.Nodes[value].Err != nil { // not followed for a limit
+		// The payload was not parsed because of a limit, which is no contradiction.
+		if t.Nodes[value].Err != nil {
 			return 0, true
 		}
 		k.contradict(m, m.fields[2], "payload is no "+string(md.FullName()))
 		return -size, false
 	}
-	inner, ok := k.message(t, value, k.info(md))
+	inner, ok := k.checkMessage(t, value, k.info(md))
 	return inner - size, ok
 }
 
-// named returns the type that a URL or a full name names; one that is not known
-// is noted.
-func (k *Checker) named(url string) protoreflect.MessageDescriptor {
+// resolveType returns the message type that a type URL or a full name refers to. If it is unknown, this is
+// recorded.
+func (k *Checker) resolveType(url string) protoreflect.MessageDescriptor {
 	name := url[strings.LastIndexByte(url, '/')+1:]
 	if md := k.schema.Message(name); md != nil {
 		return md
 	}
+	// The well-known types need not be in the definitions.
 	if strings.HasPrefix(name, "google.protobuf.") {
 		if d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name)); err == nil {
 			if md, ok := d.(protoreflect.MessageDescriptor); ok {

@@ -27,7 +27,7 @@ func BenchmarkCheck(b *testing.B) {
 			}
 		}
 	})
-	k := NewChecker(s, CheckOptions{})
+	k := NewChecker(s, Options{})
 	b.SetBytes(c.Size())
 	for b.Loop() {
 		for _, m := range c.Samples {

@@ -8,16 +8,17 @@ import (
 	"unwire/decode/conversation"
 )
 
-// AddCapture checks the exchanges of a capture, or only the one with the number id if
-// that is not 0, as conversation.EachCall walks them, and counts them. Of the head of a
-// conversation that was checked, only what carried it is checked too. onExchange, if
-// set, is called with each other exchange before it is checked.
+// AddCapture checks the exchanges of a capture, or only the one with the number id if it is not 0, and
+// returns how many there were. Calls that form one conversation are joined, as conversation.EachCall
+// does, and each message is checked only once. part restricts the check to the single call. onExchange,
+// if not nil, is called before each exchange is checked.
 //
-// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+// Errors: those of conversation.EachCall. A damaged capture is checked as far as it is readable.
 func (k *Checker) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, onExchange func(*decode.Exchange)) (exchanges int, err error) {
 	defer func() { k.part = false }()
 	err = conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		exchanges++
+		// The conversation contains these messages and was checked before.
 		if k.part = joined; joined {
 			conversation.DropJoined(ex)
 		} else if onExchange != nil {

@@ -35,9 +35,9 @@ func TestDrift(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := NewChecker(schema.FromFiles(before), CheckOptions{})
+	k := NewChecker(schema.FromFiles(before), Options{})
 	add := func(m proto.Message) {
-		b, err := proto.Marshal(m)
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}

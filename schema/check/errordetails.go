@@ -7,25 +7,25 @@ import (
 	"unwire/decode/wire"
 )
 
-// addEnd checks the details of the error that a stream or a call ended with.
+// addEnd checks the details of the error that ended a stream or a call.
 func (k *Checker) addEnd(end *envelope.End) {
 	if end == nil || end.Error == nil {
 		return
 	}
 	for _, d := range end.Error.Details {
 		k.details++
-		md := k.named(d.Type)
+		md := k.resolveType(d.Type)
 		if md == nil {
 			continue
 		}
-		if _, ok := k.message(wire.Parse(d.Value, wire.Options{}), 0, k.info(md)); ok {
+		if _, ok := k.checkMessage(wire.Parse(d.Value, wire.Options{}), 0, k.info(md)); ok {
 			k.detailsDecoded++
 		}
 	}
 }
 
-// addStatus checks the details of a gRPC status in trailers, or in the headers
-// of an answer without a body. They are found at the exchange.
+// addStatus checks the details of a gRPC status, which is in the trailers, or in the headers if the response has
+// no body. Findings get the address of the exchange, because no frame has the status.
 func (k *Checker) addStatus(ex *decode.Exchange) {
 	switch ex.Protocol {
 	case decode.GRPC, decode.GRPCWeb, decode.GRPCWebText:

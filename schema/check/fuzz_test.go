@@ -27,7 +27,7 @@ func FuzzCheck(f *testing.F) {
 			if s == inner {
 				ex.Service, ex.RPC = "in.v1.In", "Do"
 			}
-			k := NewChecker(s, CheckOptions{})
+			k := NewChecker(s, Options{})
 			k.Add(ex)
 			r := k.Report()
 			if r.Frames != 2 || r.BytesExplained < 0 || r.BytesExplained > r.Bytes {

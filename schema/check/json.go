@@ -15,46 +15,54 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxJSONDepth bounds the nesting that is followed in JSON messages.
+// maxJSONDepth is the nesting depth below which JSON messages are not checked.
 const maxJSONDepth = 100
 
-// checkJSON checks a message in protobuf's JSON: its members by name, and the
-// JSON type of their values. Members that the type has not are unknown fields
-// without a number; their bytes are not explained, all others are.
+// checkJSON checks a message in the JSON form of protobuf: members are found by name, and the JSON types of
+// their values are compared with the declared types. A member that the type does not declare is an unknown field
+// without a number. The bytes of such members are not explained; all others are.
 func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (explained int64, ok bool) {
 	d := &jsonCheck{Checker: k, dec: json.NewDecoder(bytes.NewReader(data)), data: data}
 	d.dec.UseNumber()
 	if len(bytes.TrimSpace(data)) == 0 {
 		return 0, true
 	}
+
+	// Anything behind the first value is an error too.
 	err := d.message(md, 0)
 	if _, more := d.dec.Token(); err == nil && more != io.EOF {
 		err = fmt.Errorf("more than one value, at %#x", d.dec.InputOffset())
 	}
 	if err != nil {
-		recordFinding(k.contradicted, finding{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
+		recordFinding(k.contradicted, findingKey{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
 		return 0, false
 	}
 	return int64(len(data)) - d.unexplained, true
 }
 
-// A jsonCheck reads one JSON message, token by token: a message is read once, in the
-// order that it has, and what precedes a syntax error is checked and counted.
+// A jsonCheck checks one JSON message token by token. This preserves the order and repetition of members, and
+// everything before a syntax error is checked and counted.
 type jsonCheck struct {
 	*Checker
-	dec         *json.Decoder
-	data        []byte
+	// dec decodes the JSON in data.
+	dec *json.Decoder
+	// data is the JSON message.
+	data []byte
+	// unexplained is the number of bytes of unknown members.
 	unexplained int64
-	inAny       bool // the next object has the member @type beside its own
+	// inAny means that the next object is the content of an Any, so that it has the additional member
+	// "@type".
+	inAny bool
 }
 
-// message reads an object as md.
+// message checks the next value as an object of the type md.
 func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error {
 	if depth > maxJSONDepth {
 		return d.skip()
 	}
+
 	if form := jsonShapeOf(md); form != jsonObject {
-		return d.wellKnown(md, form, depth)
+		return d.checkTopLevelForm(md, form, depth)
 	}
 	inAny := d.inAny
 	d.inAny = false
@@ -62,18 +70,23 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 	if err != nil {
 		return err
 	}
+
+	// A null is allowed for every field.
 	if tok == nil {
 		return nil
 	}
 	if tok != json.Delim('{') {
 		return fmt.Errorf("%s is no object", md.FullName())
 	}
+
 	m := d.info(md)
 	m.seen++
 	d.instance++
 	instance := d.instance
 	for d.dec.More() {
 		start := d.dec.InputOffset()
+
+		// A nested Any has a member that names its type.
 		tok, err := d.dec.Token()
 		if err != nil {
 			return err
@@ -85,22 +98,24 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 			}
 			continue
 		}
+		// Readers accept both the JSON name and the name in the .proto file.
 		fd := md.Fields().ByJSONName(name)
 		if fd == nil {
 			fd = md.Fields().ByTextName(name)
 		}
 		if fd == nil {
-			kind, err := d.kind()
+			kind, err := d.skipUnknown()
 			if err != nil {
 				return err
 			}
-			recordFinding(d.unknown, finding{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
+			recordFinding(d.unknown, findingKey{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
 			d.unexplained += d.dec.InputOffset() - start
 			continue
 		}
+
 		f := m.fields[int32(fd.Number())]
 		f.seen++
-		d.place(m, f, instance)
+		d.checkPresence(m, f, instance)
 		if err := d.field(m, f, depth); err != nil {
 			return err
 		}
@@ -109,12 +124,14 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 	return err
 }
 
-// place checks what may not stand beside the member f in one object.
-func (d *jsonCheck) place(m *messageInfo, f *fieldInfo, instance int) {
+// checkPresence reports a member that must not occur together with an earlier one of the object: a
+// repeated name, or a second member of a oneof.
+func (d *jsonCheck) checkPresence(m *messageInfo, f *fieldInfo, instance int) {
 	if f.last == instance {
 		d.contradict(m, f, "more than once in an object")
 	}
 	f.last = instance
+	// A null means that the field is absent.
 	if o := f.oneof; o != nil && d.peek() != 'n' {
 		if o.last == instance && o.member != f {
 			d.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
@@ -123,24 +140,30 @@ func (d *jsonCheck) place(m *messageInfo, f *fieldInfo, instance int) {
 	}
 }
 
-// field reads the value of a member, a list or a map of them.
+// field checks the value of a member: a single value, a list or a map.
 func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	if f.single {
-		return d.value(m, f, f.fd, depth)
+		return d.checkJSONValue(m, f, f.fd, depth)
 	}
+
+	// Lists are arrays, and maps are objects.
 	open := json.Delim('[')
 	element := f.fd
 	if f.fd.IsMap() {
 		open, element = '{', f.fd.MapValue()
 	}
+
 	tok, err := d.dec.Token()
 	if err != nil || tok == nil {
+		// null stands for an absent field.
 		return err
 	}
 	if tok != open {
 		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), infer.LabelOfField(f.fd)))
 		return d.skipRest(tok)
 	}
+
+	// Elements of a list, or keys and values of a map.
 	for d.dec.More() {
 		if f.fd.IsMap() {
 			tok, err := d.dec.Token()
@@ -151,7 +174,7 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 				d.contradict(m, f, fmt.Sprintf("key that is no %s", f.fd.MapKey().Kind()))
 			}
 		}
-		if err := d.value(m, f, element, depth); err != nil {
+		if err := d.checkJSONValue(m, f, element, depth); err != nil {
 			return err
 		}
 	}
@@ -159,8 +182,8 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	return err
 }
 
-// value reads one value of the type of fd, which is f's or that of f's map.
-func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDescriptor, depth int) error {
+// checkJSONValue checks a JSON value against the type of fd, the descriptor of f or of f's map value.
+func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDescriptor, depth int) error {
 	if md := fd.Message(); md != nil {
 		if form := jsonShapeOf(md); form != jsonObject && form != jsonAny && d.peek() != 'n' {
 			return d.checkForm(m, f, md, form)
@@ -169,6 +192,7 @@ func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDes
 			return d.message(md, depth+1)
 		}
 	}
+
 	tok, err := d.dec.Token()
 	if err != nil {
 		return err
@@ -177,6 +201,8 @@ func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDes
 		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), fd.Kind()))
 		return d.skipRest(tok)
 	}
+
+	// The JSON type fits, but the value may still be out of range or an unknown enum name.
 	if reason := jsonRange(tok, fd); reason != "" {
 		d.contradict(m, f, reason)
 	}
@@ -186,7 +212,7 @@ func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDes
 	return nil
 }
 
-// peek returns the first byte of the next value.
+// peek returns the first byte of the next JSON value without consuming it, or 0 at the end.
 func (d *jsonCheck) peek() byte {
 	rest := d.data[d.dec.InputOffset():]
 	rest = bytes.TrimLeft(rest, " \t\r\n:,")
@@ -196,8 +222,8 @@ func (d *jsonCheck) peek() byte {
 	return rest[0]
 }
 
-// kind skips a value of no known type and says what it would be.
-func (d *jsonCheck) kind() (wire.Kind, error) {
+// skipUnknown skips the value of an unknown member and returns the kind of field that it suggests.
+func (d *jsonCheck) skipUnknown() (wire.Kind, error) {
 	kind := wire.KindVarint
 	switch c := d.peek(); c {
 	case '"':
@@ -208,13 +234,13 @@ func (d *jsonCheck) kind() (wire.Kind, error) {
 	return kind, d.skip()
 }
 
-// skip reads over one value.
+// skip consumes one JSON value.
 func (d *jsonCheck) skip() error {
 	var raw json.RawMessage
 	return d.dec.Decode(&raw)
 }
 
-// skipRest reads to the end of a value whose first token was tok.
+// skipRest consumes the rest of a JSON value whose first token was tok.
 func (d *jsonCheck) skipRest(tok json.Token) error {
 	if tok != json.Delim('{') && tok != json.Delim('[') {
 		return nil
@@ -234,6 +260,7 @@ func (d *jsonCheck) skipRest(tok json.Token) error {
 	return nil
 }
 
+// jsonType returns the name of a token's JSON type for a reader.
 func jsonType(tok json.Token) string {
 	switch v := tok.(type) {
 	case json.Delim:
@@ -249,7 +276,7 @@ func jsonType(tok json.Token) string {
 	return "number"
 }
 
-// jsonFits reports whether a token may stand for a value declared as fd.
+// jsonFits reports whether the JSON type of a token is allowed for the declared type of fd.
 func jsonFits(tok json.Token, fd protoreflect.FieldDescriptor) bool {
 	switch v := tok.(type) {
 	case bool:
@@ -275,7 +302,8 @@ func jsonFits(tok json.Token, fd protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// isBase64 takes both alphabets, padded or not, as readers of protobuf's JSON do.
+// isBase64 reports whether s is base64. Like other readers of protobuf's JSON, it accepts both alphabets, with
+// or without padding.
 func isBase64(s string) bool {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	_, err := base64.RawStdEncoding.DecodeString(s)

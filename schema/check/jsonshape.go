@@ -13,22 +13,31 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A jsonShape is how protobuf's JSON writes a message.
+// A jsonShape is the form in which protobuf's JSON represents a message type.
 type jsonShape uint8
 
 const (
-	jsonObject  jsonShape = iota // its fields as members
-	jsonAny                      // the members of another message, and @type
-	jsonAnyhow                   // any value
-	jsonList                     // an array
-	jsonStruct                   // an object of any members
-	jsonWrapper                  // the value of its only field
-	jsonTime                     // RFC 3339
-	jsonSpan                     // seconds, and s
-	jsonMask                     // names, with commas between them
+	// jsonObject is an object with the fields as members.
+	jsonObject jsonShape = iota
+	// jsonAny is an object with the members of another message and the member @type.
+	jsonAny
+	// jsonAnyValue is any JSON value, for google.protobuf.Value.
+	jsonAnyValue
+	// jsonList is an array of any values, for google.protobuf.ListValue.
+	jsonList
+	// jsonStruct is an object with any members.
+	jsonStruct
+	// jsonWrapper is the value of the only field.
+	jsonWrapper
+	// jsonTimestamp is a string as of RFC 3339.
+	jsonTimestamp
+	// jsonDuration is a string with seconds and the suffix "s".
+	jsonDuration
+	// jsonFieldMask is a string with field names and commas between them.
+	jsonFieldMask
 )
 
-// jsonShapeOf tells the messages that have a form of their own.
+// jsonShapeOf returns the JSON form of a message type.
 func jsonShapeOf(md protoreflect.MessageDescriptor) jsonShape {
 	name, ok := strings.CutPrefix(string(md.FullName()), "google.protobuf.")
 	if !ok {
@@ -38,32 +47,34 @@ func jsonShapeOf(md protoreflect.MessageDescriptor) jsonShape {
 	case "Any":
 		return jsonAny
 	case "Value":
-		return jsonAnyhow
+		return jsonAnyValue
 	case "ListValue":
 		return jsonList
 	case "Struct":
 		return jsonStruct
 	case "Timestamp":
-		return jsonTime
+		return jsonTimestamp
 	case "Duration":
-		return jsonSpan
+		return jsonDuration
 	case "FieldMask":
-		return jsonMask
+		return jsonFieldMask
 	case "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value", "UInt32Value", "BoolValue", "StringValue", "BytesValue":
 		return jsonWrapper
 	}
 	return jsonObject
 }
 
-// wellKnown reads a message of a form of its own where no field holds it.
-func (d *jsonCheck) wellKnown(md protoreflect.MessageDescriptor, form jsonShape, depth int) error {
+// checkTopLevelForm checks a whole message, such as a request, whose type has a special JSON form, such
+// as google.protobuf.Timestamp.
+func (d *jsonCheck) checkTopLevelForm(md protoreflect.MessageDescriptor, form jsonShape, depth int) error {
 	if form == jsonAny {
-		return d.any(depth)
+		return d.checkAny(depth)
 	}
 	return d.skip()
 }
 
-// checkForm reads a value of the field f that has a form of its own.
+// checkForm checks the value of field f, whose message type md has a special JSON form, such as
+// google.protobuf.Timestamp.
 func (d *jsonCheck) checkForm(m *messageInfo, f *fieldInfo, md protoreflect.MessageDescriptor, form jsonShape) error {
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
@@ -77,7 +88,7 @@ func (d *jsonCheck) checkForm(m *messageInfo, f *fieldInfo, md protoreflect.Mess
 	return nil
 }
 
-// formFits reports whether a JSON value may stand for a message of that form.
+// formFits reports whether a JSON value has the form of the message type md.
 func formFits(raw []byte, md protoreflect.MessageDescriptor, form jsonShape) bool {
 	if len(raw) == 0 {
 		return false
@@ -93,23 +104,24 @@ func formFits(raw []byte, md protoreflect.MessageDescriptor, form jsonShape) boo
 		tok, err := dec.Token()
 		value := md.Fields().ByNumber(1)
 		return err == nil && value != nil && jsonFits(tok, value) && jsonRange(tok, value) == ""
-	case jsonTime, jsonSpan, jsonMask:
+	case jsonTimestamp, jsonDuration, jsonFieldMask:
 		var s string
 		if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
 			return false
 		}
-		return form == jsonMask || form == jsonTime && isTime(s) || form == jsonSpan && isSpan(s)
+		return form == jsonFieldMask || form == jsonTimestamp && isTimestamp(s) || form == jsonDuration && isDuration(s)
 	}
 	return true
 }
 
-func isTime(s string) bool {
+// isTimestamp reports whether s is a time as of RFC 3339.
+func isTimestamp(s string) bool {
 	_, err := time.Parse(time.RFC3339Nano, s)
 	return err == nil
 }
 
-// isSpan reports whether s is seconds with at most nine digits behind the point.
-func isSpan(s string) bool {
+// isDuration reports whether s is a number of seconds with at most nine decimals and the suffix "s".
+func isDuration(s string) bool {
 	s, ok := strings.CutSuffix(s, "s")
 	if !ok {
 		return false
@@ -119,12 +131,14 @@ func isSpan(s string) bool {
 	return len(whole) > 0 && len(whole) <= 12 && digits(whole) && len(fraction) <= 9 && digits(fraction)
 }
 
-// any reads an Any, as the type that it names if that is known.
-func (d *jsonCheck) any(depth int) error {
+// checkAny checks the value of an Any as the type that it names, if the definitions have the type.
+func (d *jsonCheck) checkAny(depth int) error {
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
 		return err
 	}
+
+	// The value is read twice: the member @type may come last.
 	var named struct {
 		Type  string          `json:"@type"`
 		Value json.RawMessage `json:"value"`
@@ -132,14 +146,17 @@ func (d *jsonCheck) any(depth int) error {
 	if json.Unmarshal(raw, &named) != nil || named.Type == "" {
 		return nil
 	}
-	md := d.named(named.Type)
+
+	md := d.resolveType(named.Type)
 	if md == nil {
 		return nil
 	}
+
+	// A second reader is needed, because the members are in the object of the Any itself.
 	inner := &jsonCheck{Checker: d.Checker, data: raw, inAny: true}
 	if form := jsonShapeOf(md); form != jsonObject {
 		if form != jsonAny && !formFits(named.Value, md, form) {
-			recordFinding(d.contradicted, finding{message: string(md.FullName()), reason: "JSON that is no " + string(md.FullName())}, d.Checker)
+			recordFinding(d.contradicted, findingKey{message: string(md.FullName()), reason: "JSON that is no " + string(md.FullName())}, d.Checker)
 		}
 		return nil
 	}
@@ -150,7 +167,7 @@ func (d *jsonCheck) any(depth int) error {
 	return err
 }
 
-// jsonRange says why a number cannot be of the declared type; "" for no reason.
+// jsonRange returns the reason why a number is not allowed for the declared type, or "".
 func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	var text string
 	switch v := tok.(type) {
@@ -158,16 +175,20 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 		text = v.String()
 	case string:
 		if fd.Kind() == protoreflect.EnumKind {
-			return "" // a name
+			// A string is the name of an enum value.
+			return ""
 		}
 		text = v
 	default:
 		return ""
 	}
+
 	low, high, is := bounds(fd.Kind())
 	if !is {
 		return ""
 	}
+
+	// big.Rat writes exponents out, so huge ones are rejected before.
 	if len(text) > 40 || strings.ContainsAny(text, "eE") && !shortExponent(text) {
 		return fmt.Sprintf("%s with a value outside its range", fd.Kind())
 	}
@@ -175,6 +196,7 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	if !ok {
 		return ""
 	}
+
 	switch {
 	case !v.IsInt():
 		return fmt.Sprintf("%s with a fraction", fd.Kind())
@@ -186,14 +208,15 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	return ""
 }
 
-// shortExponent keeps 1e999999999 from being written out.
+// shortExponent reports whether the exponent is small enough for big.Rat, which would write out a number like
+// 1e999999999.
 func shortExponent(text string) bool {
 	i := strings.IndexAny(text, "eE")
 	e, err := strconv.Atoi(strings.TrimPrefix(text[i+1:], "+"))
 	return err != nil || e >= -40 && e <= 40
 }
 
-// bounds are those of an integer kind.
+// bounds returns the least and the greatest value of an integer kind. ok is false for other kinds.
 func bounds(k protoreflect.Kind) (low, high *big.Int, ok bool) {
 	switch k {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.EnumKind:
@@ -208,7 +231,7 @@ func bounds(k protoreflect.Kind) (low, high *big.Int, ok bool) {
 	return nil, nil, false
 }
 
-// jsonKeyFits reports whether a member's name may be a map's key.
+// jsonKeyFits reports whether the name of a member is allowed as the key of a map.
 func jsonKeyFits(key string, fd protoreflect.FieldDescriptor) bool {
 	switch fd.Kind() {
 	case protoreflect.StringKind:

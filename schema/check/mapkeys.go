@@ -7,18 +7,21 @@ import (
 	"unwire/decode/wire"
 )
 
-// A mapKey is a key, encoded, of one of a message's maps.
+// A mapKey is the encoded key of an entry of a map field.
 type mapKey struct {
+	// field is the map field.
 	field *fieldInfo
-	key   []byte
+	// key is the encoded key of the entry.
+	key []byte
 }
 
-// fewKeys are compared with each other; of more, a set is made.
-const fewKeys = 12
+// maxKeysCompared is the number of keys up to which comparing each pair is cheaper than building a set.
+const maxKeysCompared = 12
 
-// keys checks that no map of a message has a key twice.
-func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
+// checkMapKeys reports keys that occur twice in a map of a message. A parser would lose the first value.
+func (k *Checker) checkMapKeys(t *wire.Tree, at int32, m *messageInfo) {
 	list := k.mapKeys[:0]
+
 	for c := t.Nodes[at].First; c != wire.None; c = t.Nodes[c].Next {
 		n := &t.Nodes[c]
 		if n.Type != wire.Len || n.Number > maxFieldNumber {
@@ -28,6 +31,7 @@ func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
 		if f == nil || !f.isMap {
 			continue
 		}
+		// A key that is absent has the default value, which is encoded as empty here.
 		key := mapKey{field: f}
 		for e := n.First; e != wire.None; e = t.Nodes[e].Next {
 			if t.Nodes[e].Number == 1 {
@@ -36,9 +40,11 @@ func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
 		}
 		list = append(list, key)
 	}
+
+	// The buffer is kept for the next message.
 	k.mapKeys = list[:0]
-	if len(list) > fewKeys {
-		k.manyKeys(m, list)
+	if len(list) > maxKeysCompared {
+		k.checkManyMapKeys(m, list)
 		return
 	}
 	for i, b := range list {
@@ -48,7 +54,8 @@ func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
 	}
 }
 
-func (k *Checker) manyKeys(m *messageInfo, list []mapKey) {
+// checkManyMapKeys is like checkMapKeys, and faster for many keys.
+func (k *Checker) checkManyMapKeys(m *messageInfo, list []mapKey) {
 	sets := map[*fieldInfo]map[string]struct{}{}
 	for _, key := range list {
 		set := sets[key.field]
@@ -63,6 +70,7 @@ func (k *Checker) manyKeys(m *messageInfo, list []mapKey) {
 	}
 }
 
+// contradictTwice records that a map has a key twice.
 func (k *Checker) contradictTwice(m *messageInfo, f *fieldInfo) {
 	k.contradict(m, f, "a key more than once in a map")
 }

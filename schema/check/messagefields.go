@@ -11,16 +11,16 @@ import (
 	"unwire/decode/wire"
 )
 
-// message checks the fields of node at against a type, and returns how many of
-// the bytes are explained and whether all of them are well-formed.
+// checkMessage checks the message at node at against a type. explained is the number of bytes that the
+// definitions explain; ok reports whether all fields are well-formed.
 //
-// The fields are checked before what is below any of them is, so that the
-// marks of this instance are not mixed with those of one of its own type below.
-func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
+// All fields of the message are checked before the messages inside it: the marks of this instance
+// (fieldInfo.last) would otherwise be mixed with those of a nested message of the same type.
+func (k *Checker) checkMessage(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
 	k.instance++
 	m.seen++
 	instance := k.instance
-	own := k.fields(t, at, m)
+	own := k.checkFields(t, at, m)
 	for _, f := range m.required {
 		if f.last != instance {
 			k.contradict(m, f, "missing, declared required")
@@ -28,46 +28,47 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	}
 
 	if m.any {
-		more, fine := k.any(t, at, m)
+		more, fine := k.checkAny(t, at, m)
 		return own.explained + more, own.ok && fine
 	}
 	if !own.messages {
 		return own.explained, own.ok
 	}
 	if own.maps {
-		k.keys(t, at, m)
+		k.checkMapKeys(t, at, m)
 	}
 	more, fine := k.submessages(t, at, m)
 	return own.explained + more, own.ok && fine
 }
 
-// checkedFields is what a message's fields were found to be, without what is in
-// those that are messages.
+// checkedFields is the result of checking the fields of one message, without nested messages.
 type checkedFields struct {
+	// explained is the number of bytes that the definitions explain.
 	explained int64
 
-	// all of them are well-formed
+	// ok means that all fields of the message are well-formed.
 	ok bool
 
-	// there are messages, and maps among them
+	// messages is set if some fields are messages, and maps if some of them are maps.
 	messages, maps bool
 }
 
-// fields checks the fields of node at, but not what is in those that are messages.
-func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
+// checkFields checks the fields of node at, but not the content of those that are messages.
+func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 	r := checkedFields{ok: true}
 	instance := k.instance
 	unknown := k.scratch[:0]
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
+		// The parser marks bytes that are no field, and continues behind them.
 		if n.Type == wire.Garbage || n.Number > maxFieldNumber || n.Number == 0 {
 			r.ok = false
-			recordFinding(k.contradicted, finding{m.name, 0, "", "malformed: " + malformed(n.Err)}, k)
+			recordFinding(k.contradicted, findingKey{m.name, 0, "", "malformed: " + malformed(n.Err)}, k)
 			continue
 		}
 		f := m.fields[int32(n.Number)]
 		if f == nil {
-			recordFinding(k.unknown, finding{message: m.name, number: int32(n.Number)}, k)
+			recordFinding(k.unknown, findingKey{message: m.name, number: int32(n.Number)}, k)
 			unknown = append(unknown, t.Data[n.Off:n.End]...)
 			continue
 		}
@@ -82,11 +83,11 @@ func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 			r.maps = r.maps || f.isMap
 			continue
 		}
-		reason := k.value(t, c, f)
+		reason := k.checkValue(t, c, f)
 		if reason != "" {
 			k.contradict(m, f, reason)
 		}
-		// What contradicts its declaration by its value alone is explained all the same.
+		// A value of the right wire type counts as explained even if it is out of range.
 		if reason == "" || f.wire == n.Type {
 			r.explained += int64(n.End - n.Off)
 		}
@@ -94,15 +95,15 @@ func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 
 	k.scratch = unknown
 	if len(unknown) > 0 {
-		// What is unknown is a message by itself; its evidence is pooled by type.
-		// Beyond the bounds of evidence it is only counted.
+		// The bytes of the unknown fields form a message by themselves, which is added to the evidence for the
+		// type. Beyond the limits of the evidence the fields are counted only.
 		_ = k.evidence.Add(m.name, unknown)
 	}
 	return r
 }
 
-// checkTogether contradicts if the message that is checked has had f before, or
-// another field of the same oneof.
+// checkTogether reports a singular field that occurs again in the current message, or a second member of a
+// oneof.
 func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	if f.single && f.last == k.instance && f.message == nil {
 		k.contradict(m, f, "more than once in a message, declared singular")
@@ -115,7 +116,7 @@ func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	}
 }
 
-// submessages checks what is in the fields of node at that are messages.
+// submessages checks the content of those fields of node at that are messages.
 func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
 	ok = true
 	for c := range t.Children(at) {
@@ -128,18 +129,20 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 			continue
 		}
 		if !t.IsMessage(c) {
-			if n.Err == nil { // not followed for a limit otherwise
+			// Otherwise it was not parsed because of a limit, which is no contradiction.
+			if n.Err == nil {
 				k.contradict(m, f, "payload is no message")
 			}
 			ok = false
 			continue
 		}
 
-		if f.below == nil {
-			f.below = k.info(f.message)
+		if f.child == nil {
+			f.child = k.info(f.message)
 		}
-		inner, fine := k.message(t, c, f.below)
+		inner, fine := k.checkMessage(t, c, f.child)
 		ok = ok && fine
+		// The tag and the length of the field belong to this message and are explained; inner covers the rest.
 		own := n.Val - n.Off
 		if n.Type == wire.StartGroup {
 			own += n.End - t.EndTag(c)
@@ -149,7 +152,8 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 	return explained, ok
 }
 
-// malformed is the reason of garbage without its offset, so that equal ones are one finding.
+// malformed returns the error text for an undecodable field without the offset, so that equal errors
+// are counted as one finding.
 func malformed(err error) string {
 	if err == nil {
 		return "field number out of range"
@@ -161,8 +165,9 @@ func malformed(err error) string {
 	return s
 }
 
-// value checks one value against its declaration; "" is no contradiction.
-func (k *Checker) value(t *wire.Tree, i int32, f *fieldInfo) string {
+// checkValue checks one value against its field's definition. It returns a description of the
+// contradiction, or "".
+func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 	n := &t.Nodes[i]
 	if n.Type != f.wire {
 		if n.Type == wire.Len && f.packable {
@@ -181,7 +186,7 @@ func (k *Checker) value(t *wire.Tree, i int32, f *fieldInfo) string {
 	return ""
 }
 
-// packed checks the elements of a packed list.
+// packed checks the elements of a packed list. It returns the contradiction, or "".
 func packed(p []byte, f *fieldInfo) string {
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
@@ -202,7 +207,7 @@ func packed(p []byte, f *fieldInfo) string {
 	return ""
 }
 
-// number checks a varint against the declared type.
+// number checks a varint against the declared type. It returns the contradiction, or "".
 func number(v uint64, f *fieldInfo) string {
 	outside := false
 	switch f.kind {

@@ -10,59 +10,78 @@ import (
 	"unwire/schema/infer"
 )
 
-// A Proposal is a field that traffic has and definitions have not.
+// A Proposal is a field to add to the definitions: traffic has it and the definitions do not.
 //
-// Shape: a field of a type that is new itself follows the field whose type it
-// is; Element then begins with the name that the type is proposed to have.
+// Shape: the fields of a new message type follow the field of that type. Their Element begins with the name that
+// is proposed for the type.
 type Proposal struct {
-	// full name of the field to be
-	Element string    `json:"element"`
-	Message string    `json:"message"`
-	Number  int32     `json:"number"`
-	Kind    wire.Kind `json:"kind"`
-	Type    string    `json:"type"`
-	Label   string    `json:"label"`
-	Oneof   string    `json:"oneof,omitempty"`
+	// Element is the full name of the proposed field.
+	Element string `json:"element"`
+	// Message is the full name of the message that the field is added to.
+	Message string `json:"message"`
+	// Number is the number of the proposed field.
+	Number int32 `json:"number"`
+	// Kind is the inferred kind of the field's values.
+	Kind wire.Kind `json:"kind"`
+	// Type is the proposed type.
+	Type string `json:"type"`
+	// Label is one of infer.Singular, infer.Optional, infer.Repeated and infer.Map.
+	Label string `json:"label"`
+	// Oneof is the name of the proposed oneof, or "".
+	Oneof string `json:"oneof,omitempty"`
 
-	// the message is not in the definitions either
-	New    bool    `json:"new"`
-	P      float64 `json:"p"`
-	TypeP  float64 `json:"type_p"`
+	// New is set if the message type is not in the definitions either.
+	New bool `json:"new"`
+	// P is the probability of Kind, from 0 to 1.
+	P float64 `json:"p"`
+	// TypeP is the probability of Type, from 0 to 1.
+	TypeP float64 `json:"type_p"`
+	// LabelP is the probability of Label, from 0 to 1.
 	LabelP float64 `json:"label_p"`
-	Seen   int64   `json:"seen"`
-	Note   string  `json:"note,omitempty"`
+	// Seen is the number of messages that contain the field.
+	Seen int64 `json:"seen"`
+	// Note describes the values, for example by their range.
+	Note string `json:"note,omitempty"`
 
-	// addresses, the first of them; of the field that leads to a new type
+	// Frames has the addresses of the first frames with the field. For a field of a new type they are those of
+	// the field that leads to the type.
 	Frames []string `json:"frames"`
 }
 
-// Proposals infers the unknown fields of what was checked.
+// Proposals infers declarations for the unknown fields.
 //
-// Errors: those of Infer.
+// Errors: those of infer.Infer.
 func (k *Checker) Proposals() ([]Proposal, error) {
 	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage, Profile: k.o.Profile})
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]string{} // inferred name of an existing type: its own
+
+	// Inference has its own name
+	// The names of declared types by their inferred names.
+	known := map[string]string{}
 	for root, full := range in.Roots {
 		known[full] = root
 	}
 	frames := map[string][]string{}
 	list := []Proposal{}
+
 	for _, f := range in.Fields {
 		message, isNew := knownName(known, f.Message)
 		typ := f.Type
 		if strings.HasPrefix(typ, proposalPackage+".") {
+			// The inferred type of a field may be a new type, or a map of them.
 			typ, _ = knownName(known, typ)
 		} else if i := strings.Index(typ, proposalPackage+"."); i >= 0 && f.Label == infer.Map {
 			value, _ := knownName(known, strings.TrimSuffix(typ[i:], ">"))
 			typ = typ[:i] + value + ">"
 		}
+
 		p := Proposal{
 			Element: fmt.Sprintf("%s.field_%d", message, f.Number), Message: message, Number: f.Number, Kind: f.Kind, Type: typ, Label: f.Label,
 			Oneof: f.Oneof, New: isNew, P: f.P, TypeP: f.TypeP, LabelP: f.LabelP, Seen: f.Seen, Note: f.Note, Frames: []string{},
 		}
+
 		if at := k.unknownAt(message, f.Number); at != nil {
 			p.Frames = at.frames
 		} else if from, ok := frames[message]; ok {
@@ -73,24 +92,27 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 		}
 		list = append(list, p)
 	}
+
 	slices.SortStableFunc(list, func(a, b Proposal) int {
 		return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number))
 	})
 	return list, nil
 }
 
-// proposalPackage holds what is inferred until it has the names of what exists.
+// proposalPackage is a temporary package for inferred types, before they are renamed to the declared
+// ones.
 const proposalPackage = "unwire_proposal"
 
-// knownName is the name in the definitions of a type that was inferred: of one
-// that is new, its place below the type that leads to it.
+// knownName returns the name in the definitions of an inferred type. A new type gets a name that is derived from
+// the path of fields that leads to it.
 func knownName(known map[string]string, full string) (name string, isNew bool) {
 	if own, ok := known[full]; ok {
 		return own, false
 	}
 	full = strings.TrimPrefix(full, proposalPackage+".")
 	best, at := "", 0
-	// a type's name begins in upper case, whatever the message's does
+	// Inference derives the name of a type from the message and the number of the field: MessageField3. The name
+	// begins in upper case even if the message's does not.
 	for inferred, own := range known {
 		stem := infer.UpperFirst(strings.TrimPrefix(inferred, proposalPackage+".")) + "Field"
 		if strings.HasPrefix(full, stem) && len(stem) > at {
@@ -103,7 +125,8 @@ func knownName(known map[string]string, full string) (name string, isNew bool) {
 	return best + "Field" + full[at:], true
 }
 
-func (k *Checker) unknownAt(message string, number int32) *found {
+// unknownAt returns the finding of an unknown field, or nil.
+func (k *Checker) unknownAt(message string, number int32) *finding {
 	for at, f := range k.unknown {
 		if at.message == message && at.number == number {
 			return f

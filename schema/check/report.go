@@ -8,126 +8,165 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Report tells how far definitions explain traffic. ReadAllowance reads it as JSON.
+// A Report is the result of a check. Its JSON is part of the contract; ReadAllowance reads it too.
 type Report struct {
-	// messages, ends of streams aside
+	// Frames counts the messages. The ends of streams are not messages.
 	Frames int `json:"frames"`
 
-	// of a known type, and well-formed
+	// Decoded counts the messages of a known type that are well-formed.
 	Decoded int `json:"decoded"`
 
-	// of Frames, in JSON: checked by their members' names
+	// JSONFrames counts the messages in JSON, which are checked by the names of their members.
 	JSONFrames int `json:"json_frames"`
 
-	// cut off, or not decompressed: of no known content
+	// BrokenFrames counts the messages that are truncated or cannot be decompressed, so that their content is
+	// unknown.
 	BrokenFrames int `json:"broken_frames"`
 
-	// of all frames, decompressed
-	Bytes          int64 `json:"bytes"`
+	// Bytes is the decompressed size of all checked frames.
+	Bytes int64 `json:"bytes"`
+	// BytesExplained is the part of Bytes that the definitions explain.
 	BytesExplained int64 `json:"bytes_explained"`
-	FieldsSeen     int   `json:"fields_seen"`
+	// FieldsSeen counts the declared fields that occurred.
+	FieldsSeen int `json:"fields_seen"`
 
-	// of all the schema's messages
-	FieldsNeverSeen int             `json:"fields_never_seen"`
-	Unknown         []UnknownField  `json:"unknown"`
-	Contradicted    []Contradiction `json:"contradicted"`
-	UnknownMethods  []UnknownMethod `json:"unknown_methods"`
+	// FieldsNeverSeen counts the declared fields of all types that did not occur.
+	FieldsNeverSeen int `json:"fields_never_seen"`
+	// Unknown lists the fields that the definitions lack.
+	Unknown []UnknownField `json:"unknown"`
+	// Contradicted lists the fields whose values contradict their definitions.
+	Contradicted []Contradiction `json:"contradicted"`
+	// UnknownMethods lists the methods that the definitions lack.
+	UnknownMethods []UnknownMethod `json:"unknown_methods"`
 
-	// that an Any or an error's detail names; no finding
+	// UnknownTypes lists the types that the definitions lack although an Any or an error detail names them. They
+	// are not findings.
 	UnknownTypes []unknownType `json:"unknown_types"`
-	Details      int           `json:"error_details"`
+	// Details is the number of checked details of errors.
+	Details int `json:"error_details"`
 
-	// of a known type, and well-formed
-	DetailsDecoded int              `json:"error_details_decoded"`
-	Methods        []MethodCoverage `json:"methods"`
+	// DetailsDecoded counts the details of a known type that are well-formed.
+	DetailsDecoded int `json:"error_details_decoded"`
+	// Methods has the counts of each method and direction.
+	Methods []MethodCoverage `json:"methods"`
 
-	// those that were seen
+	// Messages has the counts of each message type that occurred.
 	Messages []TypeCoverage `json:"messages"`
 }
 
-// An UnknownField is a field that the schema has not.
+// An UnknownField is a field that the definitions lack.
 type UnknownField struct {
+	// Message is the full name of the message with the unknown field.
 	Message string `json:"message"`
 
-	// 0 where it was seen in JSON only
+	// Number is the field number, or 0 if the field occurred in JSON only.
 	Number int32 `json:"number"`
 
-	// the member's, of a field seen in JSON
+	// Name is the name of the member if the field occurred in JSON.
 	Name string `json:"name,omitempty"`
 
-	// most likely, of all that was seen of it
+	// Kind is the most probable kind of the field's values.
 	Kind wire.Kind `json:"kind"`
-	P    float64   `json:"p"`
+	// P is the probability of Kind, from 0 to 1.
+	P float64 `json:"p"`
 
-	// messages with it
+	// Seen is the number of messages that contain the field.
 	Seen int `json:"seen"`
 
-	// addresses, the first of them
-	Frames  []string `json:"frames"`
-	Allowed bool     `json:"allowed,omitempty"`
+	// Frames has the addresses of the first frames with the field.
+	Frames []string `json:"frames"`
+	// Allowed means that an Allowance lists the finding.
+	Allowed bool `json:"allowed,omitempty"`
 }
 
-// A Contradiction is a declared field whose bytes cannot be what is declared.
+// A Contradiction is a field whose values contradict its definition.
 type Contradiction struct {
-	Message string   `json:"message"`
-	Number  int32    `json:"number"` // 0 for the message as a whole
-	Name    string   `json:"name"`
-	Reason  string   `json:"reason"`
-	Seen    int      `json:"seen"`
-	Frames  []string `json:"frames"`
-	Allowed bool     `json:"allowed,omitempty"`
+	// Message is the full name of the message with the field.
+	Message string `json:"message"`
+	// Number is the field number, or 0 if the message as a whole is malformed.
+	Number int32 `json:"number"`
+	// Name is the name of the contradicted field.
+	Name string `json:"name"`
+	// Reason describes how the values contradict the definition.
+	Reason string `json:"reason"`
+	// Seen is the number of contradicting values.
+	Seen int `json:"seen"`
+	// Frames are the addresses of the first frames with a contradicting value.
+	Frames []string `json:"frames"`
+	// Allowed means that an Allowance lists the finding.
+	Allowed bool `json:"allowed,omitempty"`
 }
 
-// An UnknownMethod is a method that was called and that the schema has not.
+// An UnknownMethod is a method that was called and that the definitions lack.
 type UnknownMethod struct {
-	Service string   `json:"service"`
-	RPC     string   `json:"rpc"`
-	Count   int      `json:"count"`  // messages
-	Frames  []string `json:"frames"` // addresses, the first of them
-	Allowed bool     `json:"allowed,omitempty"`
+	// Service is the full name of the service.
+	Service string `json:"service"`
+	// RPC is the name of the method that the definitions lack.
+	RPC string `json:"rpc"`
+	// Count is the number of messages of the unknown method.
+	Count int `json:"count"`
+	// Frames are the addresses of the first messages of the unknown method.
+	Frames []string `json:"frames"`
+	// Allowed means that an Allowance lists the finding.
+	Allowed bool `json:"allowed,omitempty"`
 }
 
-// An unknownType is a message type that a message names and that the schema has not.
+// An unknownType is a message type that the definitions lack although a message names it.
 type unknownType struct {
-	Message string   `json:"message"`
-	Count   int      `json:"count"`
-	Frames  []string `json:"frames"` // addresses, the first of them
+	// Message is the full name of the undefined type.
+	Message string `json:"message"`
+	Count   int    `json:"count"`
+	// Frames are the addresses of the first frames with an Any of the undefined type.
+	Frames []string `json:"frames"`
 }
 
-// MethodCoverage is what was seen of the messages of a method, one direction.
+// MethodCoverage counts the messages of one RPC method in one direction.
 type MethodCoverage struct {
-	Service        string `json:"service"`
-	RPC            string `json:"rpc"`
-	Dir            string `json:"dir"`
-	Type           string `json:"type"` // "" where the schema has not the method
-	Frames         int    `json:"frames"`
-	Decoded        int    `json:"decoded"`
-	Bytes          int64  `json:"bytes"`
-	BytesExplained int64  `json:"bytes_explained"`
+	// Service is the full name of the service.
+	Service string `json:"service"`
+	// RPC is the name of the method.
+	RPC string `json:"rpc"`
+	// Dir is the direction of the messages, "up" or "down".
+	Dir string `json:"dir"`
+	// Type is the full name of the message type, or "" if the definitions lack the method.
+	Type string `json:"type"`
+	// Frames is the number of messages.
+	Frames int `json:"frames"`
+	// Decoded is the number of well-formed messages.
+	Decoded int `json:"decoded"`
+	// Bytes is the decompressed size of the messages.
+	Bytes int64 `json:"bytes"`
+	// BytesExplained is the part of Bytes that the definitions explain.
+	BytesExplained int64 `json:"bytes_explained"`
 }
 
-// TypeCoverage is what was seen of a message type.
+// TypeCoverage counts the messages of a type, and the fields that occurred in them.
 type TypeCoverage struct {
-	Message    string  `json:"message"`
-	Seen       int     `json:"seen"` // messages
-	Fields     int     `json:"fields"`
-	FieldsSeen int     `json:"fields_seen"`
-	NeverSeen  []int32 `json:"never_seen"` // numbers
+	// Message is the full name of the message type.
+	Message string `json:"message"`
+	// Seen is the number of messages of the type, including nested ones.
+	Seen int `json:"seen"`
+	// Fields is the number of declared fields.
+	Fields int `json:"fields"`
+	// FieldsSeen is the number of declared fields that occurred at least once.
+	FieldsSeen int `json:"fields_seen"`
+	// NeverSeen are the numbers of declared fields that never occurred.
+	NeverSeen []int32 `json:"never_seen"`
 }
 
-// Clean reports whether nothing was unknown or contradicted that is not allowed.
+// Clean reports whether the check has no findings, apart from allowed ones.
 func (r *Report) Clean() bool {
 	return r.AllowedFindings() == len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods)
 }
 
-// Compared reports whether at least one message that is not empty was compared with the
-// definitions.
+// Compared reports whether at least one non-empty message was compared with the definitions. Without one, a
+// clean report means nothing.
 func (r *Report) Compared() bool {
 	return r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 ||
 		slices.ContainsFunc(r.Methods, func(m MethodCoverage) bool { return m.Type != "" && m.Decoded > 0 && m.Bytes > 0 })
 }
 
-// AllowedFindings counts the findings that Allow has marked.
+// AllowedFindings counts the findings that Allow marked.
 func (r *Report) AllowedFindings() (n int) {
 	count := func(allowed bool) {
 		if allowed {
@@ -146,21 +185,27 @@ func (r *Report) AllowedFindings() (n int) {
 	return n
 }
 
-// Report returns what the frames added so far come to.
+// Report returns the result for all messages added so far.
 func (k *Checker) Report() *Report {
+	// Empty lists, so that JSON has [] and not null.
 	r := &Report{
 		Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []unknownType{},
 		Methods: []MethodCoverage{}, Messages: []TypeCoverage{},
 	}
+
 	r.JSONFrames, r.BrokenFrames = k.jsonFrames, k.brokenFrames
 	r.Details, r.DetailsDecoded = k.details, k.detailsDecoded
 	k.reportUnknown(r)
+
+	// Maps have no order, so every list is sorted.
 	for at, f := range k.contradicted {
 		r.Contradicted = append(r.Contradicted, Contradiction{at.message, at.number, at.name, at.reason, f.seen, f.frames, false})
 	}
 	slices.SortFunc(r.Contradicted, func(a, b Contradiction) int {
 		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Reason, b.Reason))
 	})
+
+	// The totals are the sums of the rows.
 	for _, m := range k.methods {
 		r.Methods = append(r.Methods, m.MethodCoverage)
 		r.Frames += m.Frames
@@ -171,12 +216,14 @@ func (k *Checker) Report() *Report {
 	slices.SortFunc(r.Methods, func(a, b MethodCoverage) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.RPC, b.RPC), cmp.Compare(b.Dir, a.Dir))
 	})
+
 	for name, f := range k.unknownMethods {
 		r.UnknownMethods = append(r.UnknownMethods, UnknownMethod{name[0], name[1], f.seen, f.frames, false})
 	}
 	slices.SortFunc(r.UnknownMethods, func(a, b UnknownMethod) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.RPC, b.RPC))
 	})
+
 	for name, f := range k.unknownTypes {
 		r.UnknownTypes = append(r.UnknownTypes, unknownType{name, f.seen, f.frames})
 	}
@@ -185,7 +232,7 @@ func (k *Checker) Report() *Report {
 	return r
 }
 
-// reportUnknown judges the unknown fields by all that was seen of each.
+// reportUnknown decides how the unknown fields are read, by all their values together.
 func (k *Checker) reportUnknown(r *Report) {
 	costs := kind.Costs{}
 	for at, f := range k.unknown {
@@ -196,7 +243,7 @@ func (k *Checker) reportUnknown(r *Report) {
 				u.Kind, u.P = v.Kind, v.P
 			}
 		}
-		// there was no room for its evidence; bytes are never refuted
+		// The evidence has reached its limits. Bytes are a reading that nothing refutes.
 		if u.Kind == "" {
 			u.Kind, u.P = wire.KindBytes, 0
 		}
@@ -207,6 +254,7 @@ func (k *Checker) reportUnknown(r *Report) {
 	})
 }
 
+// reportCoverage counts which declared types and fields occurred.
 func (k *Checker) reportCoverage(r *Report) {
 	for md := range k.schema.Messages() {
 		info := k.infos[md]

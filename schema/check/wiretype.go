@@ -6,16 +6,16 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxFieldNumber is the greatest number that a field can have.
+// maxFieldNumber is the greatest field number that protobuf allows.
 const maxFieldNumber = 1<<29 - 1
 
-// Packable reports whether fd is a list whose elements may be packed.
+// Packable reports whether fd is a repeated field whose elements may be packed.
 func Packable(fd protoreflect.FieldDescriptor) bool {
-	return fd.IsList() && WireOf(fd.Kind()) != wire.Len && WireOf(fd.Kind()) != wire.StartGroup
+	return fd.IsList() && WireTypeOf(fd.Kind()) != wire.Len && WireTypeOf(fd.Kind()) != wire.StartGroup
 }
 
-// WireOf is the wire type of one value of the declared kind.
-func WireOf(k protoreflect.Kind) wire.Type {
+// WireTypeOf returns the wire type of a single value of a declared kind.
+func WireTypeOf(k protoreflect.Kind) wire.Type {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
 		return wire.Len

@@ -6,24 +6,31 @@ import (
 	"strings"
 )
 
-// A ChangeKind says what happened to an element between two versions.
+// A ChangeKind is the kind of a change between two versions of definitions: added, removed, and so on.
 type ChangeKind string
 
+// The kinds of changes, in the order in which a changelog lists them.
 const (
-	Added   ChangeKind = "added"
+	// Added is an element that only the new version has.
+	Added ChangeKind = "added"
+	// Removed is an element that only the old version has.
 	Removed ChangeKind = "removed"
+	// renamed is an element with another name.
 	renamed ChangeKind = "renamed"
+	// retyped is a field or method with another type.
 	retyped ChangeKind = "retyped"
 
-	// singular, optional, repeated, map, oneof, packed, streaming
+	// relabelled is a field or method with another label: singular, optional, repeated, map, oneof, packed,
+	// streaming.
 	relabelled ChangeKind = "relabelled"
+	// renumbered is a field or enum value with another number.
 	renumbered ChangeKind = "renumbered"
 
-	// to another package, or into or out of another message
+	// moved is a type in another package, or into or out of a message.
 	moved ChangeKind = "moved"
 )
 
-// An ElementKind says what an element is.
+// An ElementKind is the kind of a declaration, such as message or field.
 type ElementKind string
 
 // The kinds of elements, in the order in which a changelog lists them.
@@ -37,22 +44,29 @@ const (
 	ValueElement   ElementKind = "value"
 )
 
-// A Break says what a change breaks at worst: who speaks the old version and
-// who speaks the new one misread each other on the wire, or in JSON, or code
-// written against the old one does not compile or mean the same with the new.
+// A Break is the worst incompatibility that a change causes. BreaksWire means that a program with the old
+// version and one with the new version misread each other's binary messages; BreaksJSON means the same for JSON.
+// BreaksSource means that code which was written against the old version does not compile, or has another
+// meaning, with the new one.
 type Break string
 
 const (
+	// BreaksNothing means that the versions are compatible.
 	BreaksNothing Break = ""
-	BreaksSource  Break = "source"
-	BreaksJSON    Break = "json" // and source
-	BreaksWire    Break = "wire" // and JSON, and source
+	// BreaksSource breaks source code only.
+	BreaksSource Break = "source"
+	// BreaksJSON breaks JSON and source code.
+	BreaksJSON Break = "json"
+	// BreaksWire breaks the binary format, JSON and source code.
+	BreaksWire Break = "wire"
 )
 
+// severity returns the position of b from harmless to worst.
 func (b Break) severity() int {
 	return slices.Index([]Break{BreaksNothing, BreaksSource, BreaksJSON, BreaksWire}, b)
 }
 
+// worse returns the more severe of two incompatibilities.
 func worse(a, b Break) Break {
 	if a.severity() >= b.severity() {
 		return a
@@ -62,24 +76,30 @@ func worse(a, b Break) Break {
 
 // A Change is one difference between two versions of definitions.
 //
-// Shape: Element is the full name, in the new version of what was added and in
-// the old one otherwise. Old and New are what the change is about: names of
-// what was renamed (full ones of types and services), types, labels, numbers;
-// of what was added or removed, the declaration in short.
+// Shape: Element is the full name in the old version, or in the new version if the element was added. For other
+// changes, Old and New are the two states: names (full names for types and services), types, labels or numbers.
+// For an added element New is its short declaration, for a removed one Old is.
 type Change struct {
-	Change  ChangeKind  `json:"change"`
-	Element string      `json:"element"`
-	Old     string      `json:"old"`
-	New     string      `json:"new"`
-	Breaks  Break       `json:"breaks"`
-	Kind    ElementKind `json:"kind"`
+	// Change is the kind of the change.
+	Change ChangeKind `json:"change"`
+	// Element is the full name of the changed element.
+	Element string `json:"element"`
+	// Old is the declaration in the old version.
+	Old string `json:"old"`
+	// New is the declaration in the new version.
+	New string `json:"new"`
+	// Breaks is the most severe incompatibility that the change causes.
+	Breaks Break `json:"breaks"`
+	// Kind is the kind of the changed element.
+	Kind ElementKind `json:"kind"`
 
-	// the element's full name in the new version, where that is another
+	// Renamed is the full name of the element in the new version if it differs.
 	Renamed string `json:"renamed,omitempty"`
-	Note    string `json:"note,omitempty"`
+	// Note explains the change, or is "".
+	Note string `json:"note,omitempty"`
 }
 
-// String is the change on one line.
+// String formats the change in one line.
 func (c Change) String() string {
 	var b strings.Builder
 	b.WriteString(string(c.Change) + " " + string(c.Kind) + " " + c.Element)
@@ -100,8 +120,7 @@ func (c Change) String() string {
 	return b.String()
 }
 
-// sortChanges puts a changelog in order: kinds of elements, new ones first of
-// each, then by name.
+// sortChanges sorts by kind of element, then by kind of change, then by name.
 func sortChanges(list []Change) {
 	kinds := []ElementKind{MethodElement, ServiceElement, MessageElement, EnumElement, OneofElement, FieldElement, ValueElement}
 	changes := []ChangeKind{Added, Removed, renamed, moved, retyped, relabelled, renumbered}

@@ -1,16 +1,19 @@
-// Package compare finds what changed between two versions of definitions, and looks
-// things up in one version.
+// Package compare finds the differences between two versions of definitions, and searches one version.
 //
-// Diff returns Changes, each with the compatibility that it breaks: on the wire, in JSON
-// or in source code. Types are matched by name first and after that by likeness, which
-// their fields decide; fields and services are matched within them. So a renamed message
-// is a rename and not a removal and an addition. Outdated finds the changes that a third
-// version lacks. A Toucher finds the touched exchanges: those of a capture that hold what
-// changed.
+// Diff returns the Changes, each with the incompatibility that it causes: in the binary format, in JSON or in
+// source code.
 //
-// In one version, Lookup finds an element by its full name, Find is a search for names
-// like a word, and Refs lists the references to an element. TypeOf writes the type of a
-// declaration.
+//	for _, c := range compare.Diff(before, after) {
+//	    fmt.Println(c) // renamed field chat.Send.text: text -> body (breaks json)
+//	}
+//
+// Types are matched by name first, and then by similarity of their fields, so that a renamed message is a rename
+// rather than a removal and an addition. Outdated finds the changes that a third version has not adopted.
+// TouchedExchanges finds the exchanges of a capture that contain changed elements.
+//
+// In one version, Lookup finds an element by its full name, Find searches names and comments for words, and Refs
+// lists the uses of a type. The commands schema diff, schema find and schema print use this package, and package
+// update does.
 package compare
 
 import (
@@ -23,33 +26,33 @@ import (
 	"unwire/schema/infer"
 )
 
-// Diff compares two versions of definitions.
+// Diff returns the differences between two versions of definitions.
 //
-// Renames are found by structure: a field keeps its number, an enum value too,
-// and a type keeps its fields and the places where it is used. A type that was
-// renamed or moved is one change, whatever it holds. What a new message or enum
-// holds is not listed apart; the methods of a new service are.
+// Renames are found by structure: a field keeps its number, an enum value as well, and a type keeps its fields
+// and the places where it is used. A type that was renamed or moved is a single change, whatever it contains.
+// The fields of a new message are not listed separately, but the methods of a new service are. Files, comments,
+// options and the order of declarations do not matter.
 //
-// In which file something stands, and comments, options and the order of
-// declarations are no difference.
-//
-// Shape: new methods first, then services, messages, enums, oneofs, fields and
-// enum values.
-// Limits: time is proportional to the definitions, and to the product of the
-// types that only one of them has where those have fields in common.
+// Shape: methods first, then services, messages, enums, oneofs, fields and enum values.
+// Limits: the time is proportional to the size of the definitions, plus the product of the numbers of types that
+// only one version has and that share fields.
 // Source: schema/README.md#versions-of-definitions
 func Diff(before, after *schema.Schema) []Change {
 	d := differ{types: matchTypes(before, after)}
 	d.compat = compat{types: d.types, done: map[[2]protoreflect.FullName]Break{}}
+
 	d.services(before, after)
 	for _, m := range d.types.oldMessages {
 		d.message(m)
 	}
+
 	for _, m := range d.types.newMessages {
+		// A new type inside a new message is part of that change.
 		if d.types.isNew(m) && !d.types.isNew(m.Parent()) {
 			d.addChange(Change{Change: Added, Kind: MessageElement, Element: name(m), New: sizeOf(m)})
 		}
 	}
+
 	for _, e := range d.types.oldEnums {
 		d.enum(e)
 	}
@@ -58,21 +61,26 @@ func Diff(before, after *schema.Schema) []Change {
 			d.addChange(Change{Change: Added, Kind: EnumElement, Element: name(e), New: enumSize(e)})
 		}
 	}
+
 	sortChanges(d.found)
 	return d.found
 }
 
-// A differ collects changes.
+// A differ collects the changes between two versions of definitions.
 type differ struct {
-	types  *typeMatch
+	// types pairs the types of both versions.
+	types *typeMatch
+	// compat decides which compatibility a change breaks.
 	compat compat
-	found  []Change
+	// found are the changes found so far.
+	found []Change
 }
 
+// addChange adds a change to the result.
 func (d *differ) addChange(c Change) { d.found = append(d.found, c) }
 
-// name is the full name of d; of an enum value below its enum, though the
-// language has it beside it.
+// name returns the full name of d. For an enum value this includes the enum, although protobuf puts the value in
+// the scope around the enum.
 func name(d protoreflect.Descriptor) string {
 	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
 		return string(v.Parent().FullName()) + "." + string(v.Name())
@@ -80,11 +88,16 @@ func name(d protoreflect.Descriptor) string {
 	return string(d.FullName())
 }
 
-// counted is a number of things in words.
+// counted formats a number with its noun, such as "2 fields".
 func counted(n int, thing string) string { return infer.Plural(int64(n), thing) }
 
+// sizeOf describes how many fields a message has.
 func sizeOf(m protoreflect.MessageDescriptor) string { return counted(m.Fields().Len(), "field") }
-func enumSize(e protoreflect.EnumDescriptor) string  { return counted(e.Values().Len(), "value") }
+
+// enumSize describes how many values an enum has.
+func enumSize(e protoreflect.EnumDescriptor) string { return counted(e.Values().Len(), "value") }
+
+// rename sets Change.Renamed if the element has another full name in the new version.
 func rename(c Change, after protoreflect.Descriptor) Change {
 	if n := name(after); n != c.Element {
 		c.Renamed = n
@@ -92,13 +105,13 @@ func rename(c Change, after protoreflect.Descriptor) Change {
 	return c
 }
 
-// typeRenamed reports that a type or service has another name now, unless its
-// parent's new name is all the reason.
+// typeRenamed adds a change if a type or service has another name, unless only its parent was renamed.
 func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descriptor, breaks Break) {
 	same := before.Name() == after.Name()
 	if same && d.sameParent(before.Parent(), after.Parent()) {
 		return
 	}
+
 	c := Change{Change: renamed, Kind: kind, Element: name(before), Old: name(before), New: name(after), Renamed: name(after), Breaks: breaks}
 	if same {
 		c.Change = moved
@@ -108,6 +121,8 @@ func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descri
 	d.addChange(c)
 }
 
+// sameParent reports whether the parents of two elements are the same package, or the same message in both
+// versions.
 func (d *differ) sameParent(before, after protoreflect.Descriptor) bool {
 	if m, ok := before.(protoreflect.MessageDescriptor); ok {
 		return d.types.messages[m.FullName()] == after
@@ -115,12 +130,15 @@ func (d *differ) sameParent(before, after protoreflect.Descriptor) bool {
 	if _, ok := after.(protoreflect.FileDescriptor); !ok {
 		return false
 	}
-	return before.FullName() == after.FullName() // the packages
+	// Both are files: compare their packages.
+	return before.FullName() == after.FullName()
 }
 
+// message compares a message of the old version with its counterpart in the new version, if it has one.
 func (d *differ) message(m protoreflect.MessageDescriptor) {
 	now := d.types.messages[m.FullName()]
 	if now == nil {
+		// The removal of the parent covers the removal of a nested message.
 		if p, ok := m.Parent().(protoreflect.MessageDescriptor); !ok || d.types.messages[p.FullName()] != nil {
 			d.addChange(Change{Change: Removed, Kind: MessageElement, Element: name(m), Old: sizeOf(m), Breaks: BreaksSource})
 		}
@@ -131,8 +149,11 @@ func (d *differ) message(m protoreflect.MessageDescriptor) {
 	d.oneofs(m, now)
 }
 
+// fields compares the fields of both versions of a message.
 func (d *differ) fields(before, after protoreflect.MessageDescriptor) {
 	mates := d.matchFields(before, after)
+
+	// New fields that are a version of an old one.
 	taken := map[protoreflect.FieldDescriptor]bool{}
 	for i := range before.Fields().Len() {
 		f := before.Fields().Get(i)
@@ -144,6 +165,7 @@ func (d *differ) fields(before, after protoreflect.MessageDescriptor) {
 		taken[now] = true
 		d.field(f, now)
 	}
+
 	for i := range after.Fields().Len() {
 		f := after.Fields().Get(i)
 		if taken[f] {
@@ -151,56 +173,62 @@ func (d *differ) fields(before, after protoreflect.MessageDescriptor) {
 		}
 		c := Change{Change: Added, Kind: FieldElement, Element: name(f), New: declaration(f)}
 		if f.Cardinality() == protoreflect.Required {
-			c.Breaks, c.Note = BreaksWire, "required: what lacks it is refused"
+			c.Breaks, c.Note = BreaksWire, "required: parsers reject messages without it"
 		}
 		d.addChange(c)
 	}
 }
 
+// fieldRemoved adds the removal of a field. It breaks the binary format if another field has the number now.
 func (d *differ) fieldRemoved(f protoreflect.FieldDescriptor, after protoreflect.MessageDescriptor) {
 	c := Change{Change: Removed, Kind: FieldElement, Element: name(f), Old: declaration(f), Breaks: BreaksSource}
 	switch now := after.Fields().ByNumber(f.Number()); {
 	case now != nil:
-		c.Note = fmt.Sprintf("its number is %s's now", now.Name())
+		c.Note = fmt.Sprintf("%s now has this number", now.Name())
 		c.Breaks = BreaksWire
 	case f.Cardinality() == protoreflect.Required:
-		c.Breaks, c.Note = BreaksWire, "required: what lacks it is refused"
+		c.Breaks, c.Note = BreaksWire, "required: parsers reject messages without it"
 	case after.ReservedRanges().Has(f.Number()):
 		c.Note = "reserved"
 	}
 	d.addChange(c)
 }
 
-// field compares two versions of a field.
+// field compares the old version f and the new version now of a field.
 func (d *differ) field(f, now protoreflect.FieldDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = FieldElement, name(f); d.addChange(rename(c, now)) }
 	switch {
 	case f.Name() != now.Name():
 		c := Change{Change: renamed, Old: string(f.Name()), New: string(now.Name()), Breaks: BreaksJSON}
 		if f.JSONName() == now.JSONName() {
-			c.Breaks, c.Note = BreaksSource, "the JSON name stays"
+			c.Breaks, c.Note = BreaksSource, "the JSON name is unchanged"
 		}
 		at(c)
 	case f.JSONName() != now.JSONName():
 		at(Change{Change: renamed, Old: f.JSONName(), New: now.JSONName(), Breaks: BreaksJSON, Note: "the JSON name"})
 	}
+
 	if f.Number() != now.Number() {
 		at(Change{Change: renumbered, Old: digits(f.Number()), New: digits(now.Number()), Breaks: BreaksWire})
 	}
+
 	if was, is := labelWord(f), labelWord(now); was != is {
 		b, note := d.compat.label(f, now)
 		at(Change{Change: relabelled, Old: was, New: is, Breaks: b, Note: note})
 	} else if f.IsPacked() != now.IsPacked() && isPackable(f) && isPackable(now) {
-		at(Change{Change: relabelled, Old: packing(f), New: packing(now), Note: "parsers take both"})
+		at(Change{Change: relabelled, Old: packing(f), New: packing(now), Note: "parsers accept both names"})
 	}
+
 	if b, note, same := d.compat.field(f, now); !same {
 		at(Change{Change: retyped, Old: TypeOf(f), New: TypeOf(now), Breaks: b, Note: note})
 	}
 	d.member(f, now)
 }
 
+// digits formats a field number.
 func digits(n protoreflect.FieldNumber) string { return strconv.Itoa(int(n)) }
 
+// packing returns "packed" or "unpacked" for a repeated field.
 func packing(f protoreflect.FieldDescriptor) string {
 	if f.IsPacked() {
 		return "packed"
@@ -208,30 +236,34 @@ func packing(f protoreflect.FieldDescriptor) string {
 	return "unpacked"
 }
 
-// member compares which oneof a field is in.
+// member compares the oneofs that contain the two versions of a field.
 func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	was, is := realOneof(f), realOneof(now)
-	if was == nil && is == nil || was != nil && is != nil && d.oneofMate(was, f.ContainingMessage(), now.ContainingMessage()) == is {
+	// The same oneof, or none in both versions.
+	if was == nil && is == nil || was != nil && is != nil && d.counterpartOneof(was, f.ContainingMessage(), now.ContainingMessage()) == is {
 		return
 	}
 	c := Change{Change: relabelled, Kind: FieldElement, Element: name(f), Old: oneofWord(was), New: oneofWord(is), Breaks: BreaksSource}
 	if was == nil && labelWord(f) != infer.Singular || is == nil && labelWord(now) != infer.Singular {
 		c.Old, c.New = wordOr(oneofWord(was), labelWord(f)), wordOr(oneofWord(is), labelWord(now))
-		if len(d.found) > 0 { // the label's own change says the same
+		// The label changed as well: both are one change.
+		if len(d.found) > 0 {
 			if last := &d.found[len(d.found)-1]; last.Element == c.Element && last.Change == relabelled {
 				last.Old, last.New, last.Breaks = c.Old, c.New, worse(last.Breaks, c.Breaks)
 				return
 			}
 		}
 	}
+	// Only a oneof with several members loses values: setting one member clears the others.
 	if is != nil && is.Fields().Len() > 1 {
-		c.Breaks, c.Note = BreaksWire, "of several members that were sent, one is kept"
+		c.Breaks, c.Note = BreaksWire, "if several members are sent, parsers keep one"
 	} else if was != nil && was.Fields().Len() > 1 {
-		c.Breaks, c.Note = BreaksWire, "an old reader keeps one of several"
+		c.Breaks, c.Note = BreaksWire, "old parsers keep only one of several members"
 	}
 	d.addChange(rename(c, now))
 }
 
+// wordOr returns word, or other if word is "singular".
 func wordOr(word, other string) string {
 	if word == infer.Singular {
 		return other
@@ -239,6 +271,7 @@ func wordOr(word, other string) string {
 	return word
 }
 
+// oneofWord describes membership in a oneof in words.
 func oneofWord(o protoreflect.OneofDescriptor) string {
 	if o == nil {
 		return infer.Singular
@@ -246,6 +279,7 @@ func oneofWord(o protoreflect.OneofDescriptor) string {
 	return "oneof " + string(o.Name())
 }
 
+// realOneof returns the oneof of a field as it is written in the source, or nil. Synthetic oneofs do not count.
 func realOneof(f protoreflect.FieldDescriptor) protoreflect.OneofDescriptor {
 	if o := f.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		return o
@@ -253,12 +287,13 @@ func realOneof(f protoreflect.FieldDescriptor) protoreflect.OneofDescriptor {
 	return nil
 }
 
-// oneofMate returns what became of a oneof: the one of that name, or else the
-// one, new by name, that has most of its members.
-func (d *differ) oneofMate(o protoreflect.OneofDescriptor, before, after protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
+// counterpartOneof returns the new version of a oneof: the one with the same name, or the one with a new name
+// that has most of its members.
+func (d *differ) counterpartOneof(o protoreflect.OneofDescriptor, before, after protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	if now := after.Oneofs().ByName(o.Name()); now != nil && !now.IsSynthetic() {
 		return now
 	}
+
 	votes := map[protoreflect.OneofDescriptor]int{}
 	var best protoreflect.OneofDescriptor
 	for i := range o.Fields().Len() {
@@ -276,14 +311,14 @@ func (d *differ) oneofMate(o protoreflect.OneofDescriptor, before, after protore
 	return best
 }
 
-// oneofs reports renamed oneofs; one that came or went is said of its members.
+// oneofs adds renamed oneofs. New and removed oneofs are changes of their members.
 func (d *differ) oneofs(before, after protoreflect.MessageDescriptor) {
 	for i := range before.Oneofs().Len() {
 		o := before.Oneofs().Get(i)
 		if o.IsSynthetic() {
 			continue
 		}
-		if now := d.oneofMate(o, before, after); now != nil && now.Name() != o.Name() {
+		if now := d.counterpartOneof(o, before, after); now != nil && now.Name() != o.Name() {
 			d.addChange(Change{
 				Change: renamed, Kind: OneofElement, Element: name(o), Old: string(o.Name()), New: string(now.Name()),
 				Renamed: name(now), Breaks: BreaksSource,
@@ -292,6 +327,7 @@ func (d *differ) oneofs(before, after protoreflect.MessageDescriptor) {
 	}
 }
 
+// enum compares an enum of the old version with its counterpart in the new version, if it has one.
 func (d *differ) enum(e protoreflect.EnumDescriptor) {
 	now := d.types.enums[e.FullName()]
 	if now == nil {
@@ -304,13 +340,14 @@ func (d *differ) enum(e protoreflect.EnumDescriptor) {
 	d.values(e, now)
 }
 
-// values compares enum values: by name first, what is left by number.
+// values compares enum values. They are matched by name, and the others by number.
 func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 	taken := map[protoreflect.Name]bool{}
 	var left []protoreflect.EnumValueDescriptor
+	named, numbered := byName(after.Values()), byNumber(after.Values())
 	for i := range before.Values().Len() {
 		v := before.Values().Get(i)
-		now := after.Values().ByName(v.Name())
+		now := named[v.Name()]
 		if now == nil {
 			left = append(left, v)
 			continue
@@ -323,20 +360,24 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 			}, now))
 		}
 	}
-	free := func(n protoreflect.EnumNumber) protoreflect.EnumValueDescriptor {
-		for i := range after.Values().Len() {
-			if v := after.Values().Get(i); v.Number() == n && !taken[v.Name()] {
+
+	// unmatched returns the value with a number that no old value has matched so far. Several values can have
+	// the same number.
+	unmatched := func(n protoreflect.EnumNumber) protoreflect.EnumValueDescriptor {
+		for _, v := range numbered[n] {
+			if !taken[v.Name()] {
 				return v
 			}
 		}
 		return nil
 	}
+
 	for _, v := range left {
-		now := free(v.Number())
+		now := unmatched(v.Number())
 		if now == nil {
 			c := Change{Change: Removed, Kind: ValueElement, Element: name(v), Old: strconv.Itoa(int(v.Number())), Breaks: BreaksJSON}
-			if other := after.Values().ByNumber(v.Number()); other != nil {
-				c.Note = fmt.Sprintf("its number is still %s's", other.Name())
+			if others := numbered[v.Number()]; len(others) > 0 {
+				c.Note = fmt.Sprintf("%s still has this number", others[0].Name())
 			}
 			d.addChange(c)
 			continue
@@ -347,6 +388,7 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 			Renamed: name(now), Breaks: BreaksJSON,
 		})
 	}
+
 	for i := range after.Values().Len() {
 		if v := after.Values().Get(i); !taken[v.Name()] {
 			d.addChange(Change{Change: Added, Kind: ValueElement, Element: name(v), New: strconv.Itoa(int(v.Number()))})

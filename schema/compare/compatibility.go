@@ -8,33 +8,46 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxCompatDepth is how deep messages that replace one another are compared.
+// maxCompatDepth is the nesting depth to which messages are compared if one replaces another.
 const maxCompatDepth = 6
 
-// compat says what a change of type or label breaks.
+// compat decides what a change of type or label breaks.
 //
 // Source: https://protobuf.dev/programming-guides/proto3/#updating
 type compat struct {
+	// types pairs the types of both versions.
 	types *typeMatch
-	done  map[[2]protoreflect.FullName]Break
+	// done caches the result for pairs of messages. It also ends the recursion of recursive types.
+	done map[[2]protoreflect.FullName]Break
 }
 
-// A wireClass is a set of types whose values are written and read alike.
+// A wireClass is a class of field types with the same encoding.
 type wireClass uint8
 
 const (
-	varints wireClass = iota // plain: int32, uint32, int64, uint64, bool, enum
+	// varints are int32, uint32, int64, uint64, bool and enums.
+	varints wireClass = iota
+	// zigzags are sint32 and sint64.
 	zigzags
+	// fixed32s are fixed32 and sfixed32.
 	fixed32s
+	// fixed64s are fixed64 and sfixed64.
 	fixed64s
+	// floats are float.
 	floats
+	// doubles are double.
 	doubles
+	// texts are string.
 	texts
+	// blobs are bytes.
 	blobs
+	// messages are length-delimited messages.
 	messages
+	// groups are messages with an end tag.
 	groups
 )
 
+// classOf returns the encoding class of a field type.
 func classOf(k protoreflect.Kind) wireClass {
 	switch k {
 	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
@@ -59,7 +72,7 @@ func classOf(k protoreflect.Kind) wireClass {
 	return varints
 }
 
-// jsonForm is how JSON writes values of a kind.
+// jsonForm describes how JSON represents values of a type.
 func jsonForm(k protoreflect.Kind) string {
 	switch k {
 	case protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.Sint64Kind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
@@ -74,16 +87,19 @@ func jsonForm(k protoreflect.Kind) string {
 	return "number"
 }
 
-// field compares the types of two versions of a field, labels aside. same says
-// that there is no difference but that types were renamed.
+// field compares the types, without the labels, of two versions of a field. same is true if the types are equal,
+// apart from renamed types. Otherwise worst is the incompatibility and note explains it.
 func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note string, same bool) {
 	if a.IsMap() != b.IsMap() {
+		// An entry of a map is encoded as a message with a key and a value, so a list of such messages is
+		// compatible.
 		m, other := a, b
 		if b.IsMap() {
 			m, other = b, a
 		}
 		if other.IsList() && other.Message() != nil && c.isEntry(m, other) {
-			return BreaksNothing, "", true // the label tells it
+			// The change of the label covers it.
+			return BreaksNothing, "", true
 		}
 		return BreaksWire, "an entry of a map is a message of a key and a value", false
 	}
@@ -95,6 +111,7 @@ func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note str
 		}
 		return worse(kb, vb), kn, ks && vs
 	}
+
 	switch {
 	case a.Message() != nil && b.Message() != nil:
 		if c.types.isSameMessage(a.Message(), b.Message()) {
@@ -121,10 +138,11 @@ func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note str
 	return worst, note, false
 }
 
-// kinds says what another type of scalar breaks.
+// kinds returns which compatibility a change of a field's type from a to b breaks.
 func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 	ca, cb := classOf(a), classOf(b)
 	lens := func(x, y wireClass) bool { return ca == x && cb == y || ca == y && cb == x }
+
 	switch {
 	case lens(texts, blobs):
 		return BreaksJSON, "the same on the wire where the bytes are UTF-8; base64 in JSON"
@@ -136,17 +154,21 @@ func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 		}
 		return BreaksWire, "another wire type"
 	}
+
+	// The encoding is the same. What differs is the range of values, the JSON form and the type in source
+	// code.
 	worst, note := BreaksSource, "the same on the wire"
 	if widthOf(a) != widthOf(b) {
 		note = "the same on the wire, cut to what the narrower type holds"
 	}
 	if jsonForm(a) != jsonForm(b) {
 		worst = BreaksJSON
-		note += fmt.Sprintf("; in JSON a %s was a %s", jsonForm(b), jsonForm(a))
+		note += fmt.Sprintf("; in JSON a %s, previously a %s", jsonForm(b), jsonForm(a))
 	}
 	return worst, note
 }
 
+// widthOf returns the width of an integer type in bits.
 func widthOf(k protoreflect.Kind) int {
 	switch k {
 	case protoreflect.BoolKind:
@@ -157,6 +179,7 @@ func widthOf(k protoreflect.Kind) int {
 	return 32
 }
 
+// wireNumber returns the protobuf wire type of an encoding.
 func wireNumber(c wireClass) int {
 	switch c {
 	case varints, zigzags:
@@ -171,7 +194,7 @@ func wireNumber(c wireClass) int {
 	return 2
 }
 
-// message says what it breaks that one message takes another's place.
+// message returns which compatibility breaks if a field's type changes from message a to b.
 func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	worst := c.messages(a, b, 0)
 	switch worst {
@@ -180,9 +203,10 @@ func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	case BreaksJSON:
 		return worst, "alike on the wire"
 	}
-	return BreaksSource, "alike on the wire and in JSON"
+	return BreaksSource, "compatible on the wire and in JSON"
 }
 
+// messages compares the fields of two message types by number.
 func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break {
 	if a.FullName() == b.FullName() || depth > maxCompatDepth {
 		return BreaksNothing
@@ -191,7 +215,10 @@ func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break 
 	if known, ok := c.done[key]; ok {
 		return known
 	}
-	c.done[key] = BreaksSource // of a type that holds itself
+
+	// A recursive type is no worse than its other fields.
+	c.done[key] = BreaksSource
+
 	worst, shared := BreaksSource, 0
 	for i := range a.Fields().Len() {
 		f := a.Fields().Get(i)
@@ -215,30 +242,33 @@ func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break 
 		worst = worse(worst, w)
 	}
 	if shared == 0 && a.Fields().Len() > 0 && b.Fields().Len() > 0 {
-		// nothing is misread, and nothing is understood
+		// Nothing is misread, but the reader gets no data either.
 		worst = worse(worst, BreaksJSON)
 	}
 	c.done[key] = worst
 	return worst
 }
 
-// enumBreak says what it breaks that one enum takes another's place.
+// enumBreak returns which compatibility breaks if a field's type changes from enum a to b.
 func enumBreak(a, b protoreflect.EnumDescriptor) (Break, string) {
+	numbered := byNumber(b.Values())
 	for i := range a.Values().Len() {
 		v := a.Values().Get(i)
-		if now := b.Values().ByNumber(v.Number()); now == nil || now.Name() != v.Name() {
-			return BreaksJSON, "the same on the wire; other names in JSON"
+		if now := numbered[v.Number()]; len(now) == 0 || now[0].Name() != v.Name() {
+			return BreaksJSON, "same wire format; different names in JSON"
 		}
 	}
-	return BreaksSource, "the same values"
+	return BreaksSource, "same values"
 }
 
-// isEntry reports whether the elements of list are what the entries of m are.
+// isEntry reports whether the elements of list have the same fields as the entries of the map m.
 func (c *compat) isEntry(m, list protoreflect.FieldDescriptor) bool {
 	fields := list.Message().Fields()
 	if fields.Len() != 2 || fields.ByNumber(1) == nil || fields.ByNumber(2) == nil {
 		return false
 	}
+
+	// Either of the two fields may be of the old version.
 	same := func(a, b protoreflect.FieldDescriptor) bool {
 		if a.Message() != nil && b.Message() != nil {
 			return c.types.isSameMessage(a.Message(), b.Message()) || c.types.isSameMessage(b.Message(), a.Message())
@@ -248,15 +278,15 @@ func (c *compat) isEntry(m, list protoreflect.FieldDescriptor) bool {
 	return same(m.MapKey(), fields.ByNumber(1)) && same(m.MapValue(), fields.ByNumber(2))
 }
 
-// label says what another label breaks.
+// label returns which compatibility a change of the label, such as to repeated, breaks.
 func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 	was, is := labelWord(a), labelWord(b)
 	switch {
 	case was == "required" || is == "required":
-		return BreaksWire, "required: what lacks it is refused"
+		return BreaksWire, "required: parsers reject messages without it"
 	case was == infer.Map || is == infer.Map:
 		if c.mapOfEntries(a, b) {
-			return BreaksJSON, "the same on the wire: a map is a list of entries"
+			return BreaksJSON, "same wire format: a map is a list of entries"
 		}
 		return BreaksWire, "an entry of a map is a message of a key and a value"
 	case infer.IsMany(was) != infer.IsMany(is):
@@ -264,6 +294,9 @@ func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 		if b.IsList() {
 			list = b
 		}
+
+		// A packed list is length-delimited and a parser for a single number skips it. An unpacked list looks
+		// like several single values, the last of which wins.
 		if isPackable(list) {
 			if list.IsPacked() {
 				return BreaksWire, "the list is packed: who expects one number does not read it"
@@ -274,9 +307,11 @@ func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 	case a.Message() != nil && b.Message() != nil:
 		return BreaksNothing, "messages have presence anyway"
 	}
-	return BreaksSource, "presence is told from the default, or no more"
+	return BreaksSource, "presence is added or removed"
 }
 
+// mapOfEntries reports whether one field is a map and the other a repeated field of the same entries,
+// which have the same encoding.
 func (c *compat) mapOfEntries(a, b protoreflect.FieldDescriptor) bool {
 	if a.IsMap() {
 		a, b = b, a

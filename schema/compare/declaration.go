@@ -8,8 +8,8 @@ import (
 	"unwire/schema/infer"
 )
 
-// TypeOf is a field's type as a declaration has it: int32, pkg.Message,
-// map<string, pkg.Message>. Labels are left out.
+// TypeOf returns the type of a field as in its declaration, without the label: int32, pkg.Message, map<string,
+// pkg.Message>.
 func TypeOf(f protoreflect.FieldDescriptor) string {
 	switch {
 	case f.IsMap():
@@ -24,7 +24,7 @@ func TypeOf(f protoreflect.FieldDescriptor) string {
 	return f.Kind().String()
 }
 
-// declaration is a field in short: repeated string = 4.
+// declaration returns a field in short: "repeated string = 4".
 func declaration(f protoreflect.FieldDescriptor) string {
 	s := TypeOf(f) + " = " + digits(f.Number())
 	if l := labelWord(f); l != infer.Singular && l != infer.Map {
@@ -36,7 +36,7 @@ func declaration(f protoreflect.FieldDescriptor) string {
 	return s
 }
 
-// labelWord is the label as the contract has it, and "required".
+// labelWord returns the label as infer.LabelOfField does, or "required".
 func labelWord(f protoreflect.FieldDescriptor) string {
 	switch {
 	case f.IsMap():
@@ -48,11 +48,13 @@ func labelWord(f protoreflect.FieldDescriptor) string {
 	case f.HasOptionalKeyword() && realOneof(f) == nil:
 		return infer.Optional
 	case f.HasPresence() && f.Message() == nil && realOneof(f) == nil:
-		return infer.Optional // of editions
+		// This is explicit presence in editions, which have no such keyword.
+		return infer.Optional
 	}
 	return infer.Singular
 }
 
+// isPackable reports whether the field is a list whose elements may be packed.
 func isPackable(f protoreflect.FieldDescriptor) bool {
 	switch f.Kind() {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
@@ -61,11 +63,12 @@ func isPackable(f protoreflect.FieldDescriptor) bool {
 	return f.IsList()
 }
 
-// signature is a method's types: stream pkg.Req -> pkg.Res.
+// signature returns the types of a method: "stream pkg.Req -> pkg.Res".
 func signature(m protoreflect.MethodDescriptor) string {
 	return streamed(m.IsStreamingClient(), name(m.Input())) + " -> " + streamed(m.IsStreamingServer(), name(m.Output()))
 }
 
+// streamed prefixes s with "stream" if the side streams.
 func streamed(yes bool, s string) string {
 	if yes {
 		return "stream " + s
@@ -73,7 +76,7 @@ func streamed(yes bool, s string) string {
 	return s
 }
 
-// streaming is the kind of a method.
+// streaming returns "unary", "client stream", "server stream" or "bidi stream".
 func streaming(m protoreflect.MethodDescriptor) string {
 	var parts []string
 	if m.IsStreamingClient() {

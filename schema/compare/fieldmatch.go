@@ -7,15 +7,19 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// matchFields says which field of after each field of before is.
+// matchFields maps each field of before to its counterpart in after, if it has one.
 //
-// A field with its name and its number is itself. A name with another number is
-// the field renumbered, a number with another name the field renamed; where the
-// two contradict each other, the types decide, and then the name.
+// A field with the same name and number is the counterpart. Otherwise, a field with the same name was
+// renumbered, and a field with the same number was renamed. If both exist, the one with the same type
+// is chosen, or else the one with the same name.
 func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[protoreflect.FieldDescriptor]protoreflect.FieldDescriptor {
 	mates := map[protoreflect.FieldDescriptor]protoreflect.FieldDescriptor{}
 	taken := map[protoreflect.FieldDescriptor]bool{}
+
+	// pair records a match.
 	pair := func(f, g protoreflect.FieldDescriptor) { mates[f], taken[g] = g, true }
+
+	// Fields with the same name and number come first, so that no other field takes their counterpart.
 	var left []protoreflect.FieldDescriptor
 	for i := range before.Fields().Len() {
 		f := before.Fields().Get(i)
@@ -31,8 +35,8 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 		if g == nil || taken[g] {
 			continue
 		}
-		// The number is somebody else's now, or the name is. If both can be, the
-		// name stays with the field unless the type stayed with the number.
+		// Name and number point to different fields. The name wins, unless the type points to the field with the
+		// number.
 		h := after.Fields().ByNumber(f.Number())
 		if h != nil && !taken[h] && !d.sameType(f, g) && d.sameType(f, h) {
 			if k := before.Fields().ByName(h.Name()); k == nil || !d.sameType(k, h) {
@@ -41,6 +45,8 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 		}
 		pair(f, g)
 	}
+
+	// Names are exhausted, so the number decides.
 
 	for _, f := range left {
 		if mates[f] != nil {
@@ -53,13 +59,14 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 	return mates
 }
 
+// sameType reports whether two fields have the same type and label.
 func (d *differ) sameType(f, g protoreflect.FieldDescriptor) bool {
 	_, _, same := d.compat.field(f, g)
 	return same && labelWord(f) == labelWord(g)
 }
 
-// mayBeRenamed reports whether fields of one number and different names may be
-// one: values of the one can be read as the other, or the names are alike.
+// mayBeRenamed reports whether a field may have been renamed from f to g, which have the same number:
+// their values are compatible, or their names are similar.
 func (d *differ) mayBeRenamed(f, g protoreflect.FieldDescriptor) bool {
 	worst, _, _ := d.compat.field(f, g)
 	if f.Message() != nil && g.Message() != nil && !f.IsMap() && !g.IsMap() {
@@ -68,15 +75,16 @@ func (d *differ) mayBeRenamed(f, g protoreflect.FieldDescriptor) bool {
 	if worst != BreaksWire {
 		return true
 	}
-	return nameLikeness(string(f.Name()), string(g.Name())) >= fieldThreshold
+	return nameLikeness(string(f.Name()), string(g.Name())) >= minFieldLikeness
 }
 
-// nameLikeness is the share of words that two names have in common.
+// nameLikeness returns the share, from 0 to 1, of words that two names have in common (Dice coefficient).
 func nameLikeness(a, b string) float64 {
 	as, bs := subwords(a), subwords(b)
 	if len(as)+len(bs) == 0 {
 		return 0
 	}
+	// Words count once, even if the other name repeats them.
 	shared := 0
 	for _, w := range as {
 		for _, v := range bs {
@@ -89,8 +97,8 @@ func nameLikeness(a, b string) float64 {
 	return 2 * float64(shared) / float64(len(as)+len(bs))
 }
 
-// subwords splits a name into its words, in lower case: fooBar_baz9 is foo, bar
-// and baz9, HTTPServer is http and server.
+// subwords splits a name into words in lower case: fooBar_baz9 becomes foo, bar and baz9, and HTTPServer becomes
+// http and server.
 func subwords(name string) []string {
 	var words []string
 	var b strings.Builder
@@ -100,6 +108,7 @@ func subwords(name string) []string {
 			b.Reset()
 		}
 	}
+
 	runes := []rune(name)
 	for i, r := range runes {
 		switch {
@@ -107,6 +116,7 @@ func subwords(name string) []string {
 			flush()
 			continue
 		case unicode.IsUpper(r):
+			// In HTTPServer, the S begins a word because it precedes a lower-case letter.
 			afterLower := i > 0 && !unicode.IsUpper(runes[i-1])
 			beforeLower := i > 0 && unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1])
 			if afterLower || beforeLower {
@@ -115,6 +125,7 @@ func subwords(name string) []string {
 		}
 		b.WriteRune(r)
 	}
+
 	flush()
 	return words
 }

@@ -9,35 +9,38 @@ import (
 	"unwire/schema"
 )
 
-// maxSimilar is how many names a LookupError suggests.
+// maxSimilar is the number of names that a LookupError suggests.
 const maxSimilar = 3
 
-// A LookupError reports a name that no element has, or a simple name that several have.
+// A LookupError reports that no element has a name, or that several have it as their last part.
 type LookupError struct {
+	// Name is the name that was looked up.
 	Name string
 
-	// Found are the full names of the elements that have the simple name.
+	// Found are the full names of the elements with that simple name.
 	Found []string
 
-	// Similar are names of elements that are like Name, if none has it.
+	// Similar are similar full names, if Found is empty.
 	Similar []string
 }
 
+// Error formats the error with the candidates.
 func (e *LookupError) Error() string {
 	if len(e.Found) == 0 {
 		return fmt.Sprintf("the definitions have no %q", e.Name)
 	}
-	return fmt.Sprintf("%d definitions are called %s", len(e.Found), e.Name)
+	return fmt.Sprintf("%d definitions have the name %s", len(e.Found), e.Name)
 }
 
-// Lookup returns the element with a full name, or the only one with a simple name.
+// Lookup returns the element with the full name, or the only element with the simple name.
 //
-// Errors: a LookupError.
+// Errors: *LookupError.
 func Lookup(s *schema.Schema, name string) (protoreflect.Descriptor, error) {
 	if d := s.Descriptor(name); d != nil {
 		return d, nil
 	}
 	e := &LookupError{Name: name}
+	// A simple name, or the end of a full name, is accepted if only one element has it.
 	for _, l := range Contents(s) {
 		if l.Element == name || strings.HasSuffix(l.Element, "."+name) {
 			e.Found = append(e.Found, l.Element)

@@ -10,34 +10,47 @@ import (
 	"unwire/schema"
 )
 
-// A Hit is an element that a search found.
+// A Hit is an element of the definitions that Find found.
 type Hit struct {
-	Element string      `json:"element"`
-	Kind    ElementKind `json:"kind"`
+	// Element is the full name of the found element.
+	Element string `json:"element"`
+	// Kind is the kind of the found element.
+	Kind ElementKind `json:"kind"`
 
-	// what it is declared as
-	Type  string  `json:"type,omitempty"`
+	// Type is the element's declaration in short.
+	Type string `json:"type,omitempty"`
+	// Score is the relevance of the hit; only the order of scores matters.
 	Score float64 `json:"score"`
 
-	// the line of its comment that has a word
+	// Comment is the line of the element's comment that contains a searched word, or "".
 	Comment string `json:"comment,omitempty"`
-	File    string `json:"file"`
+	// File is the path of the file that declares the element.
+	File string `json:"file"`
 }
 
-// How much a word says that …
+// Scores for a searched word, depending on where the element contains it.
 const (
-	wholeName   = 10 // is the name
-	oneWord     = 6  // is a word of the name
-	wordStart   = 4  // begins a word of the name
-	partOfName  = 2.5
-	oneTypo     = 2
-	inComment   = 1.5
-	inPath      = 1 // is in the name of what holds the element
+	// wholeName is the score if the word is the whole name.
+	wholeName = 10
+	// oneWord is the score if the word is one of the words of the name.
+	oneWord = 6
+	// wordStart is for the beginning of a word of the name.
+	wordStart = 4
+	// partOfName is for any other part of the name.
+	partOfName = 2.5
+	// oneTypo is for a word of the name with a typing error.
+	oneTypo = 2
+	// inComment is the score if the word occurs in the comment.
+	inComment = 1.5
+	// inPath is for a part of the name of the enclosing element.
+	inPath = 1
+	// defaultHits is the default number of results.
 	defaultHits = 50
+	// maxTypoWord is the length in bytes above which typing errors are not considered.
 	maxTypoWord = 24
 )
 
-// kindWeight puts types before what they hold.
+// kindWeight ranks kinds of elements in results: types come before their fields.
 func kindWeight(k ElementKind) float64 {
 	switch k {
 	case MessageElement, EnumElement, ServiceElement:
@@ -48,13 +61,12 @@ func kindWeight(k ElementKind) float64 {
 	return 1
 }
 
-// Find searches the names of types, fields, enum values, oneofs, services and
-// methods, and their comments where the schema has them. Every word must be found in an element,
-// by its name's words, their beginnings, any part of it, or but for one typing
-// error; case does not count, and camel case and underscores part words.
+// Find searches the names and comments of types, fields, enum values, oneofs, services and methods. An element
+// must contain every word of the query: as a word of its name, as the beginning or another part of one, with one
+// typing error, or in its comment. Case is ignored; camel case and underscores separate words.
 //
-// Shape: the best first, at most limit (50 if that is 0).
-// Limits: time is proportional to the names and comments.
+// Shape: best results first, at most limit; 0 means 50.
+// Limits: the time is proportional to the names and comments.
 func Find(s *schema.Schema, query string, limit int) []Hit {
 	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return r == ' ' || r == '.' || r == '/' || r == '_' })
 	if limit <= 0 {
@@ -63,7 +75,10 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 	if len(words) == 0 {
 		return nil
 	}
+
+	// Every element is scored: definitions are small enough, and an index would have to be kept up to date.
 	q := search{schema: s, words: words, whole: strings.ToLower(strings.TrimSpace(query)), subwords: map[protoreflect.Name][]string{}}
+
 	for _, f := range s.Files {
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)
@@ -87,20 +102,28 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 			return true
 		})
 	}
+
+	// Equal scores are ordered by length and name, so that the result does not depend on the order of files.
 	slices.SortStableFunc(q.hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Element), len(b.Element)), strings.Compare(a.Element, b.Element))
 	})
 	return q.hits[:min(limit, len(q.hits))]
 }
 
+// A search is one call of Find.
 type search struct {
-	words    []string
-	whole    string
-	schema   *schema.Schema
-	subwords map[protoreflect.Name][]string // of names, which repeat
-	hits     []Hit
+	// words are the lower-case words of the query, and whole is the query itself.
+	words []string
+	whole string
+	// schema has the definitions that are searched.
+	schema *schema.Schema
+	// subwords caches how names split into words, because many fields share names.
+	subwords map[protoreflect.Name][]string
+	// hits are the results found so far.
+	hits []Hit
 }
 
+// enums scores enums and their values.
 func (q *search) enums(list protoreflect.EnumDescriptors) {
 	for i := range list.Len() {
 		e := list.Get(i)
@@ -111,7 +134,7 @@ func (q *search) enums(list protoreflect.EnumDescriptors) {
 	}
 }
 
-// scoreElement scores one element, and keeps it if it has all words.
+// scoreElement scores one element, and adds it to the hits if it contains all words.
 func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 	parts, ok := q.subwords[d.Name()]
 	if !ok {
@@ -119,6 +142,8 @@ func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 		q.subwords[d.Name()] = parts
 	}
 	lower := strings.ToLower(string(d.Name()))
+
+	// own is set if a word is in the element itself rather than in the name of an enclosing one.
 	sum, own := 0.0, false
 	comment, looked, line := "", false, ""
 	path := ""
@@ -127,6 +152,7 @@ func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 		if s > 0 {
 			own = true
 		}
+		// Comments are costly to find, so they are searched only if they can improve the score.
 		if s < inComment {
 			if !looked {
 				comment, looked = strings.ToLower(q.schema.Location(d).LeadingComments), true
@@ -149,20 +175,25 @@ func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 		}
 		sum += s
 	}
-	if !own { // of the words, all are in the name of what holds it
+
+	// All words are in the name of the enclosing element, which is a result itself.
+	if !own {
 		return
 	}
+
 	if lower == q.whole || strings.EqualFold(name(d), q.whole) {
 		sum += wholeName
 	}
 	sum *= kindWeight(kind)
+
+	// Among equal matches, the shorter name fits better.
 	sum /= 1 + 0.02*float64(len(lower))
 	q.hits = append(q.hits, Hit{
 		Element: name(d), Kind: kind, Type: inShort(d), Score: float64(int(sum*100)) / 100, Comment: line, File: d.ParentFile().Path(),
 	})
 }
 
-// nameScore is how well a word fits a name, 0 if it does not.
+// nameScore returns how well a word fits a name, or 0. lower is the name in lower case, and parts are its words.
 func nameScore(word, lower string, parts []string) float64 {
 	if lower == word {
 		return wholeName
@@ -184,8 +215,8 @@ func nameScore(word, lower string, parts []string) float64 {
 	return best
 }
 
-// isOneTypo reports whether a and b differ in one letter: another, one more,
-// one less, or two exchanged.
+// isOneTypo reports whether a and b differ in one letter: replaced, inserted, deleted, or two letters exchanged.
+// This is a Damerau-Levenshtein distance of at most 1.
 func isOneTypo(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -206,7 +237,7 @@ func isOneTypo(a, b string) bool {
 	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
-// lineWith is the first line of a comment that holds a word.
+// lineWith returns the first line of a comment that contains a word.
 func lineWith(comment, word string) string {
 	for line := range strings.Lines(comment) {
 		if strings.Contains(strings.ToLower(line), word) {
@@ -216,7 +247,7 @@ func lineWith(comment, word string) string {
 	return ""
 }
 
-// inShort says shortly what an element is declared as.
+// inShort returns the declaration of an element in short.
 func inShort(d protoreflect.Descriptor) string {
 	switch d := d.(type) {
 	case protoreflect.FieldDescriptor:
@@ -235,17 +266,22 @@ func inShort(d protoreflect.Descriptor) string {
 	return ""
 }
 
-// A Listing is a line of a table of contents.
+// A Listing is one line of the list of definitions.
 type Listing struct {
-	Element string      `json:"element"`
-	Kind    ElementKind `json:"kind"`
-	Size    int         `json:"size"` // fields, values or methods; 0 of a method
-	Type    string      `json:"type,omitempty"`
-	File    string      `json:"file"`
+	// Element is the full name of the listed element.
+	Element string `json:"element"`
+	// Kind is the kind of the listed element.
+	Kind ElementKind `json:"kind"`
+	// Size is the number of fields, values or methods. It is 0 for a method.
+	Size int `json:"size"`
+	// Type is the signature, if the element is a method.
+	Type string `json:"type,omitempty"`
+	// File is the path of the file that declares the element.
+	File string `json:"file"`
 }
 
-// Contents lists services with their methods, messages and enums, in the order
-// of files and declarations.
+// Contents lists the services with their methods, then messages and enums, in the order of files and
+// declarations.
 func Contents(s *schema.Schema) []Listing {
 	var list []Listing
 	for sd := range s.Services() {

@@ -171,7 +171,7 @@ func FuzzDescriptorSet(f *testing.F) {
 		for _, l := range Contents(s) {
 			Refs(s, l.Element)
 			if d := s.Descriptor(l.Element); d != nil {
-				s.Needs(d)
+				s.Dependencies(d)
 			}
 		}
 	})

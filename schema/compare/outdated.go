@@ -2,9 +2,10 @@ package compare
 
 import "unwire/schema"
 
-// Outdated reports of each change between two versions whether definitions still are
-// as the older version is: whether they differ from the newer one in the same way.
+// Outdated reports, for each change that led to the version newer, whether definitions have not adopted it:
+// whether they differ from newer in the same way.
 func Outdated(changes []Change, definitions, newer *schema.Schema) []bool {
+	// A difference is a change without what depends on the old version.
 	type difference struct {
 		change        ChangeKind
 		kind          ElementKind

@@ -6,31 +6,37 @@ import (
 	"unwire/schema"
 )
 
-// A Ref is a place where something is used: a field or a method.
+// A Ref is a use of a type, in a field or a method.
 type Ref struct {
-	Element string      `json:"element"`
-	Kind    ElementKind `json:"kind"`
+	// Element is the full name of the field or method that uses the type.
+	Element string `json:"element"`
+	// Kind is FieldElement or MethodElement.
+	Kind ElementKind `json:"kind"`
 
-	// of a field
-	Number int32  `json:"number,omitempty"`
-	Label  string `json:"label,omitempty"`
+	// Number is the field's number; 0 for a method.
+	Number int32 `json:"number,omitempty"`
+	// Label is the field's label, such as "repeated".
+	Label string `json:"label,omitempty"`
 
-	// of a field; a method's request and response
+	// Type is the type of a field, or the signature of a method.
 	Type string `json:"type"`
 
-	// of a method: request, response or both
-	Use  string `json:"use,omitempty"`
+	// Use is "request", "response" or "both" for a method.
+	Use string `json:"use,omitempty"`
+	// File is the path of the file that declares the field or method.
 	File string `json:"file"`
 }
 
-// Refs returns the fields and methods that use a message or an enum, in the
-// order of files and declarations. Elements of lists and values of maps count.
+// Refs returns the fields and methods that use a message or enum, in the order of files and declarations.
+// Elements of lists and values of maps are uses too.
 func Refs(s *schema.Schema, fullName string) []Ref {
 	full := protoreflect.FullName(fullName)
 	refs := fieldRefs(s, func(f protoreflect.FieldDescriptor) bool {
 		v := valueOf(f)
 		return v.Message() != nil && v.Message().FullName() == full || v.Enum() != nil && v.Enum().FullName() == full
 	})
+
+	// One entry per method, even if it uses the type in both directions.
 	for sd := range s.Services() {
 		for i := range sd.Methods().Len() {
 			m := sd.Methods().Get(i)
@@ -51,11 +57,12 @@ func Refs(s *schema.Schema, fullName string) []Ref {
 	return refs
 }
 
-// RefsOfNumber returns the fields with a number, of all messages.
+// RefsOfNumber returns the fields of all messages that have the number.
 func RefsOfNumber(s *schema.Schema, number int32) []Ref {
 	return fieldRefs(s, func(f protoreflect.FieldDescriptor) bool { return int32(f.Number()) == number })
 }
 
+// fieldRefs returns the fields for which wanted reports true.
 func fieldRefs(s *schema.Schema, wanted func(protoreflect.FieldDescriptor) bool) []Ref {
 	var refs []Ref
 	for m := range s.Messages() {

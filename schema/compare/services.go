@@ -10,10 +10,11 @@ import (
 	"unwire/schema"
 )
 
-// serviceFloor is the share of methods that a renamed service keeps.
-const serviceFloor = 0.5
+// minServiceLikeness is the share of methods, from 0 to 1, that a renamed service must keep.
+const minServiceLikeness = 0.5
 
-// matchServices pairs services by name, then by their methods.
+// matchServices pairs services with the same name, and then the remaining ones by the names of their
+// methods.
 func (t *typeMatch) matchServices(before, after *schema.Schema) {
 	taken := map[protoreflect.FullName]bool{}
 	var left []protoreflect.ServiceDescriptor
@@ -26,6 +27,8 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 			left = append(left, s)
 		}
 	}
+
+	// Renamed services: the best pair first, each service once.
 	type likely struct {
 		a, b protoreflect.ServiceDescriptor
 		like float64
@@ -37,11 +40,12 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 				continue
 			}
 			l := serviceLikeness(s, now)
-			if l >= serviceFloor || s.Name() == now.Name() {
+			if l >= minServiceLikeness || s.Name() == now.Name() {
 				list = append(list, likely{s, now, l})
 			}
 		}
 	}
+
 	slices.SortStableFunc(list, func(x, y likely) int {
 		return cmp.Or(cmp.Compare(y.like, x.like), strings.Compare(name(x.a), name(y.a)), strings.Compare(name(x.b), name(y.b)))
 	})
@@ -53,11 +57,12 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 	}
 }
 
-// serviceLikeness is the share of methods of one name.
+// serviceLikeness returns the share, from 0 to 1, of methods with the same name (Dice coefficient).
 func serviceLikeness(a, b protoreflect.ServiceDescriptor) float64 {
 	shared := 0
+	others := byName(b.Methods())
 	for i := range a.Methods().Len() {
-		if b.Methods().ByName(a.Methods().Get(i).Name()) != nil {
+		if others[a.Methods().Get(i).Name()] != nil {
 			shared++
 		}
 	}
@@ -67,34 +72,37 @@ func serviceLikeness(a, b protoreflect.ServiceDescriptor) float64 {
 	return 2 * float64(shared) / float64(a.Methods().Len()+b.Methods().Len())
 }
 
-// eachMethod calls do for the methods of paired services that have one name.
+// eachMethod calls do for each method of a paired service and the method with the same name in the new version.
 func (t *typeMatch) eachMethod(do func(m, now protoreflect.MethodDescriptor)) {
 	for _, s := range t.oldServices {
 		after := t.services[s.FullName()]
+		if after == nil {
+			continue
+		}
+		methods := byName(after.Methods())
 		for i := range s.Methods().Len() {
-			if after == nil {
-				break
-			}
 			m := s.Methods().Get(i)
-			if now := after.Methods().ByName(m.Name()); now != nil {
+			if now := methods[m.Name()]; now != nil {
 				do(m, now)
 			}
 		}
 	}
 }
 
-// methodMates says which method of after each method of before is: by name, and
-// what is left by its types.
-func (d *differ) methodMates(before, after protoreflect.ServiceDescriptor) map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor {
+// matchMethods maps each method of before to its counterpart in after: by name, or else by its types.
+func (d *differ) matchMethods(before, after protoreflect.ServiceDescriptor) map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor {
 	mates := map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor{}
+	// Names first, so that a method which kept its name is never taken for a renamed one.
 	taken := map[protoreflect.Name]bool{}
+	methods := byName(after.Methods())
 	for i := range before.Methods().Len() {
 		m := before.Methods().Get(i)
-		if now := after.Methods().ByName(m.Name()); now != nil {
+		if now := methods[m.Name()]; now != nil {
 			mates[m] = now
 			taken[now.Name()] = true
 		}
 	}
+
 	for i := range before.Methods().Len() {
 		m := before.Methods().Get(i)
 		if mates[m] != nil {
@@ -108,15 +116,17 @@ func (d *differ) methodMates(before, after protoreflect.ServiceDescriptor) map[p
 	return mates
 }
 
-// renamedMethod returns the method of after that has m's types, if no other
-// method of either version has them, or if the names are alike.
+// renamedMethod returns the method of after with m's types. If several methods of a version have them, the names
+// must be similar.
 func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after protoreflect.ServiceDescriptor) protoreflect.MethodDescriptor {
+	// rivals counts the old methods with these types, and same the new ones.
 	rivals := 0
 	for i := range before.Methods().Len() {
 		if n := before.Methods().Get(i); n.Input() == m.Input() && n.Output() == m.Output() {
 			rivals++
 		}
 	}
+
 	var found protoreflect.MethodDescriptor
 	same := 0
 	for i := range after.Methods().Len() {
@@ -132,13 +142,15 @@ func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after pr
 			found = now
 		}
 	}
-	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < fieldThreshold {
+
+	// The types are not unique, so they are no evidence by themselves.
+	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < minFieldLikeness {
 		return nil
 	}
 	return found
 }
 
-// services compares services and their methods.
+// services compares the services of both versions.
 func (d *differ) services(before, after *schema.Schema) {
 	taken := map[protoreflect.FullName]bool{}
 	for s := range before.Services() {
@@ -151,6 +163,7 @@ func (d *differ) services(before, after *schema.Schema) {
 		d.typeRenamed(ServiceElement, s, now, BreaksWire)
 		d.methods(s, now)
 	}
+
 	for s := range after.Services() {
 		if taken[s.FullName()] {
 			continue
@@ -163,8 +176,9 @@ func (d *differ) services(before, after *schema.Schema) {
 	}
 }
 
+// methods compares the methods of both versions of a service.
 func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
-	mates := d.methodMates(before, after)
+	mates := d.matchMethods(before, after)
 	taken := map[protoreflect.MethodDescriptor]bool{}
 	for i := range before.Methods().Len() {
 		m := before.Methods().Get(i)
@@ -176,6 +190,7 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 		taken[now] = true
 		d.method(m, now)
 	}
+
 	for i := range after.Methods().Len() {
 		if m := after.Methods().Get(i); !taken[m] {
 			d.addChange(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
@@ -183,11 +198,13 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 	}
 }
 
+// method compares the old version m and the new version now of a method.
 func (d *differ) method(m, now protoreflect.MethodDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.addChange(rename(c, now)) }
 	if m.Name() != now.Name() {
 		at(Change{Change: renamed, Old: string(m.Name()), New: string(now.Name()), Breaks: BreaksWire})
 	}
+	// The request and response types.
 	for _, side := range []struct {
 		word string
 		a, b protoreflect.MessageDescriptor

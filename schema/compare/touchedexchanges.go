@@ -12,45 +12,47 @@ import (
 	"unwire/schema"
 )
 
-// maxTouched is how many exchanges are named for one change.
+// maxTouched is the number of exchanges that are listed for one change.
 const maxTouched = 100
 
-// A Toucher collects which exchanges hold what changed between two versions.
+// TouchedExchanges collects the exchanges that contain elements which changed between two versions. Make one
+// with NewTouchedExchanges.
 //
-// Protobuf frames are read with both versions: what was removed or changed is
-// looked for by the old one, what was added by the new one. JSON is not read.
-type Toucher struct {
-	// Touched are the addresses of the exchanges that hold a change, by its index, at
-	// most 100 each.
+// Protobuf messages are read with both versions: removed and changed elements are found with the old version,
+// added elements with the new one. JSON is not read.
+type TouchedExchanges struct {
+	// Touched has the addresses of exchanges by the index of the change, at most 100 for each.
 	Touched map[int][]string
 
+	// versions are the definitions of the old and of the new version.
 	versions [2]*schema.Schema
-	changes  []Change
+	// changes are the changes between the two versions.
+	changes []Change
 
-	// changes by the element that shows them, in either version
-	by [2]map[string][]int
+	// byElement has the indices of the changes by the element that shows them, for each version.
+	byElement [2]map[string][]int
 }
 
-// NewToucher returns a Toucher for the changes between two versions.
-func NewToucher(before, after *schema.Schema, changes []Change) *Toucher {
-	t := &Toucher{versions: [2]*schema.Schema{before, after}, changes: changes, Touched: map[int][]string{}}
-	t.by = [2]map[string][]int{{}, {}}
+// NewTouchedExchanges returns an empty collection for the changes between two versions.
+func NewTouchedExchanges(before, after *schema.Schema, changes []Change) *TouchedExchanges {
+	t := &TouchedExchanges{versions: [2]*schema.Schema{before, after}, changes: changes, Touched: map[int][]string{}}
+	t.byElement = [2]map[string][]int{{}, {}}
 	for i, c := range changes {
 		version := 0
 		if c.Change == Added {
 			version = 1
 		}
-		t.by[version][c.Element] = append(t.by[version][c.Element], i)
+		t.byElement[version][c.Element] = append(t.byElement[version][c.Element], i)
 	}
 	return t
 }
 
-// AddCapture looks at the exchanges of a capture, or only at the one with the number id
-// if that is not 0, as conversation.EachCall walks them; those that carry a
-// conversation are not looked at on their own. address names an exchange.
+// AddCapture adds the exchanges of a capture, or only the one with the number id if it is not 0, joined
+// to conversations as by conversation.EachCall. part restricts this to the single call. address returns
+// the address of an exchange for the result.
 //
-// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
-func (t *Toucher) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, address func(id int64) string) error {
+// Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
+func (t *TouchedExchanges) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, address func(id int64) string) error {
 	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if !joined {
 			t.Add(address(ex.ID), ex)
@@ -59,11 +61,11 @@ func (t *Toucher) AddCapture(ctx context.Context, src captures.Capture, id int64
 	})
 }
 
-// Add looks at one exchange, which address names.
-func (t *Toucher) Add(address string, ex *decode.Exchange) {
+// Add checks which changed elements an exchange uses; address is the exchange's address.
+func (t *TouchedExchanges) Add(address string, ex *decode.Exchange) {
 	seen := map[int]bool{}
 	for version, s := range t.versions {
-		u := use{by: t.by[version], seen: seen}
+		u := elementUse{byElement: t.byElement[version], seen: seen}
 		m := s.Method(ex.Service, ex.RPC)
 		if m == nil {
 			continue
@@ -72,6 +74,7 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 		u.met(m.Parent())
 		for i := range ex.Frames {
 			f := &ex.Frames[i]
+			// JSON has no numbers by which the two versions could be compared.
 			if ex.CodecOf(f) != "proto" || !ex.IsMessage(f) {
 				continue
 			}
@@ -82,6 +85,8 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 			u.message(s.FrameType(ex.Call, f.Dir), tree, 0)
 		}
 	}
+
+	// An exchange counts once for each change, however often the element occurs in it.
 	for i := range seen {
 		if len(t.Touched[i]) < maxTouched {
 			t.Touched[i] = append(t.Touched[i], address)
@@ -89,25 +94,30 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 	}
 }
 
-// A use notes which changed elements are met in an exchange.
-type use struct {
-	by   map[string][]int
+// elementUse collects the changed elements of one exchange, by the index of the change.
+type elementUse struct {
+	// byElement has the indices of changes by the full name of the element.
+	byElement map[string][]int
+	// seen has the indexes of the changes whose elements occur in the exchange.
 	seen map[int]bool
 }
 
-func (u *use) met(d protoreflect.Descriptor) {
-	for _, i := range u.by[name(d)] {
+// met records that the exchange uses the element d.
+func (u *elementUse) met(d protoreflect.Descriptor) {
+	for _, i := range u.byElement[name(d)] {
 		u.seen[i] = true
 	}
 }
 
-func (u *use) message(md protoreflect.MessageDescriptor, t *wire.Tree, at int32) {
+// message records the elements that the message at node at uses.
+func (u *elementUse) message(md protoreflect.MessageDescriptor, t *wire.Tree, at int32) {
 	u.met(md)
 	for i := range t.Children(at) {
 		n := &t.Nodes[i]
 		if n.Type == wire.Garbage || n.Number > uint64(protoreflect.FieldNumber(1<<29-1)) {
 			continue
 		}
+		// A field that this version lacks is found with the other version.
 		f := md.Fields().ByNumber(protoreflect.FieldNumber(n.Number))
 		if f == nil {
 			continue

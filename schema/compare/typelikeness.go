@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// nearness prefers the type of the same name, and the one in the same place.
+// nearness scores that two types have the same name, or the same parent.
 func nearness(a, b protoreflect.Descriptor) float64 {
 	n := 0.0
 	if a.Name() == b.Name() {
@@ -20,8 +20,8 @@ func nearness(a, b protoreflect.Descriptor) float64 {
 	return n
 }
 
-// evidence is how much of what two types share few other types of a version
-// have: the fields metadata, spec and status say nothing where all have them.
+// evidence sums the features that two types have in common, weighted by rarity: a feature that no other
+// type has counts 1. Fields such as metadata, spec and status are no evidence if all types have them.
 func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 	sum := 0.0
 	switch a := a.(type) {
@@ -40,17 +40,20 @@ func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 				sum += t.rarity(typeFeature(f))
 			}
 		}
+
 		if ok && a.Fields().Len() > 2 && outline(a) == outline(b) {
 			sum += t.rarity(outline(a))
 		}
 	case protoreflect.EnumDescriptor:
 		b, ok := b.(protoreflect.EnumDescriptor)
+		if !ok {
+			return sum
+		}
+		numbered := byNumber(b.Values())
 		for i := range a.Values().Len() {
 			v := a.Values().Get(i)
-			if !ok {
-				continue
-			}
-			if w := b.Values().ByNumber(v.Number()); w != nil && stem(a, v) == stem(b, w) {
+			// Values often have the enum's name as a prefix, which a renamed enum changes in all of them.
+			if w := numbered[v.Number()]; len(w) > 0 && stem(a, v) == stem(b, w[0]) {
 				sum += t.rarity(valueFeature(a, v))
 			}
 		}
@@ -58,12 +61,13 @@ func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 	return sum
 }
 
+// rarity is the weight of a feature: 1 if one type has it, 1/n² if n types have it.
 func (t *typeMatch) rarity(feature string) float64 {
-	n := float64(max(1, t.having[feature]))
+	n := float64(max(1, t.countByFeature[feature]))
 	return 1 / (n * n)
 }
 
-// outline is the names, numbers and kinds of all of a message's fields.
+// outline identifies a message by the numbers, names and kinds of all its fields.
 func outline(m protoreflect.MessageDescriptor) string {
 	parts := make([]string, m.Fields().Len())
 	for i := range parts {
@@ -74,20 +78,23 @@ func outline(m protoreflect.MessageDescriptor) string {
 	return "o" + strings.Join(parts, " ")
 }
 
+// fieldFeature identifies a field by number and name.
 func fieldFeature(f protoreflect.FieldDescriptor) string {
 	return "f" + digits(f.Number()) + string(f.Name())
 }
 
+// typeFeature identifies a field by number and message type.
 func typeFeature(f protoreflect.FieldDescriptor) string {
 	return "t" + digits(f.Number()) + name(valueOf(f).Message())
 }
 
+// valueFeature identifies an enum value by number and name.
 func valueFeature(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescriptor) string {
 	return "v" + strconv.Itoa(int(v.Number())) + stem(e, v)
 }
 
-// count counts the features of one version's types.
-func (t *typeMatch) count(messages []protoreflect.MessageDescriptor, enums []protoreflect.EnumDescriptor) {
+// countFeatures counts how many types of a version have each feature, and keeps the maximum of both versions.
+func (t *typeMatch) countFeatures(messages []protoreflect.MessageDescriptor, enums []protoreflect.EnumDescriptor) {
 	have := map[string]int{}
 	for _, m := range messages {
 		have[outline(m)]++
@@ -105,12 +112,12 @@ func (t *typeMatch) count(messages []protoreflect.MessageDescriptor, enums []pro
 		}
 	}
 	for f, n := range have {
-		t.having[f] = max(t.having[f], n)
+		t.countByFeature[f] = max(t.countByFeature[f], n)
 	}
 }
 
-// threshold is how alike types have to be to be one. Small types are alike by
-// chance, and a name that stayed is evidence.
+// threshold returns the likeness that two types need to be paired. Small types are similar by chance, so they
+// need more; types with the same name need less.
 func (t *typeMatch) threshold(a, b protoreflect.Descriptor) float64 {
 	size := 0
 	switch a := a.(type) {
@@ -121,18 +128,19 @@ func (t *typeMatch) threshold(a, b protoreflect.Descriptor) float64 {
 	}
 	switch {
 	case a.Name() == b.Name():
-		return mateFloor / 2
+		return minTypeLikeness / 2
 	case size <= 1:
-		return 2 // by use or not at all
+		// Likeness is at most 1, so such types are paired by use only.
+		return 2
 	case size == 2:
 		return 0.95
 	case size == 3:
 		return 0.75
 	}
-	return mateFloor
+	return minTypeLikeness
 }
 
-// features are what a type is found by: its fields or values, and its name.
+// features returns the features by which byContent finds similar types: fields or values, and the name.
 func features(d protoreflect.Descriptor) []string {
 	list := []string{"name " + string(d.Name())}
 	switch d := d.(type) {
@@ -150,7 +158,8 @@ func features(d protoreflect.Descriptor) []string {
 	return list
 }
 
-// likeness is from 0 to 1: the share of what two types hold that they share.
+// likeness returns the similarity of two types from 0 to 1: the share of fields or values that both have (Dice
+// coefficient).
 func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 	switch a := a.(type) {
 	case protoreflect.MessageDescriptor:
@@ -165,6 +174,7 @@ func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 	return 0
 }
 
+// messageLikeness is likeness for messages. A field with another number counts less.
 func (t *typeMatch) messageLikeness(a, b protoreflect.MessageDescriptor) float64 {
 	shared := 0.0
 	for i := range a.Fields().Len() {
@@ -181,7 +191,7 @@ func (t *typeMatch) messageLikeness(a, b protoreflect.MessageDescriptor) float64
 	return 2 * shared / float64(a.Fields().Len()+b.Fields().Len())
 }
 
-// fieldLikeness is how likely two fields are one, numbers aside.
+// fieldLikeness returns the similarity of two fields from 0 to 1, apart from their numbers.
 func (t *typeMatch) fieldLikeness(f, g protoreflect.FieldDescriptor) float64 {
 	s := 0.0
 	if f.Name() == g.Name() {
@@ -190,6 +200,7 @@ func (t *typeMatch) fieldLikeness(f, g protoreflect.FieldDescriptor) float64 {
 	if f.IsMap() != g.IsMap() {
 		return s
 	}
+
 	f, g = valueOf(f), valueOf(g)
 	switch {
 	case f.Message() != nil && g.Message() != nil:
@@ -208,21 +219,24 @@ func (t *typeMatch) fieldLikeness(f, g protoreflect.FieldDescriptor) float64 {
 	case classOf(f.Kind()) == classOf(g.Kind()):
 		s += 0.2
 	}
+
 	if f.IsList() == g.IsList() && s >= 0.3 {
 		s += 0.05
 	}
 	return s
 }
 
+// enumLikeness is likeness for enums. Values are compared by number.
 func enumLikeness(a, b protoreflect.EnumDescriptor) float64 {
 	shared := 0.0
+	numbered, named := byNumber(b.Values()), byName(b.Values())
 	for i := range a.Values().Len() {
 		v := a.Values().Get(i)
-		if w := b.Values().ByNumber(v.Number()); w == nil {
-			if b.Values().ByName(v.Name()) != nil {
+		if w := numbered[v.Number()]; len(w) == 0 {
+			if named[v.Name()] != nil {
 				shared += 0.6
 			}
-		} else if stem(a, v) == stem(b, w) {
+		} else if stem(a, v) == stem(b, w[0]) {
 			shared++
 		} else {
 			shared += 0.2
@@ -231,7 +245,7 @@ func enumLikeness(a, b protoreflect.EnumDescriptor) float64 {
 	return 2 * shared / float64(a.Values().Len()+b.Values().Len())
 }
 
-// stem is a value's name without the enum's, which styles put before it.
+// stem returns the name of an enum value without the name of the enum, which many styles put before it.
 func stem(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescriptor) string {
 	prefix := 0
 	upper := strings.ToUpper(strings.Join(subwords(string(e.Name())), "_")) + "_"

@@ -10,43 +10,51 @@ import (
 	"unwire/schema"
 )
 
+// Thresholds for pairing types and fields.
 const (
-	// types less alike are different types
-	mateFloor = 0.55
+	// minTypeLikeness is the likeness below which types are different types.
+	minTypeLikeness = 0.55
 
-	// the same, where one took the other's place in a field or method
-	usedThreshold = 0.25
+	// minUsedLikeness is the similarity that two types need if one replaced the other as the type of a
+	// field or method.
+	minUsedLikeness = 0.25
 
-	// fields or values that only the two have
-	evidenceFloor = 0.9
+	// minEvidence is the evidence that is needed: about one field or value that no other type has.
+	minEvidence = 0.9
 
-	// types that share a feature, above which it says little and is passed over
+	// maxSharing is the number of types with a feature above which byContent ignores the feature.
 	maxSharing = 400
 
-	// names of fields of one number and different names: less alike, the number was given away
-	fieldThreshold = 0.5
+	// minFieldLikeness is the likeness of names below which two fields with the same number are different
+	// fields: the number was reused.
+	minFieldLikeness = 0.5
 )
 
-// A typeMatch says which type of the new version each type of the old one is.
+// A typeMatch pairs the types of the old version with those of the new one.
 type typeMatch struct {
-	// by the old name
-	messages    map[protoreflect.FullName]protoreflect.MessageDescriptor
-	enums       map[protoreflect.FullName]protoreflect.EnumDescriptor
+	// messages and enums map the name of an old type to its new counterpart.
+	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
+	enums    map[protoreflect.FullName]protoreflect.EnumDescriptor
+	// oldMessages are the messages of the old version, in order.
 	oldMessages []protoreflect.MessageDescriptor
+	// newMessages are the messages of the new version.
 	newMessages []protoreflect.MessageDescriptor
-	oldEnums    []protoreflect.EnumDescriptor
-	newEnums    []protoreflect.EnumDescriptor
+	// oldEnums are the enums of the old version.
+	oldEnums []protoreflect.EnumDescriptor
+	// newEnums are the enums of the new version.
+	newEnums []protoreflect.EnumDescriptor
 
-	// how many types of a version have a feature
-	having map[string]int
+	// countByFeature counts the types that have a feature. See countFeatures.
+	countByFeature map[string]int
 
-	// types of the new version that are some old one
-	taken       map[protoreflect.FullName]bool
+	// taken has the names of the types in the new version that are already paired.
+	taken map[protoreflect.FullName]bool
+	// oldServices are the services of the old version.
 	oldServices []protoreflect.ServiceDescriptor
 	services    map[protoreflect.FullName]protoreflect.ServiceDescriptor
 }
 
-// isNew reports whether a type of the new version is no old one.
+// isNew reports whether d is a type of the new version that is not paired.
 func (t *typeMatch) isNew(d protoreflect.Descriptor) bool {
 	switch d.(type) {
 	case protoreflect.MessageDescriptor, protoreflect.EnumDescriptor:
@@ -55,25 +63,28 @@ func (t *typeMatch) isNew(d protoreflect.Descriptor) bool {
 	return false
 }
 
-// matchTypes pairs types by name, then by the place where they are used, then by
-// what they hold.
+// matchTypes pairs types by name, then by the fields and methods that use them, and then by content.
 func matchTypes(before, after *schema.Schema) *typeMatch {
 	t := &typeMatch{
-		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
-		enums:    map[protoreflect.FullName]protoreflect.EnumDescriptor{},
-		services: map[protoreflect.FullName]protoreflect.ServiceDescriptor{},
-		taken:    map[protoreflect.FullName]bool{},
-		having:   map[string]int{},
+		messages:       map[protoreflect.FullName]protoreflect.MessageDescriptor{},
+		enums:          map[protoreflect.FullName]protoreflect.EnumDescriptor{},
+		services:       map[protoreflect.FullName]protoreflect.ServiceDescriptor{},
+		taken:          map[protoreflect.FullName]bool{},
+		countByFeature: map[string]int{},
 	}
+
 	t.oldMessages, t.newMessages = slices.Collect(before.Messages()), slices.Collect(after.Messages())
 	t.oldEnums, t.newEnums = slices.Collect(before.Enums()), slices.Collect(after.Enums())
-	t.count(t.oldMessages, t.oldEnums)
-	t.count(t.newMessages, t.newEnums)
+	t.countFeatures(t.oldMessages, t.oldEnums)
+	t.countFeatures(t.newMessages, t.newEnums)
+
+	// Types with the same name.
 	for _, m := range t.oldMessages {
 		if now := after.Message(name(m)); now != nil && !now.IsMapEntry() {
 			t.pairMessages(m, now)
 		}
 	}
+
 	enums := map[protoreflect.FullName]protoreflect.EnumDescriptor{}
 	for _, e := range t.newEnums {
 		enums[e.FullName()] = e
@@ -84,23 +95,28 @@ func matchTypes(before, after *schema.Schema) *typeMatch {
 		}
 	}
 	t.matchServices(before, after)
+
+	// Each pair can reveal others, so repeat until nothing is found. Weaker evidence is used only when stronger
+	// evidence finds nothing.
 	for t.byUse() || t.byParent() || t.byContent() {
 	}
 	return t
 }
 
+// pairMessages records that b is the new version of a.
 func (t *typeMatch) pairMessages(a, b protoreflect.MessageDescriptor) {
 	t.messages[a.FullName()] = b
 	t.taken[b.FullName()] = true
 }
 
+// pairEnums records that enum b is the new version of a.
 func (t *typeMatch) pairEnums(a, b protoreflect.EnumDescriptor) {
 	t.enums[a.FullName()] = b
 	t.taken[b.FullName()] = true
 }
 
-// isSameMessage reports whether b is what a became. Types that are not the
-// schema's own, such as the well-known ones, go by their names.
+// isSameMessage reports whether b is the new version of a. Types that belong to neither version, such as the
+// well-known types, are compared by name.
 func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
 	if now := t.messages[a.FullName()]; now != nil {
 		return now == b
@@ -108,6 +124,7 @@ func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
 	return a.FullName() == b.FullName()
 }
 
+// isSameEnum reports whether b is the new version of a.
 func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
 	if now := t.enums[a.FullName()]; now != nil {
 		return now == b
@@ -115,16 +132,19 @@ func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
 	return a.FullName() == b.FullName()
 }
 
-// A mating is a pair of types that may be one, and how alike they are.
-type mating struct {
+// A candidatePair is a possible pair of an old and a new type, with a score.
+type candidatePair struct {
+	// a is a type of the old version, and b one of the new version.
 	a, b protoreflect.Descriptor
-	sum  float64
+	// score is the evidence that both are the same type; only the order matters.
+	score float64
 }
 
-// pairBest pairs the most alike first, each type once.
-func (t *typeMatch) pairBest(list []mating) bool {
-	slices.SortStableFunc(list, func(x, y mating) int {
-		return cmp.Or(cmp.Compare(y.sum, x.sum), strings.Compare(name(x.a), name(y.a)), strings.Compare(name(x.b), name(y.b)))
+// pairBest records the pairs with the highest scores first, each type at most once. It reports whether it
+// recorded any.
+func (t *typeMatch) pairBest(list []candidatePair) bool {
+	slices.SortStableFunc(list, func(x, y candidatePair) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), strings.Compare(name(x.a), name(y.a)), strings.Compare(name(x.b), name(y.b)))
 	})
 	paired := false
 	for _, m := range list {
@@ -144,8 +164,7 @@ func (t *typeMatch) pairBest(list []mating) bool {
 	return paired
 }
 
-// byUse pairs types that stand in the same field of paired messages, or in the
-// same place of a method.
+// byUse pairs types that are used by the same field of paired messages, or by the same method.
 func (t *typeMatch) byUse() bool {
 	votes := map[[2]protoreflect.Descriptor]int{}
 	vote := func(a, b protoreflect.Descriptor) { votes[[2]protoreflect.Descriptor{a, b}]++ }
@@ -157,6 +176,7 @@ func (t *typeMatch) byUse() bool {
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)
 			g := now.Fields().ByNumber(f.Number())
+			// The field may have been renumbered.
 			if g == nil || g.Name() != f.Name() {
 				if h := now.Fields().ByName(f.Name()); h != nil {
 					g = h
@@ -174,6 +194,7 @@ func (t *typeMatch) byUse() bool {
 			}
 		}
 	}
+
 	t.eachMethod(func(m, now protoreflect.MethodDescriptor) {
 		if t.isFree(m.Input(), now.Input()) {
 			vote(m.Input(), now.Input())
@@ -182,16 +203,17 @@ func (t *typeMatch) byUse() bool {
 			vote(m.Output(), now.Output())
 		}
 	})
-	var list []mating
+
+	var list []candidatePair
 	for pair, n := range votes {
-		if s := t.likeness(pair[0], pair[1]); s >= usedThreshold {
-			list = append(list, mating{pair[0], pair[1], s + float64(n)})
+		if s := t.likeness(pair[0], pair[1]); s >= minUsedLikeness {
+			list = append(list, candidatePair{pair[0], pair[1], s + float64(n)})
 		}
 	}
 	return t.pairBest(list)
 }
 
-// valueOf is the field itself, or of a map the value.
+// valueOf returns the field itself, or the value field of a map.
 func valueOf(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	if f.IsMap() {
 		return f.MapValue()
@@ -199,27 +221,28 @@ func valueOf(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	return f
 }
 
-// isFree reports whether two types are of the schemas themselves, and not paired.
+// isFree reports whether two types belong to the versions themselves and are not paired.
 func (t *typeMatch) isFree(a, b protoreflect.Descriptor) bool {
 	if t.taken[b.FullName()] || a.FullName() == b.FullName() {
 		return false
 	}
 	switch a := a.(type) {
 	case protoreflect.MessageDescriptor:
-		return t.messages[a.FullName()] == nil && t.known(a, b)
+		return t.messages[a.FullName()] == nil && t.own(a, b)
 	case protoreflect.EnumDescriptor:
-		return t.enums[a.FullName()] == nil && t.known(a, b)
+		return t.enums[a.FullName()] == nil && t.own(a, b)
 	}
 	return false
 }
 
-func (t *typeMatch) known(a, b protoreflect.Descriptor) bool {
+// own reports whether both types are declared by the compared definitions, not by a library.
+func (t *typeMatch) own(a, b protoreflect.Descriptor) bool {
 	return !a.IsPlaceholder() && !b.IsPlaceholder() && !schema.IsWellKnown(a.ParentFile().Path()) && !schema.IsWellKnown(b.ParentFile().Path())
 }
 
-// byParent pairs types of one simple name in messages that were renamed.
+// byParent pairs types with the same simple name inside messages that were renamed.
 func (t *typeMatch) byParent() bool {
-	var list []mating
+	var list []candidatePair
 	for _, m := range t.oldMessages {
 		now := t.messages[m.FullName()]
 		if now == nil {
@@ -228,21 +251,22 @@ func (t *typeMatch) byParent() bool {
 		for i := range m.Messages().Len() {
 			inner := m.Messages().Get(i)
 			if other := now.Messages().ByName(inner.Name()); other != nil && !inner.IsMapEntry() && !other.IsMapEntry() && t.isFree(inner, other) {
-				list = append(list, mating{inner, other, 1})
+				list = append(list, candidatePair{inner, other, 1})
 			}
 		}
 		for i := range m.Enums().Len() {
 			inner := m.Enums().Get(i)
 			if other := now.Enums().ByName(inner.Name()); other != nil && t.isFree(inner, other) {
-				list = append(list, mating{inner, other, 1})
+				list = append(list, candidatePair{inner, other, 1})
 			}
 		}
 	}
 	return t.pairBest(list)
 }
 
-// byContent pairs types that hold the same.
+// byContent pairs types with similar content. An inverted index of features finds the candidates.
 func (t *typeMatch) byContent() bool {
+	// The unpaired types of the new version by feature.
 	having := map[string][]protoreflect.Descriptor{}
 	for _, m := range t.newMessages {
 		if !t.taken[m.FullName()] {
@@ -258,10 +282,12 @@ func (t *typeMatch) byContent() bool {
 			}
 		}
 	}
-	var list []mating
+
+	var list []candidatePair
 	look := func(d protoreflect.Descriptor) {
 		seen := map[protoreflect.FullName]bool{}
 		for _, f := range features(d) {
+			// So common a feature would make this quadratic, and is no evidence.
 			if len(having[f]) > maxSharing {
 				continue
 			}
@@ -271,13 +297,14 @@ func (t *typeMatch) byContent() bool {
 				}
 				seen[other.FullName()] = true
 				if s := t.likeness(d, other); s >= t.threshold(d, other) {
-					if e := t.evidence(d, other); e >= evidenceFloor || d.Name() == other.Name() && e >= evidenceFloor/4 {
-						list = append(list, mating{d, other, s + min(e, 1) + nearness(d, other)})
+					if e := t.evidence(d, other); e >= minEvidence || d.Name() == other.Name() && e >= minEvidence/4 {
+						list = append(list, candidatePair{d, other, s + min(e, 1) + nearness(d, other)})
 					}
 				}
 			}
 		}
 	}
+
 	for _, m := range t.oldMessages {
 		if t.messages[m.FullName()] == nil {
 			look(m)

@@ -11,14 +11,13 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// base64Suffixes are what ".proto" looks like in base64, by where it stands in
-// a group of three bytes; characters that hold bits of its neighbours are left
-// out.
+// base64Suffixes returns the base64 encodings of ".proto" at the three possible offsets within a group of three
+// bytes. Characters that also encode neighbouring bytes are left out.
 func base64Suffixes() [][]byte {
 	return [][]byte{[]byte("LnByb3Rv"), []byte("5wcm90b"), []byte("ucHJvdG")}
 }
 
-// base64Chars says which characters are base64, of either alphabet.
+// base64Chars returns which bytes are base64 characters in one of the two alphabets.
 func base64Chars() (is [256]bool) {
 	for c := range is {
 		is[c] = 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
@@ -26,12 +25,16 @@ func base64Chars() (is [256]bool) {
 	return is
 }
 
-// scanBase64 finds descriptors in base64, without line breaks.
+// scanBase64 finds descriptors in base64 without line breaks.
 func scanBase64(ctx context.Context, data []byte) []Found {
 	var list []Found
 	is := base64Chars()
-	done := 0 // before it all is read
-	end := 0  // of the text in base64 that was looked at last
+
+	// Everything before done has been read.
+	done := 0
+
+	// end is the end of the base64 text that was examined last.
+	end := 0
 	for _, at := range places(ctx, data, base64Suffixes()) {
 		if at < done || len(list) >= maxFound {
 			continue
@@ -39,10 +42,13 @@ func scanBase64(ctx context.Context, data []byte) []Found {
 		if ctx.Err() != nil {
 			break
 		}
+
+		// The name is near the beginning of the descriptor, so the text begins at most that far before.
 		begin := at
 		for begin > done && at-begin < maxName*2 && is[data[begin-1]] {
 			begin--
 		}
+		// end never moves back, so the whole scan takes linear time.
 		for end = max(end, at); end < len(data) && is[data[end]]; {
 			end++
 		}
@@ -54,7 +60,7 @@ func scanBase64(ctx context.Context, data []byte) []Found {
 	return list
 }
 
-// places are the offsets at which any of several words stands, in order.
+// places returns the sorted offsets in data of all occurrences of the given words.
 func places(ctx context.Context, data []byte, words [][]byte) []int {
 	var list []int
 	for _, word := range words {
@@ -71,10 +77,10 @@ func places(ctx context.Context, data []byte, words [][]byte) []int {
 	return list
 }
 
-// parseBase64 reads the descriptor whose base64 stands in text, and returns its
-// size and where in text it begins.
+// parseBase64 decodes the descriptor in base64 text. It returns the size of the descriptor in bytes and the
+// number of characters to skip before it.
 func parseBase64(text []byte) (f *descriptorpb.FileDescriptorProto, size, skip int) {
-	// Its first byte is the tag of the name: C and one of g to v.
+	// The first byte of a descriptor is the tag of its name, which is C and one of g to v in base64.
 	for skip = 0; skip+8 <= len(text) && skip <= maxName; skip++ {
 		if text[skip] != 'C' || text[skip+1] < 'g' || text[skip+1] > 'v' {
 			continue
@@ -90,8 +96,7 @@ func parseBase64(text []byte) (f *descriptorpb.FileDescriptorProto, size, skip i
 	return nil, 0, 0
 }
 
-// decodeBase64 returns the bytes of text, in either alphabet, as far as whole
-// bytes go.
+// decodeBase64 decodes text in either alphabet, up to the last complete byte.
 func decodeBase64(text []byte) []byte {
 	if bytes.ContainsAny(text, "-_") {
 		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("-"), []byte("+")), []byte("_"), []byte("/"))

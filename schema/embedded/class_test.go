@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"unwire/schema/classfile"
 )
 
 // classFile writes a class whose static initializer makes an array of the
@@ -16,20 +18,20 @@ func classFile(t testing.TB, texts []string) []byte {
 	count := 1
 	u2 := func(b *bytes.Buffer, n int) { b.Write(binary.BigEndian.AppendUint16(nil, uint16(n))) }
 	text := func(s []byte) int {
-		pool.WriteByte(constantUTF8)
+		pool.WriteByte(1)
 		u2(&pool, len(s))
 		pool.Write(s)
 		count++
 		return count - 1
 	}
 	name, descriptor, attribute := text([]byte("<clinit>")), text([]byte("()V")), text([]byte("Code"))
-	pool.WriteByte(constantLong)
+	pool.WriteByte(5)
 	pool.Write(make([]byte, 8))
 	count += 2
 	index := map[int]int{}
 	for i, s := range slices.Backward(texts) {
 		at := text(modified(s))
-		pool.WriteByte(constantString)
+		pool.WriteByte(8)
 		u2(&pool, at)
 		index[i] = count
 		count++
@@ -39,16 +41,16 @@ func classFile(t testing.TB, texts []string) []byte {
 	for i := range texts {
 		code.Write([]byte{0x59, 0x10, byte(i)}) // dup, bipush
 		if index[i] < 256 && i%2 == 0 {
-			code.Write([]byte{opLdc, byte(index[i])})
+			code.Write([]byte{classfile.OpLdc, byte(index[i])})
 		} else {
-			code.WriteByte(opLdcW)
+			code.WriteByte(classfile.OpLdcW)
 			u2(&code, index[i])
 		}
 		code.WriteByte(0x53) // aastore
 	}
 	code.WriteByte(0xb1)
 	var out bytes.Buffer
-	out.WriteString(classMagic)
+	out.WriteString("\xca\xfe\xba\xbe")
 	u2(&out, 0)
 	u2(&out, 65)
 	u2(&out, count)
@@ -88,7 +90,7 @@ func TestClass(t *testing.T) {
 			texts = append(texts, string(c))
 		}
 		data := classFile(t, append(texts, "Name", "Value"))
-		if len(texts) > 100 || !IsClass(data) {
+		if len(texts) > 100 || !classfile.Is(data) {
 			t.Fatalf("%d pieces", len(texts))
 		}
 		got, err := ScanClass(context.Background(), data)

@@ -12,19 +12,21 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
+// Constants of serialized descriptors.
 const (
-	tagName = 0x0a // field 1 of FileDescriptorProto, its name
+	// tagName is the tag of field 1 of FileDescriptorProto, the name.
+	tagName = 0x0a
 
-	maxDescriptor = 64 << 20 // bytes of one file's descriptor
-	maxDepth      = 64       // of messages in it
+	// maxDescriptor limits the descriptor of one file, in bytes.
+	maxDescriptor = 64 << 20
+	// maxDepth is the largest nesting of messages in a descriptor.
+	maxDepth = 64
 )
 
-// parse reads the descriptor that data begins with, and returns its size. What
-// follows it in data is not part of it: it ends before the first field that is
-// out of order or not of a descriptor's kind.
+// parse parses the descriptor at the beginning of data and returns its size. The descriptor ends before the
+// first field that is out of order or not plausible, so that data may continue with anything.
 //
-// Shape: nil if data does not begin with a descriptor that says more than its
-// name and package.
+// Shape: nil if data does not begin with a descriptor, or if that has nothing except a name and a package.
 func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
 	md := (*descriptorpb.FileDescriptorProto)(nil).ProtoReflect().Descriptor()
 	data = data[:min(len(data), maxDescriptor)]
@@ -47,20 +49,26 @@ func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
 	return f, size
 }
 
-// A sequence is the fields of a FileDescriptorProto as they are read.
+// A sequence checks that the fields of a FileDescriptorProto come in the order in which protoc writes
+// them.
 type sequence struct {
-	md           protoreflect.MessageDescriptor
-	last         protowire.Number
-	imports      int
-	public       [2]int // least index that a public or a weak import may have
-	isDescriptor bool   // more than a name, a package and what any bytes may be
+	// md describes FileDescriptorProto, and last is the number of the last field.
+	md protoreflect.MessageDescriptor
+	// last is the number of the previous field.
+	last protowire.Number
+	// imports is the number of imports so far.
+	imports int
+	// public has the least index that the next public and the next weak import may have.
+	public [2]int
+	// isDescriptor is set when a field was seen that arbitrary bytes hardly have.
+	isDescriptor bool
 }
 
-// field returns the length of the field that data begins with, or 0 if that is
-// none that can follow.
+// field returns the length of the field at the beginning of data, or 0 if it cannot be the next field.
 func (s *sequence) field(data []byte) int {
 	num, typ, n := protowire.ConsumeTag(data)
-	if n != 1 || num < s.last { // all of its fields have tags of one byte
+	// All fields have numbers whose tags take one byte.
+	if n != 1 || num < s.last {
 		return 0
 	}
 	fd := s.md.Fields().ByNumber(num)
@@ -75,14 +83,16 @@ func (s *sequence) field(data []byte) int {
 	return n + m
 }
 
-// plausible says whether a field's value is one that a compiler writes there.
+// plausible reports whether a compiler would write this value in the field.
 func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type, value []byte) bool {
+	// The value is either text or a number.
 	number := uint64(0)
 	if typ == protowire.BytesType {
 		value, _ = protowire.ConsumeBytes(value)
 	} else {
 		number, _ = protowire.ConsumeVarint(value)
 	}
+
 	switch fd.Name() {
 	case "name":
 		return s.last == 0 && isPath(value)
@@ -93,6 +103,7 @@ func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type
 		s.markDescriptor(isPath(value) && bytes.HasSuffix(value, []byte(suffix)))
 		return len(value) > 2 && isPath(value)
 	case "public_dependency", "weak_dependency":
+		// Indices of imports ascend and refer to imports that were seen.
 		least := &s.public[fd.Number()%2]
 		ok := typ == protowire.BytesType && len(value) <= s.imports || number >= uint64(*least) && number < uint64(s.imports)
 		*least = int(number&0xffff) + 1
@@ -108,16 +119,17 @@ func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type
 	case "message_type", "enum_type", "service", "extension":
 		return s.markDescriptor(named(value))
 	}
+
 	return true
 }
 
-// markDescriptor notes a field that only a descriptor has, if it is one.
+// markDescriptor records whether the field is characteristic of a descriptor.
 func (s *sequence) markDescriptor(ok bool) bool {
 	s.isDescriptor = s.isDescriptor || ok
 	return ok
 }
 
-// valid returns the length of a field's value, or -1 if it is none of its type.
+// valid returns the length of a field's value, or -1 if it does not have the field's type.
 func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, depth int) int {
 	n := protowire.ConsumeFieldValue(fd.Number(), typ, data)
 	if n < 0 {
@@ -127,7 +139,8 @@ func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, dep
 		if typ != protowire.BytesType || !fd.IsList() || wireType(fd.Kind()) == protowire.BytesType {
 			return -1
 		}
-		return n // packed
+		// The field is a packed list.
+		return n
 	}
 	switch fd.Kind() {
 	case protoreflect.StringKind:
@@ -143,16 +156,18 @@ func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, dep
 	return n
 }
 
-// newest is the highest number that a field may have that our version of
-// descriptor.proto does not know yet.
+// newest is the highest number that is accepted for unknown fields, which later versions of descriptor.proto may
+// have added.
 const newest = 127
 
-// validMessage says whether data may be a message of that type: all its fields
-// are well-formed, and those that are known have their types.
+// validMessage reports whether data may be a message of the type: all fields are well-formed, and known fields
+// have their types.
 func validMessage(md protoreflect.MessageDescriptor, data []byte, depth int) bool {
 	if depth > maxDepth {
 		return false
 	}
+
+	// Custom options are extensions with any number.
 	open := md.ExtensionRanges().Len() > 0
 	for len(data) > 0 {
 		num, typ, n := protowire.ConsumeTag(data)
@@ -177,6 +192,7 @@ func validMessage(md protoreflect.MessageDescriptor, data []byte, depth int) boo
 	return true
 }
 
+// wireType returns the wire type with which a field of kind k is encoded.
 func wireType(k protoreflect.Kind) protowire.Type {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
@@ -191,7 +207,7 @@ func wireType(k protoreflect.Kind) protowire.Type {
 	return protowire.VarintType
 }
 
-// named says whether a declaration begins with a name that is an identifier.
+// named reports whether a declaration begins with a name that is a valid identifier.
 func named(data []byte) bool {
 	if len(data) == 0 || data[0] != tagName {
 		return false
@@ -200,11 +216,13 @@ func named(data []byte) bool {
 	return n > 0 && isIdent(name)
 }
 
+// isIdent reports whether b is a valid protobuf identifier.
 func isIdent(b []byte) bool { return protoreflect.Name(b).IsValid() }
 
+// isPackage reports whether b is a package name, which may be empty.
 func isPackage(b []byte) bool { return len(b) == 0 || protoreflect.FullName(b).IsValid() }
 
-// isPath says whether b may be the path of a .proto file: printable text.
+// isPath reports whether b may be the path of a .proto file: printable text.
 func isPath(b []byte) bool {
 	if len(b) == 0 || len(b) > maxName || !utf8.Valid(b) {
 		return false

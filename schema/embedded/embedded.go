@@ -1,18 +1,19 @@
-// Package embedded finds protobuf descriptors that compiled code and generated sources
-// carry: serialized FileDescriptorProtos among any other bytes. Bytes go in, and each
-// descriptor comes out with its place and the form in which it was written.
+// Package embedded finds protobuf descriptors inside compiled code and generated sources: serialized
+// FileDescriptorProtos among arbitrary other bytes.
 //
-// They are found by their structure. A file's descriptor begins with its name; from there
-// on fields must follow each other in the order, with the types and with the kinds of names
-// that a descriptor has. What does not continue ends it. No format of executables is
-// parsed, so it is all the same which one it is, and whether descriptors are in a section,
-// in a set or in a string's bytes.
+// found, err := embedded.Scan(ctx, data)
 //
-// Scan also looks in base64, in gzip and in text of UTF-16. ScanClass reads the constants
-// of a Java class file, and ScanSource the literals of source text in any language, which
-// it joins and unescapes.
+//	for _, f := range found {
+//	    fmt.Println(f.File.GetName(), f.Form, f.Offset)
+//	}
 //
-// Package extract chooses which of these a file needs; JavaScript is package bundle's.
+// Descriptors are recognised by their structure: a descriptor begins with its file name, and its fields follow
+// in a fixed order, with known types and plausible names. The first field that does not fit ends it. Therefore
+// no executable format needs to be parsed.
+//
+// Scan also searches base64, gzip and UTF-16 text. ScanClass reads the constants of a Java class file.
+// ScanSource reads the literals of source code in any language, unescapes and joins them. Package extract
+// chooses the function for each file; package bundle reads JavaScript.
 package embedded
 
 import (
@@ -25,48 +26,51 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// maxFound bounds how many descriptors are taken from one file.
+// maxFound limits the descriptors that are returned for one file.
 const maxFound = 1 << 17
 
-// A Form says how a descriptor was stored.
+// A Form is the encoding in which a descriptor was stored.
 type Form string
 
-// The forms in which descriptors are stored.
+// The encodings of descriptors.
 const (
-	// the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets
+	// formRaw is the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets.
 	formRaw Form = "descriptor"
 
-	// Go before 2020
+	// formGzipped is used by Go code from before 2020.
 	formGzipped Form = "gzipped descriptor"
 
-	// JavaScript, C# sources
+	// formBase64 is used by JavaScript and C# sources.
 	formBase64 Form = "base64 descriptor"
 
-	// base64 in the strings of .NET's assemblies
+	// formUTF16 is base64 in the strings of .NET assemblies.
 	formUTF16 Form = "UTF-16 descriptor"
 
-	// constants of a class file
+	// formClass is the constants of a Java class file.
 	formClass Form = "Java class"
 
-	// string literals of generated sources
+	// formLiteral is the string literals of generated sources.
 	formLiteral Form = "source literal"
 )
 
-// A Found is a descriptor and where it was.
+// A Found is a file descriptor that was found inside other data.
 type Found struct {
-	File   *descriptorpb.FileDescriptorProto
-	Form   Form
-	Offset int // where it, or what holds it, begins
-	Size   int // bytes of the descriptor itself
+	// File is the found file descriptor.
+	File *descriptorpb.FileDescriptorProto
+	// Form is the encoding in which the descriptor was found, such as base64.
+	Form Form
+	// Offset is the beginning of the descriptor, or of the text that encodes it.
+	Offset int
+	// Size is the size of the serialized descriptor in bytes.
+	Size int
 }
 
-// Scan returns the descriptors in data: as they are, gzipped, and in base64 of
-// bytes or of UTF-16 characters.
+// Scan returns the descriptors in data: unencoded, compressed with gzip, and in base64 of bytes or of UTF-16
+// characters.
 //
-// Shape: in the order of their offsets. A descriptor that is there twice is
-// returned twice.
+// Shape: sorted by offset. A descriptor that occurs twice is returned twice.
 // Limits: 131,072 descriptors, each of at most 64 MiB.
-// Errors: the context's. Bytes without descriptors are no error.
+// Errors: the context's. Finding nothing is not an error.
 // Source: schema/README.md#descriptors-in-executables
 func Scan(ctx context.Context, data []byte) ([]Found, error) {
 	var list []Found
@@ -80,13 +84,14 @@ func Scan(ctx context.Context, data []byte) ([]Found, error) {
 	return list, nil
 }
 
-// suffix is what the name of a descriptor's file ends in.
+// suffix is the end of the name of a .proto file.
 const suffix = ".proto"
 
-// scanRaw finds descriptors that stand in data as they are.
+// scanRaw finds descriptors that are not encoded in any way.
 func scanRaw(ctx context.Context, data []byte) []Found {
 	var list []Found
-	taken := 0 // before it all is part of what was found
+	// Everything before taken belongs to a descriptor that was found.
+	taken := 0
 	for at := 0; len(list) < maxFound; {
 		i := interrupt.Index(ctx, data[at:], []byte(suffix))
 		if i < 0 || ctx.Err() != nil {
@@ -104,11 +109,11 @@ func scanRaw(ctx context.Context, data []byte) []Found {
 	return list
 }
 
-// maxName bounds the length of a file's name.
+// maxName limits the length of a file name in bytes.
 const maxName = 1024
 
-// nameStart returns where the field begins, not before floor, that holds the
-// name ending at end: the tag, the length, and as many bytes of text.
+// nameStart returns the offset of the field that contains the file name ending at end: a tag, a length, and that
+// many bytes of text. The field must not begin before floor.
 func nameStart(data []byte, floor, end int) (int, bool) {
 	for n := len(suffix) + 1; n <= maxName; n++ {
 		begin := end - n

@@ -10,14 +10,14 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// gzipMagic begins a member that is deflated, as all are.
+// gzipMagic is the beginning of a gzip member with the method deflate, the only one in use.
 const gzipMagic = "\x1f\x8b\x08"
 
-// gzipHead is how much of a member is inflated to see whether it is a
-// descriptor: a name is within it.
+// gzipHead is the number of bytes of a member that are decompressed to see whether it is a descriptor. They
+// include the file name.
 const gzipHead = maxName + 8
 
-// scanGzip finds descriptors that were compressed each for itself.
+// scanGzip finds descriptors that were compressed separately.
 func scanGzip(ctx context.Context, data []byte) []Found {
 	var list []Found
 	var zr gzip.Reader
@@ -38,12 +38,13 @@ func scanGzip(ctx context.Context, data []byte) []Found {
 	return list
 }
 
-// inflate returns what the gzip member that data begins with holds, if that
-// begins as a descriptor does.
+// inflate decompresses the gzip member at the beginning of data. It returns nil if that does not begin like a
+// descriptor.
 func inflate(zr *gzip.Reader, data []byte) []byte {
 	if zr.Reset(bytes.NewReader(data)) != nil {
 		return nil
 	}
+	// Data behind the member is something else.
 	zr.Multistream(false)
 	head := make([]byte, gzipHead)
 	n, err := io.ReadFull(zr, head)
@@ -57,7 +58,7 @@ func inflate(zr *gzip.Reader, data []byte) []byte {
 	return append(head[:n], rest...)
 }
 
-// startsAsDescriptor says whether data begins with the name of a .proto file.
+// startsAsDescriptor reports whether data begins with the name of a .proto file.
 func startsAsDescriptor(data []byte) bool {
 	i := bytes.Index(data, []byte(suffix))
 	if i < 0 {

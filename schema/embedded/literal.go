@@ -9,25 +9,26 @@ import (
 	"unicode/utf8"
 )
 
+// Limits of source code.
 const (
-	// maxJoint is how many bytes may stand between two literals that belong together.
+	// maxJoint is the maximum number of bytes between two literals that belong together.
 	maxJoint = 512
-	// maxLiteral bounds the literals of one file that are kept at a time.
+	// maxLiteral limits the bytes of joined literals.
 	maxLiteral = maxDescriptor
 )
 
-// ScanSource returns the descriptors in generated source code of any language
-// with C's literals: in strings with their escapes, in base64 or in hexadecimal,
-// in pieces that are joined by operators, commas or nothing, and in lists of
-// numbers. The code is not parsed beyond that, and never run.
+// ScanSource returns the descriptors in generated source code of any language with literals like those of C:
+// strings with escapes, in base64 or hexadecimal, split into pieces that are joined by operators, commas or
+// nothing, and lists of numbers. The code is scanned for literals, but neither parsed nor executed.
 //
-// Errors: the context's. Text without descriptors is no error.
+// Errors: the context's. Finding nothing is not an error.
 func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
 	if !mayHold(src) {
 		return nil, nil
 	}
 	l := &literals{src: src, is: base64Chars(), open: map[byte]int{}, php: bytes.HasPrefix(src, []byte("<?php"))}
-	const every = 4096 // steps between two looks at the context
+	// every is the number of steps between two checks of the context.
+	const every = 4096
 	for n := 0; l.at < len(src); n++ {
 		if n%every == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -45,54 +46,59 @@ func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
 	return l.found, nil
 }
 
-// mayHold says whether source code may hold a descriptor, cheaply: whether the
-// name of a .proto file is in it, in one of the spellings.
+// mayHold is a fast check whether source code may contain a descriptor: whether it contains the suffix of a
+// .proto file in one of the encodings.
 func mayHold(src []byte) bool {
 	words := append(base64Suffixes(), []byte(suffix), []byte("2e70726f746f"), []byte("2E70726F746F"), []byte("0x2e, 0x70"), []byte("0x2e,0x70"),
 		[]byte(`\x70\x72\x6f\x74\x6f`), []byte(`\x70\x72\x6F\x74\x6F`), []byte(`x70rot`), []byte(`\056proto`), []byte(`\160\162\157\164\157`))
+
 	for _, w := range words {
 		if bytes.Contains(src, w) {
 			return true
 		}
 	}
-	// The name may be broken over two literals.
+	// The name may be split over two literals, so the words of generated code count too.
 	return bytes.Contains(src, []byte("erializedFile")) || bytes.Contains(src, []byte("escriptor"))
 }
 
-// literals collects the bytes of literals that belong together.
+// literals collects the bytes of consecutive literals in source code that together form a descriptor.
 type literals struct {
+	// src is the source code, at the current offset, and is the table of base64Chars.
 	src []byte
-	at  int
-	is  [256]bool
+	// at is the current offset in the source.
+	at int
+	// is marks the characters of the base64 alphabet.
+	is [256]bool
 
-	// of the literals that are joined so far
+	// bytes are the bytes of the literals joined so far.
 	bytes []byte
 
-	// of the first
+	// begin is the offset of the first joined literal.
 	begin int
 
-	// of the last
+	// end is the end of the last joined literal.
 	end int
 
-	// they are numbers
+	// numbers means that the literals are numbers, not strings.
 	numbers bool
-	found   []Found
+	// found are the descriptors found so far.
+	found []Found
 
-	// strings go on over lines; in single quotes only they and backslashes are escaped
+	// php is set for PHP: strings may extend over lines, and single quotes allow two escapes only.
 	php bool
 
-	// by quote: up to here no string ends that begins with it
+	// open has, for each kind of quote, the offset before which no string with that quote ends. It prevents
+	// quadratic time.
 	open map[byte]int
 }
 
-// wordBefore says whether the character before is part of a word, so that what
-// follows is not a number.
+// wordBefore reports whether the preceding character belongs to a word, so that no number can begin
+// here.
 func (l *literals) wordBefore() bool {
 	return l.at > 0 && (l.is[l.src[l.at-1]] && l.src[l.at-1] != '+' && l.src[l.at-1] != '-' && l.src[l.at-1] != '/' || l.src[l.at-1] == '.')
 }
 
-// start begins a literal at begin: joined to the one before where only joints
-// stand between them.
+// start begins a literal. It is joined to the preceding one if only joining characters lie between them.
 func (l *literals) start(ctx context.Context, begin int, number bool) {
 	if len(l.bytes) > 0 && (number != l.numbers || !l.joins(begin, number) || len(l.bytes) > maxLiteral) {
 		l.flush(ctx)
@@ -102,7 +108,7 @@ func (l *literals) start(ctx context.Context, begin int, number bool) {
 	}
 }
 
-// joins says whether what stands between the last literal and begin joins them.
+// joins reports whether the text between the last literal and begin joins the two.
 func (l *literals) joins(begin int, number bool) bool {
 	between := l.src[l.end:begin]
 	if len(between) > maxJoint {
@@ -112,7 +118,8 @@ func (l *literals) joins(begin int, number bool) bool {
 		switch c := between[i]; {
 		case strings.IndexByte(" \t\r\n,\\", c) >= 0:
 		case !number && strings.IndexByte("+.()", c) >= 0:
-		case !number && (c == 'b' || c == 'B') && i == len(between)-1: // b"…"
+		// This is the prefix of a byte string, b"…".
+		case !number && (c == 'b' || c == 'B') && i == len(between)-1:
 		case bytes.HasPrefix(between[i:], []byte("//")), c == '#' && !number:
 			for i < len(between) && between[i] != '\n' {
 				i++
@@ -124,7 +131,7 @@ func (l *literals) joins(begin int, number bool) bool {
 	return true
 }
 
-// number takes a hexadecimal byte.
+// number parses a hexadecimal byte such as 0x0a.
 func (l *literals) number(ctx context.Context) {
 	begin := l.at
 	l.at += 2
@@ -140,11 +147,12 @@ func (l *literals) number(ctx context.Context) {
 	l.bytes, l.end = append(l.bytes, byte(v)), l.at
 }
 
+// isHex reports whether c is a hexadecimal digit.
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// quoted takes a string. One that does not end on its line is none.
+// quoted reads a string. A string that does not end on its line is ignored.
 func (l *literals) quoted(ctx context.Context, quote byte) {
 	begin := l.at
 	if begin < l.open[quote] {
@@ -153,11 +161,14 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 	}
 	l.start(ctx, begin, false)
 	was := len(l.bytes)
+
+	// Python and others have strings in triple quotes, which extend over lines.
 	triple := bytes.HasPrefix(l.src[begin:], []byte{quote, quote, quote})
 	l.at++
 	if triple {
 		l.at += 2
 	}
+
 	for l.at < len(l.src) {
 		switch c := l.src[l.at]; {
 		case c == quote && (!triple || bytes.HasPrefix(l.src[l.at:], []byte{quote, quote, quote})):
@@ -168,6 +179,7 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 			l.end = l.at
 			return
 		case c == '\\' && l.at+1 < len(l.src):
+			// In PHP's single quotes, other backslashes are literal.
 			if l.php && quote == '\'' && l.src[l.at+1] != '\'' && l.src[l.at+1] != '\\' {
 				l.bytes = append(l.bytes, c)
 				l.at++
@@ -185,14 +197,13 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 	l.unended(quote, begin, was)
 }
 
-// unended goes back to what follows the quote at begin: the string that it begins
-// has no end.
+// unended ignores the string that begins at begin, because it has no end. Reading continues behind its quote.
 func (l *literals) unended(quote byte, begin, was int) {
 	l.open[quote] = l.at
 	l.bytes, l.at = l.bytes[:was], begin+1
 }
 
-// escape takes an escape sequence of C and of the languages after it.
+// escape reads an escape sequence of C and related languages.
 func (l *literals) escape() {
 	c := l.src[l.at+1]
 	l.at += 2
@@ -210,7 +221,9 @@ func (l *literals) escape() {
 	case '0' <= c && c < '8':
 		l.at--
 		l.bytes = append(l.bytes, byte(l.digits(3, 8)))
-	case c == '\n': // a line that goes on; Rust leaves out the next one's indent
+
+	// The string continues on the next line. Rust ignores the indentation of that line.
+	case c == '\n':
 		for l.at < len(l.src) && (l.src[l.at] == ' ' || l.src[l.at] == '\t') {
 			l.at++
 		}
@@ -222,7 +235,7 @@ func (l *literals) escape() {
 	}
 }
 
-// digits takes a number of at most so many octal or hexadecimal digits.
+// digits reads a number of at most most digits in base 8 or 16.
 func (l *literals) digits(most, base int) uint64 {
 	n := 0
 	for n < most && l.at+n < len(l.src) && isHex(l.src[l.at+n]) && (base == 16 || l.src[l.at+n] < '8') {
@@ -233,7 +246,7 @@ func (l *literals) digits(most, base int) uint64 {
 	return v
 }
 
-// flush looks for descriptors in the literals that were joined.
+// flush searches the joined literals for descriptors, in each encoding.
 func (l *literals) flush(ctx context.Context) {
 	text := l.bytes
 	list := scanRaw(ctx, text)
@@ -245,6 +258,7 @@ func (l *literals) flush(ctx context.Context) {
 			list = scanRaw(ctx, plain[:n])
 		}
 	}
+	// Old Go code has a compressed descriptor as a list of numbers.
 	if l.numbers && len(list) == 0 {
 		list = scanGzip(ctx, text)
 	}

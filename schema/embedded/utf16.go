@@ -5,9 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// scanUTF16 finds descriptors in base64 in UTF-16, in the heap of strings of a
-// .NET assembly: the string that a source had in pieces is there in pieces, each
-// after its length and before a byte that is 0 or 1.
+// scanUTF16 finds descriptors in base64 in UTF-16, in the string heap of a .NET assembly. A string that the
+// source has in pieces is stored in pieces: each follows its length and precedes a byte that is 0 or 1.
 func scanUTF16(ctx context.Context, data []byte) []Found {
 	var words [][]byte
 	for _, word := range base64Suffixes() {
@@ -23,11 +22,13 @@ func scanUTF16(ctx context.Context, data []byte) []Found {
 		if ctx.Err() != nil {
 			break
 		}
+
 		begin := at
 		for begin-2 >= done && at-begin < maxName*4 && is[data[begin-2]] && data[begin-1] == 0 {
 			begin -= 2
 		}
 		begin = before(data, begin, done, is)
+		// The descriptor may continue in further pieces.
 		text, _ := pieces(data, begin, is, maxDescriptor)
 		if f, size, skip := parseBase64(text); f != nil {
 			list = append(list, Found{File: f, Form: formUTF16, Offset: begin, Size: size})
@@ -37,6 +38,7 @@ func scanUTF16(ctx context.Context, data []byte) []Found {
 	return list
 }
 
+// wide returns the UTF-16 (little-endian) encoding of ASCII text.
 func wide(s []byte) []byte {
 	out := make([]byte, 0, 2*len(s))
 	for _, c := range s {
@@ -45,16 +47,15 @@ func wide(s []byte) []byte {
 	return out
 }
 
-// before goes back over pieces that stand before the one that begins at begin,
-// where a name is longer than a piece: each as long as its length says, and as
-// the ones after it.
+// before returns the beginning of the pieces that precede the one at begin, for names that are longer than a
+// piece. All pieces have the same length.
 func before(data []byte, begin, floor int, is [256]bool) int {
 	if begin < 1 {
 		return begin
 	}
 	size := int(data[begin-1])
 	for range maxName {
-		// a length, the characters, and the byte that ends them
+		// A piece is a length, the characters, and the final byte.
 		at := begin - 1 - size
 		if at-1 < floor || int(data[at-1]) != size || data[begin-2] > 1 {
 			break
@@ -69,8 +70,8 @@ func before(data []byte, begin, floor int, is [256]bool) int {
 	return begin
 }
 
-// pieces joins the pieces from begin on, up to a number of characters, and
-// returns where they end. All are as long as the first, but the last.
+// pieces concatenates the pieces from begin on, up to most characters, and returns their end. All pieces except
+// the last have the same length.
 func pieces(data []byte, begin int, is [256]bool, most int) (text []byte, end int) {
 	first := 0
 	for at := begin; ; {
@@ -86,7 +87,7 @@ func pieces(data []byte, begin int, is [256]bool, most int) (text []byte, end in
 		if len(text) == n || len(text)-n != first || len(text) >= most || at+1 >= len(data) || data[at] > 1 {
 			return text, end
 		}
-		// The next piece: a length that its characters have.
+		// The next piece must have a length that fits its characters.
 		size, head := int(data[at+1]), 2
 		if size&0xc0 == 0x80 && at+2 < len(data) {
 			size, head = size&0x3f<<8|int(data[at+2]), 3

@@ -102,7 +102,7 @@ func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	case protoreflect.BytesKind:
 		return wire.KindBytes
 	}
-	switch typ := check.WireOf(fd.Kind()); {
+	switch typ := check.WireTypeOf(fd.Kind()); {
 	case fd.IsList() && fd.IsPacked():
 		return wire.KindPacked
 	case typ == wire.StartGroup:
@@ -171,6 +171,8 @@ type row struct {
 	unified, unifieds      float64
 	bins                   bins
 	misses                 map[string]int
+	precision, recall      float64 // B-cubed, of types
+	own                    explanation
 	wrong                  []string // each length-delimited field that was misread, where they are asked for
 }
 
@@ -300,8 +302,11 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 	}
 	in, v := inferFrom(t, c, samples)
 	y.corpora++
-	if f, ok := unification(in.Schema.Message("p.Root"), c.truth, samples); ok {
+	y.own.merge(explain(in.Schema.Message("p.Root"), c.truth, samples))
+	if f, p, r, ok := unification(in.Schema.Message("p.Root"), c.truth, samples); ok {
 		y.unified += f
+		y.precision += p
+		y.recall += r
 		y.unifieds++
 	}
 	if y.base == nil {
@@ -474,7 +479,7 @@ const maxPlaces = 3000
 
 // unification is the B-cubed F1 of the types at the places where messages were
 // seen: how far places of one type are of one type by the truth, and the reverse.
-func unification(got, want protoreflect.MessageDescriptor, samples [][]byte) (float64, bool) {
+func unification(got, want protoreflect.MessageDescriptor, samples [][]byte) (f, precision, recall float64, ok bool) {
 	places := map[string][2]protoreflect.FullName{}
 	var walk func(path string, got, want protoreflect.MessageDescriptor, data []byte)
 	walk = func(path string, got, want protoreflect.MessageDescriptor, data []byte) {
@@ -504,13 +509,22 @@ func unification(got, want protoreflect.MessageDescriptor, samples [][]byte) (fl
 		gots[p[0]]++
 		wants[p[1]]++
 	}
-	precision, recall := 0.0, 0.0
 	for p, n := range both {
 		precision += n * n / gots[p[0]]
 		recall += n * n / wants[p[1]]
 	}
+	if os.Getenv("UNWIRE_EVAL_MISSES") != "" {
+		for p, n := range both {
+			switch {
+			case n < wants[p[1]]:
+				fmt.Printf("types: %d samples: %s is %s in %.0f of %.0f places\n", len(samples), p[1], p[0], n, wants[p[1]])
+			case n < gots[p[0]]:
+				fmt.Printf("types: %d samples: %s is also others than %s, %.0f of %.0f places\n", len(samples), p[0], p[1], n, gots[p[0]])
+			}
+		}
+	}
 	n := float64(len(places))
-	return 2 * precision / n * recall / (precision + recall), n > 1
+	return 2 * precision / n * recall / (precision + recall), precision / n, recall / n, n > 1
 }
 
 // counts are how many samples the figures are taken at.
@@ -557,6 +571,12 @@ func corpora(t testing.TB, long bool) []corpus {
 			out = append(out, mapCorpora(t)...)
 		}
 		out = append(out, shippedCorpora(t, only)...)
+		for i := range halves {
+			// The half that is looked at once is left out while something is being tuned.
+			if f := &halves[i]; strings.HasPrefix(f.name, only) && (f.tuned || os.Getenv("UNWIRE_EVAL") != "split") {
+				out = append(out, f.corpora(t, uint64(i))...)
+			}
+		}
 	}
 	return out
 }
@@ -616,7 +636,7 @@ func TestEval(t *testing.T) {
 
 func report(w io.Writer, order []string, tables map[string][]*row) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tresolvable\tmap F1\tresolvable\toneof F1\tof two seen\tpresence F1\tTimestamp F1\tknown F1\ttypes B3\tECE\tof labels")
+	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tresolvable\tmap F1\tresolvable\toneof F1\tof two seen\tpresence F1\tTimestamp F1\tknown F1\toneof precision\trecall\ttypes B3\tprecision\trecall\tunexplained\tsame again\tECE\tof labels")
 	for _, r := range rules {
 		fmt.Fprint(tw, "\t", r.name)
 	}
@@ -633,8 +653,9 @@ func report(w io.Writer, order []string, tables map[string][]*row) {
 			if counts[j] > 1000 {
 				n = "all"
 			}
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v\t%v\t%v\t%v\t%.3f\t%.3f\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
-				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), share(y.labelR, y.labelsR), &y.maps, &y.mapsR, &y.oneofs, &y.oneofs2, &y.presence, &y.times, &y.known, y.unified/max(y.unifieds, 1), y.bins.ece(), y.labelBins.ece())
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v\t%v\t%v\t%v\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.5f\t%s\t%.3f\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
+				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), share(y.labelR, y.labelsR), &y.maps, &y.mapsR, &y.oneofs, &y.oneofs2, &y.presence, &y.times, &y.known, share(y.oneofs2.hit, y.oneofs2.hit+y.oneofs2.extra), share(y.oneofs2.hit, y.oneofs2.hit+y.oneofs2.miss),
+				y.unified/max(y.unifieds, 1), y.precision/max(y.unifieds, 1), y.recall/max(y.unifieds, 1), float64(y.own.unknown)/float64(max(y.own.bytes, 1)), share(y.own.again, y.own.canonical), y.bins.ece(), y.labelBins.ece())
 			for i := range rules {
 				fmt.Fprintf(tw, "\t%.3f", y.base[i]/float64(y.macros))
 			}

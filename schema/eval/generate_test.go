@@ -67,9 +67,13 @@ func (s *style) generate(t testing.TB, base uint64, samples int) []corpus {
 		g := &generator{style: s, r: r, roles: map[protoreflect.FullName]role{}, file: fd}
 		c := corpus{group: s.name, held: s.held, name: fmt.Sprintf("%s %d", s.name, i), truth: fd.Messages().Get(0)}
 		for range samples {
-			b, err := proto.MarshalOptions{Deterministic: s.sorted}.Marshal(g.sample(c.truth))
+			// Without Deterministic, the order of fields is random, which no program's is.
+			b, err := proto.MarshalOptions{Deterministic: true}.Marshal(g.sample(c.truth))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !s.sorted {
+				b = shuffleMaps(c.truth, b, r)
 			}
 			c.samples = append(c.samples, b)
 		}
@@ -412,7 +416,7 @@ func (g *generator) raw(o role) []byte {
 		g.nested++
 		defer func() { g.nested-- }()
 		m := g.file.Messages().Get(int(o.seed % uint64(g.file.Messages().Len())))
-		b, err := proto.Marshal(g.message(m, 4))
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(g.message(m, 4))
 		if err != nil {
 			panic(err)
 		}

@@ -60,7 +60,7 @@ func (g *generator) known(m *dynamicpb.Message) bool {
 	case "google.protobuf.Any":
 		inner := g.file.Messages().Get(int(g.role(f(1)).seed % uint64(g.file.Messages().Len())))
 		m.Set(f(1), protoreflect.ValueOfString("type.googleapis.com/"+string(inner.FullName())))
-		b, err := proto.Marshal(g.message(inner, 4))
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(g.message(inner, 4))
 		if err != nil {
 			panic(err)
 		}

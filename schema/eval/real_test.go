@@ -280,7 +280,7 @@ func googleCorpora(t testing.TB, raw [][]byte, count, samples int) []corpus {
 		g := &generator{style: s, r: r, roles: map[protoreflect.FullName]role{}, file: md.ParentFile()}
 		c := corpus{group: s.name, held: true, name: string(md.FullName()), truth: md}
 		for range samples {
-			b, err := proto.Marshal(g.sample(md))
+			b, err := proto.MarshalOptions{Deterministic: true}.Marshal(g.sample(md))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -335,7 +335,7 @@ func (w *filler) raw(fd protoreflect.FieldDescriptor, name string, h *habit) []b
 		}
 		w.inside++
 		defer func() { w.inside-- }()
-		b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(w.message(fd.ContainingMessage(), 4))
+		b, err := proto.MarshalOptions{AllowPartial: true, Deterministic: true}.Marshal(w.message(fd.ContainingMessage(), 4))
 		if err != nil {
 			panic(err)
 		}

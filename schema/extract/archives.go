@@ -9,19 +9,20 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/captures/budget"
 	"unwire/schema/archive"
-	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
 )
 
+// Limits of archives.
 const (
-	// maxNested bounds how many archives may be in each other: a package, the
-	// archive in it, and the tar in that are three.
+	// maxNested limits the nesting of archives. A package, the archive in it and the tar inside that are three.
 	maxNested = 8
-	// maxArchive bounds the size of an archive or executable that is mapped.
+	// maxArchive limits the size in bytes of an archive or executable that is mapped into memory.
 	maxArchive = 16 << 30
 )
 
-// archives are the formats that package archive reads, by their first bytes.
+// archives returns the formats that package archive reads. They are recognised by their first bytes.
 func archives() format {
 	return format{
 		Name:   "archive",
@@ -34,23 +35,28 @@ func archives() format {
 	}
 }
 
+// archive reads the members of an archive, which may be archives themselves.
 func (c *collector) archive(ctx context.Context, name string, data []byte) error {
+	// All archives inside one file share a budget, so that nested archive bombs are detected.
 	if c.budget == nil {
-		c.budget = archive.NewBudget(int64(len(data)))
+		c.budget = archive.NewBudget(int64(len(data)), budget.Of(ctx))
 		defer func() { c.budget = nil }()
 	}
 	if c.nested++; c.nested > maxNested {
 		c.nested--
 		return fmt.Errorf("%s: more than %d archives in each other", name, maxNested)
 	}
+
 	outer := c.nested == 1
 	defer func() { c.nested-- }()
+
 	kind := archive.Detect(data[:min(len(data), archive.HeadBytes)])
 	err := archive.Walk(ctx, kind, name, data, c.budget, archive.Visitor{
 		Limit: func(member string, head []byte) int64 {
 			if outer {
 				c.progress.Member = member
 			}
+			// Members of unknown formats are not decompressed.
 			if !c.isKnownFormat(member, head) {
 				c.skipped++
 				return 0
@@ -73,8 +79,8 @@ func (c *collector) archive(ctx context.Context, name string, data []byte) error
 	return err
 }
 
-// addMember takes a file of a folder or an archive apart. What is wrong with it does
-// not cost the others: it is listed.
+// addMember adds a file of a folder or an archive. An error of the file is recorded, so that the other files are
+// still read.
 func (c *collector) addMember(ctx context.Context, name string, data []byte) error {
 	if err := c.addData(ctx, name, data); err != nil {
 		return c.recordFailure(ctx, name, err)
@@ -82,32 +88,37 @@ func (c *collector) addMember(ctx context.Context, name string, data []byte) err
 	return nil
 }
 
-// recordFailure lists what could not be read of a folder or an archive, but for what
-// ends it all.
+// recordFailure records that a file was not read. It returns the error instead if reading must end: the
+// context's error, an archive bomb, or what exceeds the budget of the command.
 func (c *collector) recordFailure(ctx context.Context, name string, err error) error {
-	if ctx.Err() != nil || c.nested > 0 && errors.Is(err, archive.ErrBomb) {
+	if ctx.Err() != nil || c.nested > 0 && isBomb(err) || errors.Is(err, budget.ErrExceeded) {
 		return err
 	}
 	c.recordUnread(name, err)
 	return nil
 }
 
+// recordUnread adds a file to the list of files that were not read.
 func (c *collector) recordUnread(name string, err error) {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	c.unread = append(c.unread, err)
 	reason := strings.TrimPrefix(err.Error(), name+": ")
-	c.addUnresolved(bundle.Unresolved{Element: path.Base(name), Place: bundle.Place{File: name}, Reason: "not read: " + reason})
+	c.addUnresolved(model.Unresolved{Element: path.Base(name), Place: model.Place{File: name}, Reason: "not read: " + reason})
 }
 
-// Progress is how far the reading of an input is.
+// Progress reports how much of an input has been read.
 type Progress struct {
-	File       string // that is read
-	Member     string // of an archive
-	Read, Size int64  // bytes of File
+	// File is the path of the file that is being read.
+	File string
+	// Member is the current member if File is an archive.
+	Member string
+	// Read is the number of bytes of File that were read, and Size the size of File.
+	Read, Size int64
 }
 
+// reportProgress reports the progress within the current file.
 func (c *collector) reportProgress(read int64) {
 	if c.onProgress != nil {
 		c.progress.Read = read
@@ -115,15 +126,15 @@ func (c *collector) reportProgress(read int64) {
 	}
 }
 
-// unpackedFolder is the folder in which an asar's files are that do not stand in it.
+// unpackedFolder returns the folder next to an asar archive that contains its files that are not
+// packed. ok is false if there is none.
 func unpackedFolder(name string) (string, bool) {
 	dir := name + ".unpacked"
 	info, err := os.Lstat(dir)
 	return dir, err == nil && info.IsDir() && strings.EqualFold(path.Ext(name), ".asar")
 }
 
-// isMedia says whether a file is, by its name, of a kind that holds no
-// definitions and is often large.
+// isMedia reports whether the extension is one of media files, which are often large and contain no definitions.
 func isMedia(name string) bool {
 	return slices.Contains([]string{
 		".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".ico", ".icns", ".bmp", ".svg", ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".flac", ".mov", ".avi",

@@ -2,12 +2,13 @@ package extract
 
 import (
 	"strings"
-	"unicode"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/captures/safetext"
 )
 
-// Numbers of descriptor.proto's fields, as paths of locations have them.
+// Field numbers of descriptor.proto, which paths of source locations consist of.
 const (
 	fileMessages, fileEnums, fileServices, fileExtensions = 4, 5, 6, 7
 	messageFields, messageNested, messageEnums            = 2, 3, 4
@@ -15,11 +16,12 @@ const (
 	enumValues, serviceMethods                            = 2, 2
 )
 
-// comments returns the comments of a file by the full names of what they stand
-// at: those of prost's descriptor sets, and of protoc --include_source_info.
+// comments maps the full names of a file's elements to their comments. Descriptors contain comments if
+// they were written by prost or by protoc --include_source_info.
 func comments(f *descriptorpb.FileDescriptorProto) map[string]string {
 	notes := map[string]string{}
 	for _, at := range f.GetSourceCodeInfo().GetLocation() {
+		// prost and protoc attach a comment behind an element as a trailing one.
 		text := at.GetLeadingComments()
 		if text == "" {
 			text = at.GetTrailingComments()
@@ -34,8 +36,8 @@ func comments(f *descriptorpb.FileDescriptorProto) map[string]string {
 	return notes
 }
 
-// elementAt returns the full name of what a path leads to. Limits: what a path
-// counts and the file does not have is no element.
+// elementAt returns the full name of the element that a path leads to. ok is false if the file has no such
+// element.
 func elementAt(f *descriptorpb.FileDescriptorProto, path []int32) (full string, ok bool) {
 	if len(path) < 2 || len(path)%2 != 0 {
 		return "", false
@@ -62,10 +64,13 @@ func elementAt(f *descriptorpb.FileDescriptorProto, path []int32) (full string, 
 		m, ok := nth(s.Method, rest[1])
 		return join(pkg, s.GetName()) + "." + m.GetName(), ok && rest[0] == serviceMethods && len(rest) == 2
 	}
+
 	return "", false
 }
 
+// inMessage is elementAt for a path within a message.
 func inMessage(full string, m *descriptorpb.DescriptorProto, path []int32) (string, bool) {
+	// Each step leads to a nested message, or ends at another element.
 	for len(path) > 0 {
 		kind, at := path[0], path[1]
 		path = path[2:]
@@ -93,10 +98,11 @@ func inMessage(full string, m *descriptorpb.DescriptorProto, path []int32) (stri
 			return "", false
 		}
 	}
+
 	return full, true
 }
 
-// inEnum returns the name of an enum, or of a value, which stands beside it.
+// inEnum is elementAt for a path within an enum. The values of an enum belong to the scope around it.
 func inEnum(scope string, e *descriptorpb.EnumDescriptorProto, path []int32) (string, bool) {
 	if len(path) == 0 {
 		return join(scope, e.GetName()), true
@@ -105,6 +111,7 @@ func inEnum(scope string, e *descriptorpb.EnumDescriptorProto, path []int32) (st
 	return join(scope, v.GetName()), ok && path[0] == enumValues && len(path) == 2
 }
 
+// nth returns an element of a list. ok is false if the index is out of range.
 func nth[T any](list []*T, i int32) (*T, bool) {
 	if i < 0 || int(i) >= len(list) {
 		return nil, false
@@ -112,12 +119,12 @@ func nth[T any](list []*T, i int32) (*T, bool) {
 	return list[i], true
 }
 
-// commentLines are the lines of a comment, without what would end one.
+// commentLines returns the lines of a comment without characters that could end it or drive a terminal.
 func commentLines(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = strings.Map(func(c rune) rune {
-			if unicode.IsControl(c) && c != '\t' {
+			if safetext.IsUnsafe(c) && c != '\t' {
 				return -1
 			}
 			return c

@@ -12,13 +12,15 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// dropBroken leaves out declarations that no runtime takes, so that they do not
-// cost the others, and says whether there were any.
+// dropBroken removes declarations that no protobuf runtime accepts, so that the others still link. It reports
+// whether there were any.
 func (m *merger) dropBroken() bool {
 	kept := m.elements[:0]
 	n := len(m.elements)
+
+	// Each declaration is linked alone, which shows whether it is the broken one.
 	for _, e := range m.elements {
-		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
+		f := m.file("alone.proto", outputFile{e.pkg, e.syntax, 0}, []*element{e})
 		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
 			m.addUnresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
 			continue
@@ -29,14 +31,15 @@ func (m *merger) dropBroken() bool {
 	return len(kept) < n
 }
 
-// dropClashing leaves out declarations with a name in them that another has,
-// and says whether there were any.
+// dropClashing removes declarations that declare a name which another one has. It reports whether there were
+// any.
 func (m *merger) dropClashing() bool {
 	taken := maps.Clone(m.packages)
 	kept := m.elements[:0]
 	n := len(m.elements)
 	for _, e := range m.elements {
 		names := namesOf(e)
+		// The first declaration keeps the name.
 		i := slices.IndexFunc(names, func(name string) bool { return taken[name] })
 		if i >= 0 {
 			m.addUnresolved(e.full(), "", "another declaration has the name "+names[i]+"; it is left out")
@@ -51,10 +54,12 @@ func (m *merger) dropClashing() bool {
 	return len(kept) < n
 }
 
-// namesOf are all full names that a declaration takes.
+// namesOf returns all full names that a declaration declares.
 func namesOf(e *element) []string {
 	var names []string
 	var message func(full string, d *descriptorpb.DescriptorProto)
+
+	// The values of an enum are names in the scope around it.
 	enum := func(scope string, d *descriptorpb.EnumDescriptorProto) {
 		names = append(names, join(scope, d.GetName()))
 		for _, v := range d.Value {
@@ -90,25 +95,30 @@ func namesOf(e *element) []string {
 	return names
 }
 
-// resolve replaces references to what nobody declares.
+// resolve replaces references to types that nothing declares.
 func (m *merger) resolve() {
 	types := map[string]bool{}
 	for _, e := range m.elements {
 		typesIn(e, func(full string) { types["."+full] = true })
 	}
-	for name := range m.std {
+	for name := range m.standardTypes {
 		types["."+name] = true
 	}
+
 	known := func(name string) bool { return types[name] }
 	closed := m.closedEnums()
 	kept := m.elements[:0]
+
+	// A missing type is replaced by one with the same encoding, so that the rest of the declaration survives.
 	for _, e := range m.elements {
 		drop := false
 		eachType(e.msg, func(path string, name **string, f *descriptorpb.FieldDescriptorProto) {
+			// All references are made absolute, so that they can be compared.
 			if !strings.HasPrefix(**name, ".") {
 				*name = proto.String("." + **name)
 			}
 			full := join(e.full(), path)
+			// proto3 messages cannot refer to closed enums.
 			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
 				m.addUnresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
 				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
@@ -124,7 +134,8 @@ func (m *merger) resolve() {
 				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
 				m.addUnresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
 				*name = proto.String(".google.protobuf.Empty")
-			case f == nil: // what an extension extends
+			// This is the message that an extension extends.
+			case f == nil:
 				drop = true
 				m.addUnresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
 			default:
@@ -138,12 +149,13 @@ func (m *merger) resolve() {
 			kept = append(kept, e)
 		}
 	}
+
 	m.elements = kept
 	m.openRanges()
 	m.renameClashingValues()
 }
 
-// closedEnums are the full names, with their dots, of enums of proto2.
+// closedEnums returns the full names, with a leading dot, of proto2 enums.
 func (m *merger) closedEnums() map[string]bool {
 	closed := map[string]bool{}
 	var walk func(full string, d *descriptorpb.DescriptorProto)
@@ -169,9 +181,10 @@ func (m *merger) closedEnums() map[string]bool {
 	return closed
 }
 
-// openRanges lets messages be extended by what extends them: a codegen's output
-// does not tell which numbers its source left for that.
+// openRanges adds extension ranges for the extensions that were found. The output of code generators does not
+// show which numbers the source reserved for extensions.
 func (m *merger) openRanges() {
+	// The messages that can be extended, by full name with a leading dot.
 	messages := map[string]*descriptorpb.DescriptorProto{}
 	var walk func(full string, d *descriptorpb.DescriptorProto)
 	walk = func(full string, d *descriptorpb.DescriptorProto) {
@@ -185,19 +198,23 @@ func (m *merger) openRanges() {
 			walk("."+e.full(), d)
 		}
 	}
+
 	numbers := map[string][]int32{}
 	for _, e := range m.elements {
 		extensionsIn(e.msg, func(x *descriptorpb.FieldDescriptorProto) {
 			numbers[x.GetExtendee()] = append(numbers[x.GetExtendee()], x.GetNumber())
 		})
 	}
+
 	for name, list := range numbers {
 		d := messages[name]
 		if d == nil {
 			continue
 		}
+		// Adjacent numbers share a range.
 		slices.Sort(list)
 		for _, n := range list {
+			// The number is in a range already, extends the last one, or begins a new one.
 			switch i := len(d.ExtensionRange) - 1; {
 			case slices.ContainsFunc(d.ExtensionRange, func(r *descriptorpb.DescriptorProto_ExtensionRange) bool {
 				return r.GetStart() <= n && n < r.GetEnd()
@@ -211,9 +228,11 @@ func (m *merger) openRanges() {
 	}
 }
 
-// renameClashingValues renames enum values that stand beside another of their name:
-// codegens that strip the enum's name leave such.
+// renameClashingValues renames enum values that have the same name as another declaration in their
+// scope. Such clashes occur because some code generators strip the name of the enum from the names of
+// its values.
 func (m *merger) renameClashingValues() {
+	// Names that values of top-level enums must not have.
 	taken := standardValues()
 	maps.Copy(taken, m.packages)
 	for _, e := range m.elements {
@@ -229,6 +248,7 @@ func (m *merger) renameClashingValues() {
 	}
 }
 
+// renameClashingIn is renameClashingValues for the enums inside a message.
 func (m *merger) renameClashingIn(full string, d *descriptorpb.DescriptorProto) {
 	taken := map[string]bool{}
 	for _, f := range d.Field {
@@ -249,9 +269,11 @@ func (m *merger) renameClashingIn(full string, d *descriptorpb.DescriptorProto) 
 	}
 }
 
+// renameClashing renames the clashing values of one enum. taken are the names in use in its scope.
 func (m *merger) renameClashing(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
 	for _, v := range d.Value {
 		name := v.GetName()
+		// The name of the enum is the prefix that code generators strip.
 		for n := 1; taken[join(scope, name)]; n++ {
 			name = d.GetName() + "_" + v.GetName()
 			if n > 1 {

@@ -10,27 +10,32 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// An element is what a file declares at its top level.
+// An element is a top-level declaration of a file.
 type element struct {
+	// pkg is the package, and name the simple name of the declaration.
 	pkg, name string
-	syntax    syntax
+	// syntax is the syntax of the file that declares the element.
+	syntax syntax
 
-	// DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
-	msg     proto.Message
+	// msg is a DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto.
+	msg proto.Message
+	// options are the options of that file.
 	options *descriptorpb.FileOptions
 
-	// it was renamed, where it was
+	// before is the declaration before it was renamed; nil if it was not.
 	before proto.Message
 
-	// within a cycle of packages
+	// layer distinguishes the files of packages that refer to each other. See assignLayers.
 	layer int
 
-	// of a script's code, not of a descriptor
+	// guessed is set if the element was derived from the code of a script rather than from a descriptor.
 	guessed bool
 }
 
+// full returns the full name of the declaration.
 func (e *element) full() string { return join(e.pkg, e.name) }
 
+// join appends a name to a package, which may be empty.
 func join(pkg, name string) string {
 	if pkg == "" {
 		return name
@@ -38,14 +43,17 @@ func join(pkg, name string) string {
 	return pkg + "." + name
 }
 
-// A syntax is what of a file decides how its declarations are read.
+// A syntax is the part of a file's settings that affects the meaning of its declarations.
 type syntax struct {
-	name     string // proto2, proto3 or editions
-	edition  descriptorpb.Edition
-	features string // of the file's options, serialized
+	// name is "proto2", "proto3" or "editions".
+	name string
+	// edition is the edition, if name is "editions".
+	edition descriptorpb.Edition
+	// features are the serialized features in the file's options.
+	features string
 }
 
-// subsumes reports whether what e declares is the same, or covers the other.
+// subsumes reports whether e and other are the same, or e declares all that other declares.
 func (e *element) subsumes(other *element) bool {
 	msg := e.msg
 	if e.before != nil {
@@ -54,20 +62,21 @@ func (e *element) subsumes(other *element) bool {
 	return sameShape(msg, other.msg) || e.covers(other)
 }
 
-// fieldsOf is how many fields a declared message has.
+// fieldsOf returns the number of fields of a message, or 0 for another element.
 func fieldsOf(e *element) int {
 	d, _ := e.msg.(*descriptorpb.DescriptorProto)
 	return len(d.GetField())
 }
 
-// openEnum makes an enum an open one where another declaration of it is: messages of
-// proto3 can refer to no other, and those of proto2 to both.
+// openEnum makes a proto2 enum open if the same enum was also found as a proto3 enum: messages of both
+// syntaxes can refer to an open enum.
 func (e *element) openEnum(other *element) {
 	if _, ok := e.msg.(*descriptorpb.EnumDescriptorProto); ok && e.syntax.name == "proto2" && other.syntax.name == "proto3" {
 		e.syntax, e.options = other.syntax, other.options
 	}
 }
 
+// prefixOf returns the prefix of the full names in a package.
 func prefixOf(pkg string) string {
 	if pkg == "" {
 		return ""
@@ -75,24 +84,29 @@ func prefixOf(pkg string) string {
 	return pkg + "."
 }
 
-// elementsOf are the declarations of a file, as copies.
+// elementsOf returns copies of the declarations of a file.
 func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	f = proto.Clone(f).(*descriptorpb.FileDescriptorProto)
 	syn := syntax{name: f.GetSyntax(), edition: f.GetEdition()}
 	if syn.name == "" {
 		syn.name = "proto2"
 	}
+
+	// Features change the meaning of declarations, so they are part of the syntax.
 	if fs := f.GetOptions().GetFeatures(); fs != nil {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(fs)
 		if err == nil {
 			syn.features = string(data)
 		}
 	}
+
 	opts := f.GetOptions()
 	if opts != nil {
 		opts.UninterpretedOption = nil
 	}
 	var list []*element
+
+	// All elements of a file share its package, syntax and options.
 	enter := func(name string, msg proto.Message) {
 		list = append(list, &element{
 			pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts, guessed: isGuessed(f.GetName()),
@@ -115,7 +129,7 @@ func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	return list
 }
 
-// complete adds what a descriptor may leave out and a compiler writes.
+// complete adds the properties that a descriptor may omit but compilers fill in.
 func complete(d *descriptorpb.DescriptorProto) {
 	for _, f := range d.Field {
 		completeField(f)
@@ -128,30 +142,33 @@ func complete(d *descriptorpb.DescriptorProto) {
 	}
 }
 
+// completeField adds the default JSON name of a field.
 func completeField(f *descriptorpb.FieldDescriptorProto) {
 	if f.JsonName == nil {
 		f.JsonName = proto.String(jsonname.Of(f.GetName()))
 	}
 }
 
-// sameShape says whether two declarations are the same.
+// sameShape reports whether two declarations are equal, apart from the order of their parts.
 func sameShape(a, b proto.Message) bool {
 	if a.ProtoReflect().Descriptor() != b.ProtoReflect().Descriptor() {
 		return false
 	}
+	// Code generators and descriptors have the parts of messages in different orders.
 	if x, ok := a.(*descriptorpb.DescriptorProto); ok {
 		return proto.Equal(canonical(x), canonical(b.(*descriptorpb.DescriptorProto)))
 	}
 	return proto.Equal(a, b)
 }
 
-// canonical orders what has no order.
+// canonical returns a copy with parts in a defined order.
 func canonical(d *descriptorpb.DescriptorProto) *descriptorpb.DescriptorProto {
 	d = proto.Clone(d).(*descriptorpb.DescriptorProto)
 	sortNested(d)
 	return d
 }
 
+// sortNested sorts the parts of a message, recursively.
 func sortNested(d *descriptorpb.DescriptorProto) {
 	sort.SliceStable(d.Field, func(i, j int) bool { return d.Field[i].GetNumber() < d.Field[j].GetNumber() })
 	sort.SliceStable(d.NestedType, func(i, j int) bool { return d.NestedType[i].GetName() < d.NestedType[j].GetName() })
@@ -161,6 +178,7 @@ func sortNested(d *descriptorpb.DescriptorProto) {
 	}
 }
 
+// rename changes the simple name of a declaration.
 func rename(e *element, name string) {
 	if name == e.name {
 		return
@@ -171,7 +189,8 @@ func rename(e *element, name string) {
 		d.Name = &name
 	case *descriptorpb.EnumDescriptorProto:
 		d.Name = &name
-		for _, v := range d.Value { // they stand in the package's scope
+		// Enum values belong to the scope of the package.
+		for _, v := range d.Value {
 			v.Name = proto.String(v.GetName() + suffix)
 		}
 	case *descriptorpb.ServiceDescriptorProto:
@@ -180,12 +199,13 @@ func rename(e *element, name string) {
 	e.name = name
 }
 
-// retarget replaces names of types, and of what is nested in them.
+// retarget replaces references to renamed types and to the types nested in them.
 func retarget(msg proto.Message, renamed map[string]string) {
 	if len(renamed) == 0 {
 		return
 	}
 	eachType(msg, func(_ string, name **string, _ *descriptorpb.FieldDescriptorProto) {
+		// The longest prefix that was renamed is the type or one that encloses it.
 		for at := len(**name); at > 0; at = strings.LastIndexByte((**name)[:at], '.') {
 			if to, ok := renamed[(**name)[:at]]; ok {
 				*name = proto.String(to + (**name)[at:])
@@ -195,13 +215,14 @@ func retarget(msg proto.Message, renamed map[string]string) {
 	})
 }
 
-// eachType calls f with every name of a type in a declaration; where it is of a
-// field, with that too. path is the element's name below the declaration.
+// eachType calls f with every reference to a type in a declaration. path is the name of the referring element
+// relative to the declaration. field is set if the reference is the type of a field.
 func eachType(msg proto.Message, f func(path string, name **string, field *descriptorpb.FieldDescriptorProto)) {
 	field := func(path string, d *descriptorpb.FieldDescriptorProto) {
 		if d.TypeName != nil {
 			f(join(path, d.GetName()), &d.TypeName, d)
 		}
+		// The extended message is a reference, but not the type of the field.
 		if d.Extendee != nil {
 			f(join(path, d.GetName()), &d.Extendee, nil)
 		}
@@ -218,6 +239,7 @@ func eachType(msg proto.Message, f func(path string, name **string, field *descr
 			message(join(path, n.GetName()), n)
 		}
 	}
+
 	switch d := msg.(type) {
 	case *descriptorpb.DescriptorProto:
 		message("", d)
@@ -231,7 +253,7 @@ func eachType(msg proto.Message, f func(path string, name **string, field *descr
 	}
 }
 
-// typesIn calls f with the full name of every type that a declaration declares.
+// typesIn calls f with the full name of every type in a declaration.
 func typesIn(e *element, f func(full string)) {
 	var message func(full string, d *descriptorpb.DescriptorProto)
 	message = func(full string, d *descriptorpb.DescriptorProto) {
@@ -251,7 +273,7 @@ func typesIn(e *element, f func(full string)) {
 	}
 }
 
-// extensionsIn calls f with the extensions that a declaration holds or is.
+// extensionsIn calls f with the extensions in a declaration.
 func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
 	switch d := msg.(type) {
 	case *descriptorpb.FieldDescriptorProto:
@@ -266,7 +288,9 @@ func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto))
 	}
 }
 
+// replaceType replaces the type of a field by a scalar type with the same encoding.
 func replaceType(f *descriptorpb.FieldDescriptorProto) {
+	// Enum values are varints, and messages are length-delimited.
 	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
 		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
 		f.DefaultValue = nil
@@ -275,6 +299,5 @@ func replaceType(f *descriptorpb.FieldDescriptorProto) {
 	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
 }
 
-// isGuessed says whether a file was made of a script's definitions: those of
-// descriptors have names of .proto files.
+// isGuessed reports whether a file was derived from a script. Files of descriptors have names without spaces.
 func isGuessed(name string) bool { return strings.ContainsRune(name, ' ') }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -15,24 +16,27 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
+	"unwire/schema/classfile"
 	"unwire/schema/embedded"
 	"unwire/schema/interrupt"
 )
 
-// classes are Java class files.
+// classes returns the format for Java class files.
 func classes() format {
 	return format{
 		Name:  "Java class",
-		Match: func(_ string, head []byte) bool { return embedded.IsClass(head) },
+		Match: func(_ string, head []byte) bool { return classfile.Is(head) },
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.ScanClass(ctx, data)
-			c.addFound(name, found)
-			return err
+			// Code for the lite runtime has no descriptors.
+			c.lite.Add(name, classfile.Parse(data))
+			return errors.Join(c.addFound(name, found), err)
 		},
 	}
 }
 
-// sources are what protoc's plugins write for languages whose sources ship.
+// sources returns the format of source code that protoc plugins generate, for languages that ship their source.
 func sources() format {
 	return format{
 		Name: "generated source",
@@ -43,13 +47,12 @@ func sources() format {
 		},
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.ScanSource(ctx, data)
-			c.addFound(name, found)
-			return err
+			return errors.Join(c.addFound(name, found), err)
 		},
 	}
 }
 
-// binaries are files of bytes: executables, libraries, and whatever else.
+// binaries returns the format of all other binary files, such as executables and libraries.
 func binaries() format {
 	return format{
 		Name:   "executable",
@@ -58,8 +61,7 @@ func binaries() format {
 		Match:  func(name string, head []byte) bool { return isBinary(head) && !isMedia(name) },
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.Scan(ctx, data)
-			c.addFound(name, found)
-			if err != nil {
+			if err := errors.Join(c.addFound(name, found), err); err != nil {
 				return err
 			}
 			return c.scriptsIn(ctx, name, data)
@@ -67,8 +69,8 @@ func binaries() format {
 	}
 }
 
-// scriptWords are words of codegens' output that survive minifiers. Descriptors
-// in base64 are found without them.
+// scriptWords returns words in the output of code generators that survive minification. Descriptors in base64
+// need no words.
 func scriptWords() [][]byte {
 	var words [][]byte
 	for _, w := range []string{`kind:"scalar"`, `kind: "scalar"`, "makeMessageType", "newFieldList", "serializeBinaryToWriter", ".uint32("} {
@@ -77,9 +79,8 @@ func scriptWords() [][]byte {
 	return words
 }
 
-// scriptsIn reads the scripts that stand as text in an executable, which bundles
-// them with their runtime: text around the words of codegens, up to the zeros
-// before and after it.
+// scriptsIn finds the scripts in an executable that bundles JavaScript with its runtime. A script is
+// the text between two zero bytes that contains one of scriptWords.
 func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) error {
 	type span struct{ begin, end int }
 	spans := map[span]bool{}
@@ -90,6 +91,7 @@ func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) err
 				break
 			}
 			at += i
+			// Several words in one script give the same span.
 			s := span{bytes.LastIndexByte(data[:at], 0) + 1, len(data)}
 			if n := bytes.IndexByte(data[at:], 0); n >= 0 {
 				s.end = at + n
@@ -98,12 +100,13 @@ func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) err
 			at = s.end
 		}
 	}
+
 	for _, s := range slices.SortedFunc(maps.Keys(spans), func(a, b span) int { return a.begin - b.begin }) {
 		if s.end-s.begin > bundle.MaxScript {
 			c.recordUnread(name, fmt.Errorf("%w: the text at %#x", bundle.ErrTooLarge, s.begin))
 			continue
 		}
-		// data may be mapped memory that is unmapped
+		// data may be mapped memory, which is unmapped before the scripts are read.
 		text := bytes.Clone(data[s.begin:s.end])
 		if err := c.scripts.Add(ctx, fmt.Sprintf("%s@%#x", name, s.begin), text); err != nil {
 			return err
@@ -112,16 +115,17 @@ func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) err
 	return nil
 }
 
-// maxSpans bounds how many scripts are read of one executable.
+// maxSpans limits the scripts that are read from one executable.
 const maxSpans = 4096
 
-// isBinary says whether a file that begins with head is no text.
+// isBinary reports whether a file that begins with head is not text.
 func isBinary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
 	for len(head) > 0 {
 		r, n := utf8.DecodeRune(head)
+		// An incomplete character at the end may be cut off by the limit on head.
 		if r == utf8.RuneError && n == 1 {
 			return utf8.FullRune(head) || len(head) >= utf8.UTFMax
 		}
@@ -130,10 +134,12 @@ func isBinary(head []byte) bool {
 	return false
 }
 
-// addFound enters descriptors that were found in a file; of those that are the
-// same one.
-func (c *collector) addFound(name string, found []embedded.Found) {
+// addFound adds descriptors that were found in a file. Equal descriptors count once.
+//
+// Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
+func (c *collector) addFound(name string, found []embedded.Found) error {
 	for _, f := range found {
+		// Source positions differ between copies of the same file.
 		info := f.File.SourceCodeInfo
 		f.File.SourceCodeInfo = nil
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(f.File)
@@ -144,42 +150,49 @@ func (c *collector) addFound(name string, found []embedded.Found) {
 		if _, again := c.seen[key]; again {
 			continue
 		}
-		c.seen[key] = bundle.Place{File: name, Offset: f.Offset}
+		c.seen[key] = model.Place{File: name, Offset: f.Offset}
 		f.File.SourceCodeInfo = info
-		c.addDescriptors(string(f.Form), f.File)
-		c.embedded = append(c.embedded, placed{f.File, bundle.Place{File: name, Offset: f.Offset}})
+		if err := c.addDescriptors(string(f.Form), f.File); err != nil {
+			return err
+		}
+		c.embedded = append(c.embedded, foundDescriptor{f.File, model.Place{File: name, Offset: f.Offset}})
 	}
+	return nil
 }
 
-// A placed is a descriptor with where it was found.
-type placed struct {
-	file  *descriptorpb.FileDescriptorProto
-	place bundle.Place
+// A foundDescriptor is a file descriptor with its position in the input.
+type foundDescriptor struct {
+	// file is the found file descriptor.
+	file *descriptorpb.FileDescriptorProto
+	// place is the position at which the descriptor was found.
+	place model.Place
 }
 
-// missing lists what the descriptors import and nothing declares, once each.
-func (c *collector) missing() []bundle.Unresolved {
+// missing returns the imports of embedded descriptors that nothing declares.
+func (c *collector) missing() []model.Unresolved {
 	have := map[string]bool{}
 	for _, f := range c.source.Files {
-		// A file may be registered below another root than it is imported from.
+		// A file may be registered below a root that differs from that of its imports.
 		for name, ok := f.GetName(), true; ok; _, name, ok = strings.Cut(name, "/") {
 			have[name] = true
 		}
 	}
-	want := map[string]bundle.Unresolved{}
+
+	want := map[string]model.Unresolved{}
 	for _, p := range c.embedded {
 		for _, dep := range p.file.Dependency {
 			if have[dep] || isStandardFile(dep) {
 				continue
 			}
+			// Each missing file is reported once, at the first file that imports it.
 			if _, listed := want[dep]; !listed {
-				want[dep] = bundle.Unresolved{
+				want[dep] = model.Unresolved{
 					Element: dep, Place: p.place, Reason: fmt.Sprintf("%s imports it, and it was not found", p.file.GetName()),
 				}
 			}
 		}
 	}
-	var list []bundle.Unresolved
+	var list []model.Unresolved
 	for _, dep := range slices.Sorted(maps.Keys(want)) {
 		list = append(list, want[dep])
 	}

@@ -5,10 +5,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// arrange puts a message's parts into the order in which a compiler finds them
-// in the text: the fields of a oneof together, oneofs by their first field with
-// those of optional fields last, and the types that fields declare (entries of
-// maps, groups) after the others.
+// arrange sorts the parts of a message as a compiler orders them: the fields of a oneof are adjacent; oneofs are
+// ordered by their first field, with the synthetic ones last; types that fields declare (map entries, groups)
+// follow the others.
 func arrange(full string, d *descriptorpb.DescriptorProto) {
 	arrangeFields(d)
 	for _, n := range d.NestedType {
@@ -17,8 +16,7 @@ func arrange(full string, d *descriptorpb.DescriptorProto) {
 	arrangeTypes(full, d)
 }
 
-// arrangeFields puts the fields of a oneof together, and oneofs by their first field
-// with those of optional fields last.
+// arrangeFields makes the fields of a oneof adjacent and orders the oneofs.
 func arrangeFields(d *descriptorpb.DescriptorProto) {
 	byOneof := map[int32][]*descriptorpb.FieldDescriptorProto{}
 	for _, f := range d.Field {
@@ -33,11 +31,13 @@ func arrangeFields(d *descriptorpb.DescriptorProto) {
 	for _, f := range d.Field {
 		i := f.GetOneofIndex()
 		switch {
+		// The field belongs to no oneof, or to one that does not exist.
 		case f.OneofIndex == nil || int(i) >= len(d.OneofDecl) || i < 0:
 			f.OneofIndex, f.Proto3Optional = nil, nil
 			fields = append(fields, f)
 		case f.GetProto3Optional():
 			fields, optional = append(fields, f), append(optional, f)
+		// The first member brings all others.
 		case !done[i]:
 			done[i] = true
 			fields = append(fields, byOneof[i]...)
@@ -55,8 +55,7 @@ func arrangeFields(d *descriptorpb.DescriptorProto) {
 	d.Field, d.OneofDecl = fields, oneofs
 }
 
-// arrangeTypes puts the types that fields declare after the others, in the order of
-// the fields.
+// arrangeTypes moves the types that fields declare behind the others, in the order of the fields.
 func arrangeTypes(full string, d *descriptorpb.DescriptorProto) {
 	nested := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range d.NestedType {
@@ -68,6 +67,7 @@ func arrangeTypes(full string, d *descriptorpb.DescriptorProto) {
 	for _, list := range [][]*descriptorpb.FieldDescriptorProto{d.Field, d.Extension} {
 		for _, f := range list {
 			n := nested[f.GetTypeName()]
+			// The type of the field is not declared by the field itself.
 			if n == nil || special[n] || !n.GetOptions().GetMapEntry() && f.GetType() != descriptorpb.FieldDescriptorProto_TYPE_GROUP {
 				continue
 			}
@@ -78,7 +78,7 @@ func arrangeTypes(full string, d *descriptorpb.DescriptorProto) {
 
 	var types []*descriptorpb.DescriptorProto
 	for _, n := range d.NestedType {
-		// An entry that no field uses is a map's no more.
+		// A map entry that no field uses is left over from a field that was changed.
 		if !special[n] && !n.GetOptions().GetMapEntry() {
 			types = append(types, n)
 		}

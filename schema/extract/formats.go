@@ -3,6 +3,7 @@ package extract
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"unwire/schema/embedded"
 )
 
-// scripts is JavaScript, by the file's name.
+// scripts returns the format of JavaScript files, which are recognised by their extension.
 func scripts() format {
 	return format{
 		Name: "JavaScript",
@@ -32,9 +33,8 @@ func scripts() format {
 	}
 }
 
-// isNoScript reports whether data is plainly binary: whether more than one in 20
-// of its first bytes is a control character. Bytes above 127 say nothing, as a
-// script may be in any encoding.
+// isNoScript reports whether data is obviously binary: more than one in 20 of its first bytes are control
+// characters. Bytes above 127 are no sign, because scripts may have any encoding.
 func isNoScript(data []byte) bool {
 	const share = 20
 	head := data[:min(len(data), headBytes)]
@@ -47,8 +47,8 @@ func isNoScript(data []byte) bool {
 	return controls*share > len(head)
 }
 
-// reflectionJSON is what protobufjs loads at run time, by the file's name and
-// the word that it begins with: {"options": …, "nested": {…}}.
+// reflectionJSON returns the format of JSON files that protobufjs loads at run time: {"options": …, "nested":
+// {…}}.
 func reflectionJSON() format {
 	return format{
 		Name: "reflection JSON",
@@ -60,11 +60,11 @@ func reflectionJSON() format {
 	}
 }
 
-// formDescriptorSet is the form of a google.protobuf.FileDescriptorSet.
+// formDescriptorSet is the name of the format.
 const formDescriptorSet = "descriptor set"
 
-// descriptorSets is a FileDescriptorSet, by its first bytes: a file, that
-// begins with its name, or by the file's name.
+// descriptorSets returns the format of serialized FileDescriptorSets. They are recognised by their extension, or
+// by their first bytes, which have the name of a .proto file.
 func descriptorSets() format {
 	return format{
 		Name: formDescriptorSet,
@@ -72,21 +72,19 @@ func descriptorSets() format {
 			if slices.Contains([]string{".binpb", ".pb", ".desc", ".protoset", ".fds"}, strings.ToLower(path.Ext(name))) {
 				return true
 			}
-			// 0a LEN 0a LEN NAME.proto
+			// The first bytes are 0a LEN 0a LEN NAME.proto.
 			return len(head) > 8 && head[0] == 0x0a && bytes.Contains(head[:min(len(head), 300)], []byte(".proto")) && bytes.IndexByte(head[1:8], 0x0a) > 0
 		},
 		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			set := &descriptorpb.FileDescriptorSet{}
 			err := proto.Unmarshal(data, set)
 			if err == nil && len(set.File) > 0 && !slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == "" }) {
-				c.addDescriptors(formDescriptorSet, set.File...)
-				return nil
+				return c.addDescriptors(formDescriptorSet, set.File...)
 			}
-			// one file's, or those in something else
+			// It may be a single file's descriptor, or descriptors inside something else.
 			found, scanErr := embedded.Scan(ctx, data)
 			if len(found) > 0 || scanErr != nil {
-				c.addFound(name, found)
-				return scanErr
+				return errors.Join(c.addFound(name, found), scanErr)
 			}
 			if err == nil && len(set.File) > 0 {
 				return fmt.Errorf("%s is no descriptor set: a file in it has no name", name)

@@ -83,6 +83,7 @@ func TestInterrupted(t *testing.T) {
 // read takes a file apart and joins what it declares.
 func read(ctx context.Context, name string, data []byte) error {
 	c := newCollector(name, formats())
+	c.definitions = newDefinitionLimit(maxArchive)
 	if err := c.addData(ctx, name, data); err != nil {
 		return err
 	}

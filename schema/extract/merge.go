@@ -9,25 +9,27 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
 )
 
-// Merge joins sources. Of declarations with one name and one shape one stays;
-// of those with one name and several shapes the later ones are renamed.
+// Merge combines sources. Equal declarations with the same name become one. If declarations with the same name
+// differ, the later ones are renamed.
 //
-// Errors: the context's, and what was found not linking.
+// Errors: the context's, and declarations that do not link.
 func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	m := &merger{
-		ctx: ctx, byName: map[string]*element{}, notes: map[string]string{}, std: standardTypes(), found: map[string]bool{},
+		ctx: ctx, byName: map[string]*element{}, notes: map[string]string{}, standardTypes: standardTypes(), standardFound: map[string]bool{},
 		extensions: map[string]bool{}, packages: map[string]bool{},
 	}
 	for _, s := range sources {
 		for _, f := range s.Files {
+			// A declaration must not have the name of a package or of a parent of one.
 			for pkg := f.GetPackage(); pkg != ""; pkg = pkg[:max(strings.LastIndexByte(pkg, '.'), 0)] {
 				m.packages[pkg] = true
 			}
 		}
 	}
+
 	for _, s := range sources {
 		for _, v := range versions(s) {
 			m.addSource(v)
@@ -36,6 +38,8 @@ func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
+	// If the files do not link, a bad declaration is dropped rather than all of them.
 	m.resolve()
 	set, err := m.files()
 	if err != nil && ctx.Err() == nil && m.dropBroken() {
@@ -49,13 +53,14 @@ func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	return set, err
 }
 
-// versions splits a source that holds several versions of a file, so that what
-// is in one refers to its own.
+// versions splits a source with several versions of a file, so that the declarations of one version refer to
+// each other.
 func versions(s *Source) []*Source {
 	var list []*Source
 	var names []map[string]bool
 	files := slices.Clone(s.Files)
-	// what is sure first
+
+	// Descriptors come first, because they are more reliable than scripts.
 	slices.SortStableFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int {
 		switch x, y := isGuessed(a.GetName()), isGuessed(b.GetName()); {
 		case x == y:
@@ -68,6 +73,7 @@ func versions(s *Source) []*Source {
 	for _, f := range files {
 		declared := declaredIn(f)
 		i := 0
+		// The file goes to the first version that does not have it yet.
 		for i < len(list) && slices.ContainsFunc(declared, func(name string) bool { return names[i][name] }) {
 			i++
 		}
@@ -83,8 +89,8 @@ func versions(s *Source) []*Source {
 	return list
 }
 
-// declaredIn are the names by which a file is another version of one: its own,
-// and those of what it declares.
+// declaredIn returns the names by which two files are recognised as versions of each other: the name of the file
+// and the names of its types.
 func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
 	var names []string
 	if f.GetName() != "" {
@@ -102,44 +108,56 @@ func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
 	return names
 }
 
-// isFeatures says whether a file is one of a language's features, which comes
-// with protobuf and which only its code generators read.
+// isFeatures reports whether a file declares the features of a language, which are part of protobuf and used by
+// code generators only.
 func isFeatures(name string) bool {
 	return strings.HasPrefix(name, "google/protobuf/") && strings.HasSuffix(name, "_features.proto")
 }
 
+// A merger is the state of merging several sources.
 type merger struct {
-	ctx        context.Context
-	elements   []*element
-	byName     map[string]*element
+	// ctx cancels the merge.
+	ctx context.Context
+	// elements are all declarations.
+	elements []*element
+	// byName maps full names to declarations.
+	byName map[string]*element
+	// extensions has the extensions, so that none is added twice.
 	extensions map[string]bool
-	packages   map[string]bool // and what these are in
-	notes      map[string]string
-	open       []bundle.Unresolved
-	std        map[string]string // type of protobuf itself: its file
-	found      map[string]bool   // files of protobuf itself that a source declares
+	// packages has all package names and their parents.
+	packages map[string]bool
+	// notes maps the full names of elements to their comments.
+	notes map[string]string
+	// unresolved lists the references that could not be resolved.
+	unresolved []model.Unresolved
+	// standardTypes has the file of each type that protobuf ships.
+	standardTypes map[string]string
+	// standardFound has the files of protobuf that a source contains.
+	standardFound map[string]bool
 }
 
+// addUnresolved records an element that could not be merged completely.
 func (m *merger) addUnresolved(element, input, reason string) {
-	m.open = append(m.open, bundle.Unresolved{Element: element, Place: bundle.Place{File: input}, Reason: reason})
+	m.unresolved = append(m.unresolved, model.Unresolved{Element: element, Place: model.Place{File: input}, Reason: reason})
 }
 
-// An intake is a source while its declarations are entered.
-type intake struct {
-	input          string
+// A sourceMerge is the state of adding the definitions of one source to the merger.
+type sourceMerge struct {
+	// input is the path of the source's input.
+	input string
+	// list has the new elements, and replaced the existing ones that were replaced.
 	list, replaced []*element
 
-	// by full name: a source may declare a name more than once, so each of its
-	// files is its own
+	// own has the elements of this source by full name. A name may occur several times in a source.
 	own map[string]*element
 
-	// by the name in the source, with its dot
+	// renamed maps old full names, with a leading dot, to new ones.
 	renamed map[string]string
 }
 
-// addSource enters a source's declarations.
+// addSource adds the declarations of a source.
 func (m *merger) addSource(s *Source) {
-	in := &intake{input: s.Input, own: map[string]*element{}, renamed: map[string]string{}}
+	in := &sourceMerge{input: s.Input, own: map[string]*element{}, renamed: map[string]string{}}
 	for _, f := range s.Files {
 		if isFeatures(f.GetName()) {
 			continue
@@ -152,6 +170,7 @@ func (m *merger) addSource(s *Source) {
 		}
 	}
 
+	// References are corrected when all new names of the source are known.
 	for _, e := range in.replaced {
 		if !slices.Contains(in.list, e) {
 			retarget(e.msg, in.renamed)
@@ -170,13 +189,16 @@ func (m *merger) addSource(s *Source) {
 	}
 }
 
-// addElement finds the place of a declaration: a free name, or that of another
-// that declares the same, more or less.
-func (m *merger) addElement(e *element, in *intake) {
-	if file, ok := m.std[e.full()]; ok {
-		m.found[file] = true
+// addElement adds a declaration: as a new one, in place of an existing one, or not at all if an existing one
+// subsumes it.
+func (m *merger) addElement(e *element, in *sourceMerge) {
+	// Types that protobuf ships are imported, not declared again.
+	if file, ok := m.standardTypes[e.full()]; ok {
+		m.standardFound[file] = true
 		return
 	}
+
+	// Extensions are identified by the extended message and the name.
 	if x, ok := e.msg.(*descriptorpb.FieldDescriptorProto); ok {
 		key := x.GetExtendee() + " " + e.full()
 		if !m.extensions[key] {
@@ -192,7 +214,9 @@ func (m *merger) addElement(e *element, in *intake) {
 	case there.subsumes(e):
 		there.openEnum(e)
 		return
-	default: // e declares more
+
+	// The new declaration declares more.
+	default:
 		if fieldsOf(there) < fieldsOf(e) {
 			m.notes[name] = "A copy of it declares less."
 		}
@@ -203,8 +227,9 @@ func (m *merger) addElement(e *element, in *intake) {
 		return
 	}
 
+	// The name is used by something else, so this declaration gets a number.
 	if name != e.full() {
-		m.notes[name], m.open = m.renamedAs(e, name, in.input)
+		m.notes[name], m.unresolved = m.renamedAs(e, name, in.input)
 		in.renamed["."+e.full()] = "." + name
 	}
 	in.own[name], e.before = e, proto.Clone(e.msg)
@@ -212,11 +237,12 @@ func (m *merger) addElement(e *element, in *intake) {
 	in.list = append(in.list, e)
 }
 
-// findPlace returns the name that a declaration gets, and what is there that says the
-// same, or of which one says what the other does; nil where its place is free.
+// findPlace returns the final name for a declaration. If an existing declaration with that name
+// includes it, or is included in it, that one is returned too.
 func (m *merger) findPlace(e *element, own map[string]*element) (string, *element) {
 	name := e.full()
 	for n := 2; m.ctx.Err() == nil; n++ {
+		// The source's own declarations come first, so that its references stay within it.
 		there := own[name]
 		if there == nil {
 			there = m.byName[name]
@@ -229,12 +255,12 @@ func (m *merger) findPlace(e *element, own map[string]*element) (string, *elemen
 	return name, nil
 }
 
-// renamedAs returns the note for a declaration that cannot have its own name,
-// and what is unresolved with that.
-func (m *merger) renamedAs(e *element, name, input string) (string, []bundle.Unresolved) {
+// renamedAs returns the comment for a declaration that cannot keep its name, and the list of unresolved elements
+// with that declaration.
+func (m *merger) renamedAs(e *element, name, input string) (string, []model.Unresolved) {
 	note, reason := "Another shape of "+e.full()+" in "+input+".", "a second definition has another shape: it is kept as "
 	if m.packages[e.full()] {
 		note, reason = "Its name is "+e.full()+", which is a package's, too.", "a package has its name, too: it is kept as "
 	}
-	return note, append(m.open, bundle.Unresolved{Element: e.full(), Place: bundle.Place{File: input}, Reason: reason + name})
+	return note, append(m.unresolved, model.Unresolved{Element: e.full(), Place: model.Place{File: input}, Reason: reason + name})
 }

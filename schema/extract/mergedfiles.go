@@ -11,19 +11,21 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A pack is the elements that become one file.
-type pack struct {
+// An outputFile identifies a file of the result: its elements share the package, the syntax and the layer.
+type outputFile struct {
 	pkg    string
 	syntax syntax
 	layer  int
 }
 
-// files makes files of the elements, with their imports, and links them.
+// files distributes the declarations over files, adds imports, and links the files.
 func (m *merger) files() (*Set, error) {
 	owner := map[string]*element{}
 	for _, e := range m.elements {
 		typesIn(e, func(full string) { owner["."+full] = e })
 	}
+
+	// Which elements each element refers to.
 	needs := map[*element]map[*element]bool{}
 	for _, e := range m.elements {
 		needs[e] = map[*element]bool{}
@@ -34,15 +36,17 @@ func (m *merger) files() (*Set, error) {
 		})
 	}
 	m.assignLayers(needs)
-	packs := map[pack][]*element{}
+
+	packs := map[outputFile][]*element{}
 	for _, e := range m.elements {
-		k := pack{e.pkg, e.syntax, e.layer}
+		k := outputFile{e.pkg, e.syntax, e.layer}
 		packs[k] = append(packs[k], e)
 	}
-	names := namePacks(packs)
-	set := &Set{Notes: m.notes, Unresolved: m.open}
+	names := nameFiles(packs)
+
+	set := &Set{Notes: m.notes, Unresolved: m.unresolved}
 	files := map[string]*descriptorpb.FileDescriptorProto{}
-	imports := maps.Clone(m.found)
+	imports := maps.Clone(m.standardFound)
 	for k, list := range packs {
 		f := m.file(names[k], k, list)
 		deps := map[string]bool{}
@@ -51,10 +55,11 @@ func (m *merger) files() (*Set, error) {
 				if *name == nil {
 					return
 				}
+				// A file imports the files of all types that it refers to.
 				if to := owner[**name]; to != nil {
-					deps[names[pack{to.pkg, to.syntax, to.layer}]] = true
+					deps[names[outputFile{to.pkg, to.syntax, to.layer}]] = true
 				}
-				if file := m.std[strings.TrimPrefix(**name, ".")]; file != "" && owner[**name] == nil {
+				if file := m.standardTypes[strings.TrimPrefix(**name, ".")]; file != "" && owner[**name] == nil {
 					deps[file], imports[file] = true, true
 				}
 			})
@@ -63,14 +68,15 @@ func (m *merger) files() (*Set, error) {
 		f.Dependency = slices.Sorted(maps.Keys(deps))
 		files[names[k]] = f
 	}
+
 	set.Imports = standardFiles(imports)
 	set.Files = ordered(files)
 	return set, set.link(m.ctx)
 }
 
-// file makes the descriptor of a file, in an order that does not depend on the
-// input's.
-func (m *merger) file(name string, k pack, list []*element) *descriptorpb.FileDescriptorProto {
+// file builds the descriptor of a file. The order of its declarations does not depend on the input.
+func (m *merger) file(name string, k outputFile, list []*element) *descriptorpb.FileDescriptorProto {
+	// Sorting makes the output independent of the order of the input.
 	sort.SliceStable(list, func(i, j int) bool { return list[i].name < list[j].name })
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String(name)}
 	if k.pkg != "" {
@@ -94,15 +100,17 @@ func (m *merger) file(name string, k pack, list []*element) *descriptorpb.FileDe
 			f.Extension = append(f.Extension, d)
 		}
 	}
+
 	return f
 }
 
-// commonOptions are the options that all elements' files have. The features,
-// on which the meaning depends, are the same in all of a pack.
+// commonOptions returns the options that the files of all elements share. Features affect the meaning; they are
+// equal within a pack.
 func commonOptions(list []*element) *descriptorpb.FileOptions {
 	opts := list[0].options
 	for _, e := range list {
 		if !proto.Equal(opts, e.options) {
+			// The files differ in their options, so only what affects the meaning is kept.
 			fs := opts.GetFeatures()
 			if fs == nil {
 				return nil
@@ -116,9 +124,9 @@ func commonOptions(list []*element) *descriptorpb.FileOptions {
 	return proto.Clone(opts).(*descriptorpb.FileOptions)
 }
 
-// namePacks gives each pack its file: a/b/v1/b.proto for a.b.v1, and further
-// names where a package needs more than one.
-func namePacks(packs map[pack][]*element) map[pack]string {
+// nameFiles returns the path of each file: a/b/v1/b.proto for the package a.b.v1. If a package needs several
+// files, the others get numbers.
+func nameFiles(packs map[outputFile][]*element) map[outputFile]string {
 	keys := slices.Collect(maps.Keys(packs))
 	sort.Slice(keys, func(i, j int) bool {
 		a, b := keys[i], keys[j]
@@ -133,12 +141,15 @@ func namePacks(packs map[pack][]*element) map[pack]string {
 		}
 		return fmt.Sprint(a.syntax) < fmt.Sprint(b.syntax)
 	})
-	names, taken := map[pack]string{}, map[string]bool{}
+
+	names, taken := map[outputFile]string{}, map[string]bool{}
 	for _, k := range keys {
+		// The path follows the convention that folders are packages.
 		base := strings.ReplaceAll(k.pkg, ".", "/") + "/" + lastWord(k.pkg)
 		if k.pkg == "" {
 			base = "nopackage"
 		}
+		// Compilers have their own files there.
 		if strings.HasPrefix(base, "google/protobuf/") {
 			base += "_extracted"
 		}
@@ -152,7 +163,7 @@ func namePacks(packs map[pack][]*element) map[pack]string {
 	return names
 }
 
-// lastWord is the last part of a package that is no version.
+// lastWord returns the last part of a package that is not a version.
 func lastWord(pkg string) string {
 	parts := strings.Split(pkg, ".")
 	for i := len(parts) - 1; i > 0; i-- {

@@ -8,18 +8,18 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A fileKey is what the declarations of one file have in common.
+// A fileKey identifies a file before layers are assigned: package and syntax.
 type fileKey struct {
 	pkg    string
 	syntax syntax
 }
 
+// file returns the key of the file to which the element belongs.
 func (e *element) file() fileKey { return fileKey{e.pkg, e.syntax} }
 
-// assignLayers splits packages that refer to each other, so that no file imports
-// itself over others: an element's layer is one more than that of any element
-// of another package that it needs, and no less than that of its own package's.
-// Packages that are in no cycle keep the one layer 0.
+// assignLayers splits packages that refer to each other into layers, so that no file imports itself indirectly.
+// The layer of an element is greater than that of each element of another package that it refers to, and at
+// least that of those of its own package. Packages outside of cycles have layer 0 only.
 func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
 	cyclic := m.fileCycles(needs)
 
@@ -46,6 +46,7 @@ func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
 				if unit[to] == n || !cyclic(e, to) {
 					continue
 				}
+				// A reference within the package needs no import, but the layer must not decrease.
 				if to.file() == e.file() {
 					layer = max(layer, to.layer)
 				} else {
@@ -60,8 +61,8 @@ func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
 	}
 }
 
-// fileCycles returns a function that reports whether the files of two elements need
-// each other, perhaps by way of others.
+// fileCycles returns a function that reports whether the files of two elements need each other, directly or
+// through others.
 func (m *merger) fileCycles(needs map[*element]map[*element]bool) func(a, b *element) bool {
 	graph := map[fileKey]map[fileKey]bool{}
 	var files []fileKey
@@ -88,8 +89,9 @@ func (m *merger) fileCycles(needs map[*element]map[*element]bool) func(a, b *ele
 	}
 }
 
-// components numbers the strongly connected components of a graph, each after
-// those that it reaches (Tarjan's, without recursion).
+// components numbers the strongly connected components of a graph. Each number is greater than those of all
+// components that it reaches. This is Tarjan's algorithm (1972) without recursion, because chains of types can
+// be long.
 func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 	type frame struct {
 		node N
@@ -99,6 +101,7 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 	on := map[N]bool{}
 	var stack []N
 	count := 0
+
 	for _, root := range nodes {
 		if _, ok := index[root]; ok {
 			continue
@@ -112,6 +115,8 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 			frames = append(frames, frame{n, next(n)})
 		}
 		enter(root)
+
+		// frames is the call stack of the recursive algorithm.
 		for len(frames) > 0 {
 			f := &frames[len(frames)-1]
 			if len(f.rest) > 0 {
@@ -124,15 +129,19 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 				}
 				continue
 			}
+
+			// All edges of n are done.
 			n := f.node
 			frames = frames[:len(frames)-1]
 			if len(frames) > 0 {
 				up := frames[len(frames)-1].node
 				low[up] = min(low[up], low[n])
 			}
+			// n is not the root of its component.
 			if low[n] != index[n] {
 				continue
 			}
+
 			for {
 				top := stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
@@ -148,8 +157,8 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 	return comp
 }
 
-// breakCycle cuts references between files among elements that need each
-// other: no files could declare them, so no files did.
+// breakCycle removes references between files among elements that refer to each other. No .proto files could
+// declare these elements, so the input is a guess or inconsistent.
 func (m *merger) breakCycle(list []*element) {
 	within := map[string]*element{}
 	for _, e := range list {

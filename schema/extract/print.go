@@ -14,8 +14,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// Print returns the text of the set's files, by path. Compiled, a text gives
-// the descriptor that it was printed from.
+// Print returns the text of the set's files by path. Compiling a text gives the descriptor that it was printed
+// from.
 func (s *Set) Print() map[string]string {
 	text := map[string]string{}
 	names := symbolsOf(s.Files, s.Imports)
@@ -27,29 +27,37 @@ func (s *Set) Print() map[string]string {
 	return text
 }
 
-// A printer prints one file.
+// A printer prints one .proto file.
 type printer struct {
 	strings.Builder
-	notes  map[string]string
+	// notes maps the full names of elements to their comments.
+	notes map[string]string
+	// syntax is the syntax of the printed file.
 	syntax string
-	depth  int
+	// depth is the current indentation, in steps.
+	depth int
 
+	// names are all declared names, and pkg the package, for shortening references.
 	names symbols
-	pkg   string
+	// pkg is the package of the printed file.
+	pkg string
 }
 
+// line prints one line at the current indentation.
 func (p *printer) line(format string, args ...any) {
 	p.WriteString(strings.Repeat("  ", p.depth))
 	fmt.Fprintf(p, format, args...)
 	p.WriteByte('\n')
 }
 
+// writeNote prints the comment of the element with a full name.
 func (p *printer) writeNote(full string) {
 	for _, line := range commentLines(p.notes[full]) {
 		p.line("%s", strings.TrimRight("// "+line, " "))
 	}
 }
 
+// file prints the whole .proto file.
 func (p *printer) file(f *descriptorpb.FileDescriptorProto) {
 	if p.syntax == "editions" {
 		p.line("edition = %q;", strings.TrimPrefix(f.GetEdition().String(), "EDITION_"))
@@ -71,6 +79,7 @@ func (p *printer) file(f *descriptorpb.FileDescriptorProto) {
 			p.line("option %s;", o)
 		}
 	}
+
 	for _, e := range f.EnumType {
 		p.line("")
 		p.enum(join(f.GetPackage(), e.GetName()), e)
@@ -86,6 +95,7 @@ func (p *printer) file(f *descriptorpb.FileDescriptorProto) {
 	}
 }
 
+// message prints the declaration of a message.
 func (p *printer) message(full string, m *descriptorpb.DescriptorProto) {
 	p.writeNote(full)
 	p.line("message %s {", m.GetName())
@@ -93,12 +103,14 @@ func (p *printer) message(full string, m *descriptorpb.DescriptorProto) {
 	p.line("}")
 }
 
-// body prints what a message or a group holds.
+// body prints the declarations inside a message or group.
 func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 	p.depth++
 	for _, o := range optionList(m.Options) {
 		p.line("option %s;", o)
 	}
+
+	// Entries of maps and groups are printed with their fields.
 	maps := map[string]*descriptorpb.DescriptorProto{}
 	groups := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range m.NestedType {
@@ -113,6 +125,7 @@ func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 			}
 		}
 	}
+
 	for _, e := range m.EnumType {
 		p.enum(full+"."+e.GetName(), e)
 	}
@@ -122,6 +135,7 @@ func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 			p.message(full+"."+n.GetName(), n)
 		}
 	}
+
 	p.fields(full, m, maps, groups)
 	for _, r := range m.ExtensionRange {
 		p.line("extensions %s%s;", span(r.GetStart(), r.GetEnd()-1, 1<<29-1), brackets(optionList(r.Options)))
@@ -134,7 +148,7 @@ func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 	p.depth--
 }
 
-// fields prints fields in their order, those of a oneof where its first is.
+// fields prints the fields in their order. A oneof is printed at the place of its first field.
 func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto) {
 	done := map[int32]bool{}
 	for _, f := range m.Field {
@@ -152,6 +166,7 @@ func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, gro
 		for _, o := range optionList(m.OneofDecl[i].Options) {
 			p.line("option %s;", o)
 		}
+		// All members, wherever they are in the list.
 		for _, x := range m.Field {
 			if x.OneofIndex != nil && x.GetOneofIndex() == i && !x.GetProto3Optional() {
 				p.field(full, x, maps, groups, true)
@@ -162,8 +177,10 @@ func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, gro
 	}
 }
 
+// field prints the declaration of a field, map or group.
 func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto, inOneof bool) {
 	p.writeNote(full + "." + f.GetName())
+	// A map is printed as map<K, V> instead of its entry type.
 	if entry := maps[f.GetTypeName()]; entry != nil && len(entry.Field) == 2 {
 		p.line("map<%s, %s> %s = %d%s;", p.typeName(f.GetTypeName()[1:], entry.Field[0]), p.typeName(f.GetTypeName()[1:], entry.Field[1]), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 		return
@@ -177,6 +194,7 @@ func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps,
 	case !inOneof && p.syntax == "proto2", f.GetProto3Optional():
 		label = "optional "
 	}
+	// A group declares its message type in place.
 	if group := groups[f.GetTypeName()]; group != nil {
 		p.line("%sgroup %s = %d%s {", label, group.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 		p.body(f.GetTypeName()[1:], group)
@@ -186,8 +204,7 @@ func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps,
 	p.line("%s%s %s = %d%s;", label, p.typeName(full, f), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 }
 
-// extensions prints extensions in their order, those in a row of one message
-// together.
+// extensions prints extensions in their order. Adjacent extensions of the same message share a block.
 func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorProto, nested []*descriptorpb.DescriptorProto) {
 	groups := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range nested {
@@ -200,6 +217,7 @@ func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorP
 			}
 			p.line("extend %s {", p.names.reference(p.pkg, scope, x.GetExtendee()))
 		}
+		// Only a group prints the message that it declares.
 		own := groups
 		if x.GetType() != descriptorpb.FieldDescriptorProto_TYPE_GROUP {
 			own = nil
@@ -213,6 +231,7 @@ func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorP
 	}
 }
 
+// enum prints the declaration of an enum.
 func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
 	p.writeNote(full)
 	p.line("enum %s {", e.GetName())
@@ -232,6 +251,7 @@ func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
 	p.line("}")
 }
 
+// reserved prints a reserved statement for names.
 func (p *printer) reserved(names []string) {
 	for _, name := range names {
 		if p.syntax == "editions" {
@@ -242,6 +262,7 @@ func (p *printer) reserved(names []string) {
 	}
 }
 
+// service prints the declaration of a service.
 func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
 	p.writeNote(full)
 	p.line("service %s {", s.GetName())
@@ -258,6 +279,8 @@ func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
 		if m.GetServerStreaming() {
 			out = "stream " + out
 		}
+
+		// A method without options ends with a semicolon instead of a block.
 		opts := optionList(m.Options)
 		if len(opts) == 0 {
 			p.line("rpc %s(%s) returns (%s);", m.GetName(), in, out)
@@ -275,6 +298,7 @@ func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
 	p.line("}")
 }
 
+// span returns a range of numbers with an inclusive end.
 func span(from, to, most int32) string {
 	switch {
 	case to >= most:
@@ -285,7 +309,7 @@ func span(from, to, most int32) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-// typeName returns how a field's type is written within a scope.
+// typeName returns the type of a field, as it is written within a scope.
 func (p *printer) typeName(scope string, f *descriptorpb.FieldDescriptorProto) string {
 	if f.TypeName != nil {
 		return p.names.reference(p.pkg, scope, f.GetTypeName())
@@ -293,6 +317,7 @@ func (p *printer) typeName(scope string, f *descriptorpb.FieldDescriptorProto) s
 	return strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
 }
 
+// brackets joins options in square brackets, or returns "" if there are none.
 func brackets(opts []string) string {
 	if len(opts) == 0 {
 		return ""
@@ -300,7 +325,7 @@ func brackets(opts []string) string {
 	return " [" + strings.Join(opts, ", ") + "]"
 }
 
-// fieldOptions are a field's options with what is written as one of them.
+// fieldOptions returns a field's options, including the properties that are written as options.
 func fieldOptions(f *descriptorpb.FieldDescriptorProto) []string {
 	var list []string
 	if f.DefaultValue != nil {
@@ -312,18 +337,19 @@ func fieldOptions(f *descriptorpb.FieldDescriptorProto) []string {
 	return append(list, optionList(f.Options)...)
 }
 
-// defaultText is a default as it is written in a .proto file.
+// defaultText returns a default value as it is written in a .proto file.
 func defaultText(f *descriptorpb.FieldDescriptorProto) string {
 	switch f.GetType() {
 	case descriptorpb.FieldDescriptorProto_TYPE_STRING:
 		return quote(f.GetDefaultValue())
-	case descriptorpb.FieldDescriptorProto_TYPE_BYTES: // escaped already
+	// Default values of bytes are escaped already.
+	case descriptorpb.FieldDescriptorProto_TYPE_BYTES:
 		return `"` + f.GetDefaultValue() + `"`
 	}
 	return f.GetDefaultValue()
 }
 
-// quote writes a string as a literal of a .proto file.
+// quote returns s as a string literal of a .proto file.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -348,8 +374,8 @@ func quote(s string) string {
 	return b.String()
 }
 
-// optionList are the options that are set, as name = value, in their order of
-// numbers. Custom options, of which the definitions are not there, are left out.
+// optionList returns the options that are set, as name = value, in the order of their numbers. Custom options
+// are left out, because their definitions are missing.
 func optionList(opts proto.Message) []string {
 	var list []string
 	m := opts.ProtoReflect()
@@ -373,6 +399,7 @@ func optionList(opts proto.Message) []string {
 	return list
 }
 
+// optionValues returns an option as name = value. A message option has a line for each field.
 func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Value) []string {
 	switch f.Kind() {
 	case protoreflect.EnumKind:
@@ -383,6 +410,7 @@ func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Va
 	case protoreflect.StringKind:
 		return []string{name + " = " + quote(v.String())}
 	case protoreflect.MessageKind:
+		// A list of messages has no shorthand, so each is printed as an aggregate.
 		if f.IsList() {
 			text := prototext.MarshalOptions{}.Format(v.Message().Interface())
 			return []string{name + " = { " + text + " }"}
@@ -399,15 +427,16 @@ func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Va
 	return []string{name + " = " + v.String()}
 }
 
-// A Count says how much sources declare, without the entries of maps and what
-// comes with protobuf itself.
+// A Count is the number of declarations of each kind: Messages, Enums, Services and Fields. Map
+// entries and protobuf's own types are not counted.
 type Count struct{ Messages, Enums, Services, Fields int }
 
-// Count counts the set's declarations.
+// Count returns the number of declarations in the set by kind.
 func (s *Set) Count() Count {
 	var c Count
 	var message func(d *descriptorpb.DescriptorProto)
 	message = func(d *descriptorpb.DescriptorProto) {
+		// Entries are synthetic.
 		if d.GetOptions().GetMapEntry() {
 			return
 		}

@@ -10,26 +10,26 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
 	"unwire/schema/interrupt"
 )
 
-// A Set is what inputs declare together, as files that link.
+// A Set is the result of Merge: .proto files that link without errors.
 type Set struct {
-	// ours, each after what it imports
+	// Files are the files of the inputs. Each follows its imports.
 	Files []*descriptorpb.FileDescriptorProto
 
-	// those of protobuf itself, in such an order
+	// Imports are the files of protobuf itself that are imported, in the same order.
 	Imports []*descriptorpb.FileDescriptorProto
 
-	// by full name: comments
+	// Notes maps the full names of elements to their comments.
 	Notes map[string]string
 
-	// what the merging itself had to leave open
-	Unresolved []bundle.Unresolved
+	// Unresolved lists the references that Merge could not resolve.
+	Unresolved []model.Unresolved
 }
 
-// ordered puts each file after what it imports.
+// ordered sorts files such that each comes after its imports.
 func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb.FileDescriptorProto {
 	var list []*descriptorpb.FileDescriptorProto
 	done := map[string]bool{}
@@ -51,12 +51,12 @@ func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb
 	return list
 }
 
-// DescriptorSet returns all files, each after what it imports.
+// DescriptorSet returns all files. Each follows its imports.
 func (s *Set) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	return &descriptorpb.FileDescriptorSet{File: append(slices.Clone(s.Imports), s.Files...)}
 }
 
-// link says whether the set is one that a protobuf runtime takes.
+// link reports an error if a protobuf runtime would reject the files of the set.
 func (s *Set) link(ctx context.Context) error {
 	_, err := interrupt.Run(ctx, func() (*protoregistry.Files, error) { return protodesc.NewFiles(s.DescriptorSet()) })
 	if ctx.Err() != nil {

@@ -6,41 +6,47 @@ import (
 
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/schema/bundle"
+	"unwire/captures/budget"
+	"unwire/schema/bundle/model"
 )
 
-// A Source is what one input declares.
+// A Source holds the declarations extracted from one input.
 type Source struct {
-	Input      string
-	Forms      []string // codegens and formats that were found
-	Files      []*descriptorpb.FileDescriptorProto
-	Notes      map[string]string // by full name: what a comment should say
-	Unresolved []bundle.Unresolved
+	// Input is the path of the input.
+	Input string
+	// Forms are the code generators and formats that were found.
+	Forms []string
+	// Files are the extracted file descriptors.
+	Files []*descriptorpb.FileDescriptorProto
+	// Notes maps the full names of elements to their comments.
+	Notes map[string]string
+	// Unresolved lists the elements whose definitions are incomplete, with the reason.
+	Unresolved []model.Unresolved
 
-	// Looked counts the files of a known format, and Skipped the others.
-	Looked, Skipped int
+	// Examined is the number of files in a known format, and Skipped that of other files.
+	Examined, Skipped int
 
-	// Unread are the files that were not read, with the reasons, and Faults those of
-	// them at which unwire failed.
+	// Unread has the errors of files that were not read.
 	Unread []error
+	// Faults are those failures in Unread that are bugs of unwire.
 	Faults []*Fault
 }
 
-// Read reads what an input, a file or a folder, declares. onProgress, if set, is called
-// from time to time.
+// Read returns the declarations of an input, which is a file or a folder. onProgress, if set, is called from
+// time to time.
 //
-// Limits: 1 GiB for a file, more for archives and executables; 1,048,576 files of a
-// folder. Symbolic links in a folder are not followed.
-// Errors: where nothing of the input could be read, and the context's. What is wrong
-// with one file of several is in Unread.
+// Limits: 1 GiB for a file, more for archives and executables; 1,048,576 files in a folder. Symbolic links in a
+// folder are not followed.
+// Errors: nothing of the input could be read, and the context's error. Errors of one file among several are in
+// Unread.
 func Read(ctx context.Context, input string, onProgress func(Progress)) (*Source, error) {
 	c := newCollector(input, formats())
-	c.onProgress = onProgress
+	c.onProgress, c.shared = onProgress, budget.Of(ctx)
 	if err := c.addPath(ctx, input); err != nil {
 		return nil, err
 	}
 	return c.declared(ctx)
 }
 
-// Form is the source's forms as one word.
+// Form joins the names of the forms in which definitions were found, with commas.
 func (s *Source) Form() string { return strings.Join(s.Forms, ",") }

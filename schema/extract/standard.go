@@ -22,11 +22,11 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// standardTypes are the types that come with protobuf, by full name, and the
-// file of each.
+// standardTypes returns the types that protobuf ships, by full name, with the path of their file.
 func standardTypes() map[string]string {
 	types := map[string]string{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		// Other files are linked into the program for other reasons.
 		if !strings.HasPrefix(f.Path(), "google/protobuf/") || strings.HasSuffix(f.Path(), "_features.proto") {
 			return true
 		}
@@ -41,8 +41,7 @@ func standardTypes() map[string]string {
 	return types
 }
 
-// standardValues are the values of the enums that come with protobuf at the level
-// of a package, by full name.
+// standardValues returns the full names of the values of top-level enums that protobuf ships.
 func standardValues() map[string]bool {
 	values := map[string]bool{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -56,12 +55,14 @@ func standardValues() map[string]bool {
 	return values
 }
 
-// isStandardFile says whether a file comes with protobuf.
+// isStandardFile reports whether protobuf ships a file.
 func isStandardFile(name string) bool {
 	_, err := protoregistry.GlobalFiles.FindFileByPath(name)
 	return err == nil && strings.HasPrefix(name, "google/protobuf/")
 }
 
+// enterTypes adds the full names of a message and its nested types to a map, with the path of their
+// file.
 func enterTypes(types map[string]string, path string, d protoreflect.MessageDescriptor) {
 	types[string(d.FullName())] = path
 	for i := range d.Messages().Len() {
@@ -72,7 +73,7 @@ func enterTypes(types map[string]string, path string, d protoreflect.MessageDesc
 	}
 }
 
-// standardFiles are files of protobuf itself, with all that they import.
+// standardFiles returns the named files among those shipped with protobuf, and their imports.
 func standardFiles(names map[string]bool) []*descriptorpb.FileDescriptorProto {
 	all := map[string]*descriptorpb.FileDescriptorProto{}
 	var visit func(f protoreflect.FileDescriptor)

@@ -9,13 +9,13 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// covers says whether x declares all that y declares: a later version of it, or
-// the same with more detail. What a script's code tells is less than what a
-// descriptor says.
+// covers reports whether x declares all that y declares: x is a later version, or has more detail. A declaration
+// from the code of a script never covers one from a descriptor, because code shows less.
 func (x *element) covers(y *element) bool {
 	if x.guessed && !y.guessed {
 		return false
 	}
+	// Code does not show the syntax, options, or labels reliably.
 	loose := y.guessed
 	if !loose && (x.syntax.name != y.syntax.name || x.syntax.features != y.syntax.features) {
 		return false
@@ -34,6 +34,7 @@ func (x *element) covers(y *element) bool {
 	return false
 }
 
+// coversMessage is like covers, for messages.
 func coversMessage(x, y *descriptorpb.DescriptorProto, loose bool) bool {
 	for _, g := range y.Field {
 		i := slices.IndexFunc(x.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetNumber() == g.GetNumber() })
@@ -56,7 +57,7 @@ func coversMessage(x, y *descriptorpb.DescriptorProto, loose bool) bool {
 	return proto.Equal(x.Options, y.Options) || y.Options == nil || loose
 }
 
-// oneofOf is the name of the oneof that a field is in, "" for none.
+// oneofOf returns the name of the oneof that contains a field, or "".
 func oneofOf(m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorProto) string {
 	if i := f.OneofIndex; i != nil && 0 <= *i && int(*i) < len(m.OneofDecl) {
 		return m.OneofDecl[*i].GetName()
@@ -64,10 +65,12 @@ func oneofOf(m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorPro
 	return ""
 }
 
+// coversField is covers for fields. fOneof and gOneof are the oneofs that they belong to.
 func coversField(f *descriptorpb.FieldDescriptorProto, fOneof string, g *descriptorpb.FieldDescriptorProto, gOneof string, loose bool) bool {
 	repeated := func(f *descriptorpb.FieldDescriptorProto) bool {
 		return f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
 	}
+	// Code shows the JSON name, and enums as numbers.
 	if loose {
 		if jsonname.Of(f.GetName()) != jsonname.Of(g.GetName()) || repeated(f) != repeated(g) {
 			return false
@@ -77,14 +80,17 @@ func coversField(f *descriptorpb.FieldDescriptorProto, fOneof string, g *descrip
 		}
 		return f.GetType() == g.GetType() && f.GetTypeName() == g.GetTypeName()
 	}
+	// The index of a oneof depends on the order, so the names are compared instead.
 	f, g = proto.Clone(f).(*descriptorpb.FieldDescriptorProto), proto.Clone(g).(*descriptorpb.FieldDescriptorProto)
 	f.OneofIndex, g.OneofIndex = nil, nil
-	if g.Options == nil { // as deprecated, in a later version
+	// A later version may have added options, such as deprecated.
+	if g.Options == nil {
 		f.Options = nil
 	}
 	return fOneof == gOneof && proto.Equal(f, g)
 }
 
+// coversEnum is like covers, for enums.
 func coversEnum(x, y *descriptorpb.EnumDescriptorProto) bool {
 	for _, v := range y.Value {
 		if !slices.ContainsFunc(x.Value, func(w *descriptorpb.EnumValueDescriptorProto) bool {
@@ -96,6 +102,7 @@ func coversEnum(x, y *descriptorpb.EnumDescriptorProto) bool {
 	return true
 }
 
+// coversService is like covers, for services.
 func coversService(x, y *descriptorpb.ServiceDescriptorProto, loose bool) bool {
 	for _, n := range y.Method {
 		i := slices.IndexFunc(x.Method, func(m *descriptorpb.MethodDescriptorProto) bool { return m.GetName() == n.GetName() })

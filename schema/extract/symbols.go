@@ -6,16 +6,17 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// symbols are the full names of all that a set declares, packages among it: what
-// a name in a .proto file may stand for.
+// symbols are the full names that a set of files declares, packages included: everything that a name in a .proto
+// file may refer to.
 type symbols map[string]bool
 
-// symbolsOf returns the names that files declare.
+// symbolsOf returns all names that files declare.
 func symbolsOf(lists ...[]*descriptorpb.FileDescriptorProto) symbols {
 	s := symbols{}
 	for _, files := range lists {
 		for _, f := range files {
 			pkg := f.GetPackage()
+			// Parents of a package are names too, and hide others.
 			for p := pkg; p != ""; p = parentOf(p) {
 				s[p] = true
 			}
@@ -36,9 +37,11 @@ func symbolsOf(lists ...[]*descriptorpb.FileDescriptorProto) symbols {
 			}
 		}
 	}
+
 	return s
 }
 
+// message adds the names declared in a message.
 func (s symbols) message(full string, m *descriptorpb.DescriptorProto) {
 	s[full] = true
 	for _, list := range [][]*descriptorpb.FieldDescriptorProto{m.Field, m.Extension} {
@@ -57,21 +60,23 @@ func (s symbols) message(full string, m *descriptorpb.DescriptorProto) {
 	}
 }
 
+// enum adds the names declared in an enum.
 func (s symbols) enum(scope string, e *descriptorpb.EnumDescriptorProto) {
 	s[join(scope, e.GetName())] = true
-	for _, v := range e.Value { // they stand beside their enum
+	// Values belong to the scope around their enum.
+	for _, v := range e.Value {
 		s[join(scope, v.GetName())] = true
 	}
 }
 
-// reference returns how a type, as .pkg.Type, is written within a scope of a
-// package: without what the scope tells where it is in the package, else in
-// full; and with the dot in front where anything else has the name's beginning.
+// reference returns the shortest unambiguous reference to a type, given as .pkg.Type, from a scope of a
+// package. It keeps the leading dot if the name would otherwise resolve to another element.
 func (s symbols) reference(pkg, scope, typ string) string {
 	full, ok := strings.CutPrefix(typ, ".")
 	if !ok {
 		return typ
 	}
+	// A shorter name is used only if it resolves to the same type.
 	usable := func(name string) bool { return s.resolve(scope, name) == full && !isKeyword(name) }
 	for outer := scope; len(outer) >= len(pkg) && outer != ""; outer = parentOf(outer) {
 		if name, ok := strings.CutPrefix(full, outer+"."); ok && usable(name) {
@@ -84,9 +89,9 @@ func (s symbols) reference(pkg, scope, typ string) string {
 	return typ
 }
 
-// resolve returns what compilers take a name within a scope for: they look for
-// its first word from the inside to the outside, and nowhere else for the rest.
-// Where they would go on, as what they found is no type, it is as if they did not.
+// resolve returns the full name that a name refers to within a scope, or "". A compiler looks up the first part
+// of a name in the innermost scope that declares it, and the rest there only. Compilers go on if they find
+// something that is not a type; this function does not, which is on the safe side.
 func (s symbols) resolve(scope, name string) string {
 	first, _, _ := strings.Cut(name, ".")
 	for ; ; scope = parentOf(scope) {
@@ -99,8 +104,8 @@ func (s symbols) resolve(scope, name string) string {
 	}
 }
 
-// isKeyword says whether a name begins with a word that means something else
-// where a type's name is expected.
+// isKeyword reports whether a type name begins with a word that the parser would read as a keyword at
+// that position.
 func isKeyword(name string) bool {
 	first, _, _ := strings.Cut(name, ".")
 	switch first {
@@ -112,7 +117,7 @@ func isKeyword(name string) bool {
 	return false
 }
 
-// parentOf returns a full name without its last word.
+// parentOf returns a full name without its last part.
 func parentOf(full string) string {
 	return full[:max(strings.LastIndexByte(full, '.'), 0)]
 }

@@ -1,15 +1,16 @@
 package extract
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
 	"strings"
 )
 
-// packed are kinds of files that hold programs in a form that is not read here, by
-// their first bytes or the end of their names.
-var packed = [...]struct{ magic, ext, what string }{
+// unreadable are formats that contain programs but are not read. They are recognised by their first bytes or the
+// extension.
+var unreadable = [...]struct{ magic, ext, what string }{
 	{magic: "\xed\xab\xee\xdb", what: "an RPM package, to be unpacked first: rpm2cpio FILE | cpio -id"},
 	{magic: "xar!", what: "a macOS installer package, to be unpacked first: pkgutil --expand-full FILE DIR"},
 	{ext: ".dmg", what: "a macOS disk image, to be mounted first, or unpacked: 7z x FILE"},
@@ -18,11 +19,11 @@ var packed = [...]struct{ magic, ext, what string }{
 	{ext: ".jsc", what: "V8 bytecode, which what it was made of is not in"},
 }
 
-// unread is what is known and not read: it says so.
+// unread returns a format for these files. Reading one returns an error that names the tool which unpacks it.
 func unread() format {
 	find := func(name string, head []byte) int {
-		for i, p := range packed {
-			if p.magic != "" && strings.HasPrefix(string(head), p.magic) || p.ext != "" && strings.ToLower(path.Ext(name)) == p.ext {
+		for i, p := range unreadable {
+			if p.magic != "" && bytes.HasPrefix(head, []byte(p.magic)) || p.ext != "" && strings.ToLower(path.Ext(name)) == p.ext {
 				return i
 			}
 		}
@@ -33,7 +34,7 @@ func unread() format {
 		Mapped: true,
 		Match:  func(name string, head []byte) bool { return find(name, head) >= 0 },
 		Read: func(_ context.Context, _ *collector, name string, data []byte) error {
-			p := packed[find(name, data[:min(len(data), headBytes)])]
+			p := unreadable[find(name, data[:min(len(data), headBytes)])]
 			return fmt.Errorf("%s: %s", name, p.what)
 		},
 	}

@@ -19,7 +19,7 @@ func stream(t testing.TB, ev *Evidence, seed uint64, size int64) {
 	for done := int64(0); done < size; {
 		if len(pool) == 0 {
 			for range 400 {
-				b, err := proto.Marshal(g.Message(c.Truth, 0))
+				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(g.Message(c.Truth, 0))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,18 +11,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxChoices bounds the readings that were chosen for one method.
+// maxChoices limits the readings that users chose for the fields of one method.
 const maxChoices = 1024
 
-// choosings are the readings that somebody chose for fields of a method, by
-// direction and path: "up/1.2" is "string". Part of the evidence, they merge.
-type choosings map[string]string
+// chosenReadings are the types that users chose for fields of a method, by direction and path of the field:
+// "up/1.2" maps to "string". They are part of the evidence and merge with it.
+type chosenReadings map[string]string
 
-// addChoices notes the choices about a direction. Those about one element of a list
-// are not about the field, and left out.
-func (cs choosings) addChoices(dir captures.Direction, list []kind.Choice) {
+// addChoices adds the choices for one direction. A choice for a single element of a list does not apply to the
+// field, so it is ignored, as is the choice of the type Auto.
+func (cs chosenReadings) addChoices(dir captures.Direction, list []kind.Choice) {
 	for _, c := range list {
 		plain := c.Type != kind.Auto && len(c.Path) > 0
+		// The index All stands for every element.
 		for _, step := range c.Path {
 			plain = plain && step.Index == fieldpath.All
 		}
@@ -32,16 +33,17 @@ func (cs choosings) addChoices(dir captures.Direction, list []kind.Choice) {
 	}
 }
 
-// keepChoice keeps one of two choices about a field: which, does not depend on their order.
-func (cs choosings) keepChoice(path, typ string) {
+// keepChoice records a choice. If there are two for one field, the alphabetically smaller type wins, so that
+// merging does not depend on the order.
+func (cs chosenReadings) keepChoice(path, typ string) {
 	if had, ok := cs[path]; ok && had <= typ || !ok && len(cs) >= maxChoices {
 		return
 	}
 	cs[path] = typ
 }
 
-// of returns the choices about one direction, by path.
-func (cs choosings) of(dir captures.Direction) map[string]kind.Choice {
+// of returns the choices for one direction, by field path.
+func (cs chosenReadings) of(dir captures.Direction) map[string]kind.Choice {
 	out := map[string]kind.Choice{}
 	for at, typ := range cs {
 		if path, ok := strings.CutPrefix(at, dir.String()+"/"); ok {
@@ -53,7 +55,7 @@ func (cs choosings) of(dir captures.Direction) map[string]kind.Choice {
 	return out
 }
 
-// chosenFor are the choices about a root's fields.
+// chosenFor returns the choices for the fields of a root type, or nil if root is not a method's.
 func (e *Evidence) chosenFor(root string) map[string]kind.Choice {
 	service, rpc, dir, ok := splitRoot(root)
 	if m := e.methods[service+"/"+rpc]; ok && m != nil {
@@ -62,16 +64,16 @@ func (e *Evidence) chosenFor(root string) map[string]kind.Choice {
 	return nil
 }
 
-// below is the path of a field of the message at path.
-func below(path string, number int32) string {
+// childPath appends a field number to the path of a message: "1.2" and 3 give "1.2.3".
+func childPath(path string, number int32) string {
 	if path != "" {
 		path += "."
 	}
 	return path + strconv.Itoa(int(number))
 }
 
-// judge judges the field: as was chosen where all payloads can be read
-// so, else by the evidence.
+// judge decides how the field is read. A user's choice wins if all payloads can be read that way; otherwise the
+// evidence decides.
 func (f *classField) judge() {
 	f.judgement = kind.JudgeField(f.Field, f.messageCost)
 	f.chosenFits = false
@@ -81,23 +83,28 @@ func (f *classField) judge() {
 	}
 	v := kind.Judgement{Kind: cmp.Or(c.Kind, f.judgement.Kind), P: 1, Odd: f.judgement.Odd}
 	l := f.Len
-	if l == nil { // numbers and groups: the wire says which
+
+	// Numbers and groups have their own wire types, so a choice can only confirm the kind. A bool must not have
+	// had other values than 0 and 1.
+	if l == nil {
 		if v.Kind != f.judgement.Kind || c.Type == "bool" && (f.Varint.Max > 1 || f.Varint.Negative > 0) {
 			return
 		}
 		f.judgement.P, f.chosenFits = 1, true
 		return
 	}
+
 	typ := ""
 	v.Kind, typ = c.For(wire.Len)
 	switch typ {
 	case "message":
-		f.chosenFits = !l.NotMessage && f.kid != nil
+		f.chosenFits = !l.NotMessage && f.childClass != nil
 	case "string":
 		f.chosenFits = !l.NotText
 	case "bytes":
 		f.chosenFits = true
 	}
+
 	switch v.Element = kind.ElementOf(typ); v.Element {
 	case kind.PackedVarint:
 		f.chosenFits = !l.NotVarints && (typ != "packed bool" || l.Elements.Max <= 1 && l.Elements.Lowest == 0)
@@ -106,13 +113,15 @@ func (f *classField) judge() {
 	case kind.PackedFixed64:
 		f.chosenFits = !l.NotFixed64
 	}
+
 	if f.chosenFits {
 		v.Odd = f.Occurs - l.N
 		f.judgement = v
 	}
 }
 
-// chosenType is the type of a number as it was chosen, or "".
+// chosenType returns the declared type that follows from the user's choice for a number. It returns "" if there
+// is no choice or if it does not fit.
 func (f *classField) chosenType() string {
 	if f.chosen == nil || !f.chosenFits {
 		return ""
@@ -121,12 +130,15 @@ func (f *classField) chosenType() string {
 	if f.Len != nil {
 		_, packed := f.chosen.For(wire.Len)
 		if t = kind.ElementType(packed); t == "varint" {
-			return "" // of which type, the evidence says
+			// A choice of packed varints leaves the type of the elements open: the evidence decides it.
+			return ""
 		}
 	}
+
 	switch {
 	case t == "enum":
-		return "int32" // whose names and numbers nobody knows; it reads alike
+		// The names and values of the enum are unknown, and an int32 reads the same bytes.
+		return "int32"
 	case strings.HasPrefix(t, "timestamp-"):
 		switch f.judgement.Kind {
 		case wire.KindFixed64:
@@ -140,7 +152,7 @@ func (f *classField) chosenType() string {
 	}
 }
 
-// chosenNote says what was chosen, and where that cannot be.
+// chosenNote describes the user's choice for the comment above the field, and whether it fits.
 func (f *classField) chosenNote() string {
 	switch {
 	case f.chosen == nil:

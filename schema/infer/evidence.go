@@ -1,8 +1,11 @@
 package infer
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"unwire/captures"
@@ -12,31 +15,37 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// maxRoots bounds the methods of evidence, as kind bounds its root types.
+// maxRoots limits the methods of an Evidence, as package kind limits its root types.
 const maxRoots = 4096
 
-// Evidence is what was seen of every field of some root types, and of the
-// methods that they belong to, pooled over all samples: a value that merges.
-// Adding samples in any order, or merging the evidence of parts in any order,
-// gives the same evidence.
+// Evidence is a bounded summary of samples: for each field of some root types what values it had, and for each
+// method how it was called. It grows with the number of distinct fields, not with the number of samples. Adding
+// samples in any order, or merging the evidence of parts in any order, gives the same result. Make one with
+// NewEvidence.
 //
 // Limits: those of kind.Evidence, and 4,096 methods.
 type Evidence struct {
-	kinds   *kind.Evidence
+	// kinds has the fields of the root types, methods the calls by "service/rpc".
+	kinds *kind.Evidence
+	// methods has the evidence of each method's calls, by "service/rpc".
 	methods map[string]*methodEvidence
+	// sources are the inputs that were counted, so that none is counted twice.
 	sources sources.Set
-	json    *jsonshape.Set
+	// parts are the segments that were counted, of evidence that a pipeline computed.
+	parts sources.Parts
+	// json collects the shapes of JSON messages.
+	json *jsonshape.Set
 }
 
-// NewEvidence returns evidence of nothing.
+// NewEvidence returns an Evidence without samples.
 func NewEvidence() *Evidence {
 	return &Evidence{kinds: kind.NewEvidence(), methods: map[string]*methodEvidence{}, json: jsonshape.NewSet()}
 }
 
-// Add enters one serialized message of the named root type.
+// Add adds one serialized message of the root type called root.
 //
-// Errors: data that is no protobuf message is not entered, and the error says
-// where it stopped being one.
+// Errors: data that is not a protobuf message. It is not added; the error has the offset at which parsing
+// failed.
 func (e *Evidence) Add(root string, data []byte) error {
 	if err := e.kinds.Add(root, data); err != nil {
 		return fmt.Errorf("schema: %w", err)
@@ -44,14 +53,13 @@ func (e *Evidence) Add(root string, data []byte) error {
 	return nil
 }
 
-// Merge adds what o has seen to e; o stays as it is. It commutes and
-// associates: the evidence of the parts of a corpus, merged in any order, is
-// that of the whole.
+// Merge adds the evidence of o to e; o is unchanged. Merging is commutative and associative.
 //
-// Limits: as for Evidence; of more than 4,096 roots or methods the last by name are left out.
+// Limits: as for Evidence. Above 4,096 methods, those that are last by name are dropped.
 func (e *Evidence) Merge(o *Evidence) {
 	e.kinds.Merge(o.kinds)
 	e.sources.Merge(&o.sources)
+	e.parts = e.parts.Merge(o.parts)
 	e.json.Merge(o.json)
 	for name, om := range o.methods {
 		if m := e.methods[name]; m != nil {
@@ -67,7 +75,7 @@ func (e *Evidence) Merge(o *Evidence) {
 	}
 }
 
-// method makes room for the named method.
+// method returns the evidence of the method called name ("service/rpc"), which is created if needed.
 func (e *Evidence) method(name string) (*methodEvidence, error) {
 	m := e.methods[name]
 	if m == nil {
@@ -80,32 +88,36 @@ func (e *Evidence) method(name string) (*methodEvidence, error) {
 	return m, nil
 }
 
-// AddExchange enters the protobuf messages of an exchange under its method:
-// requests and responses are two root types. An exchange that is no RPC, or
-// whose codec is not protobuf, is none of evidence's business.
+// AddExchange adds the protobuf messages of an exchange under its method: requests and responses are two root
+// types. An exchange that is not an RPC, or whose codec is not protobuf, is ignored.
 //
-// Errors: frames that are no protobuf message are left out and the first is
-// named by the error; the others count.
+// Errors: frames that are not protobuf messages are left out. The error names the first of them; the others are
+// added.
 func (e *Evidence) AddExchange(ex *decode.Exchange) error {
-	c := e.begin(ex)
+	c := e.beginCall(ex)
 	for i := range ex.Frames {
 		c.Add(ex, &ex.Frames[i])
 	}
 	return c.End(ex)
 }
 
-// A callEvidence enters an exchange frame by frame.
+// A callEvidence adds one exchange frame by frame, so that the exchange need not be in memory.
 type callEvidence struct {
-	e     *Evidence
-	m     *methodEvidence // nil where the exchange is none of evidence's business
+	// e receives the messages of the call.
+	e *Evidence
+	// m is the evidence of the method. It is nil if the exchange is ignored.
+	m *methodEvidence
+	// roots and count are the root types and the numbers of messages by captures.Direction.
 	roots [2]string
+	// count is the number of messages, indexed by captures.Direction.
 	count [2]int64
-	err   error
+	// err is the first error of adding messages.
+	err error
 }
 
-// begin is AddExchange for frames that come one by one: callEvidence.Add takes each, and
-// callEvidence.End what is known of the exchange behind the last.
-func (e *Evidence) begin(ex *decode.Exchange) *callEvidence {
+// beginCall is AddExchange for frames that arrive one by one: call callEvidence.Add for each frame and
+// callEvidence.End after the last.
+func (e *Evidence) beginCall(ex *decode.Exchange) *callEvidence {
 	c := &callEvidence{e: e}
 	if ex.Transport != captures.HTTP || ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
 		return c
@@ -117,7 +129,7 @@ func (e *Evidence) begin(ex *decode.Exchange) *callEvidence {
 	return c
 }
 
-// Add enters a frame of the exchange, if it is a message.
+// Add adds a frame of the call if it is a message.
 func (c *callEvidence) Add(ex *decode.Exchange, f *decode.Frame) {
 	if c.m == nil || !ex.IsMessage(f) {
 		return
@@ -128,7 +140,8 @@ func (c *callEvidence) Add(ex *decode.Exchange, f *decode.Frame) {
 	}
 }
 
-// End enters what is known of the exchange as a whole. Its errors are those of AddExchange.
+// End adds information that is known only at the end of the call, such as the number of messages. It
+// returns the same errors as AddExchange.
 func (c *callEvidence) End(ex *decode.Exchange) error {
 	if c.m != nil {
 		c.m.addExchange(ex, c.count[captures.Up], c.count[captures.Down])
@@ -136,6 +149,7 @@ func (c *callEvidence) End(ex *decode.Exchange) error {
 	return c.err
 }
 
+// addFrame adds a message to the evidence of a root type. It uses the parsed tree if there is one.
 func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	if f.Tree == nil {
 		return e.Add(root, f.Data)
@@ -146,11 +160,47 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	return nil
 }
 
-// JSON returns what was seen of messages in JSON, to which others may be added.
+// JSON returns the shapes of JSON messages. The caller may add to it.
 func (e *Evidence) JSON() *jsonshape.Set { return e.json }
 
 // Roots returns the names of the root types, sorted.
 func (e *Evidence) Roots() []string { return e.kinds.Roots() }
 
-// Root returns the evidence of the named root type, or nil.
+// Root returns the evidence of the root type called name, or nil.
 func (e *Evidence) Root(name string) *kind.Message { return e.kinds.Root(name) }
+
+// MergeIfNew merges o unless all inputs of o were counted in e before. It returns the share of o's inputs, from
+// 0 to 1, that e had before. If it is between 0 and 1, this share is now counted twice. Above 1,024 inputs the
+// share is an estimate, unless both have parts, whose segments are compared.
+func (e *Evidence) MergeIfNew(o *Evidence) (shared float64) {
+	if len(e.parts) > 0 && len(o.parts) > 0 {
+		shared = e.parts.Share(o.parts)
+	} else {
+		shared = e.sources.Share(&o.sources)
+	}
+	if shared < 1 {
+		e.Merge(o)
+	}
+	return shared
+}
+
+// fileHash identifies an input by path and content. The same content in two files is two inputs; standard input
+// is identified by content alone.
+func fileHash(name string, data []byte) uint64 {
+	if abs, err := filepath.Abs(name); err == nil && name != "-" {
+		name = abs
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "\x00"))
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
+
+// exchangeHash identifies an exchange by start time, number, method and URL.
+func exchangeHash(ex *decode.Exchange) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.Started.UnixNano())))
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.ID)))
+	_, _ = h.Write([]byte(ex.Method + " " + ex.URL))
+	return h.Sum64()
+}

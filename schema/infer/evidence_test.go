@@ -249,7 +249,7 @@ func TestInferredReadsItsSamples(t *testing.T) {
 			if err := proto.Unmarshal(s, m); err != nil {
 				t.Fatalf("%x: %v\n%s", s, err, text)
 			}
-			if path := schema.UnknownIn(m); path != "" && !odd {
+			if path := schema.TypeWithUnknownFields(m); path != "" && !odd {
 				t.Fatalf("%x: unknown fields in %s\n%s", s, path, text)
 			}
 		}

@@ -13,44 +13,48 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// evidenceFormat is the version of Evidence's own JSON. It is not that of the
-// contract's evidence list, which is made of FieldEvidence (Inferred.WriteEvidence).
+// evidenceFormat is the version of the stored form of Evidence, in JSON and in protobuf. The list of fields that Inferred.WriteEvidence
+// writes as well (FieldEvidence) has a version of its own.
 const evidenceFormat = 2
 
-// maxEvidenceBytes bounds the JSON that ReadEvidence takes; 100,000 fields need a tenth of it.
+// maxEvidenceBytes limits what ReadEvidence accepts, in bytes. Evidence of 100,000 fields needs a tenth of it.
 const maxEvidenceBytes = 512 << 20
 
-// maxCount bounds every number read from JSON, so that merging thousands of
-// such files does not overflow.
+// maxCount limits each number that is read from JSON, so that merging thousands of files cannot overflow an
+// int64.
 const maxCount = 1 << 52
 
+// An evidenceDoc is the stored form of Evidence, in JSON and, with the field numbers of evidence.proto, in protobuf.
 type evidenceDoc struct {
-	Format int `json:"unwire_evidence"`
+	// Magic identifies the binary format; it is its first field, with the value evidenceMagic.
+	Magic string `json:"-" pb:"1"`
+	// Format is the version of the format, evidenceFormat.
+	Format int `json:"unwire_evidence" pb:"2"`
 	kind.Doc
-	Methods map[string]*methodEvidence `json:"methods,omitempty"`
-	Sources *sources.Set               `json:"sources,omitempty"`
-	JSON    *jsonshape.Set             `json:"json,omitempty"`
+	Methods map[string]*methodEvidence `json:"methods,omitempty" pb:"5"`
+	Sources *sources.Set               `json:"sources,omitempty" pb:"6"`
+	JSON    jsonshape.Doc              `json:"json,omitempty" pb:"7"`
+	Parts   sources.Parts              `json:"parts,omitempty" pb:"8"`
 }
 
-// doc is the evidence for JSON, whose examples have lost what may be secrets. The
-// same evidence is the same JSON.
+// doc returns the stored form of the evidence, with secrets of the profile p removed from the examples. Equal
+// evidence has equal forms.
 func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
-	e.kinds.Redact(newHider(p).hide)
-	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
+	e.kinds.Redact(newExampleRedactor(p).hide)
+	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods, JSON: e.json.Doc(), Parts: e.parts}
 	if len(e.sources.Hashes) > 0 {
 		d.Sources = &e.sources
-	}
-	if e.json.Len() > 0 {
-		d.JSON = e.json
 	}
 	return d
 }
 
-// ReadEvidence reads what Inferred.WriteEvidence wrote, perhaps by another
-// program, or its member "evidence" alone.
+// ReadEvidence reads evidence in either form: JSON that Inferred.WriteEvidence wrote, or its member "evidence" alone,
+// or what Inferred.WriteBinary or Evidence.AppendBinary wrote. The file may come from somebody else, so it is
+// validated.
 //
 // Limits: 512 MiB, and those of Evidence.
-// Errors: names the field whose numbers no traffic can have left.
+// Errors: the format or version differs, or a field has counts that no traffic can produce; the error names the
+// field.
 func ReadEvidence(r io.Reader) (*Evidence, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxEvidenceBytes+1))
 	if err != nil {
@@ -59,45 +63,69 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	if len(b) > maxEvidenceBytes {
 		return nil, fmt.Errorf("schema: evidence: more than %d bytes", maxEvidenceBytes)
 	}
-	var list struct {
-		evidenceDoc
-		Evidence *evidenceDoc `json:"evidence"` // beside the list of fields
+	read := readJSON
+	if isBinary(b) {
+		read = readBinary
 	}
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, fmt.Errorf("schema: evidence: %w", err)
+	doc, err := read(b)
+	if err == nil && doc.Format != evidenceFormat {
+		err = fmt.Errorf("format %d, this program reads %d", doc.Format, evidenceFormat)
 	}
-	doc := list.evidenceDoc
-	if list.Evidence != nil {
-		doc = *list.Evidence
+	var e *Evidence
+	if err == nil {
+		e, err = doc.evidence()
 	}
-	if doc.Format != evidenceFormat {
-		return nil, fmt.Errorf("schema: evidence: format %d, this program reads %d", doc.Format, evidenceFormat)
-	}
-	e := NewEvidence()
-	if e.kinds, err = doc.Evidence(); err != nil {
-		return nil, fmt.Errorf("schema: evidence: %w", err)
-	}
-	if doc.Sources != nil {
-		if err := doc.Sources.Check(); err != nil {
-			return nil, fmt.Errorf("schema: evidence: %w", err)
-		}
-		e.sources = *doc.Sources
-	}
-	if doc.JSON != nil {
-		e.json = doc.JSON
-	}
-	if err := e.readMethods(doc.Methods); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)
 	}
 	return e, nil
 }
 
-// ReadEvidenceFile reads a file of evidence. Of another file, and of one that is not
-// regular or cannot be opened, it returns nil.
+// readJSON decodes stored evidence in the JSON format.
+func readJSON(b []byte) (*evidenceDoc, error) {
+	var list struct {
+		evidenceDoc
+		// Evidence is set in the output of WriteEvidence, where it follows the list of fields.
+		Evidence *evidenceDoc `json:"evidence"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, err
+	}
+	if list.Evidence != nil {
+		return list.Evidence, nil
+	}
+	return &list.evidenceDoc, nil
+}
+
+// evidence validates the stored form, and converts it to Evidence.
+func (doc *evidenceDoc) evidence() (*Evidence, error) {
+	e := NewEvidence()
+	var err error
+	if e.kinds, err = doc.Evidence(); err != nil {
+		return nil, err
+	}
+	if doc.Sources != nil {
+		if err := doc.Sources.Check(); err != nil {
+			return nil, err
+		}
+		e.sources = *doc.Sources
+	}
+	if err := doc.Parts.Check(); err != nil {
+		return nil, err
+	}
+	e.parts = doc.Parts
+	if e.json, err = doc.JSON.Set(); err != nil {
+		return nil, err
+	}
+	return e, e.readMethods(doc.Methods)
+}
+
+// ReadEvidenceFile reads evidence from the file called name. It returns nil without an error if the file is
+// something else, is not regular, or cannot be opened.
 func ReadEvidenceFile(name string) (*Evidence, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		// Who reads it as something else reports that.
+		// The caller then reads the file as something else and reports the error.
 		return nil, nil
 	}
 	defer f.Close()
@@ -106,7 +134,7 @@ func ReadEvidenceFile(name string) (*Evidence, error) {
 	}
 	head := make([]byte, evidenceHead)
 	n, _ := io.ReadFull(f, head)
-	if head = head[:n]; !maybeEvidence(head) {
+	if head = head[:n]; !maybeEvidence(head) && !isBinary(head) {
 		return nil, nil
 	}
 	rest, err := io.ReadAll(io.LimitReader(f, maxEvidenceBytes+1))
@@ -116,20 +144,20 @@ func ReadEvidenceFile(name string) (*Evidence, error) {
 	return parseEvidence(name, append(head, rest...))
 }
 
-// evidenceHead is how many bytes tell that a file may be evidence.
+// evidenceHead is the number of bytes at the beginning of a file that show whether it may be evidence.
 const evidenceHead = 64
 
-// maybeEvidence looks at the beginning of a file.
+// maybeEvidence reports whether the beginning of a file looks like evidence.
 func maybeEvidence(head []byte) bool {
 	head, found := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return found && (bytes.HasPrefix(head, []byte(`"unwire_evidence"`)) || bytes.HasPrefix(head, []byte(`"v"`)))
 }
 
-// parseEvidence reads evidence from the file called name; of something else it
-// returns nil.
+// parseEvidence reads evidence from the content of the file called name. It returns nil without an error if the
+// content is something else.
 func parseEvidence(name string, data []byte) (*Evidence, error) {
-	if !maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`)) {
+	if !isBinary(data) && (!maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`))) {
 		return nil, nil
 	}
 	ev, err := ReadEvidence(bytes.NewReader(data))
@@ -139,6 +167,7 @@ func parseEvidence(name string, data []byte) (*Evidence, error) {
 	return ev, nil
 }
 
+// readMethods validates and adds the stored statistics of methods.
 func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 	if len(methods) > maxRoots {
 		return fmt.Errorf("more than %d methods", maxRoots)
@@ -152,7 +181,7 @@ func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 			c.Protocols = map[string]int64{}
 		}
 		if c.Choices == nil {
-			c.Choices = choosings{}
+			c.Choices = chosenReadings{}
 		}
 		for _, n := range c.Protocols {
 			if !countsValid(n) {
@@ -164,6 +193,7 @@ func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 	return nil
 }
 
+// countsValid reports whether all counts are between 0 and maxCount.
 func countsValid(list ...int64) bool {
 	for _, n := range list {
 		if n < 0 || n > maxCount {

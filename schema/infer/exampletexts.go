@@ -12,14 +12,17 @@ import (
 	"unwire/decode/value"
 )
 
-// A hider takes out of examples what may be a secret: what a Redactor finds, and
-// whatever looks drawn at random, of which the text itself tells nothing anyway.
-type hider struct{ red *redact.Redactor }
+// An exampleRedactor replaces example texts that may be secrets: those that redact.Redactor finds, and all that
+// look random, such as hashes, which explain nothing to a reader anyway.
+type exampleRedactor struct{ red *redact.Redactor }
 
-func newHider(p *profile.Profile) *hider { return &hider{redact.New(redact.Options{Profile: p})} }
+// newExampleRedactor returns a redactor that also applies the rules for secrets in p, which may be nil.
+func newExampleRedactor(p *profile.Profile) *exampleRedactor {
+	return &exampleRedactor{redact.New(redact.Options{Profile: p})}
+}
 
-// hide returns the text, or kind.Redacted.
-func (h *hider) hide(s string) string {
+// hide returns s, or kind.Redacted if s may be a secret.
+func (h *exampleRedactor) hide(s string) string {
 	if form, ok := value.FormOf([]byte(s)); ok {
 		switch form.Name {
 		case "jwt", "hex", "base64", "pem", "email", "number":
@@ -32,17 +35,17 @@ func (h *hider) hide(s string) string {
 	return s
 }
 
-// isTerm reports whether a text is a name, a path, a version: of a field that has
-// ever other texts, parts of sentences are somebody's, and say nothing.
+// isTerm reports whether s is a single term, such as a name, a path or a version. If a field never has the same
+// text twice, other texts are parts of somebody's sentences.
 func isTerm(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-/:@+*#", r)
 	})
 }
 
-// examples writes what texts a field had, or "" where none is to be shown. All are
-// named where there are no more.
-func (h *hider) examples(l *kind.Payloads) string {
+// examples describes the texts that a field had: "always x", "only x, y" if the list is complete, or "as x, y".
+// It returns "" if no text may be shown.
+func (h *exampleRedactor) examples(l *kind.Payloads) string {
 	list, all := l.Examples()
 	var words []string
 	for _, s := range list {
@@ -63,10 +66,11 @@ func (h *hider) examples(l *kind.Payloads) string {
 	return "as " + strings.Join(words, ", ")
 }
 
-// maxValues is how many different numbers are named instead of their range.
+// maxValues is the number of distinct values up to which a comment lists them instead of their range.
 const maxValues = 6
 
-// fewValues names the numbers of a field that has had few, each more than once.
+// fewValues formats the distinct values of a numeric field if there are at most maxValues, and each
+// occurs three times on average. Otherwise it returns "".
 func fewValues(s *kind.Varints) string {
 	if s == nil || s.Values == nil || s.Values.Full || len(s.Values.Items) < 2 || len(s.Values.Items) > maxValues || s.N < 3*int64(len(s.Values.Items)) {
 		return ""

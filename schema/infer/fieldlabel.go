@@ -10,40 +10,48 @@ import (
 	"unwire/schema"
 )
 
-// Labels in the contract's words.
+// Labels of fields, as spelt in JSON output.
 const (
+	// Singular is a field without explicit presence, or a member of a oneof.
 	Singular = "singular"
+	// Optional is a field with explicit presence.
 	Optional = "optional"
+	// Repeated is a field with several values in a message.
 	Repeated = "repeated"
-	Map      = "map"
+	// Map is a field of key-value entries.
+	Map = "map"
 )
 
-// labelOf judges how often a field occurs in a message, maps aside.
+// labelOf decides how often a field occurs in a message, apart from maps; p is the probability that the label is
+// right.
 //
-// Seen twice in one message is proof of a repeated field. Never seen twice is
-// weak proof of the contrary, weaker for messages, of which lists are made.
-// A zero that was written proves explicit presence: proto3 leaves zeros out.
-func labelOf(f *kind.Field, v kind.Judgement, fresh float64, h habit) (label string, p float64) {
+// Two occurrences in one message prove that the field is repeated. That it never occurs twice is weak evidence
+// against that, and weaker for messages, of which most lists consist. A zero on the wire proves explicit
+// presence, because proto3 writers omit zeros otherwise.
+func labelOf(f *kind.Field, v kind.Judgement, fresh float64, h conventions) (label string, p float64) {
 	if v.Kind == wire.KindPacked {
 		return Repeated, v.P
 	}
 	if f.Most > 1 {
 		return Repeated, 0.998
 	}
-	repeated := oftenRepeated(v.Kind, float64(f.Seen)*fresh, h)
-	if zerosOf(f, v.Kind) > 0 {
+	repeated := repeatedP(v.Kind, float64(f.Seen)*fresh, h)
+	if countZeros(f, v.Kind) > 0 {
 		return Optional, round((1 - repeated) * writtenZero)
 	}
 	return Singular, round(1 - repeated)
 }
 
-// writtenZero is how sure a zero makes explicit presence: some writers leave none out.
+// writtenZero is the probability that a field with zeros on the wire has explicit presence. It is below 1
+// because some writers omit no zeros.
 const writtenZero = 0.97
 
-// oftenRepeated is the probability that a field is repeated that was in n messages, in
-// none of them twice: how many were lists of those fields of which the same was seen
-// in the tuning corpora. Where no list ever had two elements, n says nothing.
-func oftenRepeated(k wire.Kind, n float64, h habit) float64 {
+// repeatedP returns the probability that a field is repeated, although each of its n messages contains
+// it only once. The constants are frequencies measured in the tuning corpora: the share of such fields
+// that were lists. If no list in the file ever had two elements, n is no evidence.
+func repeatedP(k wire.Kind, n float64, h conventions) float64 {
+	// one is the probability after one message, all the probability if no list has two elements, and power the
+	// exponent by which one decreases with n.
 	one, all, power := 0.01, 0.015, 1.0
 	switch k {
 	case wire.KindMessage:
@@ -56,40 +64,34 @@ func oftenRepeated(k wire.Kind, n float64, h habit) float64 {
 	if h.single {
 		return all
 	}
-	return max(one/math.Pow(max(n, 1), power), leastRepeated)
+	return max(one/math.Pow(max(n, 1), power), minRepeatedP)
 }
 
-// leastRepeated is what is held back however often a field was seen.
-const leastRepeated = 0.0005
+// minRepeatedP is the probability of a repeated field that remains however often it was seen.
+const minRepeatedP = 0.0005
 
-// zeros counts the occurrences that a field with implicit presence would have left out.
-func zerosOf(f *kind.Field, k wire.Kind) int64 {
-	switch {
-	case k == wire.KindVarint && f.Varint != nil:
-		return f.Varint.Zero
-	case k == wire.KindFixed32 && f.Fixed32 != nil:
-		return f.Fixed32.Zero
-	case k == wire.KindFixed64 && f.Fixed64 != nil:
-		return f.Fixed64.Zero
-	case (k == wire.KindString || k == wire.KindBytes) && f.Len != nil:
-		return f.Len.Empty
-	}
-	return 0
+// conventions describe how the programs that wrote the samples encode messages, as far as all fields
+// together show it.
+type conventions struct {
+	// single is set if there are many fields and none occurs twice in any message, so that this is no evidence
+	// for a single field.
+	single bool
+	// zeros is set if zeros are written as a rule, not only for explicit presence.
+	zeros bool
+	// order is set if fields are written in a consistent order.
+	order bool
+	// late is set if some fields are written behind greater numbers, as the Go runtime writes oneofs.
+	late bool
 }
 
-// A habit is what the fields of a file show of how all of them are used.
-type habit struct {
-	single bool // of many fields none was ever seen twice in a message
-	zeros  bool // zeros are written as a rule, not only where presence is explicit
-	order  bool // fields have an order, so that one out of it says something
-	late   bool // and some are out of it as Go writes oneofs
-}
-
-// habits looks at all fields that are reached.
-func (g *graph) habits() habit {
+// conventions derives the encoding conventions from all reachable fields.
+func (g *graph) conventions() conventions {
 	fields, many, scalars, zeros := 0, 0, 0, 0
 	out, of, order := 0, 0, true
-	for _, c := range g.reached() {
+	for _, c := range g.reachable() {
+
+		// The Go runtime writes the members of oneofs behind the other fields. This is a convention of the file
+		// only if not too many fields are out of order.
 		late, ok := lateFields(c.numbers, func(n int32) *classField { return c.fields[n] })
 		if order = order && ok; len(late) > 0 {
 			of += len(c.numbers)
@@ -97,6 +99,7 @@ func (g *graph) habits() habit {
 				out += max(side, 0)
 			}
 		}
+
 		for _, n := range c.numbers {
 			f := c.fields[n]
 			fields++
@@ -105,23 +108,24 @@ func (g *graph) habits() habit {
 			}
 			if f.judgement.Kind != wire.KindMessage && f.judgement.Kind != wire.KindPacked && !c.entry {
 				scalars++
-				if zerosOf(f.Field, f.judgement.Kind) > 0 {
+				if countZeros(f.Field, f.judgement.Kind) > 0 {
 					zeros++
 				}
 			}
 		}
 	}
-	return habit{single: fields >= 20 && many == 0, zeros: scalars >= 10 && 4*zeros > scalars, order: order && 3*out <= 2*of, late: out > 0}
+
+	return conventions{single: fields >= 20 && many == 0, zeros: scalars >= 10 && 4*zeros > scalars, order: order && 3*out <= 2*of, late: out > 0}
 }
 
-// mapOdds is the log-odds of a field of entries being a map. The shape alone,
-// unique keys with values, is common to maps and to lists of named things. Zeros
-// that are written out, and keys in order, are not. Pairs of numbers are mostly
-// ranges, but not where the second is the smaller, or where they are unsorted.
-func mapOdds(f *kind.Field, key, value *classField, h habit) float64 {
+// mapOdds returns the log-odds, in nats, that a repeated field of entries is a map. The shape alone, unique keys
+// with values, is common to maps and to lists of named things. Zeros in entries and sorted keys speak for a map,
+// because map encoders write both. Pairs of numbers are mostly ranges, except if the second is smaller or the
+// pairs are unsorted.
+func mapOdds(f *kind.Field, key, value *classField, h conventions) float64 {
 	l := f.Len
 	numbers := key.Len == nil && value.Len == nil
-	zeros := zerosOf(key.Field, key.judgement.Kind) + zerosOf(value.Field, value.judgement.Kind)
+	zeros := countZeros(key.Field, key.judgement.Kind) + countZeros(value.Field, value.judgement.Kind)
 	pairs := float64(l.Ascending + l.Descending)
 	unsorted := float64(l.Descending) > 0.2*pairs
 	odds := -0.3 + math.Min(0.15*float64(f.Occurs), 1.8)
@@ -132,10 +136,16 @@ func mapOdds(f *kind.Field, key, value *classField, h habit) float64 {
 	default:
 		odds -= 2.2
 	}
+
+	// Map encoders write the key and the value of an entry even if they are zero.
 	if zeros > 0 && !h.zeros {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
 	}
+
+	// Some encoders sort the keys of a map; others write them in hash order, which a list of numbers seldom has.
 	switch {
+	case l.Reordered():
+		odds += 3
 	case l.Descending == 0:
 		odds += math.Min(0.5*pairs, 3)
 	case unsorted && numbers && pairs > 4:
@@ -146,11 +156,12 @@ func mapOdds(f *kind.Field, key, value *classField, h habit) float64 {
 	return odds
 }
 
-// singleMapOdds is mapOdds for a field that had one entry in each message. It is
-// told from a message of two fields by how common each is in the definitions of
-// public modules, and hardly ever has just one entry each time, unless all lists have.
-// A name that stands elsewhere too, and is no key there, is a name here.
-func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit, plain float64) float64 {
+// singleMapOdds is mapOdds for a field that never had more than one entry in a message. It weighs how common
+// maps and messages of two fields are in the definitions of public modules. A map rarely has one entry each
+// time, unless the file has no longer lists at all. plain is the share of keys that are also values of other
+// fields: such texts are names rather than keys.
+func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h conventions, plain float64) float64 {
+	// The prior: most messages of two fields are not entries, except those with a string as the key.
 	odds := -3.5
 	if key.judgement.Kind == wire.KindString {
 		switch value.judgement.Kind {
@@ -162,10 +173,12 @@ func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit
 			odds = -2
 		}
 	}
+
+	// Each message with one entry more makes a map less likely.
 	if !h.single {
 		odds -= 0.4 + 0.5*math.Log(max(float64(f.Seen)*fresh, 1))
 	}
-	if zeros := zerosOf(key.Field, key.judgement.Kind) + zerosOf(value.Field, value.judgement.Kind); zeros > 0 && !h.zeros {
+	if zeros := countZeros(key.Field, key.judgement.Kind) + countZeros(value.Field, value.judgement.Kind); zeros > 0 && !h.zeros {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
 	}
 	if plain > 0 {
@@ -174,33 +187,38 @@ func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit
 	return odds + keyNowhere
 }
 
-// What it tells, in nats, that the keys of what may be a map are texts of other fields, or are not.
+// Evidence, in nats, from whether the keys of a possible map are also texts of other fields.
 const (
+	// keyElsewhere counts against a map, by the share of keys that other fields have.
 	keyElsewhere = 2.0
-	keyNowhere   = 0.3
-	leastKey     = 3 // bytes of a key that is no accident elsewhere
+	// keyNowhere counts for a map if no other field has any of the keys.
+	keyNowhere = 0.3
+	// minKeyLength is the length in bytes below which a text may be in another field by accident.
+	minKeyLength = 3
 )
 
-// A vocabulary is the texts that come first in pairs, as far as they are remembered:
-// whether each is a text of another field too.
-type vocabulary map[uint64]bool
+// keyTexts has the first texts of all pairs by hash. The value is set if another field has the text too.
+type keyTexts map[uint64]bool
 
-// vocabulary looks for the first texts of pairs in all other strings.
-func (g *graph) vocabulary() vocabulary {
-	all := vocabulary{}
-	reached := g.reached()
+// keyTexts collects the texts in field 1 of messages that look like map entries, and marks those that another
+// string field has too.
+func (g *graph) keyTexts() keyTexts {
+	all := keyTexts{}
+	reached := g.reachable()
 	for _, c := range reached {
 		if f := c.fields[1]; c.isPair() && f.Len != nil {
 			for _, it := range f.Len.Values.Items {
-				if it.Value >= leastKey {
+				if it.Value >= minKeyLength {
 					all[it.Hash] = false
 				}
 			}
 		}
 	}
+
 	for _, c := range reached {
 		for _, n := range c.numbers {
 			f := c.fields[n]
+			// Keys of other maps say nothing about names.
 			if f.Len == nil || f.judgement.Kind != wire.KindString || n == 1 && c.isPair() {
 				continue
 			}
@@ -214,13 +232,13 @@ func (g *graph) vocabulary() vocabulary {
 	return all
 }
 
-// isPair reports whether the type has the fields of a map's entry.
+// isPair reports whether the type has the two fields of a map entry.
 func (c *class) isPair() bool {
 	return len(c.numbers) == 2 && c.fields[1] != nil && c.fields[2] != nil
 }
 
-// share is the part of the field's texts that are known.
-func (v vocabulary) share(f *classField) float64 {
+// share returns the share, from 0 to 1, of the field's texts that other fields have too.
+func (v keyTexts) share(f *classField) float64 {
 	if f.Len == nil || len(f.Len.Values.Items) == 0 {
 		return 0
 	}
@@ -233,8 +251,8 @@ func (v vocabulary) share(f *classField) float64 {
 	return float64(n) / float64(len(f.Len.Values.Items))
 }
 
-// LabelOfField is the declared label, in the contract's words. A oneof's
-// members are singular; a required field is optional with a promise.
+// LabelOfField returns the label that a declared field has. Members of oneofs are Singular, and a required field
+// is Optional.
 func LabelOfField(fd protoreflect.FieldDescriptor) string {
 	switch {
 	case fd.IsMap():
@@ -247,5 +265,49 @@ func LabelOfField(fd protoreflect.FieldDescriptor) string {
 	return Optional
 }
 
-// IsMany reports whether a field with this label can have several values.
+// IsMany reports whether a field with this label can have several values in a message.
 func IsMany(label string) bool { return label == Map || label == Repeated }
+
+// confidentLabel is the probability above which nothing is suggested to confirm a label.
+const confidentLabel = 0.95
+
+// alsoSettle adds text to the observations that would settle the doubts about a field.
+func (d *declared) alsoSettle(text string) {
+	switch {
+	case text == "":
+	case d.Settle == "":
+		d.Settle = text
+	default:
+		d.Settle += "; " + text
+	}
+}
+
+// settleLabel returns the observation that would settle whether the field is singular, repeated or a map. It
+// returns "" if there is no doubt.
+func (d *declared) settleLabel(f *classField) string {
+	switch {
+	case d.LabelP >= confidentLabel || d.skip != "":
+		return ""
+	case d.Label == Map && f.Most > 1:
+		return "a message with one key twice would make it a list"
+	case d.Label == Map:
+		return "a message with several entries: with one key twice it is a list, always with other keys a map"
+	case d.Label == Repeated && f.Most > 1 && f.childClass != nil && f.childClass.find().isPair():
+		return "a message with one key twice shows a list, many with other keys each time a map"
+	case d.Label == Repeated:
+		return ""
+	case f.childClass != nil && f.childClass.find().isPair() && !f.Len.NotMap:
+		return "a message that has it twice would make it a list, or a map where the first fields differ"
+	}
+	return "a message that has it twice would make it repeated"
+}
+
+// settleMembers adds to each member the observation that would refute the oneof.
+func (c *oneof) settleMembers(fields map[int32]*declared) {
+	if c.p >= confidentLabel || len(c.numbers) == 1 {
+		return
+	}
+	for _, n := range c.numbers {
+		fields[n].alsoSettle("a message with two of " + numberList(c.numbers) + " would show that they are no oneof")
+	}
+}

@@ -48,7 +48,7 @@ func FuzzInfer(f *testing.F) {
 			if err := proto.Unmarshal(s, m); err != nil {
 				t.Fatalf("sample %d %x: %v\n%s", i, s, err, must(in.Text()))
 			}
-			if path := schema.UnknownIn(m); path != "" && !exempt {
+			if path := schema.TypeWithUnknownFields(m); path != "" && !exempt {
 				t.Fatalf("sample %d %x: unknown fields in %s\n%s", i, s, path, must(in.Text()))
 			}
 		}

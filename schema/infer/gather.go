@@ -12,70 +12,78 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/schema/infer/sources"
 )
 
 const (
-	// framesBetweenProgress is how many frames of a call are read between two
-	// reports of progress, and between two looks at the context.
+	// framesBetweenProgress is the number of frames of a call between two progress reports, and between two
+	// checks of the context.
 	framesBetweenProgress = 512
 
-	// maxRemarks bounds what a worker remarks on the exchanges of one capture.
+	// maxRemarks is the largest number of remarks that one worker collects.
 	maxRemarks = 10_000
 )
 
-// GatherOptions are options of Gather. The zero value is the default.
+// GatherOptions configures Gather. The zero value reads the whole capture.
 type GatherOptions struct {
-	// Exchange is the only exchange to read; of a conversation's head, the
-	// conversation is read. Default: all of the capture.
+	// Exchange is the number of the only exchange to read. If a conversation begins with it, the whole
+	// conversation is read. Default: 0, which reads all exchanges.
 	Exchange int64
-	// Part reads the call with the number Exchange alone, and not the conversation.
+	// Part restricts reading to the call Exchange itself, without the other calls of its conversation.
 	Part bool
-	// Workers is how many exchanges are read at the same time. Default: GOMAXPROCS.
+	// Workers is the number of exchanges that are read concurrently. Default: GOMAXPROCS.
 	Workers int
-	// OnProgress, if set, is called while exchanges are read. Calls come from
-	// several goroutines, and do not overlap.
+	// OnProgress, if set, is called during the reading. Calls come from several goroutines, but not
+	// concurrently.
 	OnProgress func(Progress)
+	// PartOf, if set, assigns exchanges to parts, whose evidence is kept apart in Gathered.Parts. It is called
+	// concurrently.
+	PartOf func(*decode.Exchange) sources.Part
 }
 
-// Progress is how much was read so far.
+// Progress is how much was read so far: Messages, and the Bytes of their content.
 type Progress struct{ Messages, Bytes int64 }
 
-// Gathered is what Gather made of a capture.
+// Gathered is the result of Gather: the evidence and remarks about its sources.
 type Gathered struct {
-	// Evidence is of all exchanges that were read.
+	// Evidence has the messages of all exchanges that were read, except those in Parts.
 	Evidence *Evidence
-	// Remarks are about exchanges of which something could not be read, in the
-	// order of the capture.
+	// Parts has the messages by part, if GatherOptions.PartOf is set.
+	Parts map[sources.Part]*Evidence
+	// Remarks list exchanges that were not read completely, in the order of the capture.
 	Remarks []Remark
-	// JSONCalls counts the calls whose messages are JSON, which are no evidence;
-	// FirstJSONCall is the exchange of the first of them.
+	// JSONCalls counts the calls whose messages are JSON, which add nothing to the evidence. FirstJSONCall is
+	// the number of the first such exchange, or 0.
 	JSONCalls, FirstJSONCall int64
 }
 
-// A Remark says what of an exchange could not be read.
+// A Remark reports that an exchange was not read completely.
 type Remark struct {
+	// Exchange is the number of the exchange that the remark is about.
 	Exchange int64
-	// Undecoded is what the decoder reports of it, if anything.
+	// Undecoded is the error with which decoding stopped, or nil.
 	Undecoded error
-	// Rejected is why messages of it are no evidence, if any are not.
+	// Rejected is the reason why messages were not added to the evidence, or nil.
 	Rejected error
 
-	// place is the exchange's place in the capture.
+	// place is the position of the exchange in the capture, by which remarks are sorted.
 	place int
 }
 
-// Gather makes evidence of the exchanges of a capture, several at the same time.
-// Calls that are parts of one conversation are joined first; what carries the
-// parts counts too.
+// Gather collects evidence from the exchanges of a capture, several at the same time. Calls that are parts of
+// one conversation are joined first; the calls themselves are counted too, because their own messages carry the
+// parts.
 //
-// Shape: each worker has evidence of its own; merged, they are the same whatever
-// worker read which exchange.
-// Limits: those of Evidence; a frame is held only while it is read.
-// Errors: where src cannot be read, ctx's own, and captures.ErrDamaged. Gathered
-// holds what was read until then, and of a damaged capture all that is readable.
+// Shape: each worker has its own Evidence. The merged result does not depend on which worker read which
+// exchange.
+// Limits: those of Evidence. Each frame is released after it is read.
+// Errors: src cannot be read, the context's error, and captures.ErrDamaged. The result is valid nevertheless: it
+// has everything that was read, and for a damaged capture everything that is readable.
 func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gathered, error) {
-	g := &gatherer{src: src, progress: progressMeter{report: o.OnProgress}}
+	g := &gatherer{src: src, partOf: o.PartOf, progress: progressMeter{report: o.OnProgress}}
 	damage := g.findConversations(ctx, o.Exchange)
+
+	// A damaged capture is still read as far as possible.
 	if damage != nil && (o.Exchange != 0 || !errors.Is(damage, captures.ErrDamaged)) {
 		return &Gathered{Evidence: NewEvidence()}, damage
 	}
@@ -86,10 +94,12 @@ func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gather
 	workers := make([]*gatherWorker, max(1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0))))
 	var wg sync.WaitGroup
 	for i := range workers {
-		w := &gatherWorker{gatherer: g, evidence: NewEvidence()}
+		w := &gatherWorker{gatherer: g, evidence: NewEvidence(), parts: map[sources.Part]*Evidence{}}
 		workers[i] = w
 		wg.Go(func() { w.run(reading, jobs, stop) })
 	}
+
+	// The jobs are sent by this goroutine, so that a slow reader limits how far it reads ahead.
 	if o.Exchange != 0 {
 		select {
 		case jobs <- gatherJob{exchange: o.Exchange, part: o.Part}:
@@ -103,7 +113,8 @@ func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gather
 	close(jobs)
 	wg.Wait()
 
-	all := &Gathered{Evidence: NewEvidence()}
+	// Merging is commutative, so that the order of the workers does not matter. The remarks are sorted.
+	all := &Gathered{Evidence: NewEvidence(), Parts: map[sources.Part]*Evidence{}}
 	for _, w := range workers {
 		all.merge(w)
 		damage = cmp.Or(damage, w.damage)
@@ -115,9 +126,16 @@ func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gather
 	return all, cmp.Or(context.Cause(reading), damage)
 }
 
-// merge adds what a worker has read.
+// merge adds the results of one worker to the total.
 func (all *Gathered) merge(w *gatherWorker) {
 	all.Evidence.Merge(w.evidence)
+	for part, ev := range w.parts {
+		if have := all.Parts[part]; have != nil {
+			have.Merge(ev)
+		} else {
+			all.Parts[part] = ev
+		}
+	}
 	all.Remarks = append(all.Remarks, w.remarks...)
 	all.JSONCalls += w.jsonCalls
 	if first := w.firstJSONCall; first > 0 && (all.FirstJSONCall == 0 || first < all.FirstJSONCall) {
@@ -125,23 +143,30 @@ func (all *Gathered) merge(w *gatherWorker) {
 	}
 }
 
-// A gatherer is what the workers of one Gather share.
+// A gatherer is the state shared by the workers of one Gather.
 type gatherer struct {
-	src           captures.Capture
+	// src is the capture that is being read.
+	src captures.Capture
+	// partOf is the function GatherOptions.PartOf.
+	partOf func(*decode.Exchange) sources.Part
+	// conversations are the conversations of the capture.
 	conversations *conversation.Set
-	progress      progressMeter
+	// progress reports the totals of all workers.
+	progress progressMeter
 }
 
-// A gatherJob is an exchange to read.
+// A gatherJob is an exchange that a worker has to read.
 type gatherJob struct {
+	// exchange is the number of the exchange.
 	exchange int64
-	// part reads the call alone where it is the head of a conversation.
-	part  bool
+	// part restricts reading to the single call, as GatherOptions.Part.
+	part bool
+	// place is the position of the exchange in the capture.
 	place int
 }
 
-// findConversations looks for the conversations of the capture, or for the one of
-// an exchange.
+// findConversations finds all conversations in the capture or, if exchange is not 0, only the one that
+// contains that exchange.
 func (g *gatherer) findConversations(ctx context.Context, exchange int64) (err error) {
 	if exchange != 0 {
 		g.conversations, err = conversation.Find(ctx, g.src, exchange)
@@ -151,38 +176,42 @@ func (g *gatherer) findConversations(ctx context.Context, exchange int64) (err e
 	return err
 }
 
-// list hands out every exchange of the capture.
+// list sends every exchange of the capture to the workers.
 func (g *gatherer) list(ctx context.Context, jobs chan<- gatherJob) error {
 	place := 0
 	for rec, err := range g.src.Exchanges(ctx) {
 		if err != nil {
-			// Nothing follows an error, not even that of a damaged capture.
+			// The iterator yields nothing after an error, not even for a damaged capture.
 			return err
 		}
 		select {
 		case jobs <- gatherJob{exchange: rec.ID, place: place}:
 			place++
 		case <-ctx.Done():
-			// The iterator ends, as the context has.
+			// The iterator has the same context, so it ends by itself.
 		}
 	}
 	return nil
 }
 
-// A gatherWorker makes evidence of some of a capture's exchanges.
+// A gatherWorker collects evidence from some of the exchanges of a capture.
 type gatherWorker struct {
 	*gatherer
+	// evidence and remarks are the results of this worker alone.
 	evidence *Evidence
-	remarks  []Remark
+	// parts has the evidence of parts, as Gathered.Parts.
+	parts map[sources.Part]*Evidence
+	// remarks are about exchanges that were not read completely.
+	remarks []Remark
 
-	// damage is the first that it met.
+	// damage is the first error of reading a damaged exchange.
 	damage error
 
+	// jsonCalls and firstJSONCall are this worker's part of the counts in Gathered.
 	jsonCalls, firstJSONCall int64
 }
 
-// run reads exchanges until there are no more, and calls stop for an error that
-// ends all reading.
+// run reads exchanges until jobs is closed. It calls stop for an error that makes further reading pointless.
 func (w *gatherWorker) run(ctx context.Context, jobs <-chan gatherJob, stop context.CancelCauseFunc) {
 	for j := range jobs {
 		err := w.read(ctx, j)
@@ -191,13 +220,13 @@ func (w *gatherWorker) run(ctx context.Context, jobs <-chan gatherJob, stop cont
 		case errors.Is(err, captures.ErrDamaged):
 			w.damage = cmp.Or(w.damage, err)
 		default:
-			// Of several errors the first is kept.
+			// The first error that reaches stop wins.
 			stop(err)
 		}
 	}
 }
 
-// read enters an exchange, and the conversation that it is the head of.
+// read adds an exchange, and the conversation that begins with that exchange.
 func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 	o := decode.Options{NoInner: true}
 	head := w.conversations.Head(j.exchange) == j.exchange && !j.part
@@ -211,21 +240,22 @@ func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 			size += int64(len(c.Frames[i].Data))
 		}
 		w.progress.advance(int64(len(c.Frames)), size)
-		w.finish(c.Exchange, w.evidence.AddExchange(c.Exchange), false, j.place)
+		w.finish(c.Exchange, w.evidenceOf(c.Exchange).AddExchange(c.Exchange), false, j.place)
 	}
 	return w.readCall(ctx, j, o, head)
 }
 
-// readCall enters one call, a frame at a time.
+// readCall adds one call frame by frame, so that a long call need not fit in memory.
 func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Options, head bool) error {
 	var call *callEvidence
 	frames, size := int64(0), int64(0)
 	ex, err := decode.EachFrame(ctx, w.src, j.exchange, o, func(ex *decode.Exchange, f *decode.Frame) error {
 		if call == nil {
-			call = w.evidence.begin(ex)
+			call = w.evidenceOf(ex).beginCall(ex)
 		}
 		call.Add(ex, f)
 		size += int64(len(f.Data))
+		// Reporting each frame would make the workers contend for the counters.
 		if frames++; frames < framesBetweenProgress {
 			return nil
 		}
@@ -233,19 +263,20 @@ func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Optio
 		frames, size = 0, 0
 		return ctx.Err()
 	})
+
 	w.progress.advance(frames, size)
 	if ex == nil || err != nil && call == nil && !errors.Is(err, captures.ErrDamaged) {
 		return err
 	}
 	if call == nil {
-		call = w.evidence.begin(ex)
+		call = w.evidenceOf(ex).beginCall(ex)
 	}
 	w.finish(ex, call.End(ex), head, j.place)
 	return err
 }
 
-// finish notes the exchange as a source, and what of it could not be read. A call
-// of which the conversation was read before has its own errors in that.
+// finish records the exchange as a source and any errors. If the conversation of the call was read before, the
+// decoder's errors were reported there.
 func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversation bool, place int) {
 	undecoded := ex.Err
 	if inConversation {
@@ -254,7 +285,7 @@ func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversatio
 	if (undecoded != nil || rejected != nil) && len(w.remarks) < maxRemarks {
 		w.remarks = append(w.remarks, Remark{Exchange: ex.ID, Undecoded: undecoded, Rejected: rejected, place: place})
 	}
-	w.evidence.sources.Add(exchangeHash(ex))
+	w.evidenceOf(ex).sources.Add(exchangeHash(ex))
 	if !inConversation && ex.Transport == captures.HTTP && ex.Service != "" && ex.RPC != "" && ex.Codec == "json" {
 		if w.jsonCalls++; w.firstJSONCall == 0 || ex.ID < w.firstJSONCall {
 			w.firstJSONCall = ex.ID
@@ -262,16 +293,32 @@ func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversatio
 	}
 }
 
-// A progressMeter counts what several workers read, and reports it.
-type progressMeter struct {
-	messages, bytes atomic.Int64
-
-	// reporting is held during a report; who finds it taken does not wait.
-	reporting sync.Mutex
-	report    func(Progress)
+// evidenceOf returns the evidence that an exchange is added to: that of its part, if there are parts.
+func (w *gatherWorker) evidenceOf(ex *decode.Exchange) *Evidence {
+	if w.partOf == nil {
+		return w.evidence
+	}
+	part := w.partOf(ex)
+	ev := w.parts[part]
+	if ev == nil {
+		ev = NewEvidence()
+		w.parts[part] = ev
+	}
+	return ev
 }
 
-// advance counts messages and bytes more.
+// A progressMeter sums the progress of all workers.
+type progressMeter struct {
+	// messages and bytes are the totals so far.
+	messages, bytes atomic.Int64
+
+	// reporting is locked during a report. A worker that finds it locked continues without a report.
+	reporting sync.Mutex
+	// report is called with the totals; nil reports nothing.
+	report func(Progress)
+}
+
+// advance adds to the totals, and reports them.
 func (p *progressMeter) advance(messages, bytes int64) {
 	m, b := p.messages.Add(messages), p.bytes.Add(bytes)
 	if p.report != nil && p.reporting.TryLock() {

@@ -211,7 +211,7 @@ func TestGatherMessages(t *testing.T) {
 	// The same inputs again: nothing is counted twice.
 	again := NewEvidence()
 	again.Merge(all.Evidence)
-	if shared := again.MergeUncounted(all.Evidence); shared != 1 || again.Root("Root").Samples != inputs-3 {
+	if shared := again.MergeIfNew(all.Evidence); shared != 1 || again.Root("Root").Samples != inputs-3 {
 		t.Errorf("shared %v, %d samples", shared, again.Root("Root").Samples)
 	}
 }

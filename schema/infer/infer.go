@@ -1,19 +1,21 @@
-// Package infer makes definitions from traffic.
+// Package infer derives protobuf definitions from traffic.
 //
-// It works in two steps. Evidence is a bounded, mergeable summary of what was seen of each
-// field and each method: Gather collects it from captures, GatherMessages from files of
-// messages. It can be written as JSON and merged; a set of sources keeps an input from
-// being counted twice. Readings that a user chose are part of it.
+// It works in two steps. Gather and GatherMessages summarize samples as Evidence: what values each field of each
+// root type had, and how each method was called. Evidence is bounded, can be written as JSON, and merges. Infer
+// turns it into an Inferred: .proto files, the same compiled, and a probability for each decision.
 //
-// Infer turns evidence into definitions with probabilities. The messages at one place in
-// the traffic form a class; classes that are similar are unified, after a trial that all
-// their fields fit. A class can also be a mixture of several types. Then a field's label is
-// decided, and which fields are in a map or in a oneof, which classes are well-known
-// types or wrappers, and which field holds a JSON document. The writer writes .proto
-// files, with examples and with the doubts that are left and what would settle them.
+// ev := infer.NewEvidence()
+// err := ev.Add("Greeting", data) // any number of serialized messages
+// in, err := infer.Infer(ev, infer.Options{})
+// text, err := in.Text() // a .proto file
 //
-// What a single field is, package kind decides. Package check compares the result with
-// more traffic, and package update adds it to existing files.
+// Infer groups the messages at each place of the traffic into classes and unifies similar classes with
+// union-find, after a trial which shows that no field contradicts it. Then it decides labels, maps, oneofs,
+// well-known types and wrappers. Each comment in the resulting file gives the evidence, the confidence, and what
+// observation would settle a doubt.
+//
+// Package decode/kind decides how a single field is read. Package check validates more traffic against the
+// result, and package update merges it into existing files. The schema and decoding commands use this package.
 //
 // Source: schema/README.md#inference
 package infer
@@ -34,77 +36,96 @@ import (
 	"unwire/schema"
 )
 
-// Options of Infer. The zero value is the default.
+// Options are the options of Infer. The zero value works.
 type Options struct {
-	// Package is the package of everything inferred. Default: each service's
-	// own package, a file for each, and "inferred" for roots that are no method's.
+	// Package is the package of all definitions. Default: each service's own package, in one file for each
+	// package, and "inferred" for root types without a method.
 	Package string
-	// Profile has secrets that examples must not show; nil has none.
+	// Profile has the secrets of a client that examples must not show. nil means none.
 	Profile *profile.Profile
-	// Root renames the only root that is no method's. Default: its own name.
+	// Verbose writes the probabilities and the evidence of every field as comments, not only of those in doubt.
+	Verbose bool
+	// Root is a new name for the root type that belongs to no method; there must be exactly one.
+	// Default: the type keeps its name.
 	Root string
 }
 
-// defaultPackage is the package of roots that no service gives one.
+// defaultPackage is the package of root types that belong to no method.
 const defaultPackage = "inferred"
 
-// Inferred is what Infer makes of evidence.
+// Inferred is the result of Infer: .proto files and the evidence for them.
 type Inferred struct {
-	// Files holds self-contained proto3 files by their path below an import root.
+	// Files are proto3 files by path relative to an import root. Each is self-contained.
 	Files map[string]string
-	// Schema is Files compiled.
+	// Schema is the compiled form of Files.
 	Schema *schema.Schema
-	// Fields tells how sure each field is, in the order of the definitions.
+	// Fields has the decision and its probability for each field, in the order of the definitions.
 	Fields []FieldEvidence
-	// Mixtures are the messages that seem to be of more than one type.
+	// Mixtures lists message types whose samples probably belong to several types.
 	Mixtures []Mixture
-	// Roots maps the roots of Evidence to full message names.
+	// Roots maps the root types of the evidence to full message names.
 	Roots map[string]string
-	// Truncated says that fields were forgotten for want of room.
+	// Truncated is set if the evidence reached a limit, so that fields are missing.
 	Truncated bool
-	// Deep says that messages at the bound of depth were not looked into.
+	// Deep is set if messages were nested too deeply to be examined.
 	Deep bool
 
-	// JSON are the messages that were added for messages in JSON.
+	// JSON are the messages that package messages added for traffic in JSON.
 	JSON []JSONMessage
 
+	// evidence and profile are those that Infer was called with, for WriteEvidence.
 	evidence *Evidence
-	profile  *profile.Profile
+	// profile has the secrets that WriteEvidence removes. It may be nil.
+	profile *profile.Profile
 }
 
-// FieldEvidence is the judgement of one field, in the contract's shape.
+// FieldEvidence is the inferred declaration of one field with the evidence for it. It is part of the
+// JSON output.
 type FieldEvidence struct {
+	// Message is the full name of the message type with the field.
 	Message string `json:"message"`
-	Number  int32  `json:"number"`
+	// Number is the field's number.
+	Number int32 `json:"number"`
 
-	// messages of the type
+	// Samples is the number of messages of the type.
 	Samples int64 `json:"samples"`
 
-	// of them, with the field
-	Seen        int64     `json:"seen"`
-	Occurrences int64     `json:"occurrences"`
-	Kind        wire.Kind `json:"kind"`
-	Type        string    `json:"type"`
-	Label       string    `json:"label"`
-	Oneof       string    `json:"oneof"`
+	// Seen is the number of messages that contain the field.
+	Seen int64 `json:"seen"`
+	// Occurrences counts the values of the field in all messages.
+	Occurrences int64 `json:"occurrences"`
+	// Kind is the inferred kind of the field's values.
+	Kind wire.Kind `json:"kind"`
+	// Type is the inferred and declared type.
+	Type string `json:"type"`
+	// Label is Singular, Optional, Repeated or Map.
+	Label string `json:"label"`
+	// Oneof is the name of the oneof that contains the field, or "".
+	Oneof string `json:"oneof"`
 
-	// of the kind
+	// P is the probability of Kind, from 0 to 1.
 	P float64 `json:"p"`
 
-	// of the type among those of the kind
+	// TypeP is the probability of Type among the types of that kind.
 	TypeP float64 `json:"type_p"`
 
-	// of the label
-	LabelP       float64            `json:"label_p"`
+	// LabelP is the probability of Label, from 0 to 1.
+	LabelP float64 `json:"label_p"`
+	// Alternatives are other kinds with their probabilities, most likely first.
 	Alternatives []kind.Alternative `json:"alternatives"`
-	Settle       string             `json:"settle"`
+	// Settle describes an observation that would settle the doubt, or "".
+	Settle string `json:"settle"`
 
-	// what the values say
-	Note  string     `json:"note,omitempty"`
+	// Suggested is a field name derived from the values, or "".
+	Suggested string `json:"suggested,omitempty"`
+
+	// Note describes the values, for example by their range.
+	Note string `json:"note,omitempty"`
+	// Known is the well-known type that the field's message may be of, or nil.
 	Known *knownType `json:"well_known,omitempty"`
 }
 
-// Text returns the only file, or an error that names the files there are.
+// Text returns the only file. It is an error if there are several; the error names them.
 func (in *Inferred) Text() (string, error) {
 	if len(in.Files) != 1 {
 		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
@@ -115,13 +136,16 @@ func (in *Inferred) Text() (string, error) {
 	return "", nil
 }
 
-// WriteEvidence writes the contract's evidence list, and behind it the evidence
-// itself, which ReadEvidence reads and Merge merges.
+// WriteEvidence writes a JSON object with the list of fields and, behind it, the evidence itself, which
+// ReadEvidence reads back.
 func (in *Inferred) WriteEvidence(w io.Writer) error {
 	fields := in.Fields
+
+	// Lists are [] in JSON, not null.
 	if fields == nil {
 		fields = []FieldEvidence{}
 	}
+
 	list, err := json.MarshalIndent(fields, " ", " ")
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
@@ -134,10 +158,13 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+
 	b, err := json.Marshal(in.evidence.doc(in.profile))
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+
+	// JSON messages are rare, so files without them have no such member.
 	messages := ""
 	if len(in.JSON) > 0 {
 		list, err := json.MarshalIndent(in.JSON, " ", " ")
@@ -152,15 +179,14 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	return nil
 }
 
-// Infer makes definitions of evidence: the most likely reading of every field,
-// such that every sample parses and no field of it is left over.
+// Infer derives definitions from evidence. It declares the most likely reading of each field such that every
+// sample parses without unknown fields.
 //
-// Exceptions, which stay unknown fields: groups, numbers that definitions may
-// not use (19000 to 19999), occurrences whose wire type contradicts that of
-// most, and what Evidence had no room for. Comments tell of each.
+// Some fields stay unknown nevertheless: groups, reserved numbers (19000 to 19999), occurrences whose wire type
+// contradicts that of most, and fields that the limits of Evidence excluded. Comments in the files name them.
 //
-// Limits: those of Evidence; the work is proportional to its fields.
-// Errors: Root where it cannot be applied, a package that is no name.
+// Limits: those of Evidence. The time is proportional to the number of fields.
+// Errors: Options.Root does not apply, or Options.Package is not a package name.
 // Source: schema/README.md#inference
 func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if o.Package != "" && cleanPackage(o.Package) != o.Package {
@@ -172,7 +198,7 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	}
 	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.kinds.Truncated(), evidence: ev, profile: o.Profile}
 	for _, f := range files {
-		f.infer(ev, in)
+		f.infer(ev, in, o)
 	}
 	if in.Schema, err = schema.FromTexts(in.Files); err != nil {
 		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
@@ -180,55 +206,68 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	return in, nil
 }
 
-// A plan is one file to be: its package, its services and the roots that belong to it.
-type plan struct {
+// A filePlan is a file to write: its package, its services and their root types.
+type filePlan struct {
+	// pkg is the package, and path the path of the file relative to an import root.
 	pkg, path string
-	services  []*service
+	// services are the services of the package.
+	services []*service
 
-	// sorted keys of Evidence.roots
+	// roots are the sorted names of root types in the evidence.
 	roots []string
 
-	// of roots
+	// names maps root types to the names of their messages.
 	names map[string]string
 
-	// names in the package's scope
+	// claimed are the names that are used in the scope of the package.
 	claimed map[string]bool
 
-	// of all files, with their parents: a message must not be called like one
+	// packages are the packages of all files and their parents. A message must not have the name of one.
 	packages map[string]bool
 }
 
+// A service is an inferred service to be written.
 type service struct {
+	// name is the identifier in the file, and full the full name on the wire.
 	name, full string
-	methods    []*method
+	// methods are the methods, sorted by name.
+	methods []*method
 }
 
+// A method is a method of a service to declare in the written file.
 type method struct {
-	name     string
+	// name is the name of the method in the .proto file.
+	name string
+	// evidence summarises the calls of the method.
 	evidence *methodEvidence
-	root     [2]string // by direction
+	// root has the root types of requests and responses, by captures.Direction.
+	root [2]string
 }
 
-// planFiles assigns methods and roots to files and gives them names.
-func planFiles(ev *Evidence, o Options) ([]*plan, error) {
-	plans := map[string]*plan{}
+// planFiles assigns methods and root types to files and chooses their names.
+func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
+	plans := map[string]*filePlan{}
 	packages := packagesOf(ev, o)
-	at := func(pkg string) *plan {
+	at := func(pkg string) *filePlan {
 		p := plans[pkg]
 		if p == nil {
-			p = &plan{pkg: pkg, path: strings.ReplaceAll(pkg, ".", "/") + "/inferred.proto", names: map[string]string{}, claimed: map[string]bool{}, packages: packages}
+			p = &filePlan{pkg: pkg, path: strings.ReplaceAll(pkg, ".", "/") + "/inferred.proto", names: map[string]string{}, claimed: map[string]bool{}, packages: packages}
 			p.path = strings.TrimPrefix(p.path, "/")
 			plans[pkg] = p
 		}
 		return p
 	}
+
 	planServices(ev, o, at)
+
+	// Root types that belong to no method share one file.
 	var plain []string
 	for _, root := range ev.Roots() {
 		if _, _, _, ok := splitRoot(root); !ok {
 			plain = append(plain, root)
 		}
 	}
+
 	if o.Root != "" {
 		if len(plain) != 1 {
 			return nil, fmt.Errorf("schema: root %q: there are %d root types to name", o.Root, len(plain))
@@ -242,7 +281,10 @@ func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 		p.roots = append(p.roots, root)
 		p.names[root] = p.uniqueName(cleanName(cmp.Or(o.Root, root)))
 	}
-	list := make([]*plan, 0, len(plans))
+
+	list := make([]*filePlan, 0, len(plans))
+
+	// Sorted, so that equal evidence gives equal files.
 	for _, pkg := range slices.Sorted(maps.Keys(plans)) {
 		p := plans[pkg]
 		slices.Sort(p.roots)
@@ -268,10 +310,14 @@ func packagesOf(ev *Evidence, o Options) map[string]bool {
 	return all
 }
 
-func planServices(ev *Evidence, o Options, at func(string) *plan) {
+// planServices plans the services, their methods and the names of request and response types.
+func planServices(ev *Evidence, o Options, at func(string) *filePlan) {
 	services := map[string]*service{}
-	rpcs := map[string]map[string]int{} // package, rpc: in how many services
+
+	// The number of services that have a method of a name, by package.
+	rpcs := map[string]map[string]int{}
 	var order []string
+
 	for _, name := range slices.Sorted(maps.Keys(ev.methods)) {
 		full, rpc, _ := strings.Cut(name, "/")
 		pkg, base := packageOf(full, o)
@@ -296,6 +342,9 @@ func planServices(ev *Evidence, o Options, at func(string) *plan) {
 		}
 		rpcs[pkg][rpc]++
 	}
+
+	// A method whose name is unique in its package gives its messages their names; otherwise the service's name
+	// precedes it.
 	for _, full := range order {
 		pkg, _ := packageOf(full, o)
 		p, s := at(pkg), services[full]
@@ -312,7 +361,7 @@ func planServices(ev *Evidence, o Options, at func(string) *plan) {
 	}
 }
 
-// packageOf splits a service's full name into package and name.
+// packageOf splits the full name of a service into package and name. Options.Package replaces the package.
 func packageOf(full string, o Options) (pkg, base string) {
 	i := strings.LastIndexByte(full, '.')
 	pkg, base = cleanPackage(full[:max(i, 0)]), full[i+1:]
@@ -322,20 +371,25 @@ func packageOf(full string, o Options) (pkg, base string) {
 	return pkg, base
 }
 
-// infer writes one file, and the evidence for its fields, to in.
-func (p *plan) infer(ev *Evidence, in *Inferred) {
+// infer infers one .proto file, and adds the file and its fields to in.
+func (p *filePlan) infer(ev *Evidence, in *Inferred, o Options) {
 	var seen []string
 	for _, root := range p.roots {
 		if ev.Root(root) != nil {
 			seen = append(seen, root)
 		}
 	}
+
+	// Unification comes first, because all later decisions depend on which messages are of one type.
 	g := newGraph(ev, seen)
 	g.unify()
 	g.reprice()
-	g.documents()
+	g.preferBytesForJSON()
+	g.keepExplained()
+	in.Deep = in.Deep || g.deep
 	g.recognise()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider(in.profile)}
+	w := &writer{filePlan: p, classes: map[string]*class{}, in: in, verbose: o.Verbose, imports: map[string]bool{}, conventions: g.conventions(), keyTexts: g.keyTexts(), hide: newExampleRedactor(in.profile)}
+
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

@@ -202,7 +202,7 @@ func TestDeep(t *testing.T) {
 		inner = string(schematest.Tags(nil).Text(9, inner))
 	}
 	in := inferAllOdd(t, [][]byte{[]byte(inner)})
-	if !in.Deep || !strings.Contains(must(in.Text()), "not looked into") {
+	if !in.Deep || !strings.Contains(must(in.Text()), "were not looked into") {
 		t.Errorf("nothing is said of depth\n%s", must(in.Text()))
 	}
 }

@@ -1,33 +1,41 @@
 package infer
 
-// A JSONMessage is a message type that was made of a group of messages in JSON.
+// A JSONMessage is a message type that was inferred from a group of JSON messages.
 type JSONMessage struct {
+	// Message is the full name of the message type inferred from JSON.
 	Message string `json:"message"`
 
-	// Place is the URL of the messages and their direction.
-	Place    string `json:"place"`
-	Messages int64  `json:"messages"`
+	// Place is the URL and direction in which the messages occurred.
+	Place string `json:"place"`
+	// Messages is the number of messages.
+	Messages int64 `json:"messages"`
 
-	// Member and Value are the discriminator, such as type, and its text.
+	// Member is the discriminator that distinguishes the type, such as "type"; "" if there is none.
 	Member string `json:"discriminator,omitempty"`
-	Value  string `json:"value,omitempty"`
+	// Value is the text of the discriminator in this group.
+	Value string `json:"value,omitempty"`
 
+	// Fields are the fields of the type, including nested ones.
 	Fields []JSONField `json:"fields"`
 }
 
-// A JSONField is what members of JSON objects became.
+// A JSONField is a field that was inferred from a member of JSON objects.
 type JSONField struct {
-	// Path is the names that lead to the members, joined by dots.
+	// Path is the path of member names that leads to the member, joined by dots.
 	Path string `json:"path"`
 
-	// Name and Number are those in the definitions; JSON has no numbers, so they are made up.
-	Name   string `json:"name"`
-	Number int    `json:"number"`
+	// Name is the field's name in the definitions.
+	Name string `json:"name"`
+	// Number is the number in the definitions. JSON has no field numbers, so it is arbitrary.
+	Number int `json:"number"`
 
-	Type     string `json:"type"`
-	Repeated bool   `json:"repeated,omitempty"`
+	// Type is the declared type of the field.
+	Type string `json:"type"`
+	// Repeated means that the values are arrays.
+	Repeated bool `json:"repeated,omitempty"`
 
-	// Seen counts the objects with the member, Of all objects there.
+	// Seen is the number of objects that contain the member.
 	Seen int64 `json:"seen"`
-	Of   int64 `json:"of"`
+	// Of is the number of all objects at that place.
+	Of int64 `json:"of"`
 }

@@ -9,22 +9,22 @@ import (
 	"unwire/decode/wire"
 )
 
-// entryFields returns the key and the value of a field whose messages can be a
-// map's entries.
+// entryFields returns the key and the value of a field whose messages can be map entries. ok is false if they
+// cannot.
 func entryFields(f *classField) (key, value *classField, ok bool) {
-	kid := f.kid.find()
+	kid := f.childClass.find()
 	if f.Len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
 		return nil, nil, false
 	}
 	key, value = kid.fields[1], kid.fields[2]
-	if key.Most > 1 || value.Most > 1 || key.judgement.Odd+value.judgement.Odd > 0 || value.group != nil {
+	if key.Most > 1 || value.Most > 1 || key.judgement.Odd+value.judgement.Odd > 0 || value.groupClass != nil {
 		return nil, nil, false
 	}
 	return key, value, true
 }
 
-// unpackedValue is how a map's value is read, which cannot be packed, and by how
-// much the evidence for a map changes with that.
+// unpackedValue returns how the value of a map is read if packed is excluded, because map values are never
+// packed. change is the change in log-odds of the map hypothesis.
 func unpackedValue(v kind.Judgement) (kind.Judgement, float64) {
 	if v.Kind != wire.KindPacked {
 		return v, 0
@@ -36,10 +36,10 @@ func unpackedValue(v kind.Judgement) (kind.Judgement, float64) {
 		}
 	}
 	v.Kind = wire.KindBytes
-	return v, math.Log((notPacked + leastBytes) / v.P)
+	return v, math.Log((notPacked + minBytesP) / v.P)
 }
 
-// mapKeyType is the type of a map's key, "" where it can be none.
+// mapKeyType returns the type of a map key, or "" if protobuf allows no such key.
 func mapKeyType(key *classField, fresh float64) string {
 	switch key.judgement.Kind {
 	case wire.KindString:
@@ -54,32 +54,67 @@ func mapKeyType(key *classField, fresh float64) string {
 	return ""
 }
 
-// declareMap declares a field as a map if the evidence says so.
+// couldBeMap is the remark about a list that is not written as a map because its order would be lost.
+const couldBeMap = "could be a map: no key came twice in a message"
+
+// orderMatters reports whether the samples have an order of entries that a map would lose: encoders of maps sort the
+// keys, or write them as a hash table has them, so that two keys come in either order.
+func orderMatters(f, key *classField) bool {
+	if f.Most < 2 || f.Len.Reordered() {
+		return false
+	}
+	switch key.judgement.Kind {
+	case wire.KindString:
+		return f.Len.Descending > 0
+	case wire.KindVarint:
+		// Keys are compared as they are encoded, which is their order only if none is negative.
+		return f.Len.Descending > 0 || key.Varint.Negative > 0
+	}
+	return true
+}
+
+// declareMap declares a field as a map if that is likelier than not. It reports whether it did.
 func (w *writer) declareMap(d *declared, f *classField) bool {
 	key, value, ok := entryFields(f)
 	if !ok {
 		return false
 	}
-	kid := f.kid.find()
+	kid := f.childClass.find()
+
+	// A list reads the same bytes as a map and keeps their order, so it is written unless order does not matter.
+	if orderMatters(f, key) {
+		if mapKeyType(key, kid.distinctShare()) != "" {
+			d.couldBe, kid.keyed = couldBeMap, true
+		}
+		return false
+	}
+
+	// The evidence for and against a map, in nats.
 	odds := 0.0
 	if f.Most > 1 {
-		odds = mapOdds(f.Field, key, value, w.habit)
+		odds = mapOdds(f.Field, key, value, w.conventions)
 	} else {
-		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
+		odds = singleMapOdds(f.Field, kid.distinctShare(), key, value, w.conventions, w.keyTexts.share(key))
 	}
 	of, change := unpackedValue(value.judgement)
 	odds += change
 
+	// The odds become a probability by the logistic function.
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
+		if f.Most > 1 {
+			d.couldBe = couldBeMap
+		}
 		d.LabelP = round(d.LabelP * (1 - p))
 		return false
 	}
+
+	// A repeated well-known type, such as Any, looks like entries as well.
 	if kid.known.written() || kid.known.name == timestampType {
 		return false
 	}
-	keyType := mapKeyType(key, kid.fresh())
-	if keyType == "" {
+	keyType := mapKeyType(key, kid.distinctShare())
+	if keyType == "" || keyType == "sint32" || keyType == "sint64" {
 		return false
 	}
 
@@ -87,9 +122,9 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	switch of.Kind {
 	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
-		valueText, valueType, d.TypeP = w.typeOf(value.kid, entry, 2)
+		valueText, valueType, d.TypeP = w.typeOf(value.childClass, entry, 2)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = kind.NumberType(value.Field, of, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
+		valueText = kind.NumberType(value.Field, of, kind.Use{Number: 2, Fresh: kid.distinctShare()}).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p
@@ -98,5 +133,6 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	return true
 }
 
-// leastBytes is the least probability of bytes where numbers are likelier.
-const leastBytes = 0.01
+// minBytesP is the least probability of bytes that is assumed where numbers are likelier. It keeps the logarithm
+// finite.
+const minBytesP = 0.01

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -8,98 +9,176 @@ import (
 	"unwire/decode/wire"
 )
 
-// A node is the evidence of a message type at one place.
+// A node is the evidence for all messages at one place, a path of field numbers below a root type.
 type node struct {
-	m      *kind.Message
+	// m is the evidence, and class the class of the node.
+	m *kind.Message
+	// parent is the node of the enclosing message, nil for a root.
 	parent *node
-	depth  int
-	class  *class
+	// depth is the number of enclosing messages.
+	depth int
+	// class is the class that the node was put into first. class.find returns the current one.
+	class *class
 }
 
-// A class is a message type: the nodes that are taken for one type, and their
-// fields, pooled. The class of a field's payloads is part of the field, so that
-// joining two classes joins those below them (congruence).
+// A class is a message type: the nodes that were found to be of one type, with their fields pooled. Classes form
+// a union-find structure (Tarjan 1975): mergedInto is the parent link and find follows it. The class of a
+// field's payloads belongs to the field, so merging two classes also merges the classes of their common fields.
+// This is congruence closure (Nelson and Oppen 1980).
 type class struct {
-	into    *class // the class that this one has become part of
-	id      int
-	root    string // the root's key if one of its nodes is a root
+	// mergedInto is the class into which this class was merged, or nil (union-find).
+	mergedInto *class
+	// id numbers the classes in order of creation.
+	id int
+	// root is the name of the root type if one of the nodes is a root, or "".
+	root string
+	// samples is the number of messages of the class.
 	samples int64
-	novel   float64 // samples that are no copies of others
-	fields  map[int32]*classField
-	numbers []int32 // of fields, ascending
-	entry   bool    // a map's entry by its shape
-	name    string  // set when it is reached for output
-	depth   int     // of its first node
-	known   wellKnown
-	above   *class // the class of its first node's parent, of whose
-	at      int32  // field it is the type
-	deep    bool   // at the bound of depth: nothing inside was looked at
+	// distinctSamples is the estimated number of samples that are not copies of others.
+	distinctSamples float64
+	// fields maps field numbers to the fields of the class.
+	fields map[int32]*classField
+	// numbers are the field numbers in ascending order.
+	numbers []int32
+	// candidates are the groups of fields that may be a oneof but are not declared as one.
+	candidates []oneof
+	// keyed is set if a list of the messages could be a map.
+	keyed bool
+	// entry is set if the messages look like map entries.
+	entry bool
+	// name is the name of the type. It is assigned when the type is written.
+	name string
+	// depth is the nesting depth of the first place with the class.
+	depth int
+	// known is the well-known type that the class seems to be, if any.
+	known wellKnown
+	// parentClass and parentField are the class and the field number that led to the first node.
+	parentClass *class
+	// parentField is the number of the field, in parentClass, that led to the first node.
+	parentField int32
+	// atDepthLimit is set if the messages are at the depth limit, so that their fields were not examined.
+	atDepthLimit bool
 }
 
-// A classField is one field of a class.
+// A classField is a field of a class of messages.
 type classField struct {
-	*kind.Field         // pooled; child and group are not set
-	messageCost float64 // of the payloads as messages
-	judgement   kind.Judgement
-	kid, group  *class // payloads as messages, if they may be that
+	// The pooled evidence. Its Child and Group are not set.
+	*kind.Field
+	// messageCost is the cost in nats of encoding the payloads under the hypothesis that they are messages. See
+	// kind.Cost.
+	messageCost float64
+	// judgement is the inferred kind of the field.
+	judgement kind.Judgement
+	// childClass and groupClass are the classes of the payloads if they may be messages or are groups, or nil.
+	childClass, groupClass *class
 
-	chosen     *kind.Choice // how somebody says that it is read
-	chosenFits bool         // and so it can be
+	// notMessage explains why the field is declared as bytes although its payloads can be parsed as
+	// messages; otherwise "".
+	notMessage string
+
+	// chosen is the type that a user chose for the field, or nil.
+	chosen *kind.Choice
+	// chosenFits is set if all values can be read as chosen.
+	chosenFits bool
 }
 
-// find returns the class that c is part of.
+// A oneof is a set of fields of which each message contains at most one.
+type oneof struct {
+	// numbers are the numbers of the fields in ascending order.
+	numbers []int32
+	// p is the probability that the fields form a oneof.
+	p float64
+	// candidate is set if the only evidence is that the fields never met. It is reported and not declared.
+	candidate bool
+}
+
+// name returns the name of the oneof in the .proto file.
+func (c *oneof) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
+
+// A wellKnown is the well-known type of protobuf that a class seems to be.
+type wellKnown struct {
+	// name is the full name of the type, file the file that declares it, and p the probability.
+	name, file string
+	// p is the probability that the class is of the type, from 0 to 1.
+	p float64
+
+	// note is the comment to write if p is too low to declare the type.
+	note string
+}
+
+// find returns the representative of the class that c was merged into. It halves the path on the way, as
+// union-find does.
 func (c *class) find() *class {
-	for c.into != nil {
-		if c.into.into != nil {
-			c.into = c.into.into
+	for c.mergedInto != nil {
+		if c.mergedInto.mergedInto != nil {
+			c.mergedInto = c.mergedInto.mergedInto
 		}
-		c = c.into
+		c = c.mergedInto
 	}
 	return c
 }
 
-// fresh is the share of the class's samples that are no copies of others.
-func (c *class) fresh() float64 { return c.novel / float64(max(c.samples, 1)) }
+// distinctShare estimates the share of the samples, from 0 to 1, that are not copies of others.
+func (c *class) distinctShare() float64 { return c.distinctSamples / float64(max(c.samples, 1)) }
 
-// likely reports whether the field's payloads are taken for messages.
-func (f *classField) likely() bool { return f.judgement.Kind == wire.KindMessage }
+// isMessage reports whether the payloads of the field are read as messages.
+func (f *classField) isMessage() bool { return f.judgement.Kind == wire.KindMessage }
 
-// A kidPair is two types that must be one because their field is.
-type kidPair struct {
-	field *classField
-	kids  [2]*class
+// countZeros counts the occurrences of zero values, which a field with implicit presence would have omitted.
+func countZeros(f *kind.Field, k wire.Kind) int64 {
+	switch {
+	case k == wire.KindVarint && f.Varint != nil:
+		return f.Varint.Zero
+	case k == wire.KindFixed32 && f.Fixed32 != nil:
+		return f.Fixed32.Zero
+	case k == wire.KindFixed64 && f.Fixed64 != nil:
+		return f.Fixed64.Zero
+	case (k == wire.KindString || k == wire.KindBytes) && f.Len != nil:
+		return f.Len.Empty
+	}
+	return 0
 }
 
-// merge makes one of a and b part of the other, and returns what else must be one.
-func merge(a, b *class) []kidPair {
+// A childPair is a pair of classes that must be merged because their parent fields were merged.
+type childPair struct {
+	// field is the merged parent field.
+	field *classField
+	// children are the classes of the field's payloads before the merge.
+	children [2]*class
+}
+
+// mergeClasses merges two classes into one. It returns the pairs of classes that must be merged as a
+// consequence.
+func mergeClasses(a, b *class) []childPair {
+	// A root keeps its identity; otherwise the class nearest to a root does.
 	if b.root != "" || a.root == "" && (b.depth < a.depth || b.depth == a.depth && b.id < a.id) {
 		a, b = b, a
 	}
-	b.into = a
+	b.mergedInto = a
 	a.samples += b.samples
-	a.novel += b.novel
-	a.deep = a.deep || b.deep
-	var pairs []kidPair
+	a.distinctSamples += b.distinctSamples
+	a.atDepthLimit = a.atDepthLimit || b.atDepthLimit
+	var pairs []childPair
 	for _, n := range b.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if x == nil {
 			a.fields[n] = y
 			continue
 		}
-		kid := y.kid
-		if x.absorb(y); kid != nil && x.kid != nil {
-			pairs = append(pairs, kidPair{x, [2]*class{x.kid, kid}})
+		kid := y.childClass
+		if x.absorb(y); kid != nil && x.childClass != nil {
+			pairs = append(pairs, childPair{x, [2]*class{x.childClass, kid}})
 		}
 	}
 	a.numbers = slices.Sorted(maps.Keys(a.fields))
 	return pairs
 }
 
-// absorb pools the evidence of two fields that are one. Their payloads may be
-// messages only if both have always been read as such.
+// absorb pools the evidence of o into f. The payloads are no longer read as messages unless both fields could
+// be.
 func (f *classField) absorb(o *classField) {
-	// Payloads that both have seen are told once, as under any other hypothesis.
-	each := f.eachCost() + o.eachCost()
+	// A payload that both fields had is encoded once, as under every other hypothesis.
+	each := f.costIfDistinct() + o.costIfDistinct()
 	f.MergeFlat(o.Field)
 	if f.messageCost = each; f.Len != nil {
 		f.messageCost *= f.Len.Novelty()
@@ -108,27 +187,27 @@ func (f *classField) absorb(o *classField) {
 		f.chosen = o.chosen
 	}
 	f.judge()
-	if f.Len != nil && (f.kid == nil) != (o.kid == nil) {
+	if f.Len != nil && (f.childClass == nil) != (o.childClass == nil) {
 		f.forbidMessage()
 	}
 }
 
-// eachCost is the cost of the payloads as messages if each were a new one.
-func (f *classField) eachCost() float64 {
+// costIfDistinct is the cost of the payloads as messages if none were a copy of another.
+func (f *classField) costIfDistinct() float64 {
 	if f.Len == nil {
 		return f.messageCost
 	}
 	return f.messageCost / f.Len.Novelty()
 }
 
-// forbidMessage takes the message hypothesis away.
+// forbidMessage excludes the hypothesis that the payloads are messages.
 func (f *classField) forbidMessage() {
 	f.Len.NotMessage = true
-	f.kid, f.messageCost = nil, 0
+	f.childClass, f.messageCost = nil, 0
 	f.judge()
 }
 
-// cost is the cost of all messages of the class.
+// cost is the cost of all messages of the class, by the minimum description length principle.
 func (c *class) cost() kind.Cost {
 	sum := kind.NewTally(c.samples)
 	for _, n := range c.numbers {

@@ -7,57 +7,58 @@ import (
 	"sync/atomic"
 )
 
-// messagesAtOnce is how many inputs one worker takes at a time.
+// messagesAtOnce is the number of inputs that a worker claims at a time.
 const messagesAtOnce = 64
 
-// MessageOptions are options of GatherMessages.
+// MessageOptions configures GatherMessages. Root and Read are required.
 type MessageOptions struct {
-	// Root is the name of the messages' type.
+	// Root is the name of the message type of all inputs.
 	Root string
-	// Read returns the content of the input of a name. It is called from several
-	// goroutines at once.
+	// Read returns the content of the input called name. It is called concurrently.
 	Read func(name string) ([]byte, error)
-	// OnProgress, if set, is called while inputs are read. Calls come from several
-	// goroutines, and do not overlap.
+	// OnProgress, if set, is called during the reading. Calls come from several goroutines, but not
+	// concurrently.
 	OnProgress func(Progress)
 }
 
-// An Input is what became of one input of GatherMessages. Without a field set it is
-// a message, or was not read, as the context had ended.
+// An Input is the outcome of one input of GatherMessages. If no field is set, the input was added as a message,
+// or was not read because the context ended.
 type Input struct {
-	// Err is why the input could not be read.
+	// Err is the error of reading the input, or nil.
 	Err error
-	// Rejected is why the input is not a serialized message.
+	// Rejected is the reason why the input is not a serialized message.
 	Rejected error
-	// Evidence is the evidence that the input holds instead of a message.
+	// Evidence is set if the input is evidence instead of a message. It was not merged.
 	Evidence *Evidence
 }
 
-// GatheredMessages is what GatherMessages made of its inputs.
+// GatheredMessages is the result of GatherMessages.
 type GatheredMessages struct {
-	// Evidence is of all messages.
+	// Evidence summarises all messages.
 	Evidence *Evidence
-	// Messages is how many there were.
+	// Messages is the number of messages.
 	Messages int64
-	// Inputs has an element for each input, in their order.
+	// Inputs has the outcome for each input, in order.
 	Inputs []Input
 }
 
-// GatherMessages makes evidence of inputs that hold one serialized message of a type
-// each, many at the same time. An input that holds evidence is read as such, and
-// left for the caller to merge.
+// GatherMessages collects evidence from inputs that have one serialized message each, several at the
+// same time. If an input is an evidence file, it is only read; the caller has to merge it.
 //
-// Errors: ctx's own, with what was read until then. What is wrong with an input is
-// in Inputs.
+// Errors: the context's error, with the messages that were read before. Errors of a single input are in
+// Inputs.
 func GatherMessages(ctx context.Context, names []string, o MessageOptions) (*GatheredMessages, error) {
 	all := &GatheredMessages{Evidence: NewEvidence(), Inputs: make([]Input, len(names))}
 	progress := &progressMeter{report: o.OnProgress}
+
+	//
 	var next, added atomic.Int64
 	parts := make([]*Evidence, min(runtime.GOMAXPROCS(0), 1+len(names)/messagesAtOnce))
 	var wg sync.WaitGroup
 	for w := range parts {
 		parts[w] = NewEvidence()
 		wg.Go(func() {
+			// Workers claim batches of inputs, so that they rarely contend for the counter.
 			for ctx.Err() == nil {
 				from := int(next.Add(messagesAtOnce)) - messagesAtOnce
 				if from >= len(names) {
@@ -81,7 +82,7 @@ func GatherMessages(ctx context.Context, names []string, o MessageOptions) (*Gat
 	return all, ctx.Err()
 }
 
-// addInput enters the message that an input holds, of size bytes, or sets in's fields.
+// addInput adds the message in the input called name and returns its size in bytes, or sets the fields of in.
 func addInput(ev *Evidence, name string, o MessageOptions, in *Input) (size int64, ok bool) {
 	data, err := o.Read(name)
 	if err != nil {

@@ -8,30 +8,33 @@ import (
 	"unwire/decode"
 )
 
-// methodEvidence is what was seen of a method's calls.
+// methodEvidence summarizes the calls of a method. Its JSON is part of the evidence.
 type methodEvidence struct {
-	Calls int64 `json:"calls"`
+	// Calls is the number of calls of the method.
+	Calls int64 `json:"calls" pb:"1"`
 
-	// messages in one call, at most
-	MostUp int64 `json:"most_up"`
+	// MostUp is the largest number of messages that a client sent in one call.
+	MostUp int64 `json:"most_up" pb:"2"`
 
-	// of the server
-	MostDown int64 `json:"most_down"`
+	// MostDown is the largest number of messages that a server sent in one call.
+	MostDown int64 `json:"most_down" pb:"3"`
 
-	// calls whose protocol tells a stream from a unary call
-	Streams   int64            `json:"streams"`
-	Protocols map[string]int64 `json:"protocols,omitempty"`
-	Choices   choosings        `json:"choices,omitempty"`
+	// Streams is the number of calls that their protocol marks as streams.
+	Streams int64 `json:"streams" pb:"4"`
+	// Protocols counts the calls by protocol. Choices are the readings that users chose.
+	Protocols map[string]int64 `json:"protocols,omitempty" pb:"5"`
+	Choices   chosenReadings   `json:"choices,omitempty" pb:"6"`
 }
 
-// maxProtocols bounds the protocol names of one method; there are eight.
+// maxProtocols limits the protocol names of one method. There are eight protocols.
 const maxProtocols = 32
 
+// newMethodEvidence returns statistics without calls.
 func newMethodEvidence() *methodEvidence {
-	return &methodEvidence{Protocols: map[string]int64{}, Choices: choosings{}}
+	return &methodEvidence{Protocols: map[string]int64{}, Choices: chosenReadings{}}
 }
 
-// addExchange enters an exchange of so many messages.
+// addExchange counts a call with up messages from the client and down messages from the server.
 func (m *methodEvidence) addExchange(ex *decode.Exchange, up, down int64) {
 	m.Calls++
 	for dir, list := range ex.Choices {
@@ -46,6 +49,7 @@ func (m *methodEvidence) addExchange(ex *decode.Exchange, up, down int64) {
 	m.MostUp, m.MostDown = max(m.MostUp, up), max(m.MostDown, down)
 }
 
+// merge adds the statistics of other calls.
 func (m *methodEvidence) merge(o *methodEvidence) {
 	m.Calls += o.Calls
 	m.MostUp, m.MostDown = max(m.MostUp, o.MostUp), max(m.MostDown, o.MostDown)
@@ -58,24 +62,42 @@ func (m *methodEvidence) merge(o *methodEvidence) {
 	}
 }
 
+// clone returns a deep copy.
 func (m *methodEvidence) clone() *methodEvidence {
 	c := *m
 	c.Protocols, c.Choices = maps.Clone(m.Protocols), maps.Clone(m.Choices)
 	return &c
 }
 
-// streaming is the method's kind as far as its calls tell: a Connect stream
-// whose client sent one message may still be a stream of the client's.
+// half returns the part of the evidence that is counted in one direction. Merging both halves gives m.
+func (m *methodEvidence) half(dir captures.Direction) *methodEvidence {
+	h := newMethodEvidence()
+	if dir == captures.Up {
+		h.Calls, h.MostUp, h.Protocols = m.Calls, m.MostUp, maps.Clone(m.Protocols)
+	} else {
+		h.MostDown, h.Streams = m.MostDown, m.Streams
+	}
+	for path, typ := range m.Choices {
+		if strings.HasPrefix(path, dir.String()+"/") {
+			h.Choices[path] = typ
+		}
+	}
+	return h
+}
+
+// streaming reports which side streams, as far as the calls show it. A Connect stream whose client sent one
+// message may still be a client stream, which the calls cannot reveal.
 func (m *methodEvidence) streaming() (client, server bool) {
 	return m.MostUp > 1, m.MostDown > 1 || m.Streams > 0
 }
 
-// methodRoot is the root under which a method's messages are pooled.
+// methodRoot returns the name of the root type for the messages of a method in one direction:
+// "/pkg.Service/Method:up".
 func methodRoot(method string, dir captures.Direction) string {
 	return "/" + method + ":" + dir.String()
 }
 
-// splitRoot is the inverse of methodRoot.
+// splitRoot is the inverse of methodRoot. ok is false if root is not a method's.
 func splitRoot(root string) (service, rpc string, dir captures.Direction, ok bool) {
 	name, suffix, found := strings.Cut(strings.TrimPrefix(root, "/"), ":")
 	service, rpc, named := strings.Cut(name, "/")

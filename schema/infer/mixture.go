@@ -11,50 +11,60 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Mixture is a message type under whose name messages of more than one type
-// seem to come: some of its fields are of two wire types, or its messages fall
-// into kinds that share no field but those that all have.
+// A Mixture is a message type whose samples seem to be of several types: some fields have values of two wire
+// types, or the samples fall into groups that share no fields except those that all samples have.
 type Mixture struct {
+	// Message is the full name of the message type that seems to mix several types.
 	Message string `json:"message"`
-	Samples int64  `json:"samples"`
-	// Conflicts are the fields that were seen with two wire types.
+	// Samples is the number of messages of the type.
+	Samples int64 `json:"samples"`
+	// Conflicts are the fields with values of two wire types.
 	Conflicts []conflict `json:"conflicts,omitempty"`
-	// Sets are fields that come together in some messages, and never with those
-	// of another set; at least two, or none.
+	// Sets are groups of fields that occur together and never with fields of another group. There are none or at
+	// least two.
 	Sets []fieldSet `json:"sets,omitempty"`
 
-	// of there being several types, and not variants of one
+	// P is the probability, from 0 to 1, that the samples belong to several types rather than to
+	// variants of one.
 	P float64 `json:"p"`
 }
 
 // A conflict is a field with values of two wire types.
 type conflict struct {
-	Number int32     `json:"number"`
-	Kind   wire.Kind `json:"kind"`
-	Values int64     `json:"values"` // of the kind
-	Others int64     `json:"others"`
+	Number int32 `json:"number"`
+	// Kind is the kind of most values of the field.
+	Kind wire.Kind `json:"kind"`
+	// Values is the number of values of that kind, and Others that of values with another wire type.
+	Values int64 `json:"values"`
+	// Others is the number of values with another wire type.
+	Others int64 `json:"others"`
 }
 
-// A fieldSet is fields that come together.
+// A fieldSet is a group of fields that occur together.
 type fieldSet struct {
+	// Numbers are the field numbers in the set, in ascending order.
 	Numbers []int32 `json:"numbers"`
-	Most    int64   `json:"most"` // messages with the one of them that most have
+	// Most is the number of messages that have the most frequent of the fields.
+	Most int64 `json:"most"`
 }
 
-// Bounds and weights of mixtures.
+// Thresholds for mixtures.
 const (
-	// share of a field's values that are of another wire type
+	// leastConflicts is the share of a field's values with another wire type, from 0 to 1, from which on the
+	// field is a conflict.
 	leastConflicts = 0.02
 
-	// messages with a set's most usual field
+	// leastOfSet is the number of messages that the most frequent field of a set needs.
 	leastOfSet = 3
 
-	// nats by which sets should have met
+	// leastAgainst is the evidence in nats against chance that two sets never met. maxSets limits the sets that
+	// are reported.
 	leastAgainst = 8.0
-	maxSets      = 8
+	// maxSets limits the sets that are reported.
+	maxSets = 8
 )
 
-// mixture looks for more than one type in a class; nil where there is none.
+// mixture looks for several types in a class. It returns nil if there is no sign of them.
 func (c *class) mixture() *Mixture {
 	m := &Mixture{Samples: c.samples}
 	for _, n := range c.numbers {
@@ -63,7 +73,9 @@ func (c *class) mixture() *Mixture {
 			m.Conflicts = append(m.Conflicts, conflict{n, f.judgement.Kind, f.Occurs - odd, odd})
 		}
 	}
-	m.Sets = c.sets()
+
+	// Either sign alone has innocent explanations, so both together count most.
+	m.Sets = c.exclusiveSets()
 	switch {
 	case len(m.Conflicts) > 0 && len(m.Sets) > 0, len(m.Conflicts) > 1:
 		m.P = 0.95
@@ -77,15 +89,18 @@ func (c *class) mixture() *Mixture {
 	return m
 }
 
-// sets finds fields that come together and, against chance, never with those of
-// another set. Fields that nearly all messages have are of none.
-func (c *class) sets() []fieldSet {
+// exclusiveSets finds groups of fields that occur together and, against chance, never with fields of another
+// group: the connected components of the graph of fields that met. Fields that nearly all messages have connect
+// everything, so they are left out.
+func (c *class) exclusiveSets() []fieldSet {
 	var list []int32
 	for _, n := range c.numbers {
 		if n < kind.LowNumbers && 20*c.fields[n].Seen < 19*c.samples {
 			list = append(list, n)
 		}
 	}
+
+	// A breadth-first search from each field finds its component.
 	in := map[int32]int{}
 	next := 0
 	var sets []fieldSet
@@ -111,6 +126,7 @@ func (c *class) sets() []fieldSet {
 			sets = append(sets, set)
 		}
 	}
+
 	slices.SortFunc(sets, func(a, b fieldSet) int {
 		return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Numbers[0], b.Numbers[0]))
 	})
@@ -118,7 +134,8 @@ func (c *class) sets() []fieldSet {
 	if len(sets) < 2 {
 		return nil
 	}
-	// Were they of one kind of message, the two largest would have met.
+
+	// If all samples were of one kind, the two largest sets would have met by chance.
 	n := float64(c.samples)
 	a, b := float64(sets[0].Most), float64(sets[1].Most)
 	if -b*math.Log1p(-min(a/n, 1-0.5/(n+1))) < leastAgainst {
@@ -127,7 +144,7 @@ func (c *class) sets() []fieldSet {
 	return sets
 }
 
-// String says it in one line.
+// String describes the mixture in one line.
 func (m *Mixture) String() string {
 	var parts []string
 	for _, c := range m.Conflicts[:min(len(m.Conflicts), 5)] {
@@ -150,6 +167,7 @@ func (m *Mixture) String() string {
 	return fmt.Sprintf("%s; p %.2f: %s", what, m.P, strings.Join(parts, "; "))
 }
 
+// wireWord names the wire type of a kind for a reader.
 func wireWord(k wire.Kind) string {
 	switch k {
 	case wire.KindMessage, wire.KindString, wire.KindBytes, wire.KindPacked:
@@ -158,7 +176,7 @@ func wireWord(k wire.Kind) string {
 	return string(k)
 }
 
-// numberList writes 1, 2, 5.
+// numberList formats up to ten numbers, as in "1, 2, 5".
 func numberList(list []int32) string {
 	words := make([]string, 0, min(len(list), 10))
 	for _, n := range list[:min(len(list), 10)] {

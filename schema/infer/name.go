@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// MaxName is the length in bytes to which a name from a URL or a file is cut.
+// MaxName is the length in bytes to which names from URLs and files are cut.
 const MaxName = 200
 
-// cleanName makes an identifier of s: what cannot stand in one becomes an underscore.
+// cleanName turns s into an identifier: other characters become underscores.
 func cleanName(s string) string {
 	var b strings.Builder
 	for _, r := range s[:min(len(s), MaxName)] {
@@ -25,9 +25,10 @@ func cleanName(s string) string {
 	return name
 }
 
+// isLetter reports whether r may begin an identifier.
 func isLetter(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// cleanPackage makes a package name of s, each part an identifier.
+// cleanPackage turns s into a package name, each part of which is an identifier.
 func cleanPackage(s string) string {
 	if s == "" {
 		return ""
@@ -39,12 +40,13 @@ func cleanPackage(s string) string {
 	return strings.Join(parts, ".")
 }
 
-// UpperFirst returns s with an upper-case first byte. s must not be empty.
+// UpperFirst returns s with its first byte in upper case. s must not be empty.
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// uniqueName returns name, or name with a number where the scope has it already.
-func (p *plan) uniqueName(name string) string {
-	// A message named like the package's first part would hide the package.
+// uniqueName reserves and returns a name that the package does not have yet: name itself, or name with
+// a number.
+func (p *filePlan) uniqueName(name string) string {
+	// A message with the name of the package's first part would hide the package.
 	first, _, _ := strings.Cut(p.pkg, ".")
 	free := name
 	for i := 2; p.claimed[free] || free == first || p.packages[strings.TrimPrefix(p.pkg+"."+free, ".")]; i++ {

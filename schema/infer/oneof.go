@@ -2,7 +2,7 @@ package infer
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -10,141 +10,194 @@ import (
 	"unwire/decode/kind"
 )
 
-// What a oneof is told by, in nats. The evidence is the ratio of two
-// likelihoods of which fields the messages had: one field of the set at most, or
-// each by itself. What is below was chosen by hand on the tuning corpora.
+// Weights of the evidence for a oneof, in nats. The main evidence is a ratio of two likelihoods of the sets of
+// fields that messages had: at most one field of the set, or each field independently. The weights were chosen
+// by hand on the tuning corpora.
 const (
-	// that two neighbours are a oneof
-	priorChoice = -2.0
-	// the same for one of numbers only, in addition: flags exclude each other for other reasons
+	// priorOneof is the prior log-odds that two neighbouring fields are a oneof.
+	priorOneof = -2.0
+	// priorNumbers is added if all members are numbers: flags exclude each other for other reasons.
 	priorNumbers = -2.0
-	// for each member more
+	// priorMember is added for each member above two.
 	priorMember = -0.3
-	// for each field that is no member and stands between some
+	// priorBetween is added for each field between the members that is not a member.
 	priorBetween = -0.8
-	// of these count
+	// maxBetween limits the fields that priorBetween counts.
 	maxBetween = 4
-	// for a member of which a zero was written
+	// explicitZero is added for each member that had a zero value: members of oneofs have explicit presence.
 	explicitZero = 1.5
-	// for each field that is written where oneofs are
+	// lateOdds is added for each member that is written where the Go runtime writes oneofs.
 	lateOdds = 4.0
-	// where one is written before a greater number, in order as some writers have all fields
+	// earlyOdds is added if a member precedes a field with a greater number. Some writers have all fields in
+	// order, oneofs included.
 	earlyOdds = -1.0
-	// the same where others are written as Go does, which has oneofs last
+	// notLate replaces earlyOdds if the file has fields that are written late, as Go writes oneofs.
 	notLate = -5.0
-	// scales the evidence: samples of one source resemble each other
+	// inverseTemperature scales the evidence before the priors are added, because samples of one source resemble
+	// each other and are not independent.
 	inverseTemperature = 0.8
-	// oneofOdds is the least log-odds at which siblings are said to be a oneof: a
-	// wrong one would lose fields that do occur together.
+	// oneofOdds is the threshold on the log-odds. It is above 0 because a wrong oneof loses fields that do occur
+	// together.
 	oneofOdds = 0.3
 )
 
-// A choice is a set of fields of which a message has at most one.
-type choice struct {
-	numbers []int32 // ascending
-	p       float64
-}
-
-// name is the oneof's name in the .proto.
-func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
-
-// A chooser finds the oneofs of one message type: sets of fields that never met
-// although, were they independent, they should have.
-type chooser struct {
-	// that are no copies of others
+// A oneofFinder finds the oneofs of one message type: sets of fields that never met although, if they were
+// independent, they should have.
+type oneofFinder struct {
+	// samples is the estimated number of messages that are not copies of others.
 	samples float64
 
-	// of counts
+	// scale is the factor that corrects counts for copies.
 	scale float64
-	get   func(int32) *classField
-	late  map[int32]int
-	habit habit
+	// get returns a field by number. late is the result of lateFields, or nil.
+	get func(int32) *classField
+	// late is the result of lateFields; nil if the order of fields is no evidence.
+	late map[int32]int
+	// conventions describe the writers of the file's messages.
+	conventions conventions
 
-	// a field's own part of the evidence for any set with it
+	// own maps each field to its contribution to the evidence for any oneof that contains it, in nats,
+	// independent of the other members.
 	own map[int32]float64
 }
 
-// The likelihoods are of Dirichlet and beta distributions: a field is mostly in
-// nearly all messages or in few, and a oneof is set in nearly all or in any share.
+// Parameters of the Dirichlet and beta priors. The Dirichlet prior, at Jeffreys' 0.5, expects a field in nearly
+// all messages or in few. betaNone expects that nearly all messages set a oneof, or any share of them.
 const (
+	// dirichlet is the parameter of the symmetric Dirichlet prior, Jeffreys' 0.5.
 	dirichlet = 0.5
-	betaNone  = 0.3
+	// betaNone is the first parameter of the beta prior for messages that set no member.
+	betaNone = 0.3
 )
 
-// choices finds the oneofs among the fields of a message. Repeated fields are not in eligible.
-func choices(c *class, eligible []int32, h habit) []choice {
-	ch := chooser{scale: math.Sqrt(c.fresh()), get: func(n int32) *classField { return c.fields[n] }, habit: h, own: map[int32]float64{}}
+// findOneofs finds the oneofs among the eligible fields of a message: those that are not repeated.
+func findOneofs(c *class, eligible []int32, h conventions) []oneof {
+	ch := oneofFinder{scale: math.Sqrt(c.distinctShare()), get: func(n int32) *classField { return c.fields[n] }, conventions: h, own: map[int32]float64{}}
 	ch.samples = float64(c.samples) * ch.scale
 	if h.order {
 		ch.late, _ = lateFields(c.numbers, ch.get)
 	}
 	var order []int32
 	for _, n := range eligible {
-		// what is always there meets whatever else is
+		// A field that all messages have met every other field.
 		if n < kind.LowNumbers && ch.get(n).Seen < c.samples {
 			order = append(order, n)
 			seen := ch.seen(n)
 			ch.own[n] = lgamma(dirichlet+seen) - lgamma(dirichlet) - (lbeta(dirichlet+seen, dirichlet+ch.samples-seen) - lbeta(dirichlet, dirichlet))
 		}
 	}
+
 	slices.SortStableFunc(order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(ch.late[b], ch.late[a]), cmp.Compare(ch.get(b).Seen, ch.get(a).Seen), cmp.Compare(a, b))
 	})
-	var groups []*group
+
+	// A greedy search: each field joins the group that it fits best. The most frequent fields begin.
+	var groups []*exclusiveGroup
 	for _, n := range order {
 		ch.addToGroup(n, &groups)
 	}
-	var out []choice
+
+	var out []oneof
 	low := c.numbers[:sort.Search(len(c.numbers), func(i int) bool { return c.numbers[i] >= kind.LowNumbers })]
 	for _, g := range groups {
 		if found, ok := ch.judge(g, low); ok {
 			out = append(out, found)
 		}
 	}
-	slices.SortFunc(out, func(a, b choice) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
+	out = append(out, ch.lateMembers(eligible, out)...)
+	ch.sortOneofs(out)
 	return out
 }
 
-// A group is fields of which no two met.
-type group struct {
+// lateMembers returns a oneof for each single field that the Go runtime wrote at the position of oneof
+// members, although no other member was seen.
+func (c *oneofFinder) lateMembers(eligible []int32, found []oneof) (list []oneof) {
+	for _, n := range eligible {
+		grouped := slices.ContainsFunc(found, func(o oneof) bool { return slices.Contains(o.numbers, n) })
+		if c.late[n] == 1 && !grouped {
+			list = append(list, oneof{numbers: []int32{n}, p: lateAloneP})
+		}
+	}
+	return list
+}
+
+// lateAloneP is the probability that a field that is written behind greater numbers is a member of a oneof although
+// no other member was seen.
+const lateAloneP = 0.93
+
+// sortOneofs sorts oneofs by the order in which their members are written or, if they never occur
+// together, by number. The Go runtime writes oneofs in the order of their declarations.
+func (c *oneofFinder) sortOneofs(list []oneof) {
+	precedes := func(a, b oneof) bool {
+		for _, n := range b.numbers {
+			for _, m := range a.numbers {
+				if c.get(n).Before.Has(m) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	slices.SortFunc(list, func(a, b oneof) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
+	// An insertion sort, since "precedes" is no total order.
+	for i := range list {
+		for k := i; k > 0 && precedes(list[k], list[k-1]) && !precedes(list[k-1], list[k]); k-- {
+			list[k], list[k-1] = list[k-1], list[k]
+		}
+	}
+}
+
+// An exclusiveGroup is a set of fields of which no two occur in the same message.
+type exclusiveGroup struct {
+	// numbers are the numbers of the fields.
 	numbers []int32
-	total   float64 // messages with one of them
-	own     float64
+	// total is the number of messages with one of the fields, corrected for copies. own is the sum of
+	// oneofFinder.own.
+	total float64
+	// own is the sum of oneofFinder.own over the fields.
+	own float64
 }
 
-func (g *group) with(n int32, seen, own float64) *group {
-	return &group{append(slices.Clone(g.numbers), n), g.total + seen, g.own + own}
+// with returns a copy of the group with an additional field.
+func (g *exclusiveGroup) with(n int32, seen, own float64) *exclusiveGroup {
+	return &exclusiveGroup{append(slices.Clone(g.numbers), n), g.total + seen, g.own + own}
 }
 
-func (c *chooser) seen(n int32) float64 { return float64(c.get(n).Seen) * c.scale }
+// seen returns the number of messages with a field, corrected for copies.
+func (c *oneofFinder) seen(n int32) float64 { return float64(c.get(n).Seen) * c.scale }
 
-func (c *chooser) metTogether(a, b int32) bool {
+// metTogether reports whether a message had both fields.
+func (c *oneofFinder) metTogether(a, b int32) bool {
 	return c.get(a).Before.Has(b) || c.get(b).Before.Has(a)
 }
 
-// evidence is the log of the ratio of likelihoods, a oneof to fields for themselves.
-func (c *chooser) evidence(g *group) float64 {
+// evidence returns the scaled log-likelihood ratio of a oneof against independent fields.
+func (c *oneofFinder) evidence(g *exclusiveGroup) float64 {
 	k := float64(len(g.numbers)) * dirichlet
 	none := max(c.samples-g.total, 0)
 	set := lbeta(betaNone+none, 1+g.total) - lbeta(betaNone, 1)
 	return inverseTemperature * (set + lgamma(k) - lgamma(k+g.total) + g.own)
 }
 
-// addToGroup adds a field to the group that it fits best, or begins one.
-func (c *chooser) addToGroup(n int32, groups *[]*group) {
+// addToGroup adds a field to the group that gains most from it, or begins a new group.
+func (c *oneofFinder) addToGroup(n int32, groups *[]*exclusiveGroup) {
 	best, most := -1, 0.0
 	for i, g := range *groups {
 		if c.late[g.numbers[0]]*c.late[n] < 0 {
-			continue // one is written with the oneofs, the other before them
+			// One of them is written where oneofs are, the other before them.
+			continue
 		}
+		// Fields that met in a message are in no common oneof.
 		if slices.ContainsFunc(g.numbers, func(o int32) bool { return c.metTogether(n, o) }) {
 			continue
 		}
 		joined := g.with(n, c.seen(n), c.own[n])
+		// A oneof cannot be set more often than there are messages.
 		if joined.total > c.samples*(1+1e-9) {
 			continue
 		}
 		gain := c.evidence(joined) - c.evidence(g)
+		// Members of a oneof mostly have neighbouring numbers, so distance costs evidence.
 		near := math.MaxInt32
 		for _, o := range g.numbers {
 			near = min(near, int(max(n-o, o-n)))
@@ -155,15 +208,15 @@ func (c *chooser) addToGroup(n int32, groups *[]*group) {
 		}
 	}
 	if best < 0 {
-		*groups = append(*groups, (&group{}).with(n, c.seen(n), c.own[n]))
+		*groups = append(*groups, (&exclusiveGroup{}).with(n, c.seen(n), c.own[n]))
 		return
 	}
 	(*groups)[best] = (*groups)[best].with(n, c.seen(n), c.own[n])
 }
 
-// score is the log-odds of the group being a oneof.
-func (c *chooser) score(g *group, all []int32) float64 {
-	odds := c.evidence(g) + priorChoice + priorMember*float64(len(g.numbers)-2)
+// score returns the log-odds that the group is a oneof. all are the fields of the message.
+func (c *oneofFinder) score(g *exclusiveGroup, all []int32) float64 {
+	odds := c.evidence(g) + priorOneof + priorMember*float64(len(g.numbers)-2)
 	numbers := true
 	for _, n := range g.numbers {
 		f := c.get(n)
@@ -171,20 +224,24 @@ func (c *chooser) score(g *group, all []int32) float64 {
 		if c.late[n] == 1 {
 			odds += lateOdds
 		}
-		if !c.habit.zeros && zerosOf(f.Field, f.judgement.Kind) > 0 {
+		if !c.conventions.zeros && countZeros(f.Field, f.judgement.Kind) > 0 {
 			odds += explicitZero
 		}
 	}
+
 	if numbers {
 		odds += priorNumbers
 	}
-	if c.habit.order && c.early(g, all) {
-		if c.habit.late {
+	if c.conventions.order && c.early(g, all) {
+		if c.conventions.late {
 			odds += notLate
 		} else {
 			odds += earlyOdds
 		}
 	}
+
+	// Fields that lie between the members, and fields that met some members but not others, count against the
+	// group.
 	between, first, last := 0, slices.Min(g.numbers), slices.Max(g.numbers)
 	for _, n := range all {
 		if slices.Contains(g.numbers, n) {
@@ -193,14 +250,14 @@ func (c *chooser) score(g *group, all []int32) float64 {
 		if n > first && n < last {
 			between++
 		}
-		odds -= c.companion(n, g)
+		odds -= c.companionEvidence(n, g)
 	}
 	return odds + priorBetween*float64(min(between, maxBetween))
 }
 
-// early reports whether a member was written before a field of a greater number
-// that is neither a member nor late.
-func (c *chooser) early(g *group, all []int32) bool {
+// early reports whether a member was written before a field with a greater number that is neither a member nor
+// late.
+func (c *oneofFinder) early(g *exclusiveGroup, all []int32) bool {
 	for _, n := range all {
 		f := c.get(n)
 		if c.late[n] == 1 || slices.Contains(g.numbers, n) {
@@ -215,10 +272,10 @@ func (c *chooser) early(g *group, all []int32) bool {
 	return false
 }
 
-// companion is the evidence in a field outside of a group that comes with some of
-// its members and, against chance, never with the others: what then excludes each
-// other is not single fields.
-func (c *chooser) companion(n int32, g *group) float64 {
+// companionEvidence returns the evidence against a group from a field outside it that occurs together
+// with some members but, more than by chance, never with the others. In that case whole sets of fields
+// exclude each other, not single fields.
+func (c *oneofFinder) companionEvidence(n int32, g *exclusiveGroup) float64 {
 	met, others := false, 0.0
 	for _, o := range g.numbers {
 		if c.metTogether(n, o) {
@@ -233,14 +290,16 @@ func (c *chooser) companion(n int32, g *group) float64 {
 	return -inverseTemperature * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
 }
 
-// judge weighs a group, without the members that speak against it.
-func (c *chooser) judge(g *group, all []int32) (choice, bool) {
+// judge decides whether a group is a oneof. It first removes the members without which the group is likelier to
+// be one.
+func (c *oneofFinder) judge(g *exclusiveGroup, all []int32) (oneof, bool) {
 	odds := c.score(g, all)
 	for len(g.numbers) > 2 {
-		var better *group
+		var better *exclusiveGroup
+		// Find the member whose removal improves the group most.
 		most := odds
 		for i, n := range g.numbers {
-			less := &group{slices.Delete(slices.Clone(g.numbers), i, i+1), g.total - c.seen(n), g.own - c.own[n]}
+			less := &exclusiveGroup{slices.Delete(slices.Clone(g.numbers), i, i+1), g.total - c.seen(n), g.own - c.own[n]}
 			if s := c.score(less, all); s > most {
 				better, most = less, s
 			}
@@ -251,23 +310,44 @@ func (c *chooser) judge(g *group, all []int32) (choice, bool) {
 		g, odds = better, most
 	}
 	if len(g.numbers) < 2 || odds < oneofOdds {
-		return choice{}, false
+		return oneof{}, false
 	}
 	slices.Sort(g.numbers)
-	return choice{g.numbers, round(1 / (1 + math.Exp(-odds)))}, true
+	return oneof{g.numbers, round(1 / (1 + math.Exp(-odds))), !c.beyondAbsence(g, all)}, true
 }
 
+// beyondAbsence reports whether the evidence for a group is more than that its fields never met, which rare fields
+// do for other reasons: its members are written where the Go runtime writes oneofs, or most messages have one.
+//
+// A group whose members precede other fields, in samples that are written in a fixed order, is not declared either:
+// an encoder that writes oneofs last would change the order.
+func (c *oneofFinder) beyondAbsence(g *exclusiveGroup, all []int32) bool {
+	for _, n := range g.numbers {
+		if c.late[n] == 1 {
+			return true
+		}
+	}
+	return g.total >= leastCovered*c.samples && !(c.conventions.order && c.early(g, all))
+}
+
+// leastCovered is the share of messages that must have one of the fields of a oneof without other evidence.
+const leastCovered = 0.7
+
+// lgamma returns the logarithm of the gamma function.
 func lgamma(x float64) float64 {
 	v, _ := math.Lgamma(x)
 	return v
 }
 
+// lbeta returns the logarithm of the beta function.
 func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
 
-// lateFields tells by the order on the wire which fields are of oneofs (1),
-// which are not (-1), and of which there is nothing to be seen (0). The Go
-// runtime writes the oneofs' fields behind all others, each of these by number.
-// It reports false where two fields came in either order: there is none.
+// lateFields derives from the order on the wire which fields are members of oneofs (1), which are not (-1), and
+// for which the order shows nothing (0). The Go runtime writes the members of oneofs behind all other fields,
+// and orders both groups by number. ok is false if two fields came in either order, so that the order means
+// nothing.
+//
+// Source: google.golang.org/protobuf/internal/order, LegacyFieldOrder.
 func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) {
 	var low []int32
 	for _, n := range all {
@@ -276,19 +356,22 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 		}
 	}
 
+	// Extensions and other high numbers are written elsewhere.
 	late, ordered := outOfOrder(low, get)
 	if !ordered {
 		return nil, false
 	}
 	if len(late) > 0 {
-		spreadLate(late, low, get)
+		if !spreadLate(late, low, get) || manyTogether(late, get) {
+			return nil, false
+		}
 		markEarly(late, low, get)
 	}
 	return late, true
 }
 
-// outOfOrder marks the fields that came behind one of a greater number. It reports
-// false where two fields came in either order.
+// outOfOrder marks the fields that came behind a field with a greater number. ok is false if two fields came in
+// either order.
 func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) {
 	late := map[int32]int{}
 	for _, n := range low {
@@ -296,7 +379,11 @@ func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) 
 			if o := get(before); o != nil && o.Before.Has(n) {
 				return nil, false
 			}
-			if before > n && get(n).Most == 1 {
+			if before > n {
+				if get(n).Most > 1 {
+					// A list is in no oneof, so this is not Go's order.
+					return nil, false
+				}
 				late[n] = 1
 			}
 		}
@@ -304,25 +391,51 @@ func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) 
 	return late, true
 }
 
-// spreadLate marks what comes behind a late field as late, too.
-func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) {
+// spreadLate extends the marks of outOfOrder: a field that follows a late one on the wire is late as well. It
+// repeats until nothing changes. It reports whether no list follows a late field, which none does in Go's order.
+func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) bool {
 	for range low {
 		changed := false
 		for _, n := range low {
 			for _, before := range get(n).Before.List() {
-				if late[before] == 1 && late[n] != 1 && get(n).Most == 1 {
-					late[n], changed = 1, true
+				if late[before] != 1 || late[n] == 1 {
+					continue
 				}
+				if get(n).Most > 1 {
+					return false
+				}
+				late[n], changed = 1, true
 			}
 		}
 		if !changed {
-			return
+			break
 		}
 	}
+	return true
 }
 
-// markEarly marks what comes before a late field of a smaller number, or before one
-// that is not late, as not late.
+// mostOneofs is the number of oneofs of a message type above which late fields have another reason: some writers
+// use the order of declarations.
+const mostOneofs = 4
+
+// manyTogether reports whether so many late fields occur in the same messages that each would need a
+// separate oneof.
+func manyTogether(late map[int32]int, get func(int32) *classField) bool {
+	var met []int32
+	for _, n := range slices.Sorted(maps.Keys(late)) {
+		all := late[n] == 1
+		for _, o := range met {
+			all = all && (get(n).Before.Has(o) || get(o).Before.Has(n))
+		}
+		if all {
+			met = append(met, n)
+		}
+	}
+	return len(met) > mostOneofs
+}
+
+// markEarly removes fields from late if they are written before a late field with a smaller number, or
+// before a field with a greater number that is not late.
 func markEarly(late map[int32]int, low []int32, get func(int32) *classField) {
 	for _, n := range slices.Backward(low) {
 		if late[n] == 1 {

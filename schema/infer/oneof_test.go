@@ -3,6 +3,7 @@ package infer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +17,7 @@ func TestChoices(t *testing.T) {
 		}
 		return out
 	}
+	// Members that precede other fields are candidates only: encoding again would move them.
 	for _, c := range []struct {
 		name     string
 		messages [][]int32
@@ -28,9 +30,9 @@ func TestChoices(t *testing.T) {
 		{"fields that meet once", append(cycle(20, []int32{1}, []int32{2}), []int32{1, 2}), "[]"},
 		{"two kinds of messages", cycle(24, []int32{1, 2, 3, 4}, []int32{1, 5, 6, 7}), "[]"},
 		{"two kinds of messages, parts left out", cycle(60, []int32{1, 2, 3}, []int32{1, 5, 6}, []int32{1, 2}, []int32{1, 6}, []int32{1, 3}, []int32{1, 5, 6}), "[]"},
-		{"a oneof, and a field that comes with one of them", cycle(60, []int32{1, 2}, []int32{1, 3}, []int32{1, 4, 9}, []int32{1, 2}, []int32{1, 4}, []int32{1, 3}), "[[2 3 4]]"},
+		{"a oneof, and a field that comes with one of them", cycle(60, []int32{1, 2}, []int32{1, 3}, []int32{1, 4, 9}, []int32{1, 2}, []int32{1, 4}, []int32{1, 3}), "[] Fields 2, 3, 4 never met"},
 		{"behind the others, as Go writes them", cycle(4, []int32{5, 2}, []int32{5, 3}, []int32{5, 2}, []int32{5}), "[[2 3]]"},
-		{"two oneofs", cycle(24, []int32{1, 3}, []int32{1, 4}, []int32{2, 3}, []int32{2, 4}), "[[1 2] [3 4]]"},
+		{"two oneofs", cycle(24, []int32{1, 3}, []int32{1, 4}, []int32{2, 3}, []int32{2, 4}), "[[3 4]] Fields 1, 2 never met"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ev := NewEvidence()
@@ -64,7 +66,8 @@ func TestChoices(t *testing.T) {
 				got = append(got, sets[name])
 			}
 			slices.SortFunc(got, slices.Compare)
-			if fmt.Sprint(got) != c.want {
+			want, candidate, _ := strings.Cut(c.want, " Fields")
+			if fmt.Sprint(got) != want || !strings.Contains(must(in.Text()), candidate) {
 				t.Errorf("%v, want %s\n%s", got, c.want, must(in.Text()))
 			}
 		})

@@ -1,33 +1,45 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
+	"unwire/schema/infer/layout"
+	"unwire/schema/infer/vocabulary"
 )
 
-// A writer writes one file of definitions and the judgements of its fields.
+// A writer writes one .proto file and records the decision for each field.
 type writer struct {
-	*plan
+	*filePlan
 	strings.Builder
-	classes map[string]*class // by root
-	queue   []*class
-	in      *Inferred
+	// classes are the classes of the root types by root name.
+	classes map[string]*class
+	// queue has the classes that were referred to and still have to be written.
+	queue []*class
+	// in receives the inferred declarations.
+	in *Inferred
+	// imports are the files that the written file imports.
 	imports map[string]bool
-	habit   habit
-	texts   vocabulary
-	hide    *hider
+	// conventions and keyTexts are statistics over all fields of the file, such as whether zeros are
+	// written; both are evidence for single fields.
+	conventions conventions
+	// keyTexts has the texts that may be keys of maps.
+	keyTexts keyTexts
+	// verbose is the option Options.Verbose.
+	verbose bool
+	// hide removes secrets from example values.
+	hide *exampleRedactor
 }
 
-// file returns the definitions of everything that is reached from the roots.
+// file returns the text of the file: the services, and all messages that are reachable from the roots.
 func (w *writer) file() string {
 	for _, s := range w.services {
 		w.service(s)
@@ -38,6 +50,8 @@ func (w *writer) file() string {
 		} else {
 			fmt.Fprintf(w, "// Never seen.\nmessage %s {}\n\n", w.names[root])
 		}
+
+		// Each type follows the first type that refers to it, as a reader expects.
 		for len(w.queue) > 0 {
 			c := w.queue[0]
 			w.queue = w.queue[1:]
@@ -47,10 +61,12 @@ func (w *writer) file() string {
 	return w.head() + strings.TrimSuffix(w.String(), "\n")
 }
 
-// head is what stands above the definitions.
+// head returns the beginning of the file, up to the imports.
 func (w *writer) head() string {
 	var b strings.Builder
-	b.WriteString("// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n// Of each field: in how many of its type's messages it was seen, and how sure its reading is.\nsyntax = \"proto3\";\n\n")
+	b.WriteString("// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n" +
+		"// Comments: in how many messages of its type a field was seen, and what is in doubt.\n" +
+		"syntax = \"proto3\";\n\n")
 	if w.pkg != "" {
 		fmt.Fprintf(&b, "package %s;\n\n", w.pkg)
 	}
@@ -63,9 +79,10 @@ func (w *writer) head() string {
 	return b.String()
 }
 
+// service writes a service with its methods.
 func (w *writer) service(s *service) {
 	if full := strings.TrimPrefix(w.pkg+"."+s.name, "."); full != s.full {
-		fmt.Fprintf(w, "// On the wire: %q.\n", s.full)
+		w.comment("", fmt.Sprintf("On the wire: %q.", s.full))
 	}
 	fmt.Fprintf(w, "service %s {\n", s.name)
 	for _, m := range s.methods {
@@ -74,16 +91,20 @@ func (w *writer) service(s *service) {
 			notes = append(notes, fmt.Sprintf("%d %s", m.evidence.Protocols[name], commentText(name)))
 		}
 		if len(notes) > 0 {
-			fmt.Fprintf(w, "  // Calls: %s. At most %d messages up, %d down.\n", strings.Join(notes, ", "), m.evidence.MostUp, m.evidence.MostDown)
+			w.comment("  ", fmt.Sprintf("Calls: %s. At most %d messages up, %d down.", strings.Join(notes, ", "), m.evidence.MostUp, m.evidence.MostDown))
 		}
 		client, server := m.evidence.streaming()
-		fmt.Fprintf(w, "  rpc %s(%s%s) returns (%s%s);\n", m.name,
-			streamWord(client), w.qualified(w.names[m.root[captures.Up]]),
-			streamWord(server), w.qualified(w.names[m.root[captures.Down]]))
+		w.WriteString(layout.Declaration("  ",
+			fmt.Sprintf("rpc %s(%s%s)", m.name, streamWord(client), w.qualified(w.names[m.root[captures.Up]])),
+			fmt.Sprintf("returns (%s%s);", streamWord(server), w.qualified(w.names[m.root[captures.Down]]))))
 	}
 	w.WriteString("}\n\n")
 }
 
+// comment writes a comment in lines that are not too long.
+func (w *writer) comment(indent, text string) { w.WriteString(layout.Comment(indent, text)) }
+
+// streamWord returns the keyword of a streaming side.
 func streamWord(is bool) string {
 	if is {
 		return "stream "
@@ -91,7 +112,7 @@ func streamWord(is bool) string {
 	return ""
 }
 
-// qualified is a message's name as it resolves from anywhere.
+// qualified returns the absolute name of a message, which resolves to it in any scope.
 func (w *writer) qualified(name string) string {
 	if w.pkg == "" {
 		return "." + name
@@ -99,17 +120,17 @@ func (w *writer) qualified(name string) string {
 	return "." + w.pkg + "." + name
 }
 
-// reference is a message's name as a field's type. Types that begin in upper
-// case cannot be mistaken for a field, a oneof or a keyword.
+// reference returns the name of a message as the type of a field. A name that begins in upper case cannot be
+// taken for a field, a oneof or a keyword; one that begins with Field could be an enum in the message.
 func (w *writer) reference(name string) string {
-	if name[0] >= 'A' && name[0] <= 'Z' {
+	if name[0] >= 'A' && name[0] <= 'Z' && !strings.HasPrefix(name, "Field") {
 		return name
 	}
 	return w.qualified(name)
 }
 
-// typeOf names the class of a field of parent, as it stands in the file and in
-// full, and how sure that is. It sees to it that it is written, or imported.
+// typeOf returns the type of a field of parent whose payloads are of the class c: as written in the file, in
+// full, and the probability that it is right. It queues the class to be written, or imports its file.
 func (w *writer) typeOf(c, parent *class, number int32) (text, full string, p float64) {
 	c = c.find()
 	if c.known.written() {
@@ -123,37 +144,120 @@ func (w *writer) typeOf(c, parent *class, number int32) (text, full string, p fl
 	return w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), "."), 1
 }
 
-// typeName names the type of a field without a name.
+// maxTypeName is the length in bytes above which the name of a message type has a hash instead of its path.
+const maxTypeName = 48
+
+// nestedType matches a name generated by typeName.
+var nestedType = regexp.MustCompile(`Field[0-9]+(F[0-9]+)*$`)
+
+// typeName derives the name of a message type from the field that contains it: EventField3 in Event, EventField3F1
+// in that. It depends on the path alone, so that more data changes no name.
 func typeName(parent string, number int32) string {
-	return UpperFirst(fmt.Sprintf("%sField%d", parent, number))
+	name := fmt.Sprintf("%sField%d", parent, number)
+	if nestedType.MatchString(parent) {
+		name = fmt.Sprintf("%sF%d", parent, number)
+	}
+	if len(name) > maxTypeName && nestedType.MatchString(parent) {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name))
+		root := name[:strings.LastIndex(name, "Field")]
+		name = fmt.Sprintf("%sField%d", root[:min(len(root), maxTypeName/2)], h.Sum32())
+	}
+	return UpperFirst(name)
 }
 
-// A declared field is what is written of a field, and the judgement of it.
+// A declared is a field as it is written to the .proto file, with the evidence for it.
 type declared struct {
 	FieldEvidence
-	number   int32
-	typeText string // as it stands in the file
+	// number is the field's number.
+	number int32
+	// typeText is the type as written in the .proto file.
+	typeText string
+	// unpacked is set if the elements of a repeated number were not packed.
 	unpacked bool
-	skip     string // why it cannot be declared
-	comment  []string
+	// skip is the reason why the field cannot be declared, or "".
+	skip string
+	// example describes typical values in a few words, or is "".
+	example string
+	// enum has the values of a small closed set, in ascending order, or nil.
+	enum []int64
+	// remark means that the field has a note that readers must see.
+	remark bool
+	// couldBe names another possible type with the reason, or is "".
+	couldBe string
+	// comment are the comment lines above the field.
+	comment []string
 }
 
-// message writes the definition of a type.
+// message writes the definition of a class as a message.
 func (w *writer) message(c *class) {
 	fields, oneofs := w.declareFields(c)
 	w.messageHead(c)
 	fmt.Fprintf(w, "message %s {\n", c.name)
+	for _, d := range fields {
+		if d.enum != nil && d.skip == "" {
+			w.enum(d)
+		}
+	}
 	w.fields(fields, oneofs)
 	w.WriteString("}\n\n")
 }
 
-// declareFields decides how the fields of c are declared, and which are of oneofs.
-func (w *writer) declareFields(c *class) ([]*declared, []choice) {
+// enum writes the enum of a field with a small closed set of values. Enums of proto3 are open: other values are read,
+// too. The first value is zero, as proto3 requires, whether it was seen or not.
+func (w *writer) enum(d *declared) {
+	fmt.Fprintf(w, "  enum %s {\n", d.typeText)
+	if d.enum[0] != 0 {
+		fmt.Fprintf(w, "    FIELD%d_UNSPECIFIED = 0;\n", d.number)
+	}
+	for _, v := range d.enum {
+		fmt.Fprintf(w, "    FIELD%d_VALUE_%d = %d;\n", d.number, v, v)
+	}
+	w.WriteString("  }\n")
+}
+
+// Limits of closedSet.
+const (
+	// mostEnum is the number of values, and maxEnum the greatest value of a closed set.
+	mostEnum, maxEnum = 8, 64
+	// timesEach is the number of samples that each value needs on average.
+	timesEach = 6
+)
+
+// closedSet returns the values of a small closed set, in ascending order, or nil. typ is the type of the numbers.
+func closedSet(s *kind.Varints, typ string) []int64 {
+	if typ != "int32" || s.Negative > 0 || s.Max > maxEnum || s.Max < 2 || s.Values == nil || s.Values.Full {
+		return nil
+	}
+	n := int64(len(s.Values.Items))
+	if n < 2 || n > mostEnum || s.N < timesEach*n {
+		return nil
+	}
+	var list []int64
+	for _, it := range s.Values.Items {
+		list = append(list, int64(it.Value))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// shape returns the name of the shape that the messages have, for the names of their fields, or "".
+func (c *class) shape() string {
+	if c.keyed {
+		return vocabulary.KeyValue
+	}
+	return c.known.name
+}
+
+// declareFields decides how the fields of c are declared and which of them are oneofs.
+func (w *writer) declareFields(c *class) ([]*declared, []oneof) {
 	fields := make([]*declared, 0, len(c.numbers))
 	for _, n := range c.numbers {
 		fields = append(fields, w.declare(c, n))
 	}
 	boundPresence(fields)
+
+	// Repeated fields and maps cannot be members of a oneof.
 	byNumber := map[int32]*declared{}
 	var eligible []int32
 	for _, d := range fields {
@@ -163,7 +267,14 @@ func (w *writer) declareFields(c *class) ([]*declared, []choice) {
 		}
 	}
 
-	oneofs := choices(c, eligible, w.habit)
+	// Weak candidates are only mentioned in comments; the others are declared.
+	oneofs := findOneofs(c, eligible, w.conventions)
+	for _, o := range oneofs {
+		if o.candidate {
+			c.candidates = append(c.candidates, o)
+		}
+	}
+	oneofs = slices.DeleteFunc(oneofs, func(o oneof) bool { return o.candidate })
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
@@ -173,65 +284,80 @@ func (w *writer) declareFields(c *class) ([]*declared, []choice) {
 		oneofs[i].settleMembers(byNumber)
 	}
 
-	// Only now it is known what is said of each.
+	// The comments come last because they describe all decisions.
 	for _, d := range fields {
 		if d.Oneof == "" {
 			d.alsoSettle(d.settleLabel(c.fields[d.number]))
 		}
-		d.comment = append(d.describe(c.fields[d.number].judgement), d.comment...)
+		d.comment = append(d.describe(c.fields[d.number].judgement, w.verbose), d.comment...)
 	}
 	return fields, oneofs
 }
 
 // messageHead writes the comment above a definition.
 func (w *writer) messageHead(c *class) {
-	fmt.Fprintf(w, "// %s.\n", Plural(c.samples, "message"))
-	if c.known.note != "" {
-		fmt.Fprintf(w, "// %s\n", c.known.note)
-	}
-	if c.deep && len(c.numbers) == 0 {
-		fmt.Fprintf(w, "// What is inside was not looked into: it is %d levels down.\n", kind.MaxDepth)
-		w.in.Deep = true
+	w.comment("", Plural(c.samples, "message")+".")
+	w.comment("", c.known.note)
+	for _, o := range c.candidates {
+		w.comment("", fmt.Sprintf("Fields %s never met, p %.2f for a oneof. A message with two of them refutes that; "+
+			"the client's source code, or a message with each of them set in turn, settles it.", numberList(o.numbers), o.p))
 	}
 	if m := c.mixture(); m != nil {
 		m.Message = strings.TrimPrefix(w.pkg+"."+c.name, ".")
 		w.in.Mixtures = append(w.in.Mixtures, *m)
-		fmt.Fprintf(w, "// %s.\n", UpperFirst(m.String()))
+		w.comment("", UpperFirst(m.String())+".")
 	}
 }
 
-// fields writes the fields of a definition, those of a oneof with its first one.
-func (w *writer) fields(fields []*declared, oneofs []choice) {
+// fields writes the fields of a definition. A oneof is written in the place of its first member,
+// unless the samples have the oneofs in another order.
+func (w *writer) fields(fields []*declared, oneofs []oneof) {
 	byNumber := map[int32]*declared{}
 	for _, d := range fields {
 		byNumber[d.number] = d
 	}
 	written := map[string]bool{}
+	inPlace := slices.IsSortedFunc(oneofs, func(a, b oneof) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
 	for _, d := range fields {
 		w.in.Fields = append(w.in.Fields, d.FieldEvidence)
 		if d.Oneof == "" {
 			w.field(d, "  ")
 			continue
 		}
-		if written[d.Oneof] {
+		if written[d.Oneof] || !inPlace {
 			continue
 		}
 		written[d.Oneof] = true
-		i := slices.IndexFunc(oneofs, func(o choice) bool { return o.name() == d.Oneof })
-		fmt.Fprintf(w, "  // Never two of these together; p %.2f.\n  oneof %s {\n", oneofs[i].p, d.Oneof)
-		for _, n := range oneofs[i].numbers {
-			w.field(byNumber[n], "    ")
+		i := slices.IndexFunc(oneofs, func(o oneof) bool { return o.name() == d.Oneof })
+		w.oneof(&oneofs[i], byNumber)
+	}
+	// The order of oneofs is that of the samples if it is not that of their numbers.
+	if !inPlace {
+		for i := range oneofs {
+			w.oneof(&oneofs[i], byNumber)
 		}
-		w.WriteString("  }\n")
 	}
 }
 
-// maxPresence bounds the product of a message's fields and of those among them that
-// are declared optional, for which compilers take time: two thousand of each.
+// oneof writes a oneof with its members.
+func (w *writer) oneof(o *oneof, byNumber map[int32]*declared) {
+	if len(o.numbers) == 1 {
+		w.comment("  ", "Written behind greater numbers, as Go writes members of oneofs; no other member was seen.")
+	} else {
+		w.comment("  ", fmt.Sprintf("Never two of these together; p %.2f.", o.p))
+	}
+	fmt.Fprintf(w, "  oneof %s {\n", o.name())
+	for _, n := range o.numbers {
+		w.field(byNumber[n], "    ")
+	}
+	w.WriteString("  }\n")
+}
+
+// maxPresence limits the number of fields of a message times the number of those with explicit presence:
+// compilers take time in proportion to the product. 5,000,000 allows about 2,000 of each.
 const maxPresence = 5_000_000
 
-// boundPresence takes the word optional off where there are too many; it is told in
-// a comment then.
+// boundPresence makes optional fields singular above maxPresence, with a comment.
 func boundPresence(fields []*declared) {
 	left := maxPresence / max(len(fields), 1)
 	for _, d := range fields {
@@ -245,14 +371,16 @@ func boundPresence(fields []*declared) {
 	}
 }
 
+// field writes one field, or a comment if it cannot be declared.
 func (w *writer) field(d *declared, indent string) {
 	for _, line := range d.comment {
-		fmt.Fprintf(w, "%s// %s\n", indent, line)
+		w.comment(indent, line)
 	}
 	if d.skip != "" {
-		fmt.Fprintf(w, "%s// Field %d is left out: %s.\n", indent, d.number, d.skip)
+		w.comment(indent, fmt.Sprintf("Field %d is left out: %s.", d.number, d.skip))
 		return
 	}
+	// A oneof's members have no label.
 	label := ""
 	if d.Oneof == "" {
 		switch d.Label {
@@ -266,10 +394,10 @@ func (w *writer) field(d *declared, indent string) {
 	if d.unpacked {
 		option = " [packed = false]"
 	}
-	fmt.Fprintf(w, "%s%s%s field_%d = %d%s;\n", indent, label, d.typeText, d.number, d.number, option)
+	w.WriteString(layout.Declaration(indent, label+d.typeText, fmt.Sprintf("field_%d = %d%s;", d.number, d.number, option)))
 }
 
-// declare decides how a field of c is declared.
+// declare decides how the field called number is declared, apart from oneofs.
 func (w *writer) declare(c *class, number int32) *declared {
 	f := c.fields[number]
 	v := f.judgement
@@ -278,154 +406,88 @@ func (w *writer) declare(c *class, number int32) *declared {
 		Message: full, Number: number, Samples: c.samples, Seen: f.Seen, Occurrences: f.Occurs,
 		Kind: v.Kind, P: v.P, TypeP: 1, Alternatives: v.Others,
 	}}
+
+	// An empty list, since JSON must have [] and not null.
 	if d.Alternatives == nil {
 		d.Alternatives = []kind.Alternative{}
 	}
-	d.Label, d.LabelP = labelOf(f.Field, v, c.fresh(), w.habit)
+	d.Label, d.LabelP = labelOf(f.Field, v, c.distinctShare(), w.conventions)
+
+	// The kind decides which evidence determines the type.
 	switch v.Kind {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
-			d.typeText, d.Type, d.TypeP = w.typeOf(f.kid, c, number)
-			d.Known = f.kid.knownType()
+			d.typeText, d.Type, d.TypeP = w.typeOf(f.childClass, c, number)
+			d.Known = f.childClass.knownType()
+		}
+		if d.Known != nil {
+			d.Suggested = vocabulary.Known(d.Known.Name)
 		}
 		d.Settle = settleMessage(f)
 	case wire.KindString, wire.KindBytes:
 		d.typeText, d.Type = string(v.Kind), string(v.Kind)
 		d.Settle = settlePayload(f, v)
 		d.Note = w.payloadNote(f.Len)
+		d.example = w.payloadExample(f.Len)
+		if texts, _ := f.Len.Examples(); v.Kind == wire.KindString {
+			d.Suggested = vocabulary.Text(texts)
+		}
 	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
 		t := c.numberType(number)
-		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.Settle
+		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.ResolvedBy
 		if few := fewValues(f.Varint); few != "" && v.Kind == wire.KindVarint && t.Name != "bool" {
 			d.Note += ", " + few
+			d.example = few
+			if d.enum = closedSet(f.Varint, t.Name); d.enum != nil {
+				d.typeText = fmt.Sprintf("Field%d", number)
+				d.Type = full + "." + d.typeText
+				d.example = ""
+			}
 		}
+
+		// A type chosen by the user replaces every estimate.
 		if chosen := f.chosenType(); chosen != "" {
-			d.typeText, d.Type, d.TypeP, d.Settle = chosen, chosen, 1, ""
+			d.typeText, d.Type, d.TypeP, d.Settle, d.enum = chosen, chosen, 1, "", nil
 		}
 		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
-	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
+
+	w.override(c, f, d)
+	return d
+}
+
+// override applies what overrides the decision about a field: numbers that definitions may not use, names of known
+// shapes, and the user's choice.
+func (w *writer) override(c *class, f *classField, d *declared) {
+	if isReserved(d.number) {
 		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
 	}
-	if note := f.chosenNote(); note != "" {
+	for _, note := range []string{f.notMessage, f.chosenNote()} {
+		if note == "" {
+			continue
+		}
+		d.remark = true
 		if d.Note != "" {
 			d.Note += "; "
 		}
 		d.Note += note
 	}
+	if names := vocabulary.Message(c.shape()); names != nil {
+		d.Suggested = names[d.number]
+	}
 	if f.chosenFits {
 		d.Settle = ""
 	}
-	return d
 }
 
-// numberType is the type of a field of numbers, within its message.
+// numberType returns the numeric type of a field. If the message is like google.protobuf.Timestamp, field 2 (nanos) is an
+// int32, as there.
 func (c *class) numberType(number int32) kind.TypeEstimate {
 	f := c.fields[number]
 	if c.known.name == timestampType && number == 2 {
-		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), Settle: "a time that is no whole second"}
+		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), ResolvedBy: "a time that is no whole second"}
 	}
-	return kind.NumberType(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.fresh()})
-}
-
-// Below these a field's comment says what would settle the doubt.
-const (
-	doubtfulKind = 0.95
-	doubtfulType = 0.5
-	// The same for how often it is in a message.
-	doubtfulLabel = 0.8
-)
-
-// describe writes the field's comment.
-func (d *declared) describe(v kind.Judgement) []string {
-	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
-	if d.Occurrences > d.Seen {
-		line += fmt.Sprintf(", %d times", d.Occurrences)
-	}
-	if d.Note != "" {
-		line += "; " + d.Note
-	}
-	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
-	if d.TypeP < 1 && d.Kind != wire.KindMessage {
-		line += fmt.Sprintf(" (%s %.2f)", d.Type, d.TypeP)
-	}
-	for i, a := range d.Alternatives {
-		if i < 3 && a.P >= 0.01 {
-			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
-		}
-	}
-	if d.Label == Map {
-		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
-	} else if d.LabelP < doubtfulLabel {
-		line += fmt.Sprintf("; %s %.2f", d.Label, d.LabelP)
-	}
-	list := []string{line + "."}
-	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
-		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
-	}
-	if v.Odd > 0 {
-		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", Plural(v.Odd, "occurrence")))
-	}
-	return list
-}
-
-// Plural returns a count with its noun: "1 message", "2 messages".
-func Plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// payloadNote says what text or bytes have in common, and some of them.
-func (w *writer) payloadNote(l *kind.Payloads) string {
-	if l == nil {
-		return ""
-	}
-	size := fmt.Sprintf("%d to %d bytes", l.Shortest, l.Longest)
-	if l.Shortest == l.Longest {
-		size = fmt.Sprintf("%d bytes", l.Longest)
-	}
-	if form := l.Forms.Of(l.N); form != "" {
-		return size + ", always " + form
-	}
-	if examples := w.hide.examples(l); examples != "" {
-		return size + ", " + examples
-	}
-	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
-		size += fmt.Sprintf(", all begin %q", l.Prefix)
-	}
-	return size
-}
-
-func settleMessage(f *classField) string {
-	switch {
-	case f.Len.Empty == f.Len.N:
-		return "a payload that is not empty"
-	case f.judgement.P < 0.95:
-		return "a payload that is no message, or more samples"
-	}
-	return ""
-}
-
-func settlePayload(f *classField, v kind.Judgement) string {
-	switch {
-	case v.Kind == wire.KindString:
-		return "a payload that is no UTF-8 would make it bytes"
-	case !f.Len.NotText:
-		return "payloads that are text"
-	}
-	return ""
-}
-
-// commentText makes foreign text safe to stand in a comment's line.
-func commentText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), MaxName)])
+	return kind.NumberType(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.distinctShare()})
 }

@@ -1,46 +1,48 @@
 package infer
 
-import (
-	"math"
+import "unwire/decode/kind"
 
-	"unwire/decode/kind"
-)
-
-// Weights of the evidence for and against two types being one, in nats.
+// Weights of the evidence for and against two classes being one type, in nats.
 const (
-	// what is needed for a type inside itself
+	// ownScore is the evidence that is needed for a type to contain itself.
 	ownScore = 1.2
-	// evidence against, in a field that is 1 in one and greater in the other
-	bitAgainstNumber = 1.8
-	// evidence for, in values that are both times, or addresses of types
+	// sameValues counts for two classes that both look like timestamps, or both like Any, and against them if
+	// only one does.
 	sameValues = 2.0
-	// evidence against, in a field that one of them has not
-	minAbsence = 0.3
-	// evidence for, in a field that is of one type in both
+	// otherKind counts against two classes for a field of two kinds. otherKindInDoubt reduces it if one of the kinds
+	// is in doubt and was judged by at most fewSeen messages.
+	otherKind, otherKindInDoubt = 3.0, 2.0
+	fewSeen                     = 6
+	// highNumber is the field number from which on a single common field is enough for a type to contain itself.
+	highNumber = 5
+	// sameFieldType is the evidence that two classes are one type, in nats, of a field whose payloads are of one
+	// class in both.
 	sameFieldType = 1.0
-	// evidence for, in being types of two fields that came together, or against in two that never did
+	// fieldsOfOneMessage counts for the types of two fields that occurred together in a message, and against
+	// those of two fields that never did.
 	fieldsOfOneMessage = 0.6
-	// evidence for, in texts or bytes that are as long
-	sameLengths = 0.2
-	// the most against, where they are not
-	otherLengths = 0.6
 )
 
-// contained reports whether nearly all fields of c are fields of o.
+// contained reports whether three of four fields of c, at least two or one with a high number, are fields of o.
 func contained(c, o *class) bool {
-	shared := 0
+	shared, high := 0, false
 	for _, n := range c.numbers {
 		if o.fields[n] != nil {
 			shared++
+			high = high || n >= highNumber
 		}
 	}
-	return shared >= 2 && 4*shared >= 3*len(c.numbers)
+	return (shared >= 2 || high) && 4*shared >= 3*len(c.numbers)
 }
 
-// similarity is the evidence, in nats, for two classes being one type: fields
-// of the same number and kind speak for it, the more the rarer the number;
-// fields that are often seen in one and never in the other speak against it.
+// similarity returns the evidence, in nats, that two classes are one type. Fields with the same number and kind
+// count for it, and count more if the number is high, because high numbers rarely coincide. Fields that are
+// frequent in one class and absent in the other count against it.
 func similarity(a, b *class) float64 {
+	// The fields of the smaller class come first, since the others are often not needed.
+	if len(a.numbers) > len(b.numbers) {
+		a, b = b, a
+	}
 	score, shared := valueLikeness(a, b), 0
 	score += kinshipEvidence(a, b)
 
@@ -51,21 +53,22 @@ func similarity(a, b *class) float64 {
 			continue
 		}
 		shared++
-		if x.judgement.Kind != y.judgement.Kind && !(x.kid != nil && y.kid != nil) {
-			score -= 3
+		if x.judgement.Kind != y.judgement.Kind && !(x.childClass != nil && y.childClass != nil) {
+			score -= otherKind * min(x.judgement.P, y.judgement.P)
+			if min(x.judgement.P, y.judgement.P) < overrulableMessageP && min(x.Seen, y.Seen) <= fewSeen {
+				score += otherKindInDoubt
+			}
 			continue
 		}
-		score += min(0.8+0.4*math.Log(float64(n)), 2.5) + lengthEvidence(x.Len, y.Len)
-		if x.kid != nil && y.kid != nil && x.likely() && y.likely() && x.kid.find() == y.kid.find() {
+		score += numberEvidence(n) + fieldLikeness(x, y)
+		if x.childClass != nil && y.childClass != nil && x.isMessage() && y.isMessage() && x.childClass.find() == y.childClass.find() {
 			score += sameFieldType
-		}
-		if bitBesideNumber(x.Varint, y.Varint) {
-			score -= bitAgainstNumber
 		}
 	}
 
 	if most := score - minAbsence*float64(len(b.numbers)-shared); most < ownScore {
-		return most // no need to look at what may be very many fields
+		// Messages can have very many fields: stop if the fields of b cannot change the result.
+		return most
 	}
 	for _, n := range b.numbers {
 		if a.fields[n] == nil {
@@ -75,54 +78,32 @@ func similarity(a, b *class) float64 {
 	return score
 }
 
-// valueLikeness is the evidence in what the values are: times, or addresses of types.
+// valueLikeness is the evidence from what the values are: timestamps, or Any.
 func valueLikeness(a, b *class) float64 {
 	switch {
-	case isMoment(a) && isMoment(b) || isAny(a) && isAny(b):
+	case fitsTimestamp(a) && fitsTimestamp(b) || isAny(a) && isAny(b):
 		return sameValues
-	case isMoment(a) != isMoment(b) || isAny(a) != isAny(b):
+	case fitsTimestamp(a) != fitsTimestamp(b) || isAny(a) != isAny(b):
 		return -sameValues
 	}
 	return 0
 }
 
-// bitBesideNumber reports whether one of two fields is 0 or 1 and the other never is.
-func bitBesideNumber(x, y *kind.Varints) bool {
-	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
-}
-
-// kinshipEvidence is the evidence in being types of two fields of one message: fields that
-// come together are often of one type, and those that exclude each other of
-// different ones.
+// kinshipEvidence is the evidence from two classes being the types of two fields of one message. Fields that
+// occur together are often of one type; fields that exclude each other are of different types.
 func kinshipEvidence(a, b *class) float64 {
-	if a.above == nil || b.above == nil || a.above.find() != b.above.find() || a.at == b.at {
+	if a.parentClass == nil || b.parentClass == nil || a.parentClass.find() != b.parentClass.find() || a.parentField == b.parentField {
 		return 0
 	}
-	above := a.above.find()
-	x, y := above.fields[a.at], above.fields[b.at]
+	above := a.parentClass.find()
+	x, y := above.fields[a.parentField], above.fields[b.parentField]
 	switch {
-	case a.at >= kind.LowNumbers || b.at >= kind.LowNumbers || x == nil || y == nil:
+	case a.parentField >= kind.LowNumbers || b.parentField >= kind.LowNumbers || x == nil || y == nil:
 		return 0
-	case x.Before.Has(b.at) || y.Before.Has(a.at):
+	case x.Before.Has(b.parentField) || y.Before.Has(a.parentField):
 		return fieldsOfOneMessage
 	case x.Seen > 2 && y.Seen > 2:
 		return -fieldsOfOneMessage
 	}
 	return 0
-}
-
-// lengthEvidence is the evidence in how long the payloads of two fields are.
-func lengthEvidence(x, y *kind.Payloads) float64 {
-	if x == nil || y == nil || x.N == 0 || y.N == 0 {
-		return 0
-	}
-	ratio := math.Abs(math.Log(float64(x.Bytes+x.N) / float64(x.N) * float64(y.N) / float64(y.Bytes+y.N)))
-	return max(sameLengths-0.4*ratio, -otherLengths)
-}
-
-// absenceEvidence is the evidence in a field of one class, of samples messages, being
-// unseen in another's.
-func absenceEvidence(f *classField, samples, others int64) float64 {
-	expected := float64(f.Seen) / float64(max(samples, 1)) * float64(others)
-	return minAbsence + min(expected, 3)
 }

@@ -9,17 +9,26 @@ import (
 	"unwire/decode/wire"
 )
 
-// A graph is the classes of one file.
+// A graph has the classes of messages of one inferred file.
 type graph struct {
+	// costs caches the description lengths of messages.
 	costs kind.Costs
-	nodes []*node // by depth, then place
+	// nodes are the places at which messages occur, sorted by depth.
+	nodes []*node
+	// roots are the classes of the root types.
 	roots []*class
-	made  int
+	// nextID is the id of the next class that is created.
+	nextID int
+	// joins is the number of merges that unify made.
+	joins int
+	// deep is set if messages were too deep to be examined.
+	deep bool
 
-	choices map[string]kind.Choice // about the root that is being built, by path
+	// choices are the user's choices for the root type that is being built, by path.
+	choices map[string]kind.Choice
 }
 
-// newGraph makes a class of each message below the roots, nothing joined yet.
+// newGraph builds a class for each place of messages below the roots, without merging any.
 func newGraph(e *Evidence, roots []string) *graph {
 	g := &graph{costs: kind.Costs{}}
 	for _, name := range roots {
@@ -32,104 +41,116 @@ func newGraph(e *Evidence, roots []string) *graph {
 	return g
 }
 
-// build makes the class of m and of what is below it. Only classes of payloads
-// that are taken for messages become nodes, to be compared with others.
+// build creates the class of m and, recursively, those of its fields. Only payloads that are inferred
+// to be messages become nodes, which unify compares; live is false below all other payloads.
 func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live bool) *class {
 	n := &node{m: m, parent: parent}
 	if parent != nil {
 		n.depth = parent.depth + 1
 	}
-	c := &class{id: g.made, samples: m.Samples, novel: float64(m.Samples), fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
-	c.deep = n.depth >= kind.MaxDepth
-	g.made++
+	c := &class{id: g.nextID, samples: m.Samples, distinctSamples: float64(m.Samples), fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
+	c.atDepthLimit = n.depth >= kind.MaxDepth
+	g.nextID++
 	if parent != nil {
-		c.above, c.at = parent.class, at
+		c.parentClass, c.parentField = parent.class, at
 	}
 	n.class = c
 	if live {
 		g.nodes = append(g.nodes, n)
 	}
+
 	for _, number := range c.numbers {
 		f := m.Field(number)
 		cf := &classField{Field: &kind.Field{}}
 		cf.MergeFlat(f)
 		cf.messageCost = g.costs.Payloads(f)
+		// Without choices the path is not needed, and it is costly to build.
 		here := ""
 		if len(g.choices) > 0 {
-			here = below(path, number)
+			here = childPath(path, number)
 			if choice, ok := g.choices[here]; ok {
 				cf.chosen = &choice
 			}
 		}
 		cf.judge()
+
+		// The classes of possible messages are needed even if the payloads are read as something else now:
+		// reprice may change that.
 		if f.Child != nil {
-			cf.kid = g.build(f.Child, n, number, here, live && (cf.likely() || cf.chosen != nil && cf.chosen.Kind == wire.KindMessage))
+			cf.childClass = g.build(f.Child, n, number, here, live && (cf.isMessage() || cf.chosen != nil && cf.chosen.Kind == wire.KindMessage))
 			if cf.chosen != nil {
 				cf.judge()
 			}
-			cf.kid.entry = !f.Len.NotMap && f.Most > 1
-			cf.kid.novel *= f.Len.Novelty()
+			cf.childClass.entry = !f.Len.NotMap && f.Most > 1
+			cf.childClass.distinctSamples *= f.Len.Novelty()
 		}
 		if f.Group != nil {
-			cf.group = g.build(f.Group, n, number, here, false)
+			cf.groupClass = g.build(f.Group, n, number, here, false)
 		}
 		c.fields[number] = cf
 	}
 	return c
 }
 
-// Bounds of the search for equal types, beyond which types are left apart.
+// Limits of the search for equal types. Beyond them, types stay separate.
 const (
-	// classes that are looked at for one field number
+	// maxPosting limits the classes in the index for one feature.
 	maxPosting = 256
 
-	// classes that are compared with one class
+	// maxCandidates limits the classes that are compared with one class.
 	maxCandidates = 8
 
-	// evidence, in nats, for two types being one
+	// minScore is the evidence, in nats, from which on two classes are merged.
 	minScore = 2.2
 )
 
-// unify joins the classes that are taken for one type: in the order of nodes, and
-// once more from below, when the types of fields tell whether those around them
-// are one.
+// unifyRounds limits the rounds of unify. Most graphs need two.
+const unifyRounds = 3
+
+// unify merges the classes that are one type. Each round goes from the roots to the leaves, and then back, because
+// the types of fields help to decide whether the messages around them are of one type. It ends when a round merges
+// nothing.
 func (g *graph) unify() {
-	g.unifyNodes(slices.All(g.nodes), false)
-	g.unifyNodes(slices.Backward(g.nodes), true)
+	for range unifyRounds {
+		before := g.joins
+		g.unifyNodes(slices.All(g.nodes), false)
+		g.unifyNodes(slices.Backward(g.nodes), true)
+		if g.joins == before {
+			return
+		}
+	}
 }
 
-// A feature is what classes are found by.
+// A feature is a property by which the index finds similar classes.
 type feature struct {
+	// number is the number of the field.
 	number int32
-	kind   wire.Kind
+	// kind is the inferred kind of the field.
+	kind wire.Kind
 
-	// of a message field, where types are compared by those of their fields
-	kid int
+	// childID is the class of the payloads of a message field, or 0 if it is not compared.
+	childID int
 }
 
-// A classIndex finds the classes that have features in common with another.
+// A classIndex is an inverted index: it finds the classes that share features with another.
 type classIndex struct {
+	// postings maps each feature to the classes that have it.
 	postings map[feature][]*class
 
-	// types of message fields are features too
-	byKids bool
+	// byChildren adds the classes of payloads to the features.
+	byChildren bool
 }
 
-// feature is the feature of c that its field n is.
+// feature returns the index key of c's field n: its number and kind.
 func (x *classIndex) feature(c *class, n int32) feature {
 	f := c.fields[n]
-	if x.byKids && f.kid != nil && f.likely() {
-		return feature{n, f.judgement.Kind, f.kid.find().id}
+	if x.byChildren && f.childClass != nil && f.isMessage() {
+		return feature{n, f.judgement.Kind, f.childClass.find().id}
 	}
 	return feature{n, f.judgement.Kind, 0}
 }
 
-// hasEnough reports whether c has enough fields to be compared with others.
-func (x *classIndex) hasEnough(c *class) bool {
-	return len(c.fields) >= 2 || x.byKids && len(c.fields) == 1 && c.fields[c.numbers[0]].likely()
-}
-
-// candidates returns the classes that have most features in common with c.
+// candidates returns the classes that share most features with c, at most maxCandidates.
 func (x *classIndex) candidates(c *class) []*class {
 	shared := map[*class]int{}
 	for _, number := range c.numbers {
@@ -150,7 +171,7 @@ func (x *classIndex) candidates(c *class) []*class {
 	return list[:min(len(list), maxCandidates)]
 }
 
-// addClass enters c by its features.
+// addClass adds the class c to the index.
 func (x *classIndex) addClass(c *class) {
 	for _, number := range c.numbers {
 		k := x.feature(c, number)
@@ -160,10 +181,10 @@ func (x *classIndex) addClass(c *class) {
 	}
 }
 
-// unifyNodes compares each node's class with those of the nodes before it, and
-// joins it with the similar ones.
+// unifyNodes compares the class at each place with the classes at earlier places, and merges similar
+// ones.
 func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
-	index := classIndex{postings: map[feature][]*class{}, byKids: byKids}
+	index := classIndex{postings: map[feature][]*class{}, byChildren: byKids}
 	met := map[*class]bool{}
 	for _, n := range nodes {
 		c := n.class.find()
@@ -171,65 +192,126 @@ func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
 			continue
 		}
 		met[c] = true
-		if !index.hasEnough(c) {
+		if len(c.fields) == 0 {
 			continue
 		}
 
+		// Recursive types are found along the path to the root, before the index is asked.
 		if !byKids {
 			g.joinAncestor(n)
 			c = n.class.find()
 		}
 		for _, o := range index.candidates(c) {
 			c, o = c.find(), o.find()
-			if c != o && similarity(c, o) >= minScore {
-				tryJoin(o, c)
+			if c != o && g.tryJoin(o, c, minScore) {
+				g.joins++
 			}
 		}
 		index.addClass(n.class.find())
 	}
 }
 
-// joinAncestor joins n with the nearest message above it that may be of its type.
+// joinAncestor merges the class of n with the nearest enclosing message that may be of its type, as in recursive
+// types.
 func (g *graph) joinAncestor(n *node) {
 	for a := n.parent; a != nil; a = a.parent {
 		c, o := n.class.find(), a.class.find()
 		if c == o || c.entry {
 			return
 		}
-		if contained(c, o) && similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && tryJoin(o, c) {
+		if contained(c, o) && g.tryJoin(o, c, ownScore+0.3*float64(n.depth-a.depth)) {
+			g.joins++
 			return
 		}
 	}
 }
 
-// maxPending bounds the pairs that are tried again while a join is under way.
+// maxPending limits the pairs that a merge in progress tries again together.
 const maxPending = 64
 
-// tryJoin makes b part of a, and the types of their common message fields one,
-// if that contradicts nothing.
+// Limits of the evidence from the classes that must be merged together with a pair.
+const (
+	// leastOwn is the evidence from a pair itself below which nothing below it helps.
+	leastOwn = 0.3
+	// shareBelow is the weight of evidence for one type from the messages inside, which resemble each other for
+	// other reasons as well, and mostBelow its limit for each pair.
+	shareBelow, mostBelow = 0.5, 0.8
+	// leastBelow limits the evidence against one type from each pair below.
+	leastBelow = -3.0
+	// mostFromBelow limits the evidence that a pair may lack by itself.
+	mostFromBelow = 1.6
+)
+
+// onlyNests reports whether a leads to b through messages that have one field only, and b has only that field, too.
+// A type that contains nothing but itself would have no end.
+func onlyNests(a, b *class) bool {
+	for range kind.MaxDepth {
+		if len(a.numbers) != 1 || len(b.numbers) != 1 || a.numbers[0] != b.numbers[0] || a.fields[a.numbers[0]].childClass == nil {
+			return false
+		}
+		if a = a.fields[a.numbers[0]].childClass.find(); a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedMessages counts the fields that are messages in both classes.
+func sharedMessages(a, b *class) (n int) {
+	for _, number := range a.numbers {
+		x, y := a.fields[number], b.fields[number]
+		if y != nil && x.childClass != nil && y.childClass != nil && x.childClass.find() != y.childClass.find() {
+			n++
+		}
+	}
+	return n
+}
+
+// tryJoin merges b into a, and the classes of their common message fields, if nothing contradicts that
+// and the evidence from all of them is at least least, in nats.
 //
-// Pooling can make a message of what was something else in both, whose payloads
-// were no part of the trial: they are tried together with what is still to be
-// joined, and are no messages if they fail.
-func tryJoin(a, b *class) bool {
-	ts, ok := compatible(false, [2]*class{a, b})
+// With the evidence of both classes, a field may be inferred to be a message that was not one in either
+// class. Such payloads were not part of the trial, so they are tried together with the remaining pairs.
+// If that fails, the field is not declared as a message.
+func (g *graph) tryJoin(a, b *class, least float64) bool {
+	if onlyNests(a, b) || onlyNests(b, a) {
+		return false
+	}
+	evidence := similarity(a, b)
+	if evidence < leastOwn || evidence < least-min(mostBelow*float64(sharedMessages(a, b)), mostFromBelow) {
+		return false
+	}
+	// A merge cannot be undone, so it is tried on copies first.
+	ts, below, ok := compatible(false, [2]*class{a, b})
 	if !ok {
 		return false
 	}
+	for _, pair := range below[1:min(len(below), maxPending)] {
+		s := similarity(pair[0], pair[1])
+		if s > 0 {
+			s = min(s*shareBelow, mostBelow)
+		}
+		evidence += max(s, leastBelow)
+	}
+	if evidence < least {
+		return false
+	}
+
 	for work := [][2]*class{{a, b}}; len(work) > 0; {
 		a, b := work[len(work)-1][0].find(), work[len(work)-1][1].find()
 		work = work[:len(work)-1]
 		if a == b {
 			continue
 		}
-		for _, pair := range merge(a, b) {
-			if ts.includes(pair.kids) {
-				work = append(work, pair.kids)
+		for _, pair := range mergeClasses(a, b) {
+			if ts.includes(pair.children) {
+				work = append(work, pair.children)
 				continue
 			}
+			// Everything that remains must still fit together with the new pair.
 			if len(work) < maxPending {
-				if more, ok := compatible(true, append(slices.Clone(work), pair.kids)...); ok {
-					ts, work = more, append(work, pair.kids)
+				if more, _, ok := compatible(true, append(slices.Clone(work), pair.children)...); ok {
+					ts, work = more, append(work, pair.children)
 					continue
 				}
 			}
@@ -239,21 +321,22 @@ func tryJoin(a, b *class) bool {
 	return true
 }
 
-// repricingRounds is how often costs are carried upwards by reprice.
+// repricingRounds is the number of times that reprice propagates costs from the leaves to the roots.
 const repricingRounds = 3
 
-// reprice judges the payloads again that may be messages: the classes below
-// have been pooled since, and what describes a pooled type is paid only once.
+// reprice decides again which payloads are messages. Classes were pooled since the first decision, and the
+// description of a pooled type is paid only once (minimum description length).
 func (g *graph) reprice() {
-	reached := g.reached()
+	reached := g.reachable()
 	for range repricingRounds {
 		for _, c := range slices.Backward(reached) {
 			for _, n := range c.numbers {
 				f := c.fields[n]
-				if f.kid == nil || f.Len == nil {
+				if f.childClass == nil || f.Len == nil {
 					continue
 				}
-				kid := f.kid.find()
+				kid := f.childClass.find()
+				// The cost of the class is shared by all its fields, in proportion to their payloads.
 				cost := kid.cost().Of(f.Len.Novelty()) * float64(f.Len.N) / float64(max(kid.samples, 1))
 				if cost < f.messageCost {
 					f.messageCost = cost
@@ -264,9 +347,9 @@ func (g *graph) reprice() {
 	}
 }
 
-// reached returns the classes that the roots lead to, over payloads that are
-// or might be messages, nearest first.
-func (g *graph) reached() []*class {
+// reachable returns the classes that are reachable from the roots over payloads that are or may be messages, in
+// breadth-first order.
+func (g *graph) reachable() []*class {
 	var list []*class
 	met := map[*class]bool{}
 	add := func(c *class) {
@@ -280,7 +363,7 @@ func (g *graph) reached() []*class {
 	}
 	for i := 0; i < len(list); i++ {
 		for _, n := range list[i].numbers {
-			if kid := list[i].fields[n].kid; kid != nil {
+			if kid := list[i].fields[n].childClass; kid != nil {
 				add(kid)
 			}
 		}

@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"math"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
-// A wellKnown is a type of protobuf's own that a class is taken for.
-type wellKnown struct {
-	name, file string
-	p          float64
-
-	// where it is not sure enough to be written, what is said of it
-	note string
-}
-
+// Full names of the well-known types that are recognised.
 const (
 	timestampType = "google.protobuf.Timestamp"
 	durationType  = "google.protobuf.Duration"
@@ -26,35 +24,49 @@ const (
 	listType      = "google.protobuf.ListValue"
 )
 
+// Thresholds for well-known types.
 const (
+	// maxNanos is the greatest number of nanoseconds within a second.
 	maxNanos = 999_999_999
-	// Nanoseconds are written as such where some are more than a million: smaller
-	// numbers beside a time are mostly counts.
+	// leastNanos is the least maximum at which numbers beside seconds are taken for nanoseconds. Smaller numbers
+	// are mostly counts.
 	leastNanos = 1_000_000
-	// How sure a type must be to be written, as every sample fits it.
+	// leastWellKnown is the probability from which on a type is declared. It is high because the declaration
+	// must fit future samples as well.
 	leastWellKnown = 0.9
 )
 
-// recognise finds the well-known types among the classes that are no roots.
+// recognise finds the classes that are well-known types. A root never is one.
 func (g *graph) recognise() {
-	reached := g.reached()
+	reached := g.reachable()
 	for _, c := range reached {
-		if c.root != "" || c.entry && !isMoment(c) {
+		// A root is never a well-known type, and of map entries only those that fit Timestamp are
+		// considered.
+		if c.root != "" || c.entry && !fitsTimestamp(c) {
 			continue
 		}
 		switch {
 		case isAny(c):
 			c.known = wellKnown{anyType, "google/protobuf/any.proto", 0.99, ""}
-		case isMoment(c):
+		case fitsTimestamp(c):
 			c.known = judgeTimestamp(c)
 		case fitsDuration(c):
 			c.known = judgeDuration(c)
 		}
 	}
+
+	// A Struct and weaker resemblances are considered only for classes that are nothing else.
 	g.wholeSeconds(reached)
 	for _, c := range reached {
 		if c.root == "" && c.known.name == "" && isStruct(c) {
 			nameStruct(c)
+		}
+	}
+
+	// Last, undo a declaration that some sample contradicts.
+	for _, c := range reached {
+		if c.known.written() && !c.readableAs(knownDescriptors[c.known.name]) {
+			c.known = wellKnown{}
 		}
 	}
 	for _, c := range reached {
@@ -64,30 +76,29 @@ func (g *graph) recognise() {
 	}
 }
 
-// wholeSeconds takes messages of nothing but the seconds of a time for
-// timestamps: where others are, and where there are some samples, nothing else
-// is as likely.
+// wholeSeconds recognises messages that consist of the seconds of a timestamp only. Nothing else is as likely if
+// the file has other timestamps or if there are some samples.
 func (g *graph) wholeSeconds(reached []*class) {
 	others := false
 	for _, c := range reached {
 		others = others || c.known.name == timestampType && c.known.written()
 	}
 	for _, c := range reached {
-		if sec := c.varintsOf(1); c.root == "" && c.only(1) && sec != nil && sec.Epoch == sec.N && sec.N == c.samples {
+		if sec := c.varintsOf(1); c.root == "" && c.hasOnly(1) && sec != nil && sec.Epoch == sec.N && sec.N == c.samples {
 			c.known = wellKnown{timestampType, "google/protobuf/timestamp.proto", 0.85, "May be a google.protobuf.Timestamp of whole seconds."}
-			if others || c.novel >= 3 {
+			if others || c.distinctSamples >= 3 {
 				c.known.p = 0.92
 			}
 		}
 	}
 }
 
-// written reports whether the class is written as a type of protobuf's own.
+// written reports whether the class is declared as the well-known type.
 func (k wellKnown) written() bool { return k.name != "" && k.file != "" && k.p >= leastWellKnown }
 
-// only reports whether the class has no fields but these, each at most once in a
-// message and with no value of another wire type.
-func (c *class) only(numbers ...int32) bool {
+// hasOnly reports whether the class has no other fields than these, each at most once in a message and
+// with a single wire type.
+func (c *class) hasOnly(numbers ...int32) bool {
 	if len(c.numbers) > len(numbers) {
 		return false
 	}
@@ -97,14 +108,14 @@ func (c *class) only(numbers ...int32) bool {
 		for _, m := range numbers {
 			found = found || m == n
 		}
-		if !found || f.Most > 1 || f.judgement.Odd > 0 || f.group != nil {
+		if !found || f.Most > 1 || f.judgement.Odd > 0 || f.groupClass != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// varintsOf returns the varints of a field that has nothing else.
+// varintsOf returns the values of a field if all are varints, or nil.
 func (c *class) varintsOf(n int32) *kind.Varints {
 	f := c.fields[n]
 	if f == nil || f.judgement.Kind != wire.KindVarint || f.Varint == nil || f.Varint.N != f.Occurs {
@@ -113,19 +124,21 @@ func (c *class) varintsOf(n int32) *kind.Varints {
 	return f.Varint
 }
 
-// isMoment reports whether all samples fit seconds since 1970 and nanoseconds.
-func isMoment(c *class) bool {
+// fitsTimestamp reports whether all samples fit a Timestamp: seconds of a plausible date, and nanoseconds.
+func fitsTimestamp(c *class) bool {
 	sec, nano := c.varintsOf(1), c.varintsOf(2)
-	return c.only(1, 2) && sec != nil && nano != nil && sec.Epoch == sec.N && nano.Negative == 0 && nano.Max <= maxNanos
+	return c.hasOnly(1, 2) && sec != nil && nano != nil && sec.Epoch == sec.N && nano.Negative == 0 && nano.Max <= maxNanos
 }
 
-// judgeTimestamp weighs a moment: nanoseconds are large, or round.
+// judgeTimestamp returns how likely a class that fits is a Timestamp: zero nanoseconds are omitted and most
+// others need more than 20 bits.
 func judgeTimestamp(c *class) wellKnown {
 	nano := c.fields[2].Varint
 	k := wellKnown{timestampType, "google/protobuf/timestamp.proto", 0.97, ""}
 	large := float64(countBits(nano, 20)) / float64(max(nano.N-nano.Zero, 1))
 	switch {
-	case nano.Zero > 0: // zeros that were written out: not by a writer of proto3
+	// A proto3 writer omits zeros.
+	case nano.Zero > 0:
 		k.p, k.note = 0.6, "Reads as seconds since 1970 and nanoseconds, whose zeros google.protobuf.Timestamp would leave out."
 	case nano.Max < leastNanos || large < 0.5:
 		k.p, k.note = 0.4, "May be seconds since 1970 and nanoseconds."
@@ -135,7 +148,7 @@ func judgeTimestamp(c *class) wellKnown {
 	return k
 }
 
-// countBits counts the values of more than so many bits.
+// countBits returns the number of values with more than the given number of bits.
 func countBits(s *kind.Varints, more int) (n int64) {
 	for size, count := range s.Bits {
 		if size > more {
@@ -145,22 +158,24 @@ func countBits(s *kind.Varints, more int) (n int64) {
 	return n
 }
 
-// fitsDuration reports whether all samples fit seconds and nanoseconds of the same sign.
+// fitsDuration reports whether all samples fit a Duration: seconds and nanoseconds with the same sign.
 func fitsDuration(c *class) bool {
 	nano := c.varintsOf(2)
-	if !c.only(1, 2) || nano == nil || nano.Max > maxNanos || nano.Lowest < -maxNanos || max(nano.Max, uint64(-nano.Lowest)) < leastNanos {
+	if !c.hasOnly(1, 2) || nano == nil || nano.Max > maxNanos || nano.Lowest < -maxNanos || max(nano.Max, uint64(-nano.Lowest)) < leastNanos {
 		return false
 	}
 	if c.fields[1] == nil {
-		return true // of less than a second
+		// The duration is less than a second.
+		return true
 	}
-	const most = 315_576_000_000 // seconds of 10,000 years
+	// The greatest duration that protobuf allows: 10,000 years in seconds.
+	const most = 315_576_000_000
 	sec := c.varintsOf(1)
 	return sec != nil && sec.Max <= most && sec.Lowest >= -most && (nano.Lowest == 0 || sec.Lowest < 0 || sec.N < nano.N)
 }
 
-// judgeDuration weighs a span against two numbers: nanoseconds below a second
-// are mostly of the two topmost sizes that they can have, or round.
+// judgeDuration weighs a Duration against two unrelated numbers. Nanoseconds within a second mostly need 27 or
+// more bits, or they are multiples of a microsecond.
 func judgeDuration(c *class) wellKnown {
 	nano := c.fields[2].Varint
 	n := float64(nano.N)
@@ -168,6 +183,8 @@ func judgeDuration(c *class) wellKnown {
 	if !nano.Values.Full {
 		distinct = float64(len(nano.Values.Items))
 	}
+
+	// The prior is low: most messages of two numbers are something else.
 	odds := -3.0
 	if nano.Zero > 0 {
 		odds -= 4
@@ -175,49 +192,50 @@ func judgeDuration(c *class) wellKnown {
 	if c.fields[1] == nil {
 		odds -= 3
 	}
-	// 134 million and more: 87 of 100 nanoseconds
+
+	// 87 % of the numbers below a billion are at least 2^27, about 134 million.
 	top := float64(countBits(nano, 27)) / n
 	odds += min(distinct, 20) * (top*math.Log(0.87/0.15) + (1-top)*math.Log(0.13/0.85))
 	round := float64(nano.Micros) / max(float64(nano.Nanos), 1)
 	odds = max(odds, -3+min(distinct, 20)*(round*math.Log(0.9/0.03)+(1-round)*math.Log(0.1/0.97)))
-	k := wellKnown{durationType, "google/protobuf/duration.proto", round4(odds), ""}
+	k := wellKnown{durationType, "google/protobuf/duration.proto", probability(odds), ""}
 	if k.p > 0.3 {
 		k.note = "May be seconds and nanoseconds."
 	}
 	return k
 }
 
-func round4(odds float64) float64 { return round(0.995 / (1 + math.Exp(-odds))) }
+// probability converts log-odds in nats to a probability of at most 0.995.
+func probability(odds float64) float64 { return round(0.995 / (1 + math.Exp(-odds))) }
 
-// isAny reports whether every sample has the address of a type, and its bytes.
+// isAny reports whether every sample fits an Any: a type URL, and bytes.
 func isAny(c *class) bool {
 	url := c.fields[1]
-	if !c.only(1, 2) || url == nil || url.Len == nil || url.Len.NotText || url.Len.N != url.Occurs || !bytes.HasPrefix(url.Len.Prefix, []byte("type.googleapis.com/")) {
+	if !c.hasOnly(1, 2) || url == nil || url.Len == nil || url.Len.NotText || url.Len.N != url.Occurs || !bytes.HasPrefix(url.Len.Prefix, []byte("type.googleapis.com/")) {
 		return false
 	}
 	value := c.fields[2]
 	return value == nil || value.Len != nil && value.Len.N == value.Occurs
 }
 
-// isStruct reports whether c is entries of text and values, each of one kind of
-// JSON's, of which two kinds at least were seen.
+// isStruct reports whether c fits a Struct: entries of a text and a Value, with at least two kinds of values.
 func isStruct(c *class) bool {
 	f := c.fields[1]
-	if len(c.numbers) != 1 || f == nil || f.kid == nil || f.judgement.Kind != wire.KindMessage || f.judgement.Odd > 0 || f.Len.NotMap {
+	if len(c.numbers) != 1 || f == nil || f.childClass == nil || f.judgement.Kind != wire.KindMessage || f.judgement.Odd > 0 || f.Len.NotMap {
 		return false
 	}
-	entry := c.fields[1].kid.find()
-	if !entry.only(1, 2) || entry.fields[1] == nil || entry.fields[2] == nil {
+	entry := c.fields[1].childClass.find()
+	if !entry.hasOnly(1, 2) || entry.fields[1] == nil || entry.fields[2] == nil {
 		return false
 	}
 	key, value := entry.fields[1], entry.fields[2]
-	return key.judgement.Kind == wire.KindString && value.kid != nil && value.judgement.Kind == wire.KindMessage && isValue(value.kid.find(), c)
+	return key.judgement.Kind == wire.KindString && value.childClass != nil && value.judgement.Kind == wire.KindMessage && isValue(value.childClass.find(), c)
 }
 
-// isValue reports whether v has always exactly one of a Value's fields, and has
-// had two of them.
+// isValue reports whether each sample of class v has exactly one of the fields of
+// google.protobuf.Value, and at least two different ones occur. of is the class of the Struct.
 func isValue(v, of *class) bool {
-	if !v.only(1, 2, 3, 4, 5, 6) || len(v.numbers) < 2 || v.root != "" {
+	if !v.hasOnly(1, 2, 3, 4, 5, 6) || len(v.numbers) < 2 || v.root != "" {
 		return false
 	}
 	var seen int64
@@ -231,63 +249,154 @@ func isValue(v, of *class) bool {
 	return seen == v.samples
 }
 
-// isFieldOfValue reports whether f can be field n of a Value v in the Struct of.
+// isFieldOfValue reports whether f can be field n of the Value v within the Struct of.
 func isFieldOfValue(n int32, f *classField, v, of *class) bool {
 	switch n {
-	case 1: // null_value
+	// null_value
+	case 1:
 		return f.judgement.Kind == wire.KindVarint && f.Varint.Max == 0
-	case 2: // number_value
+	// number_value
+	case 2:
 		return f.judgement.Kind == wire.KindFixed64
-	case 3: // string_value
+	// string_value
+	case 3:
 		return f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
-	case 4: // bool_value
+	// bool_value
+	case 4:
 		return f.judgement.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
-	case 5: // struct_value, which may be empty
-		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
-	case 6: // list_value
-		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && listLike(f.kid.find(), v))
+	// struct_value, which may be empty
+	case 5:
+		return f.Len != nil && (f.Len.Longest == 0 || f.childClass != nil && (f.childClass.find() == of || structLike(f.childClass.find(), v)))
+	// list_value, which may be empty
+	case 6:
+		return f.Len != nil && (f.Len.Longest == 0 || f.childClass != nil && listLike(f.childClass.find(), v))
 	}
 	return false
 }
 
+// structLike reports whether class c may be a google.protobuf.Struct with values of class v.
 func structLike(c, v *class) bool {
-	if len(c.numbers) != 1 || c.fields[1] == nil || c.fields[1].kid == nil {
+	if len(c.numbers) != 1 || c.fields[1] == nil || c.fields[1].childClass == nil {
 		return false
 	}
-	e := c.fields[1].kid.find()
-	return e.only(1, 2) && e.fields[2] != nil && e.fields[2].kid != nil && valueLike(e.fields[2].kid.find(), v)
+	e := c.fields[1].childClass.find()
+	return e.hasOnly(1, 2) && e.fields[2] != nil && e.fields[2].childClass != nil && valueLike(e.fields[2].childClass.find(), v)
 }
 
+// listLike reports whether class c may be a google.protobuf.ListValue with values of class v.
 func listLike(c, v *class) bool {
-	return len(c.numbers) == 1 && c.fields[1] != nil && c.fields[1].kid != nil && valueLike(c.fields[1].kid.find(), v)
+	return len(c.numbers) == 1 && c.fields[1] != nil && c.fields[1].childClass != nil && valueLike(c.fields[1].childClass.find(), v)
 }
 
-// valueLike reports whether c may be a Value as v is: it has fields of such only.
+// valueLike reports whether c may be a Value as v is: it has no fields that contradict v.
 func valueLike(c, v *class) bool {
 	if c == v {
 		return true
 	}
 	for _, n := range c.numbers {
-		if n > 6 || v.fields[n] != nil && v.fields[n].judgement.Kind != c.fields[n].judgement.Kind && v.fields[n].kid == nil {
+		if n > 6 || v.fields[n] != nil && v.fields[n].judgement.Kind != c.fields[n].judgement.Kind && v.fields[n].childClass == nil {
 			return false
 		}
 	}
-	return c.only(1, 2, 3, 4, 5, 6)
+	return c.hasOnly(1, 2, 3, 4, 5, 6)
 }
 
-// nameStruct marks a Struct, its values and their lists.
+// nameStruct marks the class c as google.protobuf.Struct, and those of its values and lists
+// accordingly.
 func nameStruct(c *class) {
 	const file = "google/protobuf/struct.proto"
 	c.known = wellKnown{structType, file, 0.97, ""}
-	v := c.fields[1].kid.find().fields[2].kid.find()
+	v := c.fields[1].childClass.find().fields[2].childClass.find()
 	v.known = wellKnown{valueType, file, 0.97, ""}
-	if l := v.fields[6]; l != nil && l.kid != nil && l.kid.find().root == "" {
-		l.kid.find().known = wellKnown{listType, file, 0.97, ""}
+	if l := v.fields[6]; l != nil && l.childClass != nil && l.childClass.find().root == "" {
+		l.childClass.find().known = wellKnown{listType, file, 0.97, ""}
 	}
-	if s := v.fields[5]; s != nil && s.kid != nil && s.kid.find().root == "" {
-		s.kid.find().known = wellKnown{structType, file, 0.97, ""}
+	if s := v.fields[5]; s != nil && s.childClass != nil && s.childClass.find().root == "" {
+		s.childClass.find().known = wellKnown{structType, file, 0.97, ""}
 	}
 }
 
-// round keeps four digits of a probability.
+// round rounds a probability to four decimals.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
+
+// knownDescriptors are the well-known types that may be written, by name.
+var knownDescriptors = map[string]protoreflect.MessageDescriptor{
+	timestampType: (*timestamppb.Timestamp)(nil).ProtoReflect().Descriptor(),
+	durationType:  (*durationpb.Duration)(nil).ProtoReflect().Descriptor(),
+	anyType:       (*anypb.Any)(nil).ProtoReflect().Descriptor(),
+	structType:    (*structpb.Struct)(nil).ProtoReflect().Descriptor(),
+	valueType:     (*structpb.Value)(nil).ProtoReflect().Descriptor(),
+	listType:      (*structpb.ListValue)(nil).ProtoReflect().Descriptor(),
+}
+
+// readableAs reports whether the message type md decodes all samples of the class without unknown
+// fields, and encodes them to the same bytes.
+func (c *class) readableAs(md protoreflect.MessageDescriptor) bool {
+	return md != nil && c.readable(md, map[readingPair]bool{})
+}
+
+// A readingPair is a class of messages with a candidate type.
+type readingPair struct {
+	c  *class
+	md protoreflect.MessageDescriptor
+}
+
+// readable is readableAs; done has the pairs that are being examined, since types can be recursive.
+func (c *class) readable(md protoreflect.MessageDescriptor, done map[readingPair]bool) bool {
+	c = c.find()
+	at := readingPair{c, md}
+	if done[at] {
+		return true
+	}
+	done[at] = true
+	if c.isCut() {
+		return false
+	}
+	for _, n := range c.numbers {
+		f, fd := c.fields[n], md.Fields().ByNumber(protoreflect.FieldNumber(n))
+		if fd == nil || f.groupClass != nil || f.judgement.Odd > 0 || f.Most > 1 && !fd.IsList() && !fd.IsMap() {
+			return false
+		}
+		implicit := !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !md.IsMapEntry()
+		if implicit && countZeros(f.Field, f.judgement.Kind) > 0 || fd.IsMap() && f.Len != nil && f.Len.NotMap {
+			return false
+		}
+		if !f.readableField(fd, done) {
+			return false
+		}
+	}
+	return true
+}
+
+// readableField reports whether a field reads all values.
+func (f *classField) readableField(fd protoreflect.FieldDescriptor, done map[readingPair]bool) bool {
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		if f.Len == nil || f.Len.N != f.Occurs {
+			return false
+		}
+		return f.Len.Longest == 0 || f.childClass != nil && f.childClass.readable(fd.Message(), done)
+	case protoreflect.StringKind:
+		return f.Len != nil && f.Len.N == f.Occurs && !f.Len.NotText
+	case protoreflect.BytesKind:
+		return f.Len != nil && f.Len.N == f.Occurs
+	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return f.Fixed64 != nil && f.Fixed64.N == f.Occurs
+	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return f.Fixed32 != nil && f.Fixed32.N == f.Occurs
+	}
+	return f.Varint != nil && f.Varint.N == f.Occurs && inRange(f.Varint, fd.Kind())
+}
+
+// inRange reports whether a type of numbers has all values.
+func inRange(s *kind.Varints, k protoreflect.Kind) bool {
+	switch k {
+	case protoreflect.BoolKind:
+		return s.Max <= 1 && s.Negative == 0
+	case protoreflect.Int32Kind, protoreflect.EnumKind:
+		return (s.Max <= math.MaxInt32 || s.Negative == s.N) && s.Lowest >= math.MinInt32
+	case protoreflect.Uint32Kind:
+		return s.Max <= math.MaxUint32 && s.Negative == 0
+	}
+	return true
+}

@@ -7,16 +7,21 @@ import (
 	"unwire/decode/wire"
 )
 
-// What is said of types that nothing in their bytes proves; none is written.
+// Probabilities of types that the bytes alone cannot prove. They are reported, but never declared.
 const (
-	statusP       = 0.9 // a code, a text and details that are all Any
-	maskP         = 0.4 // a list of names with dots or underscores
-	wrapperP      = 0.2 // a message of one scalar
-	emptyWrapperP = 0.4 // of which some are empty: what a wrapper is for
-	mostCode      = 16  // of google.rpc.Code
+	// statusP is the probability for a google.rpc.Status: a code, a text, and details that are all Any.
+	statusP = 0.9
+	// maskP is the probability for a FieldMask: a list of names with dots or underscores.
+	maskP = 0.4
+	// wrapperP is the probability for a wrapper such as StringValue: a message of one scalar.
+	wrapperP = 0.2
+	// emptyWrapperP is the probability for a wrapper that is sometimes empty, which only a wrapper needs to be.
+	emptyWrapperP = 0.4
+	// mostCode is the greatest code of google.rpc.Code.
+	mostCode = 16
 )
 
-// noteResemblance says of messages that no type is known of which one they may be.
+// noteResemblance notes, for messages without a known type, which known type they may be.
 func (c *class) noteResemblance() wellKnown {
 	switch {
 	case c.isStatus():
@@ -24,7 +29,7 @@ func (c *class) noteResemblance() wellKnown {
 	case c.isMask():
 		return wellKnown{"google.protobuf.FieldMask", "", maskP, "May be a google.protobuf.FieldMask."}
 	}
-	name := c.wrapped()
+	name := c.wrapperName()
 	if name == "" {
 		return wellKnown{}
 	}
@@ -38,7 +43,7 @@ func (c *class) noteResemblance() wellKnown {
 // isStatus reports whether all samples have a code, a text at most, and details.
 func (c *class) isStatus() bool {
 	details := c.fields[3]
-	if len(c.numbers) > 3 || details == nil || details.kid == nil || !details.likely() || !isAny(details.kid.find()) {
+	if len(c.numbers) > 3 || details == nil || details.childClass == nil || !details.isMessage() || !isAny(details.childClass.find()) {
 		return false
 	}
 	for _, n := range c.numbers {
@@ -55,13 +60,15 @@ func (c *class) isStatus() bool {
 	return c.fields[1] != nil
 }
 
-// isMask reports whether c is nothing but names as they stand in masks.
+// isMask reports whether c may be a google.protobuf.FieldMask: it contains only strings that are field
+// paths.
 func (c *class) isMask() bool {
 	f := c.fields[1]
 	if len(c.numbers) != 1 || f == nil || f.judgement.Kind != wire.KindString || f.judgement.Odd > 0 {
 		return false
 	}
 	list, _ := f.Len.Examples()
+	// A single name without separators could be any word.
 	joined := false
 	for _, s := range list {
 		if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_.") != "" || s[0] < 'a' || s[len(s)-1] == '.' {
@@ -72,10 +79,10 @@ func (c *class) isMask() bool {
 	return joined && len(list) > 1
 }
 
-// wrapped is the name of the wrapper that c's fields are like, or "".
-func (c *class) wrapped() string {
+// wrapperName is the name of the wrapper that c's fields are like, or "".
+func (c *class) wrapperName() string {
 	f := c.fields[1]
-	if !c.only(1) || f == nil {
+	if !c.hasOnly(1) || f == nil {
 		return ""
 	}
 	switch f.judgement.Kind {
@@ -90,16 +97,17 @@ func (c *class) wrapped() string {
 	return map[string]string{
 		"bool": "BoolValue", "int32": "Int32Value", "int64": "Int64Value", "uint32": "UInt32Value", "uint64": "UInt64Value",
 		"float": "FloatValue", "double": "DoubleValue",
-	}[kind.NumberType(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
+	}[kind.NumberType(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.distinctShare()}).Name]
 }
 
-// A knownType is a type of protobuf's own that a message may be of.
+// A knownType is a well-known protobuf type that a message may have.
 type knownType struct {
-	Name string  `json:"type"`
-	P    float64 `json:"p"`
+	Name string `json:"type"`
+	// P is the probability of the well-known type, from 0 to 1.
+	P float64 `json:"p"`
 }
 
-// knownType is what is known of the class for the evidence list.
+// knownType returns the well-known type of the class for the list of evidence, or nil.
 func (c *class) knownType() *knownType {
 	k := c.find().known
 	if k.name == "" {

@@ -1,8 +1,10 @@
-// Package jsonname has the rule for the names that fields have in JSON.
+// Package jsonname derives the JSON names of protobuf fields from their names in .proto files.
+//
+// jsonname.Of("user_id") // userId
 package jsonname
 
-// Of is the JSON name of a field that none is given for: lowerCamelCase, as
-// protoc makes it. It is "" of underscores alone.
+// Of returns the default JSON name of a field in lowerCamelCase, as protoc derives it. A name that consists of
+// underscores only gives "".
 //
 // Source: https://protobuf.dev/programming-guides/json/
 func Of(field string) string {

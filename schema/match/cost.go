@@ -12,23 +12,28 @@ import (
 	"unwire/decode/wire"
 )
 
-// Prices in bits. They are round figures for what is usual, chosen by hand: text
-// costs about five bits a character, a number its length twice.
+// Prices in bits. They are rough code lengths for typical data, chosen by hand: a character of text costs about
+// five bits, and a number about 1.4 times its length.
 const (
-	costTag     = 8
-	costByte    = 8
+	// costTag is the price of a tag.
+	costTag = 8
+	// costByte is the price of a byte that is not text.
+	costByte = 8
+	// costControl is the price of a control character in text.
 	costControl = 16
 
-	// bytes of a payload that are looked at; the rest costs as much a byte
+	// maxCosted limits the bytes of a payload that are read. The rest is assumed to have the same price per
+	// byte.
 	maxCosted = 1024
 )
 
-// scalar is the price of a value as what is declared, and why it cannot be that.
-func (s *scorer) scalar(f *field, c int32) (price float64, veto string) {
+// costScalar returns the price of a value under its declared type. veto is the reason why the value cannot have
+// that type, or "".
+func (s *scorer) costScalar(f *field, c int32) (price float64, veto string) {
 	n := &s.t.Nodes[c]
 	switch n.Type {
 	case wire.Varint:
-		return s.number(f, s.t.Uint(c))
+		return s.costVarint(f, s.t.Uint(c))
 	case wire.I32:
 		v := uint32(s.t.Uint(c))
 		if f.kind == protoreflect.FloatKind {
@@ -42,27 +47,35 @@ func (s *scorer) scalar(f *field, c int32) (price float64, veto string) {
 		}
 		return min(1+costNumber(v), 64), ""
 	}
+
+	// What remains is length-delimited: text or bytes.
 	p := s.t.Payload(c)
 	price = costLength(len(p))
 	if len(p) == 0 && f.implicit {
 		price += costDefault
 	}
+
+	// A string that is not UTF-8 contradicts its type.
 	if f.kind == protoreflect.StringKind {
-		text, ok := s.text(c)
+		text, ok := s.costOfText(c)
 		if !ok {
 			return price + costByte*float64(len(p)), "not UTF-8, declared string"
 		}
 		return price + text, ""
 	}
-	text, ok := s.text(c)
+
+	// Declared bytes are often text. Three more bits are the price of saying that they are.
+
+	text, ok := s.costOfText(c)
 	if raw := costByte * float64(len(p)); !ok || raw < text+3 {
 		return price + raw, ""
 	}
 	return price + text + 3, ""
 }
 
-// number is the price of a varint.
-func (s *scorer) number(f *field, v uint64) (price float64, veto string) {
+// costVarint returns the price of a varint under its declared type. veto is the reason why it cannot have that
+// type, or "".
+func (s *scorer) costVarint(f *field, v uint64) (price float64, veto string) {
 	if v == 0 && f.implicit {
 		price = costDefault
 	}
@@ -76,6 +89,7 @@ func (s *scorer) number(f *field, v uint64) (price float64, veto string) {
 		if int64(v) != int64(int32(v)) {
 			return price + costNumber(v), "outside 32 bits, declared enum"
 		}
+		// An open enum may have unnamed values, so this costs bits but rules nothing out.
 		if !f.names[int32(v)] {
 			return price + costNoName + costNumber(v), ""
 		}
@@ -92,54 +106,63 @@ func (s *scorer) number(f *field, v uint64) (price float64, veto string) {
 		if f.kind == protoreflect.Sint32Kind && v > math.MaxUint32 {
 			return price + costNumber(v), "outside 32 bits, declared sint32"
 		}
-		// rarer than the others, and no better for the same number
+		// Zigzag encoding is rarer than the others, and must not win with the same number.
 		return price + 1.5 + costNumber(v), ""
 	}
+
+	// Negative numbers take ten bytes as a varint, which is rare.
 	if int64(v) < 0 && f.kind != protoreflect.Uint64Kind {
 		return price + 4 + costNumber(-v), ""
 	}
 	return price + costNumber(v), ""
 }
 
-// packed adds the price of a packed payload and returns the bytes explained.
-func (s *scorer) packed(r *score, f *field, g *group, c int32) int64 {
+// addPacked adds the price of a packed payload and returns the number of explained bytes.
+func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) int64 {
 	p := s.t.Payload(c)
 	n := &s.t.Nodes[c]
 	r.bits += costLength(len(p))
+	// Numbers that fit no code well are described by their bytes, as those of an unknown field would be. A type must
+	// not lose because it explains them.
+	raw := costByte * float64(len(p))
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
 			r.veto(g.number, "%d bytes, declared packed %s", len(p), f.kind)
-			r.bits += costByte * float64(len(p))
+			r.bits += raw
 			return 0
 		}
-		r.bits += s.fixed(f, p, width)
+		r.bits += min(s.costFixed(f, p, width), raw)
 		return int64(n.End - n.Off)
 	}
+
 	if !s.isVarints(c) {
 		r.veto(g.number, "no list of varints, declared packed %s", f.kind)
-		r.bits += costByte * float64(len(p))
+		r.bits += raw
 		return 0
 	}
+
 	element := &field{kind: f.kind, names: f.names}
 	sum, read := 0.0, 0
 	for read < min(len(p), maxCosted) {
 		v, n := wire.ConsumeVarint(p[read:])
-		price, reason := s.number(element, v)
+		price, reason := s.costVarint(element, v)
 		if reason != "" {
 			r.veto(g.number, "%s", reason)
 		}
 		sum += price
 		read += n
 	}
+
+	// The price of the beginning stands for all of the payload.
 	if read > 0 {
 		sum *= float64(len(p)) / float64(read)
 	}
-	r.bits += sum
+	r.bits += min(sum, raw)
 	return int64(n.End - n.Off)
 }
 
-// fixed is the price of packed fixed-width values, by the first of them.
-func (s *scorer) fixed(f *field, p []byte, width int) float64 {
+// costFixed returns the price of packed fixed-width values, estimated from the first of them.
+func (s *scorer) costFixed(f *field, p []byte, width int) float64 {
 	head := p[:min(len(p), maxCosted)]
 	sum := 0.0
 	for ; len(head) >= width; head = head[width:] {
@@ -153,11 +176,12 @@ func (s *scorer) fixed(f *field, p []byte, width int) float64 {
 			sum += min(1+costNumber(v), float64(8*width))
 		}
 	}
-	return whole(sum, len(p))
+	return extrapolate(sum, len(p))
 }
 
-// raw is the price of a node of which nothing is known.
-func (s *scorer) raw(c int32) float64 {
+// costRaw returns the price of a field that the type does not declare. It is a little higher than under any
+// fitting type.
+func (s *scorer) costRaw(c int32) float64 {
 	n := &s.t.Nodes[c]
 	switch n.Type {
 	case wire.Varint:
@@ -169,15 +193,16 @@ func (s *scorer) raw(c int32) float64 {
 	}
 	p := s.t.Payload(c)
 	price := costByte * float64(len(p))
-	if text, ok := s.text(c); ok {
+	if text, ok := s.costOfText(c); ok {
 		price = min(price, text)
 	}
 	return price + costLength(len(p)) + 3
 }
 
-// costNumber grows with the length in bits; small numbers are usual.
+// costNumber is the price of a number. It grows with the number of bits, because small numbers are frequent.
 func costNumber(v uint64) float64 { return 1 + 1.4*float64(bits.Len64(v)) }
 
+// zigzag32 returns the magnitude of a signed 32-bit number.
 func zigzag32(v uint32) uint64 {
 	if i := int32(v); i < 0 {
 		return uint64(-int64(i))
@@ -185,19 +210,21 @@ func zigzag32(v uint32) uint64 {
 	return uint64(v)
 }
 
+// costLength is the price of the length of a payload.
 func costLength(n int) float64 { return 1 + 1.2*float64(bits.Len(uint(n))) }
 
-// costCount is the price of how often a list occurs.
+// costCount is the price of the number of elements of a list.
 func costCount(n int) float64 { return 1 + 2*math.Log2(float64(n)) }
 
-// costReal is the price of a floating-point number: exponents near one and short
-// fractions are usual.
+// costReal is the price of a floating-point number: exponents near one and short fractions are frequent.
+// trailing is the number of zero bits at the end of the mantissa; mantissa and width are sizes in bits.
 func costReal(f float64, trailing, mantissa, width int) float64 {
 	if f == 0 {
 		return 4
 	}
 	a := math.Abs(f)
 	price := float64(mantissa-min(trailing, mantissa)) + 4
+	// A decimal fraction of at most four digits is as likely as a short binary one.
 	if s := a * 1e4; s < 1<<50 && math.Abs(s-math.Round(s)) < 1e-6*max(1, s) {
 		price = min(price, 6+math.Log2(s+1))
 	}
@@ -214,7 +241,7 @@ func costReal(f float64, trailing, mantissa, width int) float64 {
 	return min(price, float64(width+6))
 }
 
-// costText is the price of bytes as text, if they are UTF-8.
+// costText is the price of bytes as text. ok is false if they are not UTF-8.
 func costText(p []byte) (price float64, ok bool) {
 	if !utf8.Valid(p) {
 		return 0, false
@@ -222,6 +249,7 @@ func costText(p []byte) (price float64, ok bool) {
 	head := p[:min(len(p), maxCosted)]
 	for len(head) > 0 {
 		c := head[0]
+		// ASCII is the frequent case.
 		if c < utf8.RuneSelf {
 			price += costASCII(c)
 			head = head[1:]
@@ -229,7 +257,8 @@ func costText(p []byte) (price float64, ok bool) {
 		}
 		r, n := utf8.DecodeRune(head)
 		switch {
-		case r == utf8.RuneError && n == 1: // cut by the bound
+		// The limit cut a character in two.
+		case r == utf8.RuneError && n == 1:
 		case unicode.IsPrint(r):
 			price += 4 * float64(n)
 		default:
@@ -237,9 +266,10 @@ func costText(p []byte) (price float64, ok bool) {
 		}
 		head = head[n:]
 	}
-	return whole(price, len(p)), true
+	return extrapolate(price, len(p)), true
 }
 
+// costASCII is the price of an ASCII character, by its frequency in usual texts.
 func costASCII(c byte) float64 {
 	switch {
 	case c >= 'a' && c <= 'z', c == ' ':
@@ -254,20 +284,21 @@ func costASCII(c byte) float64 {
 	return 6.3
 }
 
-// whole extends the price of a payload's head to all of its size bytes.
-func whole(price float64, size int) float64 {
+// extrapolate extends the price of the first bytes of a payload to all of its size bytes.
+func extrapolate(price float64, size int) float64 {
 	if size <= maxCosted {
 		return price
 	}
 	return price * float64(size) / maxCosted
 }
 
-// costSubset is the price of which k of n fields are present.
+// costSubset is the price of a subset of k out of n fields: first its size, then one of the subsets of that
+// size.
 func costSubset(k, n int) float64 {
 	return math.Log2(float64(n+1)) + costChoose(min(k, n), n)
 }
 
-// costChoose is log2 of n over k.
+// costChoose is the binary logarithm of the binomial coefficient of n and k.
 func costChoose(k, n int) float64 {
 	if k <= 0 || k >= n {
 		return 0

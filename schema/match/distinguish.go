@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxDistinguishing is how many fields of each tied type are named.
+// maxDistinguishing is the number of fields that are named for each tied type.
 const maxDistinguishing = 3
 
-// distinguishingFields names, for each of a few types that samples do not tell apart,
-// the fields that would: what no other of them has, or has with another type.
-func distinguishingFields(tied []*typ) []string {
+// distinguishingFields describes, for each of a few tied types, the fields whose occurrence would decide for the
+// type: fields that no other of them has, or has with another wire type.
+func distinguishingFields(tied []*messageType) []string {
 	var out []string
 	told := false
 	for _, ty := range tied {
@@ -22,15 +22,20 @@ func distinguishingFields(tied []*typ) []string {
 		more := 0
 		for _, n := range slices.Sorted(maps.Keys(ty.fields)) {
 			f := ty.fields[n]
-			if slices.ContainsFunc(tied, func(o *typ) bool { return o != ty && o.get(n) != nil && !distinguishable(f, o.get(n)) }) {
+
+			// A field distinguishes a type only if each other type lacks it or declares it
+			// differently.
+			if slices.ContainsFunc(tied, func(o *messageType) bool { return o != ty && o.get(n) != nil && !distinguishable(f, o.get(n)) }) {
 				continue
 			}
+			// The others are only counted.
 			if len(words) == maxDistinguishing {
 				more++
 				continue
 			}
 			words = append(words, fmt.Sprintf("%d (%s %s)", n, f.typeName(), f.name))
 		}
+
 		switch {
 		case len(words) == 0:
 			out = append(out, ty.name+": no field that another of them has not")
@@ -41,22 +46,24 @@ func distinguishingFields(tied []*typ) []string {
 		told = true
 		out = append(out, ty.name+": a field "+strings.Join(words, ", "))
 	}
+
+	// Types with equal fields cannot be distinguished by any message.
 	if !told {
 		return []string{"nothing on the wire: they have the same fields"}
 	}
 	return out
 }
 
-// distinguishable reports whether a value of one field may be none of the other.
+// distinguishable reports whether some value of field a would be invalid in field b, or the reverse.
 func distinguishable(a, b *field) bool {
-	return a.wire != b.wire || a.list != b.list || (a.below == nil) != (b.below == nil)
+	return a.wire != b.wire || a.list != b.list || (a.child == nil) != (b.child == nil)
 }
 
-// typeName is the field's type in a .proto.
+// typeName returns the type of the field as in a .proto file.
 func (f *field) typeName() string {
 	name := f.kind.String()
-	if f.below != nil {
-		name = string(protoreflect.FullName(f.below.name).Name())
+	if f.child != nil {
+		name = string(protoreflect.FullName(f.child.name).Name())
 	}
 	if f.list {
 		return "repeated " + name

@@ -1,12 +1,15 @@
-// Package match ranks which of the known messages an anonymous one may be. Samples and
-// definitions go in; a Result with Candidates comes out. Targets are the messages in a
-// capture that are to be matched.
+// Package match ranks the known message types that an unknown message may be of.
 //
-// Candidates compete by description length: how many bits it takes to write the samples
-// down if they are of a type. A score is the sum of the costs of all values. What a type
-// declares is a veto where the bytes cannot be that; all else is a price. Types that
-// nothing in the samples distinguishes are ties, and the fields that would distinguish
-// them are named.
+// m := match.New(definitions, match.Options{})
+// r := m.Match([]match.Sample{{Tree: wire.Parse(data, wire.Options{})}})
+// fmt.Println(r.Conclusion, r.FullName())
+//
+// It uses the minimum description length principle (Rissanen 1978): the best type is the one under which the
+// samples have the shortest encoding. Each value has a price in bits under its declared type, and bytes that
+// contradict the type are a veto. Types that the samples do not distinguish are ties; the result names the
+// fields that would decide between them. Targets collects the messages of a capture whose type is unknown.
+//
+// The command schema match and package update use it.
 //
 // Source: schema/README.md#match
 package match
@@ -23,133 +26,147 @@ import (
 	"unwire/schema"
 )
 
-// Options tunes a Matcher. The zero value is the default.
+// Options configures a Matcher. The zero value works.
 type Options struct {
-	// candidates, beside ties of the first, and vetoed types in a result; default 10
+	// Top is the number of candidates in a result, in addition to ties of the first, and the number of vetoed
+	// types. Default: 10.
 	Top int
 
-	// distinct samples that are looked at; default 2,000
+	// MaxSamples limits the distinct samples that are read. Default: 2,000.
 	MaxSamples int
 
-	// of their trees, together; default 1,000,000
+	// MaxNodes limits the nodes in the trees of all samples. Default: 1,000,000.
 	MaxNodes int
 }
 
-// A Sample is a message: the fields of one node of a tree, 0 for all of it.
+// A Sample is a message: the node of a parsed tree. Node 0 is the whole message.
 type Sample struct {
+	// Tree is the parsed message that contains the sample.
 	Tree *wire.Tree
+	// Node is the index of the sample's message in Tree; 0 is the whole tree.
 	Node int32
 }
 
-// A Conclusion says how much a result tells.
+// A Conclusion is the overall outcome of comparing samples with all types.
 type Conclusion string
 
+// The conclusions. Their texts are part of the JSON contract.
 const (
-	// one type, by a margin
+	// Matched means that one type explains the samples clearly better than all others.
 	Matched Conclusion = "match"
 
-	// a few types that the samples do not tell apart
+	// Tied means that a few types fit and the samples do not distinguish them.
 	Tied Conclusion = "tie"
 
-	// too little to go by: empty, or what many types would hold
+	// undecided means that the samples are too small: empty, or such that many types fit.
 	undecided Conclusion = "undecided"
 
-	// no type that explains more than half
+	// NoMatch means that no type explains more than half of the bytes.
 	NoMatch Conclusion = "none"
 )
 
-// A Result is the types that samples may be of, the best first.
+// A Result lists the types that the samples may be of, best first.
 type Result struct {
+	// Conclusion is the overall outcome: a match, ambiguous, or none.
 	Conclusion Conclusion `json:"verdict"`
 
-	// given
+	// Samples is the number of samples that were compared.
 	Samples int `json:"samples"`
 
-	// of them, that are no message and were left out
+	// Malformed counts the samples that are not messages. They were left out.
 	Malformed int `json:"malformed"`
 
-	// and looked at
+	// Distinct counts the different samples that were read.
 	Distinct int `json:"distinct"`
 
-	// of those
+	// Bytes is the total size of the distinct samples in bytes.
 	Bytes int64 `json:"bytes"`
 
-	// that were compared
+	// Types is the number of types that were compared.
 	Types int `json:"types"`
 
-	// of which no veto ruled out, and that have a field of the samples
-	Possible   int         `json:"possible"`
+	// Possible counts the types without a veto that have a field of the samples.
+	Possible int `json:"possible"`
+	// Candidates are the most probable types, best first.
 	Candidates []Candidate `json:"candidates"`
 
-	// that would be the best without their vetoes
+	// Vetoed are the types that would be the best candidates, but that some sample rules out.
 	Vetoed []Candidate `json:"vetoed"`
-	// Settle says which fields would decide among ties, of each tied type the first few.
+	// Settle names the fields that would decide between tied types: the first few of each type.
 	Settle []string `json:"settle,omitempty"`
 }
 
-// A Candidate is a type with what speaks for and against it.
+// A Candidate is a possible type with the evidence for and against it.
 type Candidate struct {
-	// the same for ties; 0 for vetoed ones
-	Rank    int    `json:"rank,omitempty"`
+	// Rank is the position, beginning with 1. Tied types have the same rank; vetoed types have rank 0.
+	Rank int `json:"rank,omitempty"`
+	// Message is the full name of the candidate type.
 	Message string `json:"message"`
 
-	// among the possible types, if the message is of one of them
+	// P is the probability of the type, from 0 to 1, if the message is of one of the possible types.
 	P float64 `json:"p"`
 
-	// description length
+	// Bits is the description length of the samples under the type.
 	Bits float64 `json:"bits"`
 
-	// of Result.Bytes
+	// Bytes is the part of Result.Bytes that the type explains.
 	Bytes int64 `json:"explained"`
 
-	// paths of fields that the type has not, the first of them
+	// Unknown has the paths of the first fields that the type does not declare.
 	Unknown []string `json:"unknown"`
 
-	// other types of the same rank
+	// Ties is the number of other types with the same rank.
 	Ties int `json:"ties"`
 
-	// why it cannot be this type, with the path
+	// Vetoes are the reasons, with paths, why the samples cannot be of the type.
 	Vetoes []string `json:"vetoes"`
 }
 
+// Defaults of Options, and parameters of the search.
 const (
-	defaultTop        = 10
+	// defaultTop is the default of Options.Top.
+	defaultTop = 10
+	// defaultMaxSamples is the default of Options.MaxSamples.
 	defaultMaxSamples = 2000
-	defaultMaxNodes   = 1_000_000
+	// defaultMaxNodes is the default of Options.MaxNodes.
+	defaultMaxNodes = 1_000_000
 
-	// samples after which only the best types stay
+	// firstLook is the number of samples after which only the best types are compared.
 	firstLook = 24
 
-	// of them
-	stay      = 200
+	// keepAfterFirstLook is the number of types that remain then, in addition to ties of the first.
+	keepAfterFirstLook = 200
+	// equalBits is the difference between description lengths that is due to rounding.
 	equalBits = 1e-6
 
-	// bits by which a type has to be the better one not to be a tie
-	margin = 4.0
+	// tieMargin is the difference in bits below which two types are tied.
+	tieMargin = 4.0
 
-	// ties that are named beyond Options.Top
+	// maxNamed limits the ties that are listed beyond Options.Top.
 	maxNamed = 100
 
-	// more tied types than this decide nothing
+	// maxTies is the number of tied types above which the result is undecided.
 	maxTies = 5
 
-	// the probability of a match
-	surely = 0.6
+	// minMatchP is the probability that a match needs.
+	minMatchP = 0.6
 
-	// lengths are taken for half as sure as they say: fields are not independent
-	lengthTrust = 0.5
+	// inverseTemperature scales description lengths before they become probabilities. It is below 1 because
+	// fields are not independent, so the lengths overstate the evidence.
+	inverseTemperature = 0.5
 )
 
-// A Matcher compares messages with all types of a schema.
+// A Matcher compares messages with all types of a schema. It is safe for concurrent use.
 //
-// Shape: the schema's own messages, and those of google/protobuf that they use.
-// It may be used by several goroutines at once.
+// Shape: it has the schema's own messages, and those of google/protobuf that they use.
 type Matcher struct {
-	o     Options
-	types []*typ
+	// o are the options, with defaults filled in.
+	o Options
+	// types are all message types, sorted by name.
+	types []*messageType
 }
 
-// New returns a Matcher for the types of s.
+// New returns a Matcher that compares samples with the types of s.
 func New(s *schema.Schema, o Options) *Matcher {
 	if o.Top <= 0 {
 		o.Top = defaultTop
@@ -169,33 +186,36 @@ func New(s *schema.Schema, o Options) *Matcher {
 	return m
 }
 
-// Match ranks the types that all of the samples may be of. Equal samples count once.
+// Match ranks the types that all samples may be of. Equal samples count once.
 func (m *Matcher) Match(samples []Sample) *Result {
 	r := &Result{Samples: len(samples), Candidates: []Candidate{}, Vetoed: []Candidate{}}
 	trees := m.distinct(samples, r)
-	var rows []*row
+
+	var rows []*typeScore
 	for _, ty := range m.types {
 		if !ty.entry {
-			rows = append(rows, newRow(ty))
+			rows = append(rows, newTypeScore(ty))
 		}
 	}
+
 	r.Types = len(rows)
 	fields := false
 	for i, s := range trees {
 		sc := newScorer(s.Tree)
-		fields = fields || len(sc.grouped(s.Node)) > 0
+		fields = fields || len(sc.fieldsByNumber(s.Node)) > 0
+		// Most types are ruled out by a few samples. Dropping them saves most of the time.
 		if i == firstLook {
-			rows = best(r, rows)
+			rows = keepBest(r, rows)
 		}
 		for _, row := range rows {
-			row.addSample(sc.message(row.ty, s.Node, 0))
+			row.addSample(sc.scoreMessage(row.ty, s.Node, 0))
 		}
 	}
 	rank(r, rows, fields, m.o.Top)
 	return r
 }
 
-// distinct returns the samples that differ, within the bounds.
+// distinct returns the different samples that are messages, within the limits of Options.
 func (m *Matcher) distinct(samples []Sample, r *Result) []Sample {
 	seed := maphash.MakeSeed()
 	seen := map[uint64]bool{}
@@ -211,6 +231,8 @@ func (m *Matcher) distinct(samples []Sample, r *Result) []Sample {
 			r.Malformed++
 			continue
 		}
+
+		// The limit on nodes bounds the time; one sample is always read.
 		if nodes += len(s.Tree.Nodes); len(list) == m.o.MaxSamples || nodes > m.o.MaxNodes && len(list) > 0 {
 			break
 		}
@@ -222,7 +244,7 @@ func (m *Matcher) distinct(samples []Sample, r *Result) []Sample {
 	return list
 }
 
-// isMessage reports whether a sample is well-formed, as far down as its groups go.
+// isMessage reports whether a sample is a well-formed message, including its groups.
 func isMessage(s Sample) bool {
 	if !s.Tree.IsMessage(s.Node) {
 		return false
@@ -235,15 +257,15 @@ func isMessage(s Sample) bool {
 	return true
 }
 
-// best keeps the types that may still win, and the likeliest of those that cannot.
-func best(r *Result, rows []*row) []*row {
+// keepBest returns the types that can still win, and the most likely of the others.
+func keepBest(r *Result, rows []*typeScore) []*typeScore {
 	for _, row := range rows {
 		row.sumUp()
 	}
 	slices.SortStableFunc(rows, compareRows)
 	keep := rows[:0]
 	for i, row := range rows {
-		if i < stay || len(row.vetoes) == 0 && row.length <= rows[0].length+equalBits {
+		if i < keepAfterFirstLook || len(row.vetoes) == 0 && row.length <= rows[0].length+equalBits {
 			keep = append(keep, row)
 		} else if len(row.vetoes) == 0 && row.known > 0 {
 			r.Possible++
@@ -252,11 +274,12 @@ func best(r *Result, rows []*row) []*row {
 	return keep
 }
 
-// compareRows puts what is possible before what is not, then the shorter before the longer.
-func compareRows(a, b *row) int {
+// compareRows sorts possible types before vetoed types, and shorter descriptions first.
+func compareRows(a, b *typeScore) int {
 	return cmp.Or(cmp.Compare(min(len(a.vetoes), 1), min(len(b.vetoes), 1)), compareBits(a.length, b.length), cmp.Compare(a.ty.name, b.ty.name))
 }
 
+// compareBits compares description lengths, apart from rounding.
 func compareBits(a, b float64) int {
 	if math.Abs(a-b) <= equalBits {
 		return 0
@@ -264,12 +287,13 @@ func compareBits(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
-// rank fills the result from the rows of all types.
-func rank(r *Result, rows []*row, fields bool, top int) {
+// rank fills the result from the scores of all types. fields reports whether any sample has a field.
+func rank(r *Result, rows []*typeScore, fields bool, top int) {
 	for _, row := range rows {
 		row.sumUp()
 	}
 	slices.SortStableFunc(rows, compareRows)
+
 	var sum float64
 	possible := rows[:0:0]
 	for _, row := range rows {
@@ -280,14 +304,17 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 			}
 		case row.known > 0 || !fields:
 			possible = append(possible, row)
-			sum += math.Exp2(-lengthTrust * (row.length - possible[0].length))
+			// The weight of a type is 2 to the power of minus its length, as in a code, at the given
+			// temperature.
+			sum += math.Exp2(-inverseTemperature * (row.length - possible[0].length))
 		}
 	}
+
 	r.Possible += len(possible)
-	ranked(r, possible, top, sum)
+	listCandidates(r, possible, top, sum)
 	r.Conclusion = conclusion(r, fields)
 	if r.Conclusion == Tied {
-		var tied []*typ
+		var tied []*messageType
 		for _, row := range possible[:r.Candidates[0].Ties+1] {
 			tied = append(tied, row.ty)
 		}
@@ -295,12 +322,13 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 	}
 }
 
-// ranked lists the possible types: top of them, and the ties of the first.
-// Those within the margin of the best of a rank are of the same rank.
-func ranked(r *Result, possible []*row, top int, sum float64) {
+// listCandidates lists the possible types: top of them, and the ties of the first. Types within tieMargin of the
+// best of a rank have the same rank.
+func listCandidates(r *Result, possible []*typeScore, top int, sum float64) {
 	for i := 0; i < len(possible); {
+		// All types within the margin of the best one share its rank.
 		end := i + 1
-		for end < len(possible) && possible[end].length <= possible[i].length+margin {
+		for end < len(possible) && possible[end].length <= possible[i].length+tieMargin {
 			end++
 		}
 		for j, row := range possible[i:end] {
@@ -308,7 +336,7 @@ func ranked(r *Result, possible []*row, top int, sum float64) {
 				return
 			}
 			c := row.candidate()
-			c.P = math.Round(1e6*math.Exp2(-lengthTrust*(row.length-possible[0].length))/sum) / 1e6
+			c.P = math.Round(1e6*math.Exp2(-inverseTemperature*(row.length-possible[0].length))/sum) / 1e6
 			c.Rank, c.Ties = i+1, end-i-1
 			r.Candidates = append(r.Candidates, c)
 		}
@@ -316,6 +344,7 @@ func ranked(r *Result, possible []*row, top int, sum float64) {
 	}
 }
 
+// conclusion decides the overall outcome from the candidates.
 func conclusion(r *Result, fields bool) Conclusion {
 	if len(r.Candidates) == 0 {
 		return NoMatch
@@ -330,13 +359,13 @@ func conclusion(r *Result, fields bool) Conclusion {
 		return undecided
 	case first.Ties > 0:
 		return Tied
-	case first.P < surely:
+	case first.P < minMatchP:
 		return undecided
 	}
 	return Matched
 }
 
-// FullName is the name of the best candidate, if the conclusion is Matched.
+// FullName returns the name of the best candidate if the conclusion is Matched, otherwise "".
 func (r *Result) FullName() protoreflect.FullName {
 	if r.Conclusion != Matched {
 		return ""

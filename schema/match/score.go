@@ -9,66 +9,83 @@ import (
 	"unwire/decode/wire"
 )
 
+// Limits and prices of the scorer.
 const (
+	// maxDepth is the nesting depth below which messages are not read.
 	maxDepth = 100
 
-	// occurrences of a field in one message that are looked at; the others are taken to be like them
-	maxLooked = 64
+	// maxOccurrences limits the values of one field in one message that are read. The others are assumed to be
+	// similar.
+	maxOccurrences = 64
 
-	// messages in a sample, times types, that are looked into; others are priced as bytes
+	// maxScores limits the number of messages times types that are read in one sample. Others have the price of
+	// unknown bytes.
 	maxScores = 300_000
 
-	// reasons kept for one type
+	// maxVetoes limits the reasons that are kept for one type.
 	maxVetoes = 3
 
-	// unknown fields kept for one type
+	// maxPaths limits the unknown fields that are kept for one type.
 	maxPaths = 8
 
-	// Prices in bits.
-	// that a type lacks a field
+	// costUnknown is the price in bits of a field that the type does not declare.
 	costUnknown = 18
 
-	// a message that is declared singular, in two parts
+	// costAgain is the price of each further part of a singular message.
 	costAgain = 8
 
-	// a default value where none is written
+	// costDefault is the price of a default value, which proto3 writers omit.
 	costDefault = 5
 
-	// an enum number that has no name
+	// costNoName is the price of an enum value without a name.
 	costNoName = 12
 
-	// an entry of a map that replaces another
+	// costKeyTwice is the price of a map entry that replaces an earlier one.
 	costKeyTwice = 10
 
-	// an entry without key or value
+	// costEntryLacks is the price of a map entry without key or value.
 	costEntryLacks = 3
+	// maxFieldNumber is the greatest field number that protobuf allows.
 	maxFieldNumber = 1<<29 - 1
 )
 
-// A group is the fields of one number in a message.
-type group struct {
-	number  int32
-	nodes   []int32
-	bytes   int64   // of all of them, tags included
-	unknown float64 // bits where the number is not known
+// A fieldGroup has all fields of a message with the same number.
+type fieldGroup struct {
+	// number is the field number, and nodes are the fields.
+	number int32
+	// nodes are the indexes of these fields in the tree.
+	nodes []int32
+	// bytes is the total size of these fields including their tags.
+	bytes int64
+	// unknown is the price if the type does not declare the number.
+	unknown float64
 }
 
-// A score is what a message costs as a type.
-type score struct {
-	bits    float64 // values, and how often each field occurs
-	slots   []int   // that are present
-	size    int     // of all slots
-	known   int64   // bytes of fields that the type has
-	vetoes  []reason
+// A messageScore is the result of comparing one message with one type.
+type messageScore struct {
+	// bits is the price of the values and of the lengths of lists.
+	bits float64
+	// slots are the slots of the type that have a field. See messageType.slots.
+	slots []int
+	// size is the number of slots of the type; the members of a oneof share a slot.
+	size int
+	// known is the number of bytes in fields that the type declares.
+	known int64
+	// vetoes and unknown have the contradictions and the unknown fields.
+	vetoes []reason
+	// unknown has the paths of fields that the type does not declare.
 	unknown []reason
 }
 
-// A reason is something about a field at a path.
+// A reason is an observation about the field at a path.
 type reason struct {
+	// path is the path of field numbers, joined by dots.
 	path string
+	// text describes the observation in words.
 	text string
 }
 
+// below returns the reason with the number of the enclosing field before its path.
 func (r reason) below(number int32) reason {
 	if r.path == "" {
 		r.path = strconv.Itoa(int(number))
@@ -78,38 +95,48 @@ func (r reason) below(number int32) reason {
 	return r
 }
 
-func (s *score) veto(number int32, format string, args ...any) {
+// veto records why the message cannot be of the type.
+func (s *messageScore) veto(number int32, format string, args ...any) {
 	if len(s.vetoes) < maxVetoes {
 		s.vetoes = append(s.vetoes, reason{strconv.Itoa(int(number)), fmt.Sprintf(format, args...)})
 	}
 }
 
+// A memoKey identifies a cached result: a message and a type.
 type memoKey struct {
-	ty   *typ
+	ty   *messageType
 	node int32
 }
 
-// A scorer scores the messages of one tree.
+// A scorer computes how well the messages of one tree fit types.
 type scorer struct {
-	t      *wire.Tree
-	memo   map[memoKey]*score
-	groups map[int32][]group
-	texts  map[int32]text
-	lists  map[int32]bool
+	// t is the parsed tree.
+	t *wire.Tree
+	// The following fields cache results by node. All types share them.
+	memo map[memoKey]*messageScore
+	// groups caches the results of fieldsByNumber.
+	groups map[int32][]fieldGroup
+	// texts caches the results of costOfText.
+	texts map[int32]textCost
+	// lists caches the results of isVarints.
+	lists map[int32]bool
 }
 
-// A text is the price of a payload as text.
-type text struct {
+// A textCost is the description length of a payload as text.
+type textCost struct {
+	// bits is the description length in bits.
 	bits float64
-	ok   bool // it is UTF-8
+	// ok means that the payload is valid UTF-8.
+	ok bool
 }
 
+// newScorer returns a scorer for the messages of a tree.
 func newScorer(t *wire.Tree) *scorer {
-	return &scorer{t: t, memo: map[memoKey]*score{}, groups: map[int32][]group{}, texts: map[int32]text{}, lists: map[int32]bool{}}
+	return &scorer{t: t, memo: map[memoKey]*messageScore{}, groups: map[int32][]fieldGroup{}, texts: map[int32]textCost{}, lists: map[int32]bool{}}
 }
 
-// text prices a node's payload as text, once.
-func (s *scorer) text(c int32) (bits float64, ok bool) {
+// costOfText returns the price of a node's payload as text. ok is false if it is not UTF-8.
+func (s *scorer) costOfText(c int32) (bits float64, ok bool) {
 	v, done := s.texts[c]
 	if !done {
 		v.bits, v.ok = costText(s.t.Payload(c))
@@ -118,7 +145,7 @@ func (s *scorer) text(c int32) (bits float64, ok bool) {
 	return v.bits, v.ok
 }
 
-// isVarints reports whether a node's payload is a list of varints.
+// isVarints reports whether a node's payload is a sequence of varints.
 func (s *scorer) isVarints(c int32) bool {
 	ok, done := s.lists[c]
 	if done {
@@ -135,16 +162,17 @@ func (s *scorer) isVarints(c int32) bool {
 	return ok
 }
 
-// grouped returns the fields of a node by number.
-func (s *scorer) grouped(node int32) []group {
+// fieldsByNumber returns the fields of a message, grouped by number.
+func (s *scorer) fieldsByNumber(node int32) []fieldGroup {
 	if g, ok := s.groups[node]; ok {
 		return g
 	}
-	var list []group
+	var list []fieldGroup
 	at := map[int32]int{}
 	for c := range s.t.Children(node) {
 		n := &s.t.Nodes[c]
-		number := int32(0) // of what is malformed
+		// Malformed fields have the number 0.
+		number := int32(0)
 		if n.Type != wire.Garbage && n.Number <= maxFieldNumber {
 			number = int32(n.Number)
 		}
@@ -152,13 +180,14 @@ func (s *scorer) grouped(node int32) []group {
 		if !ok {
 			i = len(list)
 			at[number] = i
-			list = append(list, group{number: number})
+			list = append(list, fieldGroup{number: number})
 		}
 		g := &list[i]
 		g.nodes = append(g.nodes, c)
 		g.bytes += int64(n.End - n.Off)
-		g.unknown += costTag + s.raw(c)
+		g.unknown += costTag + s.costRaw(c)
 	}
+
 	for i := range list {
 		list[i].unknown += costUnknown
 	}
@@ -166,22 +195,26 @@ func (s *scorer) grouped(node int32) []group {
 	return list
 }
 
-// message scores a node as a type.
-func (s *scorer) message(ty *typ, node int32, depth int) *score {
+// scoreMessage scores the message at a node as a type.
+func (s *scorer) scoreMessage(ty *messageType, node int32, depth int) *messageScore {
 	key := memoKey{ty, node}
 	if r := s.memo[key]; r != nil {
 		return r
 	}
-	r := &score{size: ty.slots}
+	r := &messageScore{size: ty.slots}
 	if depth > maxDepth || len(s.memo) >= maxScores {
 		if depth > 0 {
-			r.bits = s.raw(node)
+			r.bits = s.costRaw(node)
 		}
 		return r
 	}
+
+	// A recursive type finds this entry, so that the recursion ends.
 	s.memo[key] = r
+
+	// The member that each oneof has had.
 	oneofs := map[int]int32{}
-	groups := s.grouped(node)
+	groups := s.fieldsByNumber(node)
 	for i := range groups {
 		g := &groups[i]
 		f := ty.get(g.number)
@@ -197,8 +230,9 @@ func (s *scorer) message(ty *typ, node int32, depth int) *score {
 			}
 			continue
 		}
-		r.known += s.field(r, f, g, depth)
+		r.known += s.addField(r, f, g, depth)
 		if f.oneof > 0 {
+			// A writer never sets two members of a oneof.
 			if other, ok := oneofs[f.oneof]; ok {
 				r.veto(g.number, "together with %d of the same oneof", other)
 				continue
@@ -208,12 +242,16 @@ func (s *scorer) message(ty *typ, node int32, depth int) *score {
 		}
 		r.slots = append(r.slots, f.slot)
 	}
+
+	// A missing required field contradicts the type.
 	for _, n := range ty.required {
-		if !slices.ContainsFunc(groups, func(g group) bool { return g.number == n }) {
+		if !slices.ContainsFunc(groups, func(g fieldGroup) bool { return g.number == n }) {
 			r.veto(n, "is required, and missing")
 		}
 	}
-	if depth > 0 { // of the root it is counted over all samples
+
+	// For a whole sample, the presence of fields is counted over all samples. See typeScore.sumUp.
+	if depth > 0 {
 		if ty.entry {
 			r.bits += costEntryLacks * float64(ty.slots-len(r.slots))
 		} else {
@@ -223,37 +261,44 @@ func (s *scorer) message(ty *typ, node int32, depth int) *score {
 	return r
 }
 
-// field adds the price of a group of fields as what is declared, and returns
-// the bytes that are explained by it.
-func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
+// addField adds the description length of the fields with one number, given their declaration f. It
+// returns the number of bytes that the declaration explains.
+func (s *scorer) addField(r *messageScore, f *field, g *fieldGroup, depth int) (known int64) {
+	// A singular field that occurs several times contradicts the definition, unless it is a message:
+	// those merge.
 	if f.list {
 		r.bits += costCount(len(g.nodes))
 	} else if len(g.nodes) > 1 {
-		if f.below == nil {
+		if f.child == nil {
 			r.veto(g.number, "%d times, declared singular", len(g.nodes))
 		}
 		r.bits += costAgain * float64(len(g.nodes)-1)
 	}
+
 	looked, before := int64(0), r.bits
 	var keys map[string]bool
-	if f.below != nil && f.below.entry {
+
+	// The keys of a map's entries must differ.
+	if f.child != nil && f.child.entry {
 		keys = map[string]bool{}
 	}
-	for _, c := range g.nodes[:min(len(g.nodes), maxLooked)] {
+
+	// Each value: its wire type, then its content.
+	for _, c := range g.nodes[:min(len(g.nodes), maxOccurrences)] {
 		n := &s.t.Nodes[c]
 		own := int64(n.End - n.Off)
 		looked += own
 		if n.Type != f.wire {
 			if n.Type == wire.Len && f.packable {
-				known += s.packed(r, f, g, c)
+				known += s.addPacked(r, f, g, c)
 				continue
 			}
 			r.veto(g.number, "wire type %s, declared %s", n.Type, f.kind)
-			r.bits += costTag + s.raw(c)
+			r.bits += costTag + s.costRaw(c)
 			continue
 		}
-		if f.below == nil {
-			bits, reason := s.scalar(f, c)
+		if f.child == nil {
+			bits, reason := s.costScalar(f, c)
 			if reason != "" {
 				r.veto(g.number, "%s", reason)
 			}
@@ -262,15 +307,15 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 			continue
 		}
 		if !s.t.IsMessage(c) {
-			r.veto(g.number, "no message, declared %s", f.below.name)
-			r.bits += s.raw(c)
+			r.veto(g.number, "no message, declared %s", f.child.name)
+			r.bits += s.costRaw(c)
 			continue
 		}
-		below := s.message(f.below, c, depth+1)
+		below := s.scoreMessage(f.child, c, depth+1)
 		r.bits += below.bits
 		known += own - int64(len(s.t.Payload(c))) + below.known
 		r.addBelow(below, g.number)
-		if f.below.entry {
+		if f.child.entry {
 			if k := s.key(c); keys[k] {
 				r.bits += costKeyTwice
 			} else {
@@ -278,7 +323,9 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 			}
 		}
 	}
-	if len(g.nodes) > maxLooked {
+
+	// Extrapolate from the values that were read.
+	if len(g.nodes) > maxOccurrences {
 		scale := float64(g.bytes) / float64(looked)
 		r.bits = before + scale*(r.bits-before)
 		known = int64(scale * float64(known))
@@ -286,8 +333,9 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 	return known
 }
 
-// addBelow adds what was found below a field.
-func (s *score) addBelow(below *score, number int32) {
+// addBelow adds the reasons against a nested message, which is the value of the field with the given
+// number, to the reasons against the outer message.
+func (s *messageScore) addBelow(below *messageScore, number int32) {
 	for _, v := range below.vetoes {
 		if len(s.vetoes) < maxVetoes {
 			s.vetoes = append(s.vetoes, v.below(number))
@@ -300,7 +348,7 @@ func (s *score) addBelow(below *score, number int32) {
 	}
 }
 
-// key is the encoded key of a map entry.
+// key returns the encoded key of a map entry, given the entry's node.
 func (s *scorer) key(entry int32) string {
 	key := ""
 	for c := range s.t.Children(entry) {
@@ -311,22 +359,35 @@ func (s *scorer) key(entry int32) string {
 	return key
 }
 
-// A row collects the scores of all samples as one type.
-type row struct {
-	ty      *typ
-	values  float64
+// A typeScore sums the scores of all samples for one type.
+type typeScore struct {
+	// ty is the type with which the samples are compared.
+	ty *messageType
+	// values is the description length of all values, in bits.
+	values float64
+	// subsets is the description length, in bits, of which fields are present in each sample.
 	subsets float64
-	present []int // by slot
+	// present has, for each slot, the number of samples that contain it.
+	present []int
+	// samples is the number of samples.
 	samples int
-	known   int64
-	length  float64 // of all, once settled
-	vetoes  []string
+	// known is the number of bytes in fields that the type declares.
+	known int64
+	// length is the description length of all samples. sumUp computes it.
+	length float64
+	// vetoes and unknown are the distinct reasons against the type and unknown fields in all samples.
+	vetoes []string
+	// unknown has the paths of fields that the type does not declare.
 	unknown []string
 }
 
-func newRow(ty *typ) *row { return &row{ty: ty, present: make([]int, ty.slots)} }
+// newTypeScore returns an empty score for a type.
+func newTypeScore(ty *messageType) *typeScore {
+	return &typeScore{ty: ty, present: make([]int, ty.slots)}
+}
 
-func (w *row) addSample(s *score) {
+// addSample adds the score of one sample.
+func (w *typeScore) addSample(s *messageScore) {
 	w.samples++
 	w.values += s.bits
 	w.known += s.known
@@ -346,9 +407,10 @@ func (w *row) addSample(s *score) {
 	}
 }
 
-// sumUp adds up what the samples cost. Which fields are present is told sample by sample, or field
-// by field, whichever is shorter.
-func (w *row) sumUp() {
+// sumUp computes the description length. The presence of fields is described sample by sample or field by field,
+// whichever is shorter.
+func (w *typeScore) sumUp() {
+	// Field by field: how many samples have the field, and which of them.
 	bySlot := 0.0
 	for _, n := range w.present {
 		bySlot += math.Log2(float64(w.samples+1)) + costChoose(n, w.samples)
@@ -356,10 +418,12 @@ func (w *row) sumUp() {
 	w.length = w.values + min(w.subsets, bySlot)
 }
 
-func (w *row) candidate() Candidate {
+// candidate returns the score as an element of a Result.
+func (w *typeScore) candidate() Candidate {
 	return Candidate{Message: w.ty.name, Bits: math.Round(10*w.length) / 10, Bytes: w.known, Unknown: notNil(w.unknown), Vetoes: notNil(w.vetoes)}
 }
 
+// notNil returns list, or an empty list that is encoded as [] in JSON.
 func notNil(list []string) []string {
 	if list == nil {
 		return []string{}

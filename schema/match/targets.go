@@ -21,88 +21,95 @@ import (
 )
 
 const (
-	// MaxTargets bounds the places that are matched at once.
+	// MaxTargets is the largest number of places that are compared at once.
 	MaxTargets = 1000
 
-	// targetSamples bounds the messages that are kept of one place, and
-	// maxTargetBytes what those of all places take.
-	targetSamples  = 500
+	// targetSamples is the largest number of messages kept for one place, and maxTargetBytes the limit
+	// of memory for all places, in bytes.
+	targetSamples = 500
+	// maxTargetBytes limits the estimated memory of all places, in bytes.
 	maxTargetBytes = 256 << 20
 
-	// nodeBytes is what a tree's node takes, roughly.
+	// nodeBytes is the approximate size of a node of a tree.
 	nodeBytes = 80
 
-	// maxDeepening is how many levels below a place are matched where nothing fits it.
+	// maxDeepening is the number of levels below a place that are matched if no type fits the place itself.
 	maxDeepening = 8
 
-	// maxTargetFrames is how many frames are named of one place.
+	// maxTargetFrames is the number of frames that are listed for one place.
 	maxTargetFrames = 3
 )
 
-// A Target is a place whose messages are of one type.
+// A Target is a place in the traffic, such as a field or a method, whose messages have one unknown
+// type.
 type Target struct {
-	// In is the known message that has the place, or else the method with its
-	// direction, pkg.Service/Method:up; "" where there is neither.
+	// In is the known message type that contains the place. If there is none, it is the method and direction,
+	// such as pkg.Service/Method:up, or "".
 	In string
-	// Path is the place below In; "" for all of a frame.
+	// Path is the field path of the place inside the message In; "" for whole frames.
 	Path string
-	// Frames are the first frames that have it.
+	// Frames are the addresses of the first frames that contain the place.
 	Frames []string
 
+	// samples are the messages that are compared with types.
 	samples []Sample
-	seen    int
+	// seen is the number of all messages at the place, including those that were not kept.
+	seen int
 }
 
-// Targets collects messages by place, in the order in which they are met.
+// Targets collects messages by place, in the order of their first occurrence. Make one with NewTargets.
 //
-// Limits: MaxTargets places, and of each 500 messages.
+// Limits: MaxTargets places, with 500 messages each.
 type Targets struct {
-	// Trees counts the frames that were looked at, and Others those that are no
-	// protobuf.
+	// Trees is the number of protobuf frames, and Others that of other frames.
 	Trees, Others int64
-	// Full says that there were more than MaxTargets places.
+	// Full means that there were more than MaxTargets places.
 	Full bool
 
-	defs   *schema.Schema
-	path   fieldpath.Path
-	list   []*Target
+	// defs are the known definitions; only messages that they lack are collected.
+	defs *schema.Schema
+	// path restricts the places to a field path; an empty path means all.
+	path fieldpath.Path
+	// list has the places in order of first occurrence.
+	list []*Target
+	// byName maps targetNames to places.
 	byName map[targetName]*Target
 
-	// bytes is what the samples take; lastTree is the last tree that was counted.
-	bytes    int
+	// bytes estimates the memory of the samples. lastTree is the tree that was counted last.
+	bytes int
+	// lastTree is the tree that was counted most recently.
 	lastTree *wire.Tree
 }
 
-// A targetName is what tells a target from others.
+// A targetName identifies a place: a method or message, and a path in it.
 type targetName struct{ in, path string }
 
-// NewTargets returns targets at a path of the messages; of a path of no numbers,
-// what defs leave open: messages of unknown methods, and unknown fields that hold
-// messages.
+// NewTargets returns a collection of the messages at a path. If the path is empty, it collects the messages that
+// defs do not describe: those of unknown methods, and those in unknown fields.
 func NewTargets(defs *schema.Schema, path fieldpath.Path) *Targets {
 	return &Targets{defs: defs, path: path, byName: map[targetName]*Target{}}
 }
 
-// AddMessage adds a message outside any exchange, of the name frame.
+// AddMessage adds a message that is not part of an exchange. frame is its name in the result.
 func (ts *Targets) AddMessage(frame string, t *wire.Tree) { ts.addFound("", frame, t) }
 
-// FrameOptions select frames of a capture.
+// FrameOptions selects frames of a capture. Address is required.
 type FrameOptions struct {
-	// Wanted, if set, reports whether a frame is added.
+	// Wanted, if set, reports whether to add a frame. Default: all frames.
 	Wanted func(*decode.Frame) bool
-	// Chosen says that all of each frame is a place, and not only what the definitions
-	// leave open in it.
+	// Chosen adds each frame as a whole, and not only the messages that the definitions do not describe.
 	Chosen bool
-	// Split says how the bytes of exchanges without HTTP divide into messages.
+	// Split selects how connections without HTTP are split into messages.
 	Split decode.Splitting
-	// Address names a frame of an exchange, or of the part of a conversation.
+	// Address returns the address of a frame. part is set if the frame is the call's own and not part of its
+	// conversation.
 	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
 }
 
-// AddCapture adds frames of the exchanges of a capture, or only of the one with the
-// number id if that is not 0, as conversation.EachCall walks them.
+// AddCapture adds frames of the exchanges of a capture, or only of the one with the number id if it is
+// not 0, joined to conversations as by conversation.EachCall. part restricts this to the single call.
 //
-// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+// Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
 func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, o FrameOptions) error {
 	return conversation.EachCall(ctx, src, id, part, decode.Options{Split: o.Split}, func(ex *decode.Exchange, joined bool) error {
 		if joined {
@@ -118,15 +125,16 @@ func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int6
 	})
 }
 
-// addFrame adds a frame of an exchange, which goes by the name address. Of a frame
-// that was chosen, all of it is a place.
+// addFrame adds a frame with the given address. A chosen frame is added as a whole.
 func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
 	if f.Tree == nil || ex.CodecOf(f) == "json" {
 		ts.Others++
 		return
 	}
 	ts.Trees++
+
 	method := fmt.Sprintf("%s/%s:%s", ex.Service, ex.RPC, f.Dir)
+	// Messages of a WebSocket have no method, so their URL stands for it.
 	if ex.Transport != captures.HTTP && ex.Service == "" {
 		method = decode.MethodOf(&ex.Exchange, ex.Call) + ":" + f.Dir.String()
 	}
@@ -136,23 +144,24 @@ func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string
 	if len(ts.path) > 0 {
 		return
 	}
+
 	if md := ts.defs.FrameType(ex.Call, f.Dir); md != nil {
-		open := openFields{targets: ts, frame: address, tree: f.Tree}
+		open := unknownMessages{targets: ts, frame: address, tree: f.Tree}
 		open.addUnknown(0, md)
 	} else if !chosen && (ex.Service != "" || ex.Transport != captures.HTTP) {
 		ts.addFound(method, address, f.Tree)
 	}
 }
 
-// Empty reports whether there is no place.
+// Empty reports whether no place was collected.
 func (ts *Targets) Empty() bool { return len(ts.list) == 0 }
 
-// Match yields the places with what each may be. Where no path was given, the places
-// that a result leaves open come behind: of a match, the unknown fields; where there
-// is none, the messages inside.
+// Match yields each place with the result of comparing it with all types. Without a path it then
+// continues inside the place: with the unknown fields of a matched type, or with the nested messages if
+// no type fits.
 func (ts *Targets) Match(m *Matcher) iter.Seq2[*Target, *Result] {
 	return func(yield func(*Target, *Result) bool) {
-		// The list grows by what is below.
+		// addBelow appends to the list.
 		for i := 0; i < len(ts.list); i++ {
 			t := ts.list[i]
 			r := m.Match(t.samples)
@@ -167,7 +176,7 @@ func (ts *Targets) Match(m *Matcher) iter.Seq2[*Target, *Result] {
 	}
 }
 
-// addFound adds what the path finds in a tree.
+// addFound adds the messages at the path in a frame's tree.
 func (ts *Targets) addFound(in, frame string, t *wire.Tree) {
 	if len(ts.path) == 0 {
 		ts.addSample(targetName{in: in}, frame, Sample{Tree: t})
@@ -180,7 +189,7 @@ func (ts *Targets) addFound(in, frame string, t *wire.Tree) {
 	}
 }
 
-// addSample adds a message to the place of a name.
+// addSample adds a message to the samples of a place.
 func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 	t := ts.byName[name]
 	if t == nil {
@@ -194,6 +203,7 @@ func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 	}
 
 	t.seen++
+	// Samples of one place share trees, which are counted once.
 	if len(t.samples) < targetSamples && (ts.bytes < maxTargetBytes || len(t.samples) == 0) {
 		t.samples = append(t.samples, s)
 		if s.Tree != ts.lastTree {
@@ -206,14 +216,16 @@ func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 	}
 }
 
-// addBelow adds the places that a result leaves open.
+// addBelow adds the places inside t that its result does not explain.
 func (ts *Targets) addBelow(t *Target, r *Result) {
 	md := ts.defs.Message(string(r.FullName()))
 	if md == nil && (r.Conclusion != NoMatch || strings.Count(t.Path, ".") >= maxDeepening) {
 		return
 	}
+
 	for _, s := range t.samples {
-		open := openFields{targets: ts, frame: cmp.Or(t.Frames...), tree: s.Tree}
+		open := unknownMessages{targets: ts, frame: cmp.Or(t.Frames...), tree: s.Tree}
+		// The type is known: only its unknown fields are new places.
 		if md != nil {
 			open.addUnknown(s.Node, md)
 			continue
@@ -227,16 +239,20 @@ func (ts *Targets) addBelow(t *Target, r *Result) {
 	}
 }
 
-// openFields finds the fields of a tree that its type has not and that hold messages.
-type openFields struct {
+// unknownMessages finds messages in fields that a type does not declare.
+type unknownMessages struct {
+	// targets receives the found messages.
 	targets *Targets
-	frame   string
-	tree    *wire.Tree
-	reader  *kind.Reader
+	// frame is the address of the frame, for the result.
+	frame string
+	// tree is the parsed message of the frame.
+	tree *wire.Tree
+	// reader decides whether a payload is a message. It is created on first use.
+	reader *kind.Reader
 }
 
-// addUnknown adds those of the message at a node, and of the messages in it.
-func (o *openFields) addUnknown(at int32, md protoreflect.MessageDescriptor) {
+// addUnknown adds the unknown messages inside the message at a node, whose type is md.
+func (o *unknownMessages) addUnknown(at int32, md protoreflect.MessageDescriptor) {
 	for c := range o.tree.Children(at) {
 		n := o.tree.Node(c)
 		if n.Type != wire.Len && n.Type != wire.StartGroup || n.First == wire.None {
@@ -252,8 +268,8 @@ func (o *openFields) addUnknown(at int32, md protoreflect.MessageDescriptor) {
 	}
 }
 
-// holdsMessage reports whether node c is rather a message than text.
-func (o *openFields) holdsMessage(c int32) bool {
+// holdsMessage reports whether the payload of node c is more likely a message than text.
+func (o *unknownMessages) holdsMessage(c int32) bool {
 	if o.tree.Node(c).First == wire.None {
 		return false
 	}

@@ -11,58 +11,77 @@ import (
 	"unwire/schema/check"
 )
 
-// A typ is a message type as it is looked up while scoring.
-type typ struct {
-	name     string
-	entry    bool // of a map
-	fields   map[int32]*field
-	low      [32]*field // the same, of the small numbers
-	slots    int        // fields outside oneofs, and oneofs
+// A messageType is a message type, prepared for fast scoring.
+type messageType struct {
+	// name is the full name of the message type.
+	name string
+	// entry means that the type is the entry type of a map.
+	entry bool
+	// fields maps numbers to the declared fields.
+	fields map[int32]*field
+	// low has the fields with small numbers, for speed.
+	low [32]*field
+	// slots counts the independent choices of presence: fields outside oneofs, and oneofs.
+	slots int
+	// required are the numbers of the required fields.
 	required []int32
 }
 
-func (ty *typ) get(number int32) *field {
+// get returns the declared field with a number, or nil.
+func (ty *messageType) get(number int32) *field {
 	if number < int32(len(ty.low)) {
 		return ty.low[number]
 	}
 	return ty.fields[number]
 }
 
-// A field is a declared field.
+// A field is a declared field, prepared for fast scoring.
 type field struct {
-	name     string
-	kind     protoreflect.Kind
-	wire     wire.Type
-	list     bool // or map
+	// name is the name of the declared field.
+	name string
+	// kind is the declared type of the field.
+	kind protoreflect.Kind
+	// wire is the wire type of a single value of the field.
+	wire wire.Type
+	// list means that the field is repeated or a map.
+	list bool
+	// packable means that the elements may be packed.
 	packable bool
-	implicit bool // a default value is not written
-	oneof    int  // from 1; 0 for none
-	choice   float64
-	slot     int
-	names    map[int32]bool // of an enum
-	below    *typ
+	// implicit is set if writers omit the default value.
+	implicit bool
+	// oneof is the index of the field's oneof, beginning with 1. It is 0 if the field has none.
+	oneof int
+	// choice is the price in bits of the choice within the oneof.
+	choice float64
+	// slot is the index of the field's slot in its type; the members of a oneof share a slot.
+	slot int
+	// names are the numbers of the values that the field's enum defines.
+	names map[int32]bool
+	// child is the field's message type; nil for other fields.
+	child *messageType
 }
 
-// typeTable holds the types by descriptor while they are collected.
-type typeTable map[protoreflect.MessageDescriptor]*typ
+// A typeTable maps descriptors to types while the types are collected.
+type typeTable map[protoreflect.MessageDescriptor]*messageType
 
-// addType enters a type with all that its fields refer to. It is a loop: chains of
-// types can be as long as definitions are.
+// addType adds a type and all types that its fields refer to. It uses a loop instead of recursion, because
+// chains of types can be as long as the definitions.
 func (all typeTable) addType(md protoreflect.MessageDescriptor) {
 	if all[md] != nil {
 		return
 	}
 	todo := []protoreflect.MessageDescriptor{md}
-	all[md] = &typ{}
+	all[md] = &messageType{}
 	for len(todo) > 0 {
 		md, todo = todo[len(todo)-1], todo[:len(todo)-1]
 		all.fill(md, func(below protoreflect.MessageDescriptor) {
-			all[below] = &typ{}
+			all[below] = &messageType{}
 			todo = append(todo, below)
 		})
 	}
 }
 
+// fill prepares a type. It calls more for each type of a field that is not in the table.
 func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protoreflect.MessageDescriptor)) {
 	ty := all[md]
 	ty.name, ty.entry, ty.fields = string(md.FullName()), md.IsMapEntry(), make(map[int32]*field, md.Fields().Len())
@@ -70,8 +89,12 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		f := &field{name: string(fd.Name()), kind: fd.Kind(), list: fd.IsList() || fd.IsMap(), implicit: !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !ty.entry, slot: ty.slots}
-		f.wire = check.WireOf(fd.Kind())
+		f.wire = check.WireTypeOf(fd.Kind())
+
+		// proto3 packs repeated numbers, and readers must accept both forms.
 		f.packable = check.Packable(fd)
+
+		// All members of a oneof share one slot.
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.oneof = o.Index() + 1
 			f.choice = math.Log2(float64(o.Fields().Len()))
@@ -85,6 +108,7 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 		} else {
 			ty.slots++
 		}
+
 		if fd.Cardinality() == protoreflect.Required {
 			ty.required = append(ty.required, int32(fd.Number()))
 		}
@@ -94,12 +118,15 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 				f.names[int32(e.Values().Get(i).Number())] = true
 			}
 		}
+
 		if below := fd.Message(); below != nil {
 			if all[below] == nil {
 				more(below)
 			}
-			f.below = all[below]
+			f.child = all[below]
 		}
+
+		// Low numbers are the frequent ones, so an array makes them fast.
 		ty.fields[int32(fd.Number())] = f
 		if n := fd.Number(); int(n) < len(ty.low) {
 			ty.low[n] = f
@@ -107,11 +134,12 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	}
 }
 
-func (all typeTable) sorted() []*typ {
-	list := make([]*typ, 0, len(all))
+// sorted returns the types sorted by name.
+func (all typeTable) sorted() []*messageType {
+	list := make([]*messageType, 0, len(all))
 	for _, ty := range all {
 		list = append(list, ty)
 	}
-	slices.SortFunc(list, func(a, b *typ) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b *messageType) int { return cmp.Compare(a.name, b.name) })
 	return list
 }

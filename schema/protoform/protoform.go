@@ -1,11 +1,11 @@
-// Package protoform writes messages in the forms that other protobuf tools read: protojson
-// and prototext. Names come from definitions, so both lose the fields that these lack:
-// Print names them.
+// Package protoform converts messages from and to the text formats of other protobuf tools: protojson and
+// prototext. Field names come from definitions. Fields that the definitions lack cannot be represented; Print
+// lists them.
 //
-//	text, err := protoform.Print(protoform.Text, data, false, md, find)
-//	data, err = protoform.Parse(protoform.Text, text.Data, md, find)
+// text, err := protoform.Print(protoform.Text, data, false, md, find)
+// data, err = protoform.Parse(protoform.Text, text.Data, md, find)
 //
-// Show prints frames so, and encode reads them back.
+// The commands show and encode use it.
 package protoform
 
 import (
@@ -27,39 +27,41 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A Format is how messages are written.
+// A Format is a text format for messages: protojson or prototext.
 type Format string
 
+// The formats.
 const (
 	JSON Format = "protojson"
 	Text Format = "prototext"
 )
 
-// Formats are all formats.
+// Formats returns the names of all text formats.
 func Formats() []string { return []string{string(JSON), string(Text)} }
 
-// A finder returns the definition of a message by its full name, or nil. The messages in
-// google.protobuf.Any are found by it.
+// A finder returns the definition of a message by its full name, or nil. It is needed for the messages inside
+// google.protobuf.Any.
 type finder = func(name string) protoreflect.MessageDescriptor
 
-// Printed is a message in a format.
+// Printed is a message printed in a text format.
 type Printed struct {
+	// Data is the message in the text format.
 	Data []byte
 
-	// Lost are the paths of fields that the definitions lack, which Data does not have.
+	// Lost has the paths of fields that are missing in Data because the definitions lack them.
 	Lost []string
 }
 
-// typeComment is the comment by which a text names its message; other tools write it, too.
+// typeComment is the beginning of the comment that names the type of a message. Other tools write it too.
 const typeComment = "# proto-message: "
 
-// Print writes a message of type md, which is protobuf, or JSON of any spelling that
-// protojson reads.
+// Print converts a message of the type md to a text format. data is protobuf, or JSON if isJSON is set.
 //
-// Shape: JSON is indented; text begins with the name of its type, and with the paths of
-// lost fields in a comment.
+// Shape: JSON is indented. prototext begins with comments: the name of the type, and the paths of lost fields.
 func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescriptor, find finder) (*Printed, error) {
 	m := dynamicpb.NewMessage(md)
+
+	// The types inside google.protobuf.Any are found by name.
 	types := resolver{find}
 	if isJSON {
 		if err := (protojson.UnmarshalOptions{Resolver: types}).Unmarshal(data, m); err != nil {
@@ -85,6 +87,7 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 		return out, nil
 	}
 
+	// The text format names the type in a comment, since the format itself has no place for it.
 	text, err := prototext.MarshalOptions{Multiline: true, AllowPartial: true, Resolver: types}.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 	return out, nil
 }
 
-// Parse reads what Print wrote, as protobuf.
+// Parse converts a text that Print wrote to protobuf.
 //
 // Errors: a name that the definitions lack.
 func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find finder) ([]byte, error) {
@@ -117,7 +120,7 @@ func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find f
 	return proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 }
 
-// TypeOf is the name of the type that a text gives in its first comments, or "".
+// TypeOf returns the name of the type in the first comments of a text, or "".
 func TypeOf(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if name, ok := bytes.CutPrefix(line, []byte(typeComment)); ok {
@@ -130,8 +133,7 @@ func TypeOf(text []byte) string {
 	return ""
 }
 
-// lostFields are the paths of the fields that m and the messages in it have and their
-// types lack, without repetitions.
+// lostFields returns the paths of unknown fields in m and in the messages inside it, without repetition.
 func lostFields(m protoreflect.Message) []string {
 	found := map[string]bool{}
 	addLost(m, "", found)
@@ -140,16 +142,20 @@ func lostFields(m protoreflect.Message) []string {
 	})
 }
 
-// addLost adds the paths of what is lost in m, which is at a path.
+// addLost adds the paths of unknown fields in m, which is at path.
 func addLost(m protoreflect.Message, path string, found map[string]bool) {
+	// Each unknown field is reported by its number.
 	for rest := m.GetUnknown(); len(rest) > 0; {
 		number, _, n := protowire.ConsumeField(rest)
-		if n < 0 { // parsed messages have whole fields only
+		// Parsed messages have complete fields only.
+		if n < 0 {
 			break
 		}
 		found[path+strconv.Itoa(int(number))] = true
 		rest = rest[n:]
 	}
+
+	// Messages inside fields, list elements and map values can have unknown fields as well.
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		below := path + strconv.Itoa(int(fd.Number())) + "."
 		switch {
@@ -170,9 +176,10 @@ func addLost(m protoreflect.Message, path string, found map[string]bool) {
 	})
 }
 
-// A resolver finds the types of messages in Any.
+// A resolver finds the types of messages inside Any.
 type resolver struct{ find finder }
 
+// FindMessageByName returns the message type with a full name.
 func (r resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
 	if r.find != nil {
 		if md := r.find(string(name)); md != nil {
@@ -182,14 +189,17 @@ func (r resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.Me
 	return nil, protoregistry.NotFound
 }
 
+// FindMessageByURL returns the message type for the type URL in an Any.
 func (r resolver) FindMessageByURL(url string) (protoreflect.MessageType, error) {
 	return r.FindMessageByName(protoreflect.FullName(url[strings.LastIndexByte(url, '/')+1:]))
 }
 
+// FindExtensionByName finds nothing: extensions are not supported.
 func (resolver) FindExtensionByName(protoreflect.FullName) (protoreflect.ExtensionType, error) {
 	return nil, protoregistry.NotFound
 }
 
+// FindExtensionByNumber finds nothing: extensions are not supported.
 func (resolver) FindExtensionByNumber(protoreflect.FullName, protoreflect.FieldNumber) (protoreflect.ExtensionType, error) {
 	return nil, protoregistry.NotFound
 }

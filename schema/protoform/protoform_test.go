@@ -50,7 +50,7 @@ func messages(t *testing.T) []proto.Message {
 func TestPrintedMessagesAreReadBack(t *testing.T) {
 	for _, m := range messages(t) {
 		md := m.ProtoReflect().Descriptor()
-		data, err := proto.Marshal(m)
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,4 +121,26 @@ func TestJSONBodiesAreRead(t *testing.T) {
 	if _, err := protoform.Print(protoform.JSON, []byte{0xff}, false, md, nil); err == nil {
 		t.Error("bytes that are no message are no error")
 	}
+}
+
+// FuzzPrint prints messages of any kind, and reads what it printed.
+func FuzzPrint(f *testing.F) {
+	md := (*apipb.Api)(nil).ProtoReflect().Descriptor()
+	f.Add([]byte("\x0a\x01A\x2a\x03\x0a\x01f"), false)
+	f.Add([]byte(`{"name":"A","sourceContext":{"file_name":"f"}}`), true)
+	f.Add([]byte("\x1a\x04\x0a\x02\xff\xfe\x98\x06\x05"), false)
+	f.Add([]byte("# proto-message: google.protobuf.Api\nname: \"A\""), true)
+	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {
+		protoform.TypeOf(data)
+		for _, format := range protoform.Formats() {
+			_, _ = protoform.Parse(protoform.Format(format), data, md, nil)
+			printed, err := protoform.Print(protoform.Format(format), data, isJSON, md, nil)
+			if err != nil {
+				continue
+			}
+			if _, err := protoform.Parse(protoform.Format(format), printed.Data, md, nil); err != nil {
+				t.Errorf("%s of %q is not read back: %v\n%s", format, data, err, printed.Data)
+			}
+		}
+	})
 }

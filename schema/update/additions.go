@@ -11,8 +11,8 @@ import (
 	"unwire/schema/compare"
 )
 
-// additions splices in what is new, and marks what is gone.
-func (m *merge) additions() error {
+// addMissing adds the declarations that the files lack, and marks those that a complete source no longer has.
+func (m *updatePass) addMissing() error {
 	m.placeTypes()
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
@@ -24,19 +24,23 @@ func (m *merge) additions() error {
 			m.enum(w, h)
 		}
 	}
+	// The order puts a type before the types inside it.
 	for _, name := range m.order {
 		m.addType(m.placed[name])
 	}
 	for w := range m.src.Schema.Services() {
 		m.service(w)
 	}
+
+	// What is gone is marked last, because pairs and new types show what the source still has.
 	if m.src.Complete {
 		m.markGoneTypes()
 	}
 	return nil
 }
 
-func (m *merge) message(w, h protoreflect.MessageDescriptor) {
+// message compares the message w of the source with its counterpart h in the files.
+func (m *updatePass) message(w, h protoreflect.MessageDescriptor) {
 	b := m.blockOf(h)
 	if b == nil {
 		return
@@ -49,17 +53,20 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 			continue
 		}
 		if o := wf.ContainingOneof(); o != nil && newOneofs[o.Name()] {
-			continue // written with the first of its members
+			// The whole oneof is written with the first of its members.
+			continue
 		}
 		if reason := m.refusal(wf, h); reason != "" {
 			m.addChange(Change{
 				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: compare.FieldElement, Number: int32(wf.Number()),
-				New: short(wf), Note: reason, File: b.doc.name,
+				New: describeField(wf), Note: reason, File: b.doc.name,
 			})
 			continue
 		}
 		m.addField(wf, h, b, newOneofs)
 	}
+
+	// Only a complete source shows that a field is gone; traffic lacks fields by chance.
 	if m.src.Complete {
 		for i := range h.Fields().Len() {
 			if hf := h.Fields().Get(i); w.Fields().ByNumber(hf.Number()) == nil {
@@ -69,8 +76,8 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 	}
 }
 
-// refusal says why h cannot have the field.
-func (m *merge) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
+// refusal returns the reason why the message h cannot get the field w, or "".
+func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
 	switch {
 	case h.ReservedRanges().Has(w.Number()):
 		return "the number is reserved"
@@ -79,10 +86,11 @@ func (m *merge) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDe
 	case h.ExtensionRanges().Has(w.Number()):
 		return "the number is one of extensions"
 	}
+
 	if f := byJSONName(h, w); f != nil {
 		return "the name is that of field " + itoa(int(f.Number()))
 	}
-	if m.haveAll[h.FullName().Append(w.Name())] {
+	if m.usedNames[h.FullName().Append(w.Name())] {
 		return "the name is taken there"
 	}
 	if d := m.document(h.ParentFile().Path()); w.Kind() == protoreflect.GroupKind && d != nil && d.syntax != "editions" {
@@ -91,9 +99,13 @@ func (m *merge) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDe
 	return ""
 }
 
-func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor, b *block, newOneofs map[protoreflect.Name]bool) {
+// addField adds the field w to the message h. newOneofs collects the oneofs that are added as a whole.
+func (m *updatePass) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor, b *block, newOneofs map[protoreflect.Name]bool) {
 	full := h.FullName().Append(w.Name())
 	target := b
+
+	// A member goes into the counterpart of its oneof. A oneof without one is added if none of its members
+	// exists.
 	if o := w.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		into := memberOneof(o, h)
 		if into == nil {
@@ -102,7 +114,7 @@ func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageD
 		switch {
 		case into != nil && !into.IsSynthetic():
 			target = b.doc.blocks[string(into.FullName())]
-		case !m.src.Guessed && m.newMembers(o, h) == o.Fields().Len() && !m.haveAll[h.FullName().Append(o.Name())]:
+		case !m.src.Guessed && m.newMembers(o, h) == o.Fields().Len() && !m.usedNames[h.FullName().Append(o.Name())]:
 			newOneofs[o.Name()] = true
 			m.addOneof(o, h, b)
 			return
@@ -111,18 +123,20 @@ func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageD
 	if target == nil {
 		return
 	}
+
+	// The text is inserted where the numbers of the other fields suggest.
 	p := m.printer(b.doc, h.FullName(), target)
 	text, ok := p.field(w, target != b)
 	if !ok {
 		return
 	}
-	m.haveAll[full] = true
+	m.usedNames[full] = true
 	target.insert(addition{kind: fieldDecl, number: int(w.Number()), text: text})
-	m.recordAdded(string(full), compare.FieldElement, int32(w.Number()), short(w), b.doc)
+	m.recordAdded(string(full), compare.FieldElement, int32(w.Number()), describeField(w), b.doc)
 }
 
-// newMembers counts the members of o that h lacks and could have.
-func (m *merge) newMembers(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) int {
+// newMembers returns how many members of the oneof o can be added to the message h, which lacks them.
+func (m *updatePass) newMembers(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) int {
 	n := 0
 	for i := range o.Fields().Len() {
 		if f := o.Fields().Get(i); h.Fields().ByNumber(f.Number()) == nil && m.refusal(f, h) == "" {
@@ -132,84 +146,93 @@ func (m *merge) newMembers(o protoreflect.OneofDescriptor, h protoreflect.Messag
 	return n
 }
 
-func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor, b *block) {
+// addOneof adds a oneof with all its members to the message h.
+func (m *updatePass) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor, b *block) {
 	p := m.printer(b.doc, h.FullName(), b)
 	text, least, ok := p.oneof(o)
 	if !ok {
 		return
 	}
-	m.haveAll[h.FullName().Append(o.Name())] = true
+	m.usedNames[h.FullName().Append(o.Name())] = true
 	b.insert(addition{kind: fieldDecl, number: least, text: text})
 	for i := range o.Fields().Len() {
 		f := o.Fields().Get(i)
-		m.haveAll[h.FullName().Append(f.Name())] = true
-		m.recordAdded(string(h.FullName().Append(f.Name())), compare.FieldElement, int32(f.Number()), short(f), b.doc)
+		m.usedNames[h.FullName().Append(f.Name())] = true
+		m.recordAdded(string(h.FullName().Append(f.Name())), compare.FieldElement, int32(f.Number()), describeField(f), b.doc)
 	}
 }
 
-func (m *merge) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
+// recordAdded records an added element in the changes and in the evidence file.
+func (m *updatePass) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
 	m.addChange(Change{Op: opAdd, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
-// field compares a field that both have.
-func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
+// field compares a field that the source and the files have. It replaces the type, or records a conflict.
+func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 	dd := b.find(fieldDecl, int(h.Number()), "")
 	if dd == nil {
 		return
 	}
 	if !m.src.Guessed && schema.InOneof(w) && !schema.InOneof(h) {
-		m.addConflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
+		m.addConflict(h, int32(h.Number()), describeField(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
 	}
+
+	// What differs is either impossible together, a question for the user, or replaced.
 	op, same := m.compare(w, h)
 	if same {
 		return
 	}
+
 	if !sameWire(w, h) {
-		m.addConflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the same bytes cannot be both")
 		return
 	}
 	if !m.replaces(w, h, b, dd) {
 		if !m.src.Guessed {
-			m.addConflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
+			m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "the same bytes can be both")
 		}
 		return
 	}
 	if schema.InOneof(h) && (w.IsList() || w.IsMap()) {
-		m.addConflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "a oneof has no lists")
 		return
 	}
+
+	// Only the label and the type are replaced: name, number and options stay as they are.
 	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
 	text, ok := p.typeOf(w, h.ContainingOneof() != nil && !h.ContainingOneof().IsSynthetic())
 	if !ok {
 		return
 	}
 	if _, plain := dd.node.(*ast.GroupNode); plain || w.Kind() == protoreflect.GroupKind {
-		m.addConflict(h, int32(h.Number()), short(h), short(w), "a group")
+		m.addConflict(h, int32(h.Number()), describeField(h), describeField(w), "a group")
 		return
 	}
 	b.doc.replace(span{dd.start, dd.typ.end}, text)
-	m.addChange(Change{Op: op, Element: string(h.FullName()), Kind: compare.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
+	m.addChange(Change{Op: op, Element: string(h.FullName()), Kind: compare.FieldElement, Number: int32(h.Number()), Old: describeField(h), New: describeField(w), File: b.doc.name})
 	m.log.confirm(string(h.FullName()), compare.FieldElement, int32(h.Number()), m.src, "")
 }
 
-// replaces reports whether w's type takes the place of h's, which is another
-// that the same bytes fit.
-func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) bool {
+// replaces reports whether the type of w replaces the type of h: it differs, the same bytes fit both, and the
+// options or the state of h allow it.
+func (m *updatePass) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) bool {
 	if _, same := m.compare(w, h); same || !sameWire(w, h) {
 		return false
 	}
-	if m.src.Guessed && !moreSpecific(w, h) && m.canBe(w, h) {
+	// A guess does not replace a type that the samples fit, unless the guess is more specific.
+	if m.src.Guessed && !moreSpecific(w, h) && m.mayHaveType(w, h) {
 		return false
 	}
 	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) ||
-		m.log.assumed(string(h.FullName())) || m.isMarkedGuess(dd, b.doc)
+		m.log.isAssumed(string(h.FullName())) || m.isMarkedGuess(dd, b.doc)
 }
 
-// compare reports whether two fields are declared the same, but for names.
-func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
+// compare reports whether two fields have the same label and type, apart from names. op is the change that would
+// make them the same.
+func (m *updatePass) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
-		return opRetype, m.src.Guessed && m.canBe(w, h)
+		return opRetype, m.src.Guessed && m.mayHaveType(w, h)
 	}
 	if w.IsMap() {
 		_, key := m.compare(w.MapKey(), h.MapKey())
@@ -222,6 +245,8 @@ func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsList() != h.IsList() {
 		return opRelabel, m.src.Guessed && !w.IsList()
 	}
+	// In proto3 the keyword optional adds explicit presence, which traffic cannot show.
+
 	proto3 := w.ParentFile().Syntax() == protoreflect.Proto3 && h.ParentFile().Syntax() == protoreflect.Proto3
 	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !schema.InOneof(w) && !schema.InOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
 		return opRelabel, false
@@ -229,7 +254,8 @@ func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	return opRelabel, true
 }
 
-func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {
+// sameType reports whether a field of the source and one of the files have the same type.
+func (m *updatePass) sameType(w, h protoreflect.FieldDescriptor) bool {
 	if w.Kind() != h.Kind() {
 		return w.Message() != nil && h.Message() != nil && m.sameNamed(w.Message(), h.Message()) && m.src.Guessed
 	}
@@ -242,7 +268,8 @@ func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-func (m *merge) sameNamed(w, h protoreflect.Descriptor) bool {
+// sameNamed reports whether the type w of the source and the type h of the files are counterparts.
+func (m *updatePass) sameNamed(w, h protoreflect.Descriptor) bool {
 	if m.src.Guessed {
 		return true
 	}
@@ -253,8 +280,9 @@ func (m *merge) sameNamed(w, h protoreflect.Descriptor) bool {
 	return name == h.FullName()
 }
 
-// canBe reports whether nothing is known that keeps w from h's type.
-func (m *merge) canBe(w, h protoreflect.FieldDescriptor) bool {
+// mayHaveType reports whether the samples of the guessed field w may be of h's type, as far as Source.Fits
+// shows.
+func (m *updatePass) mayHaveType(w, h protoreflect.FieldDescriptor) bool {
 	types, known := m.src.Fits[string(w.FullName())]
 	switch {
 	case !known:
@@ -265,8 +293,8 @@ func (m *merge) canBe(w, h protoreflect.FieldDescriptor) bool {
 	return h.Message() != nil || h.IsList() != w.IsList() || slices.Contains(types, h.Kind().String())
 }
 
-// moreSpecific reports whether a guess says more than what is there: of bytes that
-// they are a message, of a number that it is an enum.
+// moreSpecific reports whether the inferred type of w is more precise than the declared type of h: a
+// message instead of bytes, or an enum instead of a number.
 func moreSpecific(w, h protoreflect.FieldDescriptor) bool {
 	rank := func(f protoreflect.FieldDescriptor) int {
 		switch f.Kind() {
@@ -280,10 +308,13 @@ func moreSpecific(w, h protoreflect.FieldDescriptor) bool {
 	return rank(w) > rank(h) || rank(w) == rank(h) && w.Kind() == h.Kind() && w.IsList() && !h.IsList()
 }
 
-// isMarkedGuess reports whether a comment at the declaration says that it is a guess.
-func (m *merge) isMarkedGuess(dd *decl, d *document) bool { return guessed.MatchString(d.comments(dd)) }
+// isMarkedGuess reports whether a comment at the declaration calls it a guess.
+func (m *updatePass) isMarkedGuess(dd *decl, d *document) bool {
+	return guessed.MatchString(d.comments(dd))
+}
 
-func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
+// enum compares the enum w of the source with its counterpart h in the files.
+func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 	b := m.blockOf(h)
 	if b == nil {
 		return
@@ -292,6 +323,8 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)
 		hv := h.Values().ByNumber(wv.Number())
+		// A second name for a number is added only if the source has the file's name for it as well, so it is an
+		// alias and not a rename.
 		if hv != nil && (m.src.Guessed || h.Values().ByName(wv.Name()) != nil || !hasAlias(w, wv.Number(), hv.Name())) {
 			continue
 		}
@@ -302,24 +335,29 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 			reason = "the number is reserved"
 		case h.ReservedNames().Has(wv.Name()):
 			reason = "the name is reserved"
-		case m.haveAll[h.FullName().Parent().Append(wv.Name())]:
+		case m.usedNames[h.FullName().Parent().Append(wv.Name())]:
 			reason = "the name is taken there"
 		}
+
 		if reason != "" {
 			m.addChange(Change{Op: Conflict, Element: full, Kind: compare.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
 			continue
 		}
+		// A second name for a number is an alias.
 		if hv != nil || w.Values().ByNumber(wv.Number()) != wv {
 			aliases = true
 		}
-		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
+		m.usedNames[h.FullName().Parent().Append(wv.Name())] = true
 		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
 		m.recordAdded(full, compare.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
 	}
+
 	if o, _ := h.Options().(*descriptorpb.EnumOptions); aliases && !o.GetAllowAlias() {
-		first := slot{b, -1}
+		// Without the option, the compiler rejects two names for one number.
+		first := insertionPoint{b, -1}
 		b.doc.added[first] = append(b.doc.added[first], addition{text: b.indent() + "option allow_alias = true;"})
 	}
+
 	if m.src.Complete {
 		for i := range h.Values().Len() {
 			if hv := h.Values().Get(i); w.Values().ByNumber(hv.Number()) == nil && hv.Number() != 0 {
@@ -329,7 +367,8 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	}
 }
 
-func (m *merge) service(w protoreflect.ServiceDescriptor) {
+// service compares the service w of the source with the service of the same name in the files.
+func (m *updatePass) service(w protoreflect.ServiceDescriptor) {
 	h := m.have.Service(string(w.FullName()))
 	if h == nil {
 		m.addService(w)
@@ -339,9 +378,11 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 	if b == nil {
 		return
 	}
+
 	for i := range w.Methods().Len() {
 		wm := w.Methods().Get(i)
 		hm := h.Methods().ByName(wm.Name())
+		// A new method is inserted behind the others.
 		if hm == nil {
 			p := m.printer(b.doc, h.FullName(), b)
 			if text, ok := p.method(wm); ok {
@@ -361,7 +402,8 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 	}
 }
 
-func (m *merge) method(w, h protoreflect.MethodDescriptor) {
+// method compares a method of the source with the same method in the files.
+func (m *updatePass) method(w, h protoreflect.MethodDescriptor) {
 	if m.src.Guessed {
 		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {
 			m.addConflict(h, 0, methodText(h), methodText(w), "streams in traffic")

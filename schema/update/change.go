@@ -6,35 +6,44 @@ import (
 	"unwire/schema/compare"
 )
 
-// An Op says what a change does.
+// An Op is the kind of a Change, such as adding an element.
 type Op string
 
+// The operations. Their texts are part of the JSON contract.
 const (
 	opAdd      Op = "add"
 	opRename   Op = "rename"
 	opRetype   Op = "retype"
 	opRelabel  Op = "relabel"
 	opLastSeen Op = "last seen"
-	Conflict   Op = "conflict"
+	// Conflict is a change that is not made, because the user has to decide.
+	Conflict Op = "conflict"
 )
 
-// A Change is one thing that an update does, or that it does not do before
-// somebody decides: a conflict.
+// A Change is one modification of the files, or a conflict that prevents one.
 type Change struct {
+	// Op is the kind of the change.
 	Op Op `json:"change"`
 
-	// full name, of what is renamed the one it has so far
-	Element string              `json:"element"`
-	Kind    compare.ElementKind `json:"kind"`
-	Number  int32               `json:"number,omitempty"`
-	Old     string              `json:"old,omitempty"`
-	New     string              `json:"new,omitempty"`
-	File    string              `json:"file,omitempty"`
-	Source  string              `json:"source"`
-	Note    string              `json:"note,omitempty"`
+	// Element is the full name of the element: for a rename, the old one.
+	Element string `json:"element"`
+	// Kind is the kind of the changed element.
+	Kind compare.ElementKind `json:"kind"`
+	// Number is the number of the field or enum value.
+	Number int32 `json:"number,omitempty"`
+	// Old is the declaration before the change, or "".
+	Old string `json:"old,omitempty"`
+	// New is the declaration after the change, or "".
+	New string `json:"new,omitempty"`
+	// File is the path of the .proto file.
+	File string `json:"file,omitempty"`
+	// Source is the name of the source that caused the change.
+	Source string `json:"source"`
+	// Note is the reason why a conflicting change was not made.
+	Note string `json:"note,omitempty"`
 }
 
-// elementName is a full name, of an enum's value with the enum in it.
+// elementName returns the full name of d. For an enum value this includes the enum.
 func elementName(d protoreflect.Descriptor) string {
 	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
 		return string(v.Parent().FullName()) + "." + string(v.Name())
@@ -42,6 +51,7 @@ func elementName(d protoreflect.Descriptor) string {
 	return string(d.FullName())
 }
 
+// kindOf returns the kind of the declaration d.
 func kindOf(d protoreflect.Descriptor) compare.ElementKind {
 	switch d.(type) {
 	case protoreflect.MethodDescriptor:

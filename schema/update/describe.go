@@ -8,8 +8,8 @@ import (
 	"unwire/schema/compare"
 )
 
-// short is a field's declaration in words.
-func short(f protoreflect.FieldDescriptor) string {
+// describeField returns the label and the type of a field, as in a declaration.
+func describeField(f protoreflect.FieldDescriptor) string {
 	label := ""
 	switch {
 	case f.IsMap():
@@ -21,6 +21,7 @@ func short(f protoreflect.FieldDescriptor) string {
 	return label + compare.TypeOf(f)
 }
 
+// methodText returns the types of a method, as in a declaration.
 func methodText(md protoreflect.MethodDescriptor) string {
 	side := func(stream bool, d protoreflect.MessageDescriptor) string {
 		if stream {
@@ -31,7 +32,8 @@ func methodText(md protoreflect.MethodDescriptor) string {
 	return fmt.Sprintf("%s returns %s", side(md.IsStreamingClient(), md.Input()), side(md.IsStreamingServer(), md.Output()))
 }
 
-func counted(d protoreflect.Descriptor) string {
+// sizeText describes the size of a type or service: "2 fields".
+func sizeText(d protoreflect.Descriptor) string {
 	n, what := 0, ""
 	switch d := d.(type) {
 	case protoreflect.EnumDescriptor:

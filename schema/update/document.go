@@ -12,56 +12,71 @@ import (
 	"unwire/schema"
 )
 
-// A span is a piece of a text.
+// A span is a range of byte offsets in a text.
 type span struct{ start, end int }
 
-// An edit replaces a span of a document.
+// An edit replaces a range of a document's text.
 type edit struct {
 	span
 	text string
 }
 
-// A document is a .proto file with where its declarations stand in the text.
+// A document is a .proto file with the positions of its declarations. Edits refer to the original text, so that
+// their order does not matter.
 type document struct {
+	// name is the path of the file, and text its original content.
 	name, text string
 
-	// Where an offset of the node, which is of the folded text, is in text.
+	// original maps an offset in the folded text, which the parser read, to text. See schema.FoldLongLines.
 	original func(offset int) int
-	node     *ast.FileNode
-	pkg      string
+	// node is the syntax tree of the file.
+	node *ast.FileNode
+	// pkg is the package that the file declares.
+	pkg string
 
-	// proto2, proto3 or editions
-	syntax    string
-	eol, unit string
+	// syntax is "proto2", "proto3" or "editions".
+	syntax string
+	// eol is the line end that the file uses, and indentUnit one step of its indentation.
+	eol, indentUnit string
 
-	// begins with a byte order mark
-	marked bool
+	// hasBOM is set if the file begins with a byte order mark.
+	hasBOM bool
 
-	// is not in the tree yet
-	fresh bool
-	root  *block
+	// isNew means that the file does not exist yet.
+	isNew bool
+	// root has the top-level declarations of the file.
+	root *block
 
-	// messages, enums, services and oneofs by full name
-	blocks  map[string]*block
+	// blocks are the messages, enums, services and oneofs by full name.
+	blocks map[string]*block
+	// imports are the paths of the imported files.
 	imports []string
-	edits   []edit
-	added   map[slot][]addition
+	// edits are the replacements to be made in the text.
+	edits []edit
+	// added maps insertion points to the declarations that are inserted.
+	added map[insertionPoint][]addition
 }
 
+// A declKind is the kind of a declaration, for the purpose of inserting others.
 type declKind int
 
+// The kinds of declarations.
 const (
-	otherDecl declKind = iota
-	fieldDecl          // fields, maps, groups, and oneofs by their members
+	// 0 is any declaration that is not listed below.
+	_ declKind = iota
+	// fieldDecl is a field, map or group, or a oneof with the numbers of its members.
+	fieldDecl
 	valueDecl
 	methodDecl
-	typeDecl // messages and enums
+	// typeDecl is a message or an enum.
+	typeDecl
 	serviceDecl
 	importDecl
-	headDecl // syntax, package
+	// headDecl is the syntax or package statement.
+	headDecl
 )
 
-// rank orders kinds that are added at the same place: imports come before all others.
+// rank orders kinds of declarations that are inserted at the same point: imports come first.
 func (k declKind) rank() int {
 	if k == importDecl {
 		return -1
@@ -69,48 +84,63 @@ func (k declKind) rank() int {
 	return int(k)
 }
 
-// A block is what stands between braces, or the file as a whole.
+// A block is the content of a message, enum, service or oneof, or the file as a whole.
 type block struct {
-	doc         *document
-	start       int // of the declaration
-	open, close int // offsets of the braces; -1 and the file's end
-	name        span
-	decls       []decl
+	// doc is the file that contains the block.
+	doc *document
+	// start is the offset of the declaration with the block.
+	start int
+	// open and close are the offsets of the braces; for a file -1 and its end.
+	open, close int
+	// name is the range of the declared name.
+	name span
+	// decls are the declarations inside the block.
+	decls []decl
 }
 
-// A decl is a declaration in a block.
+// A decl is a declaration inside a block, such as a field.
 type decl struct {
-	kind     declKind
-	span            // to past its semicolon or brace
-	min, max int    // field or value numbers
-	at       string // what it declares: a full name
-	oneof    *block
-	// Of a field, a value or a method:
+	// kind is the kind of the declaration.
+	kind declKind
+	// span is the range of the declaration, including the final semicolon or brace.
+	span
+	// min and max are the lowest and highest number of a field, enum value or oneof.
+	min, max int
+	// fullName is the declared name, or the path of an import.
+	fullName string
+	// oneof is the block of the declaration if it is a oneof.
+	oneof *block
+	// label to semicolon are the parts of a field, enum value or method.
 	label, typ, name, equals, number, semicolon span
-	node                                        ast.Node
+	// node is the declaration in the syntax tree.
+	node ast.Node
 }
 
+// byteOrderMark is the UTF-8 encoding of U+FEFF.
 const byteOrderMark = "\ufeff"
 
-// parse reads a file that compiles.
+// parse parses the text of a .proto file that compiles without errors.
 func parse(name, text string) (*document, error) {
-	// the parser does not count it
+	// The parser does not count the byte order mark in offsets.
 	text, marked := strings.CutPrefix(text, byteOrderMark)
-	folded, original := schema.Fold(text)
+	folded, original := schema.FoldLongLines(text)
 	node, err := parser.Parse(name, strings.NewReader(folded), reporter.NewHandler(nil))
 	if err != nil {
 		return nil, fmt.Errorf("update: %w", err)
 	}
 	d := &document{
-		name: name, text: text, original: original, node: node, syntax: "proto2", eol: "\n", unit: "  ",
-		blocks: map[string]*block{}, added: map[slot][]addition{}, marked: marked,
+		name: name, text: text, original: original, node: node, syntax: "proto2", eol: "\n", indentUnit: "  ",
+		blocks: map[string]*block{}, added: map[insertionPoint][]addition{}, hasBOM: marked,
 	}
+
 	switch {
 	case node.Syntax != nil:
 		d.syntax = node.Syntax.Syntax.AsString()
 	case node.Edition != nil:
 		d.syntax = "editions"
 	}
+
+	// The line end is that of most lines.
 	if strings.Count(text, "\r\n")*2 > strings.Count(text, "\n") {
 		d.eol = "\r\n"
 	}
@@ -120,33 +150,37 @@ func parse(name, text string) (*document, error) {
 		}
 	}
 	d.readFile()
-	d.unit = d.findUnit()
+	d.indentUnit = d.findUnit()
 	return d, nil
 }
 
-func (d *document) at(n ast.Node) span {
+// spanOf returns the span of a node in the original text.
+func (d *document) spanOf(n ast.Node) span {
 	info := d.node.NodeInfo(n)
 	start := info.Start().Offset
 	return span{d.original(start), d.original(start + len(info.RawText()))}
 }
 
-func (d *document) brace(n *ast.RuneNode) int { return d.at(n).start }
+// brace returns the offset of a brace in the text.
+func (d *document) brace(n *ast.RuneNode) int { return d.spanOf(n).start }
 
+// readFile collects the declarations of the file.
 func (d *document) readFile() {
 	b := &block{doc: d, start: 0, open: -1, close: len(d.text)}
 	d.root = b
 	if d.node.Syntax != nil {
-		b.addDecl(decl{kind: headDecl, span: d.at(d.node.Syntax)})
+		b.addDecl(decl{kind: headDecl, span: d.spanOf(d.node.Syntax)})
 	}
 	if d.node.Edition != nil {
-		b.addDecl(decl{kind: headDecl, span: d.at(d.node.Edition)})
+		b.addDecl(decl{kind: headDecl, span: d.spanOf(d.node.Edition)})
 	}
+
 	for _, e := range d.node.Decls {
 		switch e := e.(type) {
 		case *ast.PackageNode:
-			b.addDecl(decl{kind: headDecl, span: d.at(e)})
+			b.addDecl(decl{kind: headDecl, span: d.spanOf(e)})
 		case *ast.ImportNode:
-			b.addDecl(decl{kind: importDecl, span: d.at(e), at: e.Name.AsString(), node: e})
+			b.addDecl(decl{kind: importDecl, span: d.spanOf(e), fullName: e.Name.AsString(), node: e})
 			d.imports = append(d.imports, e.Name.AsString())
 		case *ast.MessageNode:
 			b.addDecl(d.message(d.pkg, e))
@@ -155,13 +189,14 @@ func (d *document) readFile() {
 		case *ast.ServiceNode:
 			b.addDecl(d.service(e))
 		default:
+			// Options and extensions are kept as they are.
 			d.extend(d.pkg, e)
-			b.addDecl(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.spanOf(e), node: e})
 		}
 	}
 }
 
-// extend reads the groups that extensions declare.
+// extend reads the groups inside an extend declaration, which are messages as well.
 func (d *document) extend(scope string, n ast.Node) {
 	if x, ok := n.(*ast.ExtendNode); ok {
 		for _, e := range x.Decls {
@@ -172,22 +207,27 @@ func (d *document) extend(scope string, n ast.Node) {
 	}
 }
 
+// addDecl appends a declaration to the block.
 func (b *block) addDecl(d decl) { b.decls = append(b.decls, d) }
 
+// join appends a name to a scope, which may be empty.
 func join(scope, name string) string { return strings.TrimPrefix(scope+"."+name, ".") }
 
+// newBlock creates the block of the declaration n, between its two braces.
 func (d *document) newBlock(full string, n ast.Node, name ast.Node, open, close *ast.RuneNode) *block {
-	b := &block{doc: d, start: d.at(n).start, name: d.at(name), open: d.brace(open), close: d.brace(close)}
+	b := &block{doc: d, start: d.spanOf(n).start, name: d.spanOf(name), open: d.brace(open), close: d.brace(close)}
 	d.blocks[full] = b
 	return b
 }
 
+// message collects a message and everything inside it.
 func (d *document) message(scope string, n *ast.MessageNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
-	return decl{kind: typeDecl, span: d.at(n), at: full, node: n}
+	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
+// body collects the declarations inside a message or group.
 func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	for _, e := range decls {
 		switch e := e.(type) {
@@ -205,11 +245,12 @@ func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 			b.addDecl(d.group(full, e))
 		default:
 			d.extend(full, e)
-			b.addDecl(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.spanOf(e), node: e})
 		}
 	}
 }
 
+// oneof collects a oneof and its members.
 func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	full := join(scope, n.Name.Val)
 	o := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -220,10 +261,12 @@ func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 		case *ast.GroupNode:
 			o.addDecl(d.group(scope, e))
 		default:
-			o.addDecl(decl{span: d.at(e), node: e})
+			o.addDecl(decl{span: d.spanOf(e), node: e})
 		}
 	}
-	dd := decl{kind: fieldDecl, span: d.at(n), at: full, oneof: o, node: n, min: 1 << 30}
+
+	// The oneof is sorted by the numbers of its members.
+	dd := decl{kind: fieldDecl, span: d.spanOf(n), fullName: full, oneof: o, node: n, min: 1 << 30}
 	for _, f := range o.decls {
 		if f.kind == fieldDecl {
 			dd.min, dd.max = min(dd.min, f.min), max(dd.max, f.max)
@@ -232,104 +275,113 @@ func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	return dd
 }
 
+// field collects a field.
 func (d *document) field(scope string, n *ast.FieldNode) decl {
 	f := decl{
-		kind: fieldDecl, span: d.at(n), at: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
-		typ: d.at(n.FldType), name: d.at(n.Name), equals: d.at(n.Equals), number: d.at(n.Tag),
+		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
+		typ: d.spanOf(n.FldType), name: d.spanOf(n.Name), equals: d.spanOf(n.Equals), number: d.spanOf(n.Tag),
 	}
+	// A field without a label has no node for it.
 	if n.Label.KeywordNode != nil {
-		f.label = d.at(n.Label.KeywordNode)
+		f.label = d.spanOf(n.Label.KeywordNode)
 	}
 	f.semicolon = span{f.end - 1, f.end}
 	return f
 }
 
+// mapField collects a map field.
 func (d *document) mapField(scope string, n *ast.MapFieldNode) decl {
 	f := decl{
-		kind: fieldDecl, span: d.at(n), at: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
-		typ: d.at(n.MapType), name: d.at(n.Name), equals: d.at(n.Equals), number: d.at(n.Tag),
+		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
+		typ: d.spanOf(n.MapType), name: d.spanOf(n.Name), equals: d.spanOf(n.Equals), number: d.spanOf(n.Tag),
 	}
 	f.semicolon = span{f.end - 1, f.end}
 	return f
 }
 
+// group collects a group, which declares a field and a message at once.
 func (d *document) group(scope string, n *ast.GroupNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
-	open := d.at(n.OpenBrace)
-	return decl{kind: fieldDecl, span: d.at(n), at: full, min: int(n.Tag.Val), max: int(n.Tag.Val), node: n, semicolon: open}
+	open := d.spanOf(n.OpenBrace)
+	return decl{kind: fieldDecl, span: d.spanOf(n), fullName: full, min: int(n.Tag.Val), max: int(n.Tag.Val), node: n, semicolon: open}
 }
 
+// enum collects an enum and its values.
 func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	full := join(scope, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
 	for _, e := range n.Decls {
 		v, ok := e.(*ast.EnumValueNode)
 		if !ok {
-			b.addDecl(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.spanOf(e), node: e})
 			continue
 		}
 		number, _ := ast.AsInt32(v.Number, -1<<31, 1<<31-1)
 		dd := decl{
-			kind: valueDecl, span: d.at(v), at: join(full, v.Name.Val), min: int(number), max: int(number), node: v,
-			name: d.at(v.Name), equals: d.at(v.Equals), number: d.at(v.Number),
+			kind: valueDecl, span: d.spanOf(v), fullName: join(full, v.Name.Val), min: int(number), max: int(number), node: v,
+			name: d.spanOf(v.Name), equals: d.spanOf(v.Equals), number: d.spanOf(v.Number),
 		}
 		dd.semicolon = span{dd.end - 1, dd.end}
 		b.addDecl(dd)
 	}
-	return decl{kind: typeDecl, span: d.at(n), at: full, node: n}
+	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
+// service collects a service and its methods.
 func (d *document) service(n *ast.ServiceNode) decl {
 	full := join(d.pkg, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
 	for _, e := range n.Decls {
 		r, ok := e.(*ast.RPCNode)
 		if !ok {
-			b.addDecl(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.spanOf(e), node: e})
 			continue
 		}
-		dd := decl{kind: methodDecl, span: d.at(r), at: join(full, r.Name.Val), name: d.at(r.Name), node: r}
+		dd := decl{kind: methodDecl, span: d.spanOf(r), fullName: join(full, r.Name.Val), name: d.spanOf(r.Name), node: r}
 		dd.semicolon = span{dd.end - 1, dd.end}
 		if r.OpenBrace != nil {
-			dd.semicolon = d.at(r.OpenBrace)
+			dd.semicolon = d.spanOf(r.OpenBrace)
 		}
 		b.addDecl(dd)
 	}
-	return decl{kind: serviceDecl, span: d.at(n), at: full, node: n}
+	return decl{kind: serviceDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// find returns the declaration of a field by its number, or of a value or a
-// method by its name.
+// find returns the declaration of a field by its number, or of an enum value or method by its full name. It
+// returns nil if there is none.
 func (b *block) find(kind declKind, number int, full string) *decl {
 	for i := range b.decls {
 		dd := &b.decls[i]
 		if dd.kind != kind {
 			continue
 		}
+		// The members of a oneof are fields of the message.
 		if dd.oneof != nil {
 			if f := dd.oneof.find(kind, number, full); f != nil {
 				return f
 			}
 			continue
 		}
-		if full != "" && dd.at == full || full == "" && dd.min == number {
+		if full != "" && dd.fullName == full || full == "" && dd.min == number {
 			return dd
 		}
 	}
 	return nil
 }
 
+// replace records that a range of the text is to be replaced.
 func (d *document) replace(s span, text string) { d.edits = append(d.edits, edit{s, text}) }
 
-// apply returns the text with all edits and additions in it.
+// apply returns the text with all edits and additions.
 func (d *document) apply() string {
 	d.render()
 	slices.SortStableFunc(d.edits, func(a, b edit) int { return a.start - b.start })
 	var b strings.Builder
-	if d.marked {
+	if d.hasBOM {
 		b.WriteString(byteOrderMark)
 	}
+	// Edits do not overlap, so the text between them is copied.
 	at := 0
 	for _, e := range d.edits {
 		b.WriteString(d.text[at:e.start])
@@ -340,10 +392,11 @@ func (d *document) apply() string {
 	return b.String()
 }
 
-// findUnit is the indentation of a step, as the file has it.
+// findUnit returns one step of the file's indentation, taken from the first indented declaration.
+// Default: two spaces.
 func (d *document) findUnit() string {
 	for _, dd := range d.root.decls {
-		b := d.blocks[dd.at]
+		b := d.blocks[dd.fullName]
 		if b == nil {
 			continue
 		}
@@ -359,8 +412,8 @@ func (d *document) findUnit() string {
 	return "  "
 }
 
-// indentAt returns what stands before offset on its line, if that is nothing
-// but blanks.
+// indentAt returns the text between the beginning of the line and offset. alone reports whether this is only
+// blanks.
 func (d *document) indentAt(offset int) (string, bool) {
 	line := strings.LastIndexByte(d.text[:offset], '\n') + 1
 	before := d.text[line:offset]
@@ -368,7 +421,7 @@ func (d *document) indentAt(offset int) (string, bool) {
 	return blank, blank == before
 }
 
-// indent is the indentation of the declarations in b.
+// indent returns the indentation of the declarations in b.
 func (b *block) indent() string {
 	if b.open < 0 {
 		return ""
@@ -379,10 +432,10 @@ func (b *block) indent() string {
 		}
 	}
 	base, _ := b.doc.indentAt(b.start)
-	return base + b.doc.unit
+	return base + b.doc.indentUnit
 }
 
-// comments is the text of a declaration's comments: above it, within, and behind.
+// comments returns the comments of a declaration: above, inside and behind it.
 func (d *document) comments(dd *decl) string {
 	info := d.node.NodeInfo(dd.node)
 	var b strings.Builder
@@ -390,11 +443,13 @@ func (d *document) comments(dd *decl) string {
 	for i := range lead.Len() {
 		b.WriteString(lead.Index(i).RawText() + "\n")
 	}
+
 	end := dd.end
 	if dd.semicolon.end > 0 {
 		end = dd.semicolon.end
 	}
 	b.WriteString(d.text[dd.start:end])
+
 	t := d.tail(dd.end)
 	stop := t.at
 	if t.inline {

@@ -8,14 +8,16 @@ import (
 	"unwire/schema/check"
 )
 
-// pairAll finds which types of the source are which of the files: those of the
-// same name, and those that the same fields and methods of paired types use.
-func (m *merge) pairAll() {
-	m.pairs, m.back = map[protoreflect.FullName]protoreflect.FullName{}, map[protoreflect.FullName]protoreflect.FullName{}
-	m.enums, m.haveAll = map[protoreflect.FullName]protoreflect.EnumDescriptor{}, map[protoreflect.FullName]bool{}
+// pairAll finds the counterparts of the source's types in the files: types with the same name, and types that
+// are used by the same fields and methods of paired types.
+func (m *updatePass) pairAll() {
+	// w is a declaration of the source and h its counterpart in the files, here and in the rest of the package.
+	m.pairs, m.reversePairs = map[protoreflect.FullName]protoreflect.FullName{}, map[protoreflect.FullName]protoreflect.FullName{}
+	m.enums, m.usedNames = map[protoreflect.FullName]protoreflect.EnumDescriptor{}, map[protoreflect.FullName]bool{}
 	for e := range m.have.Enums() {
 		m.enums[e.FullName()] = e
 	}
+
 	for _, f := range m.have.Files {
 		m.symbols(f)
 	}
@@ -24,6 +26,9 @@ func (m *merge) pairAll() {
 		wantEnums[e.FullName()] = e
 	}
 	p := pairing{m: m, wantEnums: wantEnums}
+
+	// Types with the same name, or with a name that Source.Known maps. For guessed types, names that are not in
+	// Known mean nothing.
 	for w := range m.src.Schema.Messages() {
 		name := string(w.FullName())
 		if known := m.src.Known[name]; known != "" {
@@ -38,6 +43,8 @@ func (m *merge) pairAll() {
 			p.join(e, h)
 		}
 	}
+
+	// Types of the methods that both have.
 	for sd := range m.src.Schema.Services() {
 		for i := range sd.Methods().Len() {
 			w := sd.Methods().Get(i)
@@ -47,6 +54,8 @@ func (m *merge) pairAll() {
 			}
 		}
 	}
+
+	// Each pair can reveal further pairs: those of its fields.
 	for len(p.queue) > 0 {
 		pair := p.queue[0]
 		p.queue = p.queue[1:]
@@ -59,61 +68,71 @@ func (m *merge) pairAll() {
 	}
 }
 
-func (m *merge) addPackage(pkg protoreflect.FullName) {
+// addPackage marks the names of a package and of its parents as used.
+func (m *updatePass) addPackage(pkg protoreflect.FullName) {
 	for ; pkg != ""; pkg = pkg.Parent() {
-		m.haveAll[pkg] = true
+		m.usedNames[pkg] = true
 	}
 }
 
-func (m *merge) symbols(f protoreflect.FileDescriptor) {
+// symbols marks all names declared in a file as used.
+func (m *updatePass) symbols(f protoreflect.FileDescriptor) {
 	m.addPackage(f.Package())
 	m.symbolsOf(f.Messages(), f.Enums(), f.Extensions())
 	for i := range f.Services().Len() {
-		m.haveAll[f.Services().Get(i).FullName()] = true
+		m.usedNames[f.Services().Get(i).FullName()] = true
 	}
 }
 
-func (m *merge) symbolsOf(messages protoreflect.MessageDescriptors, enums protoreflect.EnumDescriptors, extensions protoreflect.ExtensionDescriptors) {
+// symbolsOf marks the names of declarations, including nested ones, as used.
+func (m *updatePass) symbolsOf(messages protoreflect.MessageDescriptors, enums protoreflect.EnumDescriptors, extensions protoreflect.ExtensionDescriptors) {
 	for i := range extensions.Len() {
-		m.haveAll[extensions.Get(i).FullName()] = true
+		m.usedNames[extensions.Get(i).FullName()] = true
 	}
 	for i := range enums.Len() {
-		m.haveAll[enums.Get(i).FullName()] = true
+		m.usedNames[enums.Get(i).FullName()] = true
 		for j := range enums.Get(i).Values().Len() {
-			m.haveAll[enums.Get(i).Values().Get(j).FullName()] = true
+			m.usedNames[enums.Get(i).Values().Get(j).FullName()] = true
 		}
 	}
 	for i := range messages.Len() {
 		md := messages.Get(i)
-		m.haveAll[md.FullName()] = true
+		m.usedNames[md.FullName()] = true
 		for j := range md.Fields().Len() {
-			m.haveAll[md.Fields().Get(j).FullName()] = true
+			m.usedNames[md.Fields().Get(j).FullName()] = true
 		}
 		for j := range md.Oneofs().Len() {
-			m.haveAll[md.Oneofs().Get(j).FullName()] = true
+			m.usedNames[md.Oneofs().Get(j).FullName()] = true
 		}
 		m.symbolsOf(md.Messages(), md.Enums(), md.Extensions())
 	}
 }
 
+// A pairing is the state of the function pairAll.
 type pairing struct {
-	m         *merge
+	// m is the update pass that needs the pairs.
+	m *updatePass
+	// wantEnums maps full names to the enums of the source.
 	wantEnums map[protoreflect.FullName]protoreflect.EnumDescriptor
-	queue     [][2]protoreflect.MessageDescriptor
+	// queue has the pairs of messages whose fields were not compared yet.
+	queue [][2]protoreflect.MessageDescriptor
 }
 
-// join makes a pair, if neither has another partner.
+// join records that a type of the source and one of the files are the same, unless one of them already
+// has a counterpart.
 func (p *pairing) join(w, h protoreflect.Descriptor) {
-	if p.m.pairs[w.FullName()] != "" || p.m.back[h.FullName()] != "" {
+	if p.m.pairs[w.FullName()] != "" || p.m.reversePairs[h.FullName()] != "" {
 		return
 	}
-	p.m.pairs[w.FullName()], p.m.back[h.FullName()] = h.FullName(), w.FullName()
+	p.m.pairs[w.FullName()], p.m.reversePairs[h.FullName()] = h.FullName(), w.FullName()
 	if wm, ok := w.(protoreflect.MessageDescriptor); ok {
 		p.queue = append(p.queue, [2]protoreflect.MessageDescriptor{wm, h.(protoreflect.MessageDescriptor)})
 	}
 }
 
+// fields pairs the types of two corresponding fields.
 func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
+	// Keys are scalars, so the values are what can be paired.
 	if w.IsMap() && h.IsMap() {
 		w, h = w.MapValue(), h.MapValue()
 	} else if w.IsMap() || h.IsMap() {
@@ -127,12 +146,14 @@ func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
 	}
 }
 
-// pairTypes makes a pair of two types that are used in the same place, unless the
-// other side has one of the same name, or the two contradict each other.
+// pairTypes records that two types used in the same place are counterparts, unless the other side has a
+// type with the same name, or the two contradict each other.
 func (p *pairing) pairTypes(w, h protoreflect.Descriptor) {
 	if w.IsPlaceholder() || h.IsPlaceholder() || isWellKnown(w.ParentFile().Path()) || isWellKnown(h.ParentFile().Path()) {
 		return
 	}
+
+	// Names of a source that is no guess are reliable, so a type with the same name is the better counterpart.
 	if !p.m.src.Guessed {
 		if p.m.have.Message(string(w.FullName())) != nil || p.m.enums[w.FullName()] != nil {
 			return
@@ -141,14 +162,14 @@ func (p *pairing) pairTypes(w, h protoreflect.Descriptor) {
 			return
 		}
 	}
-	if wm, ok := w.(protoreflect.MessageDescriptor); ok && !fits(wm, h.(protoreflect.MessageDescriptor)) {
+	if wm, ok := w.(protoreflect.MessageDescriptor); ok && !compatible(wm, h.(protoreflect.MessageDescriptor)) {
 		return
 	}
 	p.join(w, h)
 }
 
-// fits reports whether no field that both messages have contradicts.
-func fits(w, h protoreflect.MessageDescriptor) bool {
+// compatible reports whether the fields with the same number in both messages have compatible wire types.
+func compatible(w, h protoreflect.MessageDescriptor) bool {
 	for i := range w.Fields().Len() {
 		wf := w.Fields().Get(i)
 		if hf := h.Fields().ByNumber(wf.Number()); hf != nil && !sameWire(wf, hf) {
@@ -158,17 +179,18 @@ func fits(w, h protoreflect.MessageDescriptor) bool {
 	return true
 }
 
-// sameWire reports whether the same bytes can be of both fields.
+// sameWire reports whether both fields can decode the same bytes.
 func sameWire(w, h protoreflect.FieldDescriptor) bool {
-	if check.WireOf(w.Kind()) == check.WireOf(h.Kind()) {
+	if check.WireTypeOf(w.Kind()) == check.WireTypeOf(h.Kind()) {
 		return true
 	}
 	return packedIn(w, h) || packedIn(h, w)
 }
 
-// packedIn reports whether b may hold the packed elements of a as bytes.
+// packedIn reports whether b, which is bytes, may contain the packed elements of a.
 func packedIn(a, b protoreflect.FieldDescriptor) bool {
-	return a.IsList() && b.Kind() == protoreflect.BytesKind && check.WireOf(a.Kind()) != check.WireOf(b.Kind())
+	return a.IsList() && b.Kind() == protoreflect.BytesKind && check.WireTypeOf(a.Kind()) != check.WireTypeOf(b.Kind())
 }
 
+// isWellKnown reports whether a file is shipped with protobuf, such as google/protobuf/any.proto.
 func isWellKnown(file string) bool { return strings.HasPrefix(file, "google/protobuf/") }

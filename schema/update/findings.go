@@ -18,42 +18,72 @@ import (
 	"unwire/schema/infer"
 )
 
-// Bounds of the JSON that a probe or an inference writes.
+// Limits of the JSON that a probe or an inference writes: bytes, fields and levels of nesting.
 const (
-	maxForeignBytes  = 64 << 20
+	// maxForeignBytes limits the JSON in bytes.
+	maxForeignBytes = 64 << 20
+	// maxForeignFields limits the fields.
 	maxForeignFields = 100_000
-	maxForeignDepth  = 64
+	// maxForeignDepth limits the nesting.
+	maxForeignDepth = 64
 )
 
-// ErrNoFindings is wrapped where JSON is neither a probe's nor inferred evidence.
+// ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
 var ErrNoFindings = errors.New("neither a probe's result nor inferred evidence")
 
-// A finding is a field that a probe or an inference names, in the contract's shape.
+// A finding is a field in the result of a probe or an inference. Its JSON is part of the contract.
 type finding struct {
+	// Message is the full name of the message type, in the result of an inference.
 	Message string `json:"message"`
-	Path    string `json:"path"`
-	Number  int32  `json:"number"`
-	Class   string `json:"class"`
-	Kind    string `json:"kind"`
-	Label   string `json:"label"`
-	Name    string `json:"name"`
-	Type    string `json:"type"`
+	// Path is the path of field numbers to the message, in the result of a probe.
+	Path string `json:"path"`
+	// Number is the field's number; 0 if the probe did not find it.
+	Number int32 `json:"number"`
+	// Class, Kind, Label and Type describe the type. Any of them may be empty.
+	Class string `json:"class"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+	// Name is the field's name; "" if the probe did not find it.
+	Name string `json:"name"`
+	Type string `json:"type"`
 }
 
-// declares reports whether what a probe found is enough for a declaration:
-// some fields it knows by name alone, of some it knows only that they exist.
-func (f *finding) declares() bool {
-	return f.Number != 0 && f.Class != "" && f.Kind != "group"
+// isDeclarable reports whether a probe found enough for a declaration. Of some fields it finds only the name, of
+// others only that they exist.
+func (f *finding) isDeclarable() bool {
+	return f.Number != 0 && f.Class != "" && f.Kind != "group" && !f.mayBeList()
 }
 
-// ParseFindings reads a probe's result, or the evidence list of `schema infer`.
+// mayBeList reports whether the probe could not decide if a 4-byte or 8-byte field is a single number
+// or a packed list. A parser of one does not accept the other.
+func (f *finding) mayBeList() bool {
+	return (f.Class == "fixed32" || f.Class == "fixed64") && f.Label == ""
+}
+
+// comment returns the comment for a field of which the probe knows only the class of types, or "".
+func (f *finding) comment() string {
+	if _, ok := scalars[f.Type]; ok || f.Type != "" && f.Type != f.Class {
+		return ""
+	}
+	switch {
+	case f.Class == "varint" && (f.Kind == "" || f.Kind == "varint"):
+		return "guess: a varint of unknown width and sign; bool, enum, (u|s)int32 or (u|s)int64"
+	case f.Class == "fixed32" && (f.Kind == "" || f.Kind == f.Class):
+		return "guess: 4 bytes; fixed32, sfixed32 or float"
+	case f.Class == "fixed64" && (f.Kind == "" || f.Kind == f.Class):
+		return "guess: 8 bytes; fixed64, sfixed64 or double"
+	}
+	return ""
+}
+
+// ParseFindings converts the result of a probe, or the field list of `schema infer`, to a Source.
 //
-// Shape: one JSON object; a probe's path is of field numbers below the request.
-// Names of which it does not know the number are in Left.
+// If a probe did not find the type of the request, it is looked up by method in have, which may be nil.
+// Source.Left lists the fields that cannot be declared.
+//
+// Shape: one JSON object. In the result of a probe, paths consist of field numbers relative to the request.
 // Limits: 64 MiB, 100,000 fields, 64 levels.
-// A probe that could not tell its request's type has that of its method in have,
-// which may be nil.
-// Errors: ErrNoFindings; a field that no message can have, by its place.
+// Errors: ErrNoFindings, and a field that no message can have; the error has its position in the list.
 func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	if len(data) > maxForeignBytes {
 		return nil, fmt.Errorf("update: more than %d bytes of JSON", maxForeignBytes)
@@ -64,16 +94,22 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 		RequestType string    `json:"request_type"`
 		Fields      []finding `json:"fields"`
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("update: %w: %w", ErrNoFindings, err)
 	}
+
+	// The file of a probe or an inference is one object; more is another kind of file.
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("update: %w: more than one object", ErrNoFindings)
 	}
+
 	if len(doc.Fields) > maxForeignFields {
 		return nil, fmt.Errorf("update: more than %d fields", maxForeignFields)
 	}
+
+	// Only a probe names the runtime of the server or the type of the request.
 	probe := doc.Runtime != nil || doc.RequestType != ""
 	if !probe && (len(doc.Fields) == 0 || doc.Fields[0].Message == "") {
 		return nil, fmt.Errorf("update: %w", ErrNoFindings)
@@ -84,12 +120,14 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	if probe && !protoreflect.FullName(doc.RequestType).IsValid() {
 		return nil, fmt.Errorf("update: the probe does not name the type of the request of %q, nor do the files", doc.Method)
 	}
-	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}}
+
+	// The path "" is the request itself.
+	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}, comments: map[string]string{}}
 	var left []string
 	for i, field := range doc.Fields {
 		if probe {
-			if !field.declares() {
-				left = append(left, field.left())
+			if !field.isDeclarable() {
+				left = append(left, field.describeLeft())
 				continue
 			}
 			field.Message = ""
@@ -98,19 +136,22 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 			return nil, fmt.Errorf("update: field %d of the list: %w", i+1, err)
 		}
 	}
+
 	s, err := f.schema()
 	if err != nil {
 		return nil, fmt.Errorf("update: %w", err)
 	}
+
+	// The name of the source appears in the comments of the added fields.
 	name := "traffic"
 	if probe {
 		name = "probe"
 	}
-	return &Source{Name: name, Certainty: "inferred", Schema: s, Guessed: true, Left: left}, nil
+	return &Source{Name: name, Certainty: "inferred", Schema: s, Guessed: true, Left: left, Comments: f.comments}, nil
 }
 
-// left says what is known of a field of which no declaration can be made.
-func (f *finding) left() string {
+// describeLeft describes a field that cannot be declared, with the reason.
+func (f *finding) describeLeft() string {
 	at := ""
 	if f.Path != "" {
 		at = " in " + f.Path
@@ -118,14 +159,16 @@ func (f *finding) left() string {
 	if f.Number == 0 {
 		return f.Name + at + ": its number is not known"
 	}
+	if f.mayBeList() {
+		return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": it is one " + f.Class + " or a list of them, which the probe does not know"
+	}
 	if f.Kind == "group" {
 		return itoa(int(f.Number)) + at + ": a group is not added"
 	}
 	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is not known"
 }
 
-// requestType is what the files call the type of a method's request, where the
-// probe's word for it is none of theirs.
+// requestType returns the type of a method's request in have if have lacks the type that the probe names.
 func requestType(told, method string, have *schema.Schema) string {
 	if have == nil || have.Message(told) != nil {
 		return told
@@ -137,13 +180,19 @@ func requestType(told, method string, have *schema.Schema) string {
 	return told
 }
 
-// findings gathers fields into messages.
+// findings collects fields into message descriptors.
 type findings struct {
-	order    []string
-	messages map[string]*descriptorpb.DescriptorProto // by full name
-	types    map[string]string                        // a probe's paths
+	// order has the full names of the messages in the order of their occurrence.
+	order []string
+	// messages maps full names to message descriptors.
+	messages map[string]*descriptorpb.DescriptorProto
+	// types has the full names of types by the path in the result of a probe.
+	types map[string]string
+	// comments maps the full names of fields to their comments.
+	comments map[string]string
 }
 
+// message returns the descriptor of a message, which is created if needed.
 func (f *findings) message(full string) *descriptorpb.DescriptorProto {
 	m := f.messages[full]
 	if m == nil {
@@ -154,9 +203,10 @@ func (f *findings) message(full string) *descriptorpb.DescriptorProto {
 	return m
 }
 
+// numberPath matches a path of field numbers.
 var numberPath = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
 
-// typeAt is the type at a probe's path; one that has no name gets a placeholder.
+// typeAt returns the type at a path of a probe. A type without a name gets a placeholder.
 func (f *findings) typeAt(path string) (string, error) {
 	if t := f.types[path]; t != "" {
 		return t, nil
@@ -170,6 +220,7 @@ func (f *findings) typeAt(path string) (string, error) {
 	return f.types[path], nil
 }
 
+// addFinding adds a found field to its message.
 func (f *findings) addFinding(in finding, probe bool) error {
 	full := in.Message
 	if probe {
@@ -187,14 +238,18 @@ func (f *findings) addFinding(in finding, probe bool) error {
 	if !protoreflect.Name(in.Name).IsValid() {
 		in.Name = "field_" + strconv.Itoa(int(in.Number))
 	}
+
 	m := f.message(full)
 	for _, have := range m.Field {
 		if have.GetNumber() == in.Number || have.GetName() == in.Name {
-			return nil // the first word counts
+			// The first finding about a field wins.
+			return nil
 		}
 	}
+
 	fd := &descriptorpb.FieldDescriptorProto{Name: &in.Name, Number: &in.Number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	// a map is a list of entries
+
+	// A map is encoded as a repeated entry message.
 	if in.Label == infer.Repeated || probe && in.Label == "map" {
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 	}
@@ -203,26 +258,33 @@ func (f *findings) addFinding(in finding, probe bool) error {
 		return err
 	}
 	m.Field = append(m.Field, fd)
+	if text := in.comment(); probe && text != "" {
+		f.comments[full+"."+in.Name] = text
+	}
 	return nil
 }
 
-// setType gives the field the type that is named, or else that of its class.
+// setType sets the type that the finding names, or else a type of the found class.
 func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, below string, probe bool) error {
-	// an enum, whose values are not known
+	// This is an enum whose values are unknown.
 	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") {
 		in.Type = "enum"
 	}
+
+	// The most precise of the three descriptions that names a scalar type counts.
 	for _, word := range []string{in.Type, in.Kind, in.Class} {
 		if t, ok := scalars[word]; ok {
 			fd.Type = t.Enum()
 			return nil
 		}
 	}
+
 	if in.Kind != "message" && in.Class != "message" {
 		return fmt.Errorf("class %q, kind %q, type %q", in.Class, in.Kind, in.Type)
 	}
 	full := in.Type
 	if !protoreflect.FullName(full).IsValid() || full == "message" {
+		// Traffic shows that the field has a message, but not its name.
 		if !probe {
 			fd.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
 			return nil
@@ -232,6 +294,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 			return err
 		}
 	}
+
 	if probe {
 		f.types[below] = full
 	}
@@ -240,7 +303,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	return nil
 }
 
-// scalars are the types by the words of declarations, kinds and classes.
+// scalars are the types by the words for types, kinds and classes.
 var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"double": descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, "float": descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
 	"int64": descriptorpb.FieldDescriptorProto_TYPE_INT64, "uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64,
@@ -253,10 +316,12 @@ var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"len": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "enum": descriptorpb.FieldDescriptorProto_TYPE_INT32,
 }
 
-// schema links the messages, a file a package.
+// schema links the messages, in one file for each package.
 func (f *findings) schema() (*schema.Schema, error) {
 	files := map[string]*descriptorpb.FileDescriptorProto{}
 	set := &descriptorpb.FileDescriptorSet{}
+
+	// Each package gets a file of its own, since a file has one package.
 	for _, full := range f.order {
 		pkg := string(protoreflect.FullName(full).Parent())
 		file := files[pkg]
@@ -270,6 +335,8 @@ func (f *findings) schema() (*schema.Schema, error) {
 		}
 		file.MessageType = append(file.MessageType, f.messages[full])
 	}
+
+	// A file imports the files of all types that its fields refer to.
 	imports := func(file *descriptorpb.FileDescriptorProto) {
 		seen := map[string]bool{file.GetName(): true}
 		for _, m := range file.MessageType {

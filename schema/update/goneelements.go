@@ -6,14 +6,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// markGone marks a field, a value or a method that a complete source has no more.
-func (m *merge) markGone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
+// markGone marks a field, enum value or method that a complete source no longer has. The declaration stays,
+// because older traffic may contain it.
+func (m *updatePass) markGone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
 	if dd == nil || isMarked(d.comments(dd)) {
 		return
 	}
 	mark := m.lastSeen()
 	t := d.tail(dd.end)
 	_, below, _ := d.commentBelow(t.at)
+	// A comment at the end of the line must not swallow what follows, so an inline comment is used if the line
+	// continues.
 	if t.comment || t.inline || below {
 		at := dd.semicolon.start
 		text := " /* " + mark + " */"
@@ -27,10 +30,10 @@ func (m *merge) markGone(h protoreflect.Descriptor, dd *decl, d *document, numbe
 	m.recordGone(h, d, number, mark)
 }
 
-// markGoneTypes marks the types and services that a complete source has no more and
-// an earlier version of it had; a type's mark stands for those within it. What
-// the source never had is left alone: a client ships only what it uses.
-func (m *merge) markGoneTypes() {
+// markGoneTypes marks the types and services that a complete source no longer has although an earlier version
+// had them. The mark of a type covers everything inside it. Elements that the source never had are left alone,
+// because a client ships only what it uses.
+func (m *updatePass) markGoneTypes() {
 	told := m.log.elementsOf(m.src.Name)
 	mark := func(h protoreflect.Descriptor) {
 		parent, nested := h.Parent().(protoreflect.MessageDescriptor)
@@ -52,15 +55,15 @@ func (m *merge) markGoneTypes() {
 	}
 }
 
-// sourceHas reports whether a type or service of the files is in the source.
-func (m *merge) sourceHas(h protoreflect.Descriptor) bool {
+// sourceHas reports whether the source has a type or service of the files.
+func (m *updatePass) sourceHas(h protoreflect.Descriptor) bool {
 	if s, ok := h.(protoreflect.ServiceDescriptor); ok {
 		return m.src.Schema.Service(string(s.FullName())) != nil
 	}
-	return m.back[h.FullName()] != ""
+	return m.reversePairs[h.FullName()] != ""
 }
 
-// isGroup reports whether h is declared by a field, which has the mark.
+// isGroup reports whether the message h is declared by a group field, which has the mark instead.
 func isGroup(h protoreflect.Descriptor) bool {
 	parent, ok := h.Parent().(protoreflect.MessageDescriptor)
 	if !ok {
@@ -74,14 +77,15 @@ func isGroup(h protoreflect.Descriptor) bool {
 	return false
 }
 
-// markGoneBlock marks what stands between braces, at the opening one.
-func (m *merge) markGoneBlock(h protoreflect.Descriptor, b *block) {
+// markGoneBlock adds a comment to the opening line of a type or service that the source no longer has.
+func (m *updatePass) markGoneBlock(h protoreflect.Descriptor, b *block) {
 	d := b.doc
 	line, rest, _ := strings.Cut(d.text[b.open+1:], "\n")
 	if isMarked(d.text[b.name.end:b.open] + line) {
 		return
 	}
 	mark := m.lastSeen()
+	// A comment line below the brace would merge with the mark.
 	if strings.TrimSpace(line) == "" && !strings.HasPrefix(strings.TrimSpace(rest), "/") {
 		d.replace(span{b.open + 1, b.open + 1}, "  // "+mark)
 	} else {
@@ -90,10 +94,11 @@ func (m *merge) markGoneBlock(h protoreflect.Descriptor, b *block) {
 	m.recordGone(h, d, 0, mark)
 }
 
+// isMarked reports whether a comment contains such a mark.
 func isMarked(text string) bool { return strings.Contains(text, "last seen ") }
 
-// lastSeen is the text of a mark.
-func (m *merge) lastSeen() string {
+// lastSeen returns the text of a mark. It cannot end the comment that it is written in.
+func (m *updatePass) lastSeen() string {
 	mark := "last seen before this source"
 	if last := m.log.lastVersion(m.src); last != "" {
 		mark = "last seen in " + last
@@ -103,9 +108,10 @@ func (m *merge) lastSeen() string {
 	return strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
 }
 
-func (m *merge) recordGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
+// recordGone records a mark in the changes and in the evidence file.
+func (m *updatePass) recordGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
 	m.addChange(Change{Op: opLastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
-	if _, listed := m.log.at[elementName(h)]; listed {
+	if _, listed := m.log.lineOf[elementName(h)]; listed {
 		m.log.appendNote(elementName(h), mark)
 	}
 }

@@ -6,34 +6,36 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// visible reports whether what is in target can be used in file.
-func (m *merge) visible(file, target string) bool {
+// visible reports whether declarations of the file target can be used in file: it imports target directly, or
+// through public imports.
+func (m *updatePass) visible(file, target string) bool {
 	if slices.Contains(m.paths[file], target) {
 		return true
 	}
 	for _, direct := range m.paths[file] {
-		if m.publicly(direct, target, 0) {
+		if m.importsPublicly(direct, target, 0) {
 			return true
 		}
 	}
 	return false
 }
 
-func (m *merge) publicly(file, target string, depth int) bool {
+// importsPublicly reports whether file publicly imports target, directly or through others.
+func (m *updatePass) importsPublicly(file, target string, depth int) bool {
 	f, ok := m.have.Descriptor(file).(protoreflect.FileDescriptor)
 	if !ok || depth > 100 {
 		return false
 	}
 	for i := range f.Imports().Len() {
-		if imp := f.Imports().Get(i); imp.IsPublic && (imp.Path() == target || m.publicly(imp.Path(), target, depth+1)) {
+		if imp := f.Imports().Get(i); imp.IsPublic && (imp.Path() == target || m.importsPublicly(imp.Path(), target, depth+1)) {
 			return true
 		}
 	}
 	return false
 }
 
-// reaches reports whether from imports to, perhaps by way of others.
-func (m *merge) reaches(from, to string) bool {
+// reaches reports whether from imports to, directly or through others. A new import must not close a cycle.
+func (m *updatePass) reaches(from, to string) bool {
 	seen := map[string]bool{}
 	var walk func(string) bool
 	walk = func(name string) bool {

@@ -6,33 +6,40 @@ import (
 	"strings"
 )
 
-// A slot is a place for additions: behind a declaration of a block, or with
-// after -1 behind its opening brace.
-type slot struct {
-	b     *block
+// An insertionPoint is behind the declaration with the index after in block b. If after is -1, it is behind the
+// opening brace.
+type insertionPoint struct {
+	// b is the block into which declarations are inserted.
+	b *block
+	// after is the index of the declaration in b that precedes the addition, or -1.
 	after int
 }
 
-// An addition is a declaration to be written.
+// An addition is a declaration that is inserted into a block.
 type addition struct {
-	kind   declKind
+	// kind and number determine the position in the block.
+	kind declKind
+	// number is the number of the field or enum value.
 	number int
-	spaced bool // a blank line before it
-	text   string
+	// spaced requests a blank line before the declaration.
+	spaced bool
+	// text is the declaration, with indentation and line feeds.
+	text string
 }
 
-// insert puts a declaration into b where it belongs: by its number where the
-// declarations are in that order, else behind the last of its kind.
+// insert records an addition to b. It is placed by number if the existing declarations are ordered by
+// number, and otherwise after the last one of the same kind.
 func (b *block) insert(a addition) {
 	after, spaced := b.predecessor(a)
 	a.spaced = a.spaced || spaced
-	s := slot{b, after}
+	s := insertionPoint{b, after}
 	b.doc.added[s] = append(b.doc.added[s], a)
 }
 
-// predecessor returns the index of the declaration behind which an addition
-// belongs, -1 for the block's beginning, and whether a blank line goes before it.
+// predecessor returns the index of the declaration that the addition follows, or -1 for the beginning of the
+// block. spaced reports whether a blank line precedes it.
 func (b *block) predecessor(a addition) (after int, spaced bool) {
+	// Without siblings, the addition goes to the end of the block.
 	like := b.siblings(a)
 	if like.last < 0 {
 		return len(b.decls) - 1, len(b.decls) > 0
@@ -42,7 +49,7 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 	switch {
 	case !numbered:
 		return like.last, spaced || like.gaps == 0 && (a.kind == typeDecl || a.kind == serviceDecl)
-	// the first value may have to be zero
+	// proto3 requires that the first value of an enum is zero, so no value is inserted before it.
 	case !like.ordered, like.lower < 0 && a.kind == valueDecl:
 		return like.last, spaced
 	case like.lower < 0:
@@ -51,22 +58,25 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 	return like.lower, spaced
 }
 
-// siblings are the declarations of a block that are of an addition's kind, by
-// their indices; -1 is none.
+// siblings describes those declarations of a block that have the same kind as an addition, by index; -1
+// means none.
 type siblings struct {
+	// first and last are the indexes of the first and the last of these declarations.
 	first, last int
 
-	// the last whose number is lower than the addition's; an alias stands behind
-	// the number's name
+	// lower is the last one with a lower number than the addition. An enum alias follows the first name for its
+	// number.
 	lower int
 
-	// their numbers ascend
+	// ordered means that their numbers are ascending.
 	ordered bool
 
-	// between them, and those with a blank line
+	// gaps is the number of gaps between these declarations, and blank the number of gaps with a blank
+	// line.
 	gaps, blank int
 }
 
+// siblings examines the declarations of b with the kind of a.
 func (b *block) siblings(a addition) siblings {
 	s := siblings{first: -1, last: -1, lower: -1, ordered: true}
 	for i, dd := range b.decls {
@@ -80,6 +90,7 @@ func (b *block) siblings(a addition) siblings {
 			if b.doc.blankBetween(b.decls[s.last].end, dd.start) {
 				s.blank++
 			}
+			// Numbers ascend; only enum aliases repeat one.
 			before := b.decls[s.last].min
 			s.ordered = s.ordered && (before < dd.min || a.kind == valueDecl && before == dd.min)
 		}
@@ -91,11 +102,12 @@ func (b *block) siblings(a addition) siblings {
 	return s
 }
 
+// blankBetween reports whether a blank line is between two offsets.
 func (d *document) blankBetween(from, to int) bool {
 	return strings.Contains(strings.NewReplacer("\r", "", " ", "", "\t", "").Replace(d.text[from:to]), "\n\n")
 }
 
-// render turns additions into edits.
+// render converts the additions to edits of the text.
 func (d *document) render() {
 	for s, list := range d.added {
 		slices.SortStableFunc(list, func(a, b addition) int {
@@ -107,12 +119,12 @@ func (d *document) render() {
 			}
 			return 0
 		})
-		d.renderSlot(s, list)
+		d.renderInsertion(s, list)
 	}
-	d.added = map[slot][]addition{}
+	d.added = map[insertionPoint][]addition{}
 }
 
-// lines is the text of additions, a line end behind each.
+// lines returns the text of additions, each with a line end.
 func (d *document) lines(list []addition) string {
 	var b strings.Builder
 	for i, a := range list {
@@ -124,8 +136,11 @@ func (d *document) lines(list []addition) string {
 	return b.String()
 }
 
-func (d *document) renderSlot(s slot, list []addition) {
+// renderInsertion converts the additions at one insertion point to edits.
+func (d *document) renderInsertion(s insertionPoint, list []addition) {
 	text := d.lines(list)
+
+	// An empty block on a single line is expanded to several lines.
 	if s.b.open >= 0 && len(s.b.decls) == 0 && !strings.Contains(d.text[s.b.open:s.b.close], "\n") {
 		inner := strings.TrimRight(d.text[s.b.open+1:s.b.close], " \t")
 		base, _ := d.indentAt(s.b.start)
@@ -140,6 +155,8 @@ func (d *document) renderSlot(s slot, list []addition) {
 	if s.after >= 0 {
 		end = s.b.decls[s.after].end
 	}
+
+	// The beginning of the file has no line to insert behind.
 	if s.b.open < 0 && s.after < 0 {
 		if d.text != "" {
 			text += d.eol
@@ -147,6 +164,8 @@ func (d *document) renderSlot(s slot, list []addition) {
 		d.replace(span{0, 0}, text)
 		return
 	}
+
+	// Something may follow the insertion point on its line: code, a comment, or the end of the file.
 	t := d.tail(end)
 	switch {
 	case t.inline && t.comment && d.text[t.next] == '}':
@@ -161,6 +180,7 @@ func (d *document) renderSlot(s slot, list []addition) {
 	}
 }
 
+// blankIf returns a line end if spaced is set, and "" otherwise.
 func (d *document) blankIf(spaced bool) string {
 	if spaced {
 		return d.eol
@@ -168,13 +188,15 @@ func (d *document) blankIf(spaced bool) string {
 	return ""
 }
 
-// renderLines puts text on lines of its own behind the line that t ends. A
-// comment that belongs to what precedes it keeps doing so.
-func (d *document) renderLines(s slot, t tail, list []addition, text string) {
+// renderLines inserts text on separate lines after the line that t ends. A comment that belongs to the
+// preceding declaration remains directly after it.
+func (d *document) renderLines(s insertionPoint, t lineTail, list []addition, text string) {
 	before, after := d.blankIf(list[0].spaced && s.after >= 0), ""
 	if s.after < 0 && s.b.open >= 0 {
 		before = ""
 	}
+
+	// The comment belongs to the declaration above, so the text goes behind it.
 	if end, detached, eof := d.commentBelow(t.at); detached {
 		if t.comment {
 			after = d.eol
@@ -185,6 +207,7 @@ func (d *document) renderLines(s slot, t tail, list []addition, text string) {
 			}
 		}
 	}
+
 	if s.after >= 0 && s.after+1 < len(s.b.decls) && list[0].spaced && after == "" {
 		if rest := strings.TrimLeft(d.text[t.at:], " \t"); !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, "\r\n") {
 			after = d.eol
@@ -196,19 +219,27 @@ func (d *document) renderLines(s slot, t tail, list []addition, text string) {
 	d.replace(span{t.at, t.at}, before+text+after)
 }
 
-// A tail is what follows a declaration on its line.
-type tail struct {
-	at         int  // the next line's start, or the file's end
-	comment    bool // there is one on the line
+// A lineTail is the text that follows a declaration on its line.
+type lineTail struct {
+	// at is the beginning of the next line, or the end of the file.
+	at int
+	// comment is set if a comment follows. commentEnd is its end.
+	comment bool
+	// commentEnd is the offset of the end of the comment.
 	commentEnd int
-	inline     bool // something else follows on the line
-	next       int  // where
-	eof        bool
+	// inline is set if code follows on the line, at the offset next.
+	inline bool
+	// next is the offset of the code that follows the declaration.
+	next int
+	// eof means that the file ends on this line.
+	eof bool
 }
 
-func (d *document) tail(pos int) tail {
-	t := tail{commentEnd: pos}
+// tail examines the text from pos to the end of the line, over block comments of several lines.
+func (d *document) tail(pos int) lineTail {
+	t := lineTail{commentEnd: pos}
 	for pos < len(d.text) {
+		// A block comment may contain line ends; the line continues behind it.
 		switch rest := d.text[pos:]; {
 		case rest[0] == '\n':
 			t.at = pos + 1
@@ -225,6 +256,8 @@ func (d *document) tail(pos int) tail {
 		case strings.HasPrefix(rest, "/*"):
 			t.comment = true
 			i := strings.Index(rest[2:], "*/")
+
+			// An unterminated comment is left to the compiler's error.
 			if i < 0 {
 				t.inline, t.next = true, pos
 				return t
@@ -240,11 +273,12 @@ func (d *document) tail(pos int) tail {
 	return t
 }
 
-// commentBelow finds a comment that begins on the line at pos and belongs to
-// what stands above it, because nothing stands directly below.
+// commentBelow finds a comment that begins on the line at pos and belongs to the declaration above: a blank line
+// or a brace follows it. end is its end.
 func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 	at, any := pos, false
 	for at < len(d.text) {
+		// Follow the comment line by line, until something else shows what it belongs to.
 		line, _, more := strings.Cut(d.text[at:], "\n")
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -255,6 +289,7 @@ func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 			}
 			at += len(line) + 1
 		case strings.HasPrefix(trimmed, "/*"):
+			// A block comment may end on a later line.
 			open := at + strings.Index(line, "/*")
 			i := strings.Index(d.text[open+2:], "*/")
 			if i < 0 {
@@ -275,28 +310,33 @@ func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 			return pos, false, false
 		}
 	}
+
 	return at, any, false
 }
 
-// addImport adds an import statement, in order where they are in order.
+// addImport adds an import statement, in alphabetical order if the others are.
 func (d *document) addImport(file string) {
 	last, best, ordered := -1, -1, true
 	for i, dd := range d.root.decls {
 		if dd.kind != importDecl {
 			continue
 		}
-		if last >= 0 && d.root.decls[last].at > dd.at {
+
+		// If the imports are sorted, the new one goes to its place; otherwise behind the last one.
+		if last >= 0 && d.root.decls[last].fullName > dd.fullName {
 			ordered = false
 		}
-		if dd.at < file {
+		if dd.fullName < file {
 			best = i
 		}
 		last = i
 	}
-	s := slot{d.root, last}
+	s := insertionPoint{d.root, last}
 	if ordered && best >= 0 {
 		s.after = best
 	}
+
+	// The first import follows the syntax and package statements, with a blank line.
 	spaced := false
 	if last < 0 {
 		spaced = true
@@ -306,6 +346,8 @@ func (d *document) addImport(file string) {
 			}
 		}
 	}
+
+	// Several additions can have the same place, so they are sorted among themselves.
 	list := append(d.added[s], addition{kind: importDecl, text: "import \"" + file + "\";", spaced: spaced && len(d.added[s]) == 0})
 	slices.SortStableFunc(list, func(a, b addition) int {
 		if a.kind == importDecl && b.kind == importDecl {

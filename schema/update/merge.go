@@ -8,67 +8,80 @@ import (
 	"unwire/schema"
 )
 
-// A merge is one pass of one source over the files.
-type merge struct {
-	have  *schema.Schema
-	src   *Source
-	o     Options
-	log   *evidenceLog
+// An updatePass is one pass over the files for one source. Parameters called w are declarations of the source
+// ("wanted"), those called h declarations of the files ("have").
+type updatePass struct {
+	// have are the compiled files before this pass.
+	have *schema.Schema
+	// src is the source whose definitions are merged.
+	src *Source
+	// o are the options of the update.
+	o Options
+	// log is the parsed evidence file.
+	log *evidenceLog
+	// texts maps the paths of files to their contents.
 	texts map[string]string
 
-	// parsed files that this pass looked into
+	// docs are the files that this pass has parsed, by path.
 	docs map[string]*document
 
-	// types: the source's, the files'
+	// pairs maps the types of the source to their counterparts in the files. reversePairs is the inverse.
 	pairs map[protoreflect.FullName]protoreflect.FullName
-	back  map[protoreflect.FullName]protoreflect.FullName
+	// reversePairs maps the types of the files to their counterparts in the source.
+	reversePairs map[protoreflect.FullName]protoreflect.FullName
 
-	// of the files
+	// enums maps full names to the enums of the files.
 	enums map[protoreflect.FullName]protoreflect.EnumDescriptor
 
-	// symbols of the files, and those to be added
-	haveAll map[protoreflect.FullName]bool
+	// usedNames has all names that are declared in the files or were added.
+	usedNames map[protoreflect.FullName]bool
+	// changes are the changes made, and the conflicts.
 	changes []Change
 
-	// fields whose name was a placeholder until now
+	// renamed has the fields whose name was a placeholder until now. Their types may be placeholders too.
 	renamed map[string]bool
 
-	// new types of the source
-	placed map[protoreflect.FullName]*place
-	order  []protoreflect.FullName
+	// placed has the new types, and order their names in the order of insertion.
+	placed map[protoreflect.FullName]*placement
+	// order has the names of the new types in the order of insertion.
+	order []protoreflect.FullName
 
-	// imports that each file has or gets
+	// paths maps each file to its imports, including added ones.
 	paths map[string][]string
 }
 
-func (m *merge) addChange(c Change) {
+// addChange appends a change to the result.
+func (m *updatePass) addChange(c Change) {
 	c.Source = m.src.Name
 	if c.Op == Conflict && slices.Contains(m.changes, c) {
-		return // of a method's request and response
+		// The same type can be used by a method's request and response.
+		return
 	}
 	m.changes = append(m.changes, c)
 }
 
-func (m *merge) addConflict(d protoreflect.Descriptor, number int32, old, now, note string) {
+// addConflict appends a conflict about the declaration d of the files.
+func (m *updatePass) addConflict(d protoreflect.Descriptor, number int32, old, now, note string) {
 	m.addChange(Change{Op: Conflict, Element: elementName(d), Kind: kindOf(d), Number: number, Old: old, New: now, Note: note, File: d.ParentFile().Path()})
 }
 
-// apply returns the texts of the files that the pass changed.
-func (m *merge) apply() map[string]string {
+// apply returns the new texts of the files that changed.
+func (m *updatePass) apply() map[string]string {
 	next := map[string]string{}
 	for name, d := range m.docs {
-		if text := d.apply(); text != m.texts[name] || d.fresh {
+		if text := d.apply(); text != m.texts[name] || d.isNew {
 			next[name] = text
 		}
 	}
 	return next
 }
 
-// document returns the parsed file.
-func (m *merge) document(name string) *document {
+// document returns a file in parsed form, or nil if it cannot be parsed.
+func (m *updatePass) document(name string) *document {
 	if d := m.docs[name]; d != nil {
 		return d
 	}
+	// Files are parsed on first use: most sources touch a few of them.
 	d, err := parse(name, m.texts[name])
 	if err != nil {
 		return nil
@@ -77,8 +90,8 @@ func (m *merge) document(name string) *document {
 	return d
 }
 
-// blockOf returns the block of a message, enum, service or oneof.
-func (m *merge) blockOf(h protoreflect.Descriptor) *block {
+// blockOf returns the block of a message, enum, service or oneof, or nil.
+func (m *updatePass) blockOf(h protoreflect.Descriptor) *block {
 	d := m.document(h.ParentFile().Path())
 	if d == nil {
 		return nil

@@ -8,9 +8,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// names gives placeholders their real names, with all that refers to them.
-func (m *merge) names() error {
-	types := map[protoreflect.FullName]string{} // new short names of types
+// renamePlaceholders replaces placeholders by the names of the source, including all references to them.
+func (m *updatePass) renamePlaceholders() error {
+	// types has the new simple names by the full names of types.
+	types := map[protoreflect.FullName]string{}
 	for w := range m.src.Schema.Messages() {
 		h := m.have.Message(string(m.pairs[w.FullName()]))
 		if h == nil {
@@ -33,23 +34,27 @@ func (m *merge) names() error {
 	return nil
 }
 
-// chosen reports whether the source's name replaces the one that is there, and
-// lists what has to be decided first.
-func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *regexp.Regexp) bool {
+// takesName reports whether the name in the source replaces the name in the files. It records the rename, or the
+// conflict that prevents it.
+func (m *updatePass) takesName(w, h protoreflect.Descriptor, number int32, placeholder *regexp.Regexp) bool {
 	now, old := string(w.Name()), string(h.Name())
 	if now == old || placeholder.MatchString(now) {
 		return false
 	}
+
+	// Two real names contradict each other: the user decides.
 	if !placeholder.MatchString(old) && !m.o.TakeNames {
 		m.addConflict(h, number, old, now, "another name")
 		return false
 	}
+
 	full := h.FullName().Parent().Append(protoreflect.Name(now))
-	if m.haveAll[full] {
+	if m.usedNames[full] {
 		m.addConflict(h, number, old, now, "the name is taken there")
 		return false
 	}
-	m.haveAll[full] = true
+
+	m.usedNames[full] = true
 	m.addChange(Change{Op: opRename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
 	renamed := strings.TrimSuffix(elementName(h), old) + now
 	m.log.rename(elementName(h), renamed)
@@ -60,20 +65,22 @@ func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *
 	return true
 }
 
-func (m *merge) typeName(types map[protoreflect.FullName]string, w, h protoreflect.Descriptor) {
+// typeName renames a type if the source has another name.
+func (m *updatePass) typeName(types map[protoreflect.FullName]string, w, h protoreflect.Descriptor) {
 	if m.src.Guessed || w.FullName() == h.FullName() || w.Name() == h.Name() {
 		return
 	}
 	if _, in := m.blockAndGroup(h); in {
-		return // a group's name is its field's
+		// The name of a group is that of its field.
+		return
 	}
-	if m.chosen(w, h, 0, placeholderType) {
+	if m.takesName(w, h, 0, placeholderType) {
 		types[h.FullName()] = string(w.Name())
 	}
 }
 
-// blockAndGroup returns the block of a message, and whether it is a group.
-func (m *merge) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
+// blockAndGroup returns the block of a message or enum, and whether it is a group.
+func (m *updatePass) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
 	b := m.blockOf(h)
 	if b == nil {
 		return nil, true
@@ -81,13 +88,15 @@ func (m *merge) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
 	return b, !strings.HasPrefix(b.doc.text[b.start:], "message") && !strings.HasPrefix(b.doc.text[b.start:], "enum")
 }
 
-func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
+// fieldNames renames the fields and oneofs of a message.
+func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 	for i := range w.Fields().Len() {
 		wf := w.Fields().Get(i)
 		hf := h.Fields().ByNumber(wf.Number())
 		if hf == nil || wf.Name() == hf.Name() || !sameWire(wf, hf) || hf.Kind() == protoreflect.GroupKind {
 			continue
 		}
+		// The source has the JSON name only, so it says nothing about the spelling.
 		if m.src.Spelled && wf.JSONName() == hf.JSONName() {
 			continue
 		}
@@ -97,7 +106,7 @@ func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
 			}
 			continue
 		}
-		if !m.chosen(wf, hf, int32(hf.Number()), placeholderField) {
+		if !m.takesName(wf, hf, int32(hf.Number()), placeholderField) {
 			continue
 		}
 		if b := m.blockOf(h); b != nil {
@@ -106,18 +115,19 @@ func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
 			}
 		}
 	}
+
 	for i := range w.Oneofs().Len() {
 		m.oneofName(w.Oneofs().Get(i), h)
 	}
 }
 
-// oneofName renames a oneof that holds the same fields.
-func (m *merge) oneofName(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) {
+// oneofName renames the oneof of message h that has the same fields as the source's oneof w.
+func (m *updatePass) oneofName(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) {
 	if w.IsSynthetic() || h.Oneofs().ByName(w.Name()) != nil || m.src.Guessed {
 		return
 	}
 	o := memberOneof(w, h)
-	if o == nil || !m.chosen(w, o, 0, placeholderOneof) {
+	if o == nil || !m.takesName(w, o, 0, placeholderOneof) {
 		return
 	}
 	if b := m.blockOf(o); b != nil {
@@ -125,7 +135,7 @@ func (m *merge) oneofName(w protoreflect.OneofDescriptor, h protoreflect.Message
 	}
 }
 
-// memberOneof is the oneof of h that has members of w.
+// memberOneof returns the oneof of h that has a member of w, or nil.
 func memberOneof(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	for i := range w.Fields().Len() {
 		if hf := h.Fields().ByNumber(w.Fields().Get(i).Number()); hf != nil {
@@ -137,7 +147,8 @@ func memberOneof(w protoreflect.OneofDescriptor, h protoreflect.MessageDescripto
 	return nil
 }
 
-// byJSONName returns the field that has a name which says the same as w's.
+// byJSONName returns the field of message h that has the same JSON name as w, or differs from w only in
+// case and underscores.
 func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	if f := h.Fields().ByName(w.Name()); f != nil {
 		return f
@@ -152,14 +163,15 @@ func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor
 	return nil
 }
 
-func (m *merge) valueNames(w, h protoreflect.EnumDescriptor) {
+// valueNames renames the values of enum h to the names in w.
+func (m *updatePass) valueNames(w, h protoreflect.EnumDescriptor) {
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)
 		hv := h.Values().ByNumber(wv.Number())
 		if hv == nil || h.Values().ByName(wv.Name()) != nil || hasAlias(w, wv.Number(), hv.Name()) {
 			continue
 		}
-		if !m.chosen(wv, hv, int32(wv.Number()), placeholderValue) {
+		if !m.takesName(wv, hv, int32(wv.Number()), placeholderValue) {
 			continue
 		}
 		if b := m.blockOf(h); b != nil {
@@ -171,8 +183,8 @@ func (m *merge) valueNames(w, h protoreflect.EnumDescriptor) {
 	}
 }
 
-// renameDefaults renames a value where it is the default of a field.
-func (m *merge) renameDefaults(e protoreflect.EnumDescriptor, old, now string) {
+// renameDefaults renames an enum value in the default values of fields.
+func (m *updatePass) renameDefaults(e protoreflect.EnumDescriptor, old, now string) {
 	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {
 		f, ok := n.(*ast.FieldNode)
 		if !ok || f.Options == nil || fd.Enum() == nil || fd.Enum().FullName() != e.FullName() {
@@ -181,21 +193,22 @@ func (m *merge) renameDefaults(e protoreflect.EnumDescriptor, old, now string) {
 		for _, o := range f.Options.Options {
 			if len(o.Name.Parts) == 1 && o.Name.Parts[0].Value() == "default" {
 				if v, ok := o.Val.(*ast.IdentNode); ok && v.Val == old {
-					d.replace(d.at(v), now)
+					d.replace(d.spanOf(v), now)
 				}
 			}
 		}
 	})
 }
 
-// hasAlias reports whether e has the number by that name too.
+// hasAlias reports whether name is one of the names for the number n in the enum e.
 func hasAlias(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber, name protoreflect.Name) bool {
 	v := e.Values().ByName(name)
 	return v != nil && v.Number() == n
 }
 
-// renameTypes renames the declarations of types and what refers to them.
-func (m *merge) renameTypes(types map[protoreflect.FullName]string) {
+// renameTypes renames the declarations of types and all references to them.
+func (m *updatePass) renameTypes(types map[protoreflect.FullName]string) {
+	// The declarations themselves.
 	for full, now := range types {
 		var d protoreflect.Descriptor = m.enums[full]
 		if h := m.have.Message(string(full)); h != nil {
@@ -205,6 +218,8 @@ func (m *merge) renameTypes(types map[protoreflect.FullName]string) {
 			b.doc.replace(b.name, now)
 		}
 	}
+
+	// A reference may be partly qualified. Each part of it that names a renamed type is replaced.
 	m.eachRef(func(d *document, ident ast.IdentValueNode, target protoreflect.FullName) {
 		parts := []*ast.IdentNode{}
 		switch n := ident.(type) {
@@ -219,14 +234,14 @@ func (m *merge) renameTypes(types map[protoreflect.FullName]string) {
 			scope = protoreflect.FullName(join(string(scope), name))
 			now, renamed := types[scope]
 			if at := i - (len(all) - len(parts)); renamed && at >= 0 {
-				d.replace(d.at(parts[at]), now)
+				d.replace(d.spanOf(parts[at]), now)
 			}
 		}
 	})
 }
 
-// eachFieldNode yields every field with its node, extensions among them.
-func (m *merge) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+// eachFieldNode yields all fields and extensions with their syntax nodes.
+func (m *updatePass) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for _, f := range m.have.Files {
 		d := m.document(f.Path())
 		if d == nil {
@@ -239,12 +254,14 @@ func (m *merge) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor
 	}
 }
 
-func (m *merge) messageFields(d *document, list protoreflect.MessageDescriptors, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+// messageFields yields the fields of messages, including nested ones.
+func (m *updatePass) messageFields(d *document, list protoreflect.MessageDescriptors, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for i := range list.Len() {
 		md := list.Get(i)
 		b := d.blocks[string(md.FullName())]
 		if b == nil {
-			continue // the entry of a map
+			// Map entries have no block.
+			continue
 		}
 		for j := range md.Fields().Len() {
 			if dd := b.find(fieldDecl, int(md.Fields().Get(j).Number()), ""); dd != nil {
@@ -258,7 +275,8 @@ func (m *merge) messageFields(d *document, list protoreflect.MessageDescriptors,
 	}
 }
 
-func (m *merge) extensionNode(d *document, b *block, x protoreflect.FieldDescriptor, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+// extensionNode yields an extension together with its syntax node.
+func (m *updatePass) extensionNode(d *document, b *block, x protoreflect.FieldDescriptor, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for _, dd := range b.decls {
 		e, ok := dd.node.(*ast.ExtendNode)
 		if !ok {
@@ -272,14 +290,17 @@ func (m *merge) extensionNode(d *document, b *block, x protoreflect.FieldDescrip
 	}
 }
 
-// eachRef yields every reference to a type.
-func (m *merge) eachRef(yield func(*document, ast.IdentValueNode, protoreflect.FullName)) {
+// eachRef yields all references to types with their syntax nodes: in fields, extensions and methods.
+func (m *updatePass) eachRef(yield func(*document, ast.IdentValueNode, protoreflect.FullName)) {
 	extendees := map[*ast.ExtendNode]bool{}
 	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {
+		// An extension refers to the type that it extends, in addition to its own type.
 		ident, elem := ast.IdentValueNode(nil), fd
 		switch n := n.(type) {
 		case *ast.FieldNode:
 			ident = n.FldType
+
+			// All fields of an extend block share one extendee, which is reported once.
 			if n.Extendee != nil && !extendees[n.Extendee] {
 				extendees[n.Extendee] = true
 				yield(d, n.Extendee.Extendee, fd.ContainingMessage().FullName())
@@ -296,6 +317,8 @@ func (m *merge) eachRef(yield func(*document, ast.IdentValueNode, protoreflect.F
 			yield(d, ident, elem.Enum().FullName())
 		}
 	})
+
+	// Methods refer to types as well.
 	for sd := range m.have.Services() {
 		b := m.blockOf(sd)
 		if b == nil {

@@ -16,20 +16,26 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// A printer writes declarations of the source for a place in a document.
+// A printer writes declarations of the source in the style of one place in a document.
 type printer struct {
-	m     *merge
-	doc   *document
-	scope protoreflect.FullName // of the message or service that they stand in
-	b     *block                // whose style they take; nil in a new type
-	pad   string                // the indentation
+	// m is the update pass to which the printer belongs.
+	m *updatePass
+	// doc is the document into which the text is inserted.
+	doc *document
+	// scope is the full name of the enclosing message or service.
+	scope protoreflect.FullName
+	// b is the block whose style is followed; nil inside a new type.
+	b *block
+	// pad is the current indentation.
+	pad string
 }
 
-func (m *merge) printer(d *document, scope protoreflect.FullName, b *block) *printer {
+// printer returns a printer for insertions into block b. scope is the block's full name.
+func (m *updatePass) printer(d *document, scope protoreflect.FullName, b *block) *printer {
 	return &printer{m: m, doc: d, scope: scope, b: b, pad: b.indent()}
 }
 
-// addConflict lists what could not be written.
+// addConflict records that a declaration could not be written.
 func (p *printer) addConflict(d protoreflect.Descriptor, why string) {
 	number := int32(0)
 	if f, ok := d.(protoreflect.FieldDescriptor); ok {
@@ -38,6 +44,7 @@ func (p *printer) addConflict(d protoreflect.Descriptor, why string) {
 	p.m.addChange(Change{Op: Conflict, Element: string(p.scope.Append(d.Name())), Kind: kindOf(d), Number: number, Note: why, File: p.doc.name})
 }
 
+// field returns the text of a field. ok is false if it cannot be written.
 func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	typ, ok := p.typeOf(w, inOneof)
 	if !ok {
@@ -47,25 +54,32 @@ func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, b
 	if b == nil {
 		b = &block{doc: p.doc}
 	}
-	return b.aligned(p.pad, typ, string(w.Name()), itoa(int(w.Number())), p.fieldOptions(w, inOneof)), true
+	line := b.aligned(p.pad, typ, string(w.Name()), itoa(int(w.Number())), p.fieldOptions(w, inOneof))
+	if text := p.m.src.Comments[string(w.FullName())]; text != "" {
+		// A block comment, since something may follow on the line.
+		end := len(strings.TrimRight(line, "\r\n"))
+		line = line[:end] + " /* " + text + " */" + line[end:]
+	}
+	return line, true
 }
 
-// confirm enters a field that was written into the evidence.
+// confirm records a written field in the evidence file.
 func (p *printer) confirm(f protoreflect.FieldDescriptor) {
 	p.m.log.confirm(string(p.scope.Append(f.Name())), compare.FieldElement, int32(f.Number()), p.m.src, "")
 }
 
-// typeOf is the label and the type of a field.
+// typeOf returns the label and the type of a field. ok is false if the type cannot be written.
 func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	if w.Kind() == protoreflect.GroupKind && p.doc.syntax != "editions" {
 		p.addConflict(w, "a group is not added")
 		return "", false
 	}
 	if w.IsMap() {
-		value, ok := p.plain(w.MapValue(), w)
+		value, ok := p.singleType(w.MapValue(), w)
 		return "map<" + w.MapKey().Kind().String() + ", " + value + ">", ok
 	}
-	typ, ok := p.plain(w, w)
+
+	typ, ok := p.singleType(w, w)
 	switch {
 	case inOneof:
 	case w.IsList():
@@ -79,8 +93,8 @@ func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, 
 	return typ, ok
 }
 
-// plain is the type of a field of one value; at is the field to complain about.
-func (p *printer) plain(w, at protoreflect.FieldDescriptor) (string, bool) {
+// singleType returns the type of a single value. A conflict is recorded for the field at.
+func (p *printer) singleType(w, at protoreflect.FieldDescriptor) (string, bool) {
 	switch {
 	case w.Message() != nil:
 		return p.ref(w.Message(), at)
@@ -90,6 +104,7 @@ func (p *printer) plain(w, at protoreflect.FieldDescriptor) (string, bool) {
 	return w.Kind().String(), true
 }
 
+// fieldOptions returns the options of a field, separated by commas.
 func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) string {
 	var list []string
 	if o, ok := w.Options().(*descriptorpb.FieldOptions); ok && o.GetDeprecated() {
@@ -105,8 +120,8 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	return strings.Join(list, ", ")
 }
 
-// encodingOptions are the options by which the bytes of a field differ from those
-// of its syntax's default.
+// encodingOptions returns the options that are needed to keep the encoding of a field if the default of the
+// document's syntax differs.
 func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) []string {
 	var list []string
 	if check.Packable(w) {
@@ -130,6 +145,7 @@ func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) 
 	return list
 }
 
+// defaultText returns a default value as it is written in a .proto file.
 func defaultText(w protoreflect.FieldDescriptor) string {
 	v := w.Default()
 	switch w.Kind() {
@@ -150,7 +166,7 @@ func defaultText(w protoreflect.FieldDescriptor) string {
 	return v.String()
 }
 
-// quoted is a string literal of any bytes.
+// quoted returns a protobuf string literal for any bytes.
 func quoted(data []byte) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -169,6 +185,7 @@ func quoted(data []byte) string {
 	return b.String()
 }
 
+// valueOptions returns the options of an enum value.
 func valueOptions(v protoreflect.EnumValueDescriptor) string {
 	if o, ok := v.Options().(*descriptorpb.EnumValueOptions); ok && o.GetDeprecated() {
 		return "deprecated = true"
@@ -176,9 +193,11 @@ func valueOptions(v protoreflect.EnumValueDescriptor) string {
 	return ""
 }
 
+// oneof returns the text of a oneof, and the lowest number of its members. ok is false if it has none.
 func (p *printer) oneof(o protoreflect.OneofDescriptor) (text string, least int, ok bool) {
+	// Members are indented by one step and have no neighbours to align with.
 	inner := *p
-	inner.pad, inner.b = p.pad+p.doc.unit, nil
+	inner.pad, inner.b = p.pad+p.doc.indentUnit, nil
 	var b strings.Builder
 	least = math.MaxInt
 	for i := range o.Fields().Len() {
@@ -197,6 +216,7 @@ func (p *printer) oneof(o protoreflect.OneofDescriptor) (text string, least int,
 	return p.pad + "oneof " + string(o.Name()) + " {\n" + b.String() + p.pad + "}", least, true
 }
 
+// method returns the text of a method. ok is false if it cannot be written.
 func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 	side := func(stream bool, d protoreflect.MessageDescriptor) (string, bool) {
 		name, ok := p.ref(d, w)
@@ -205,11 +225,14 @@ func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 		}
 		return "(" + name + ")", ok
 	}
+
+	// Both types must be known to the file, or the method is left out.
 	in, ok := side(w.IsStreamingClient(), w.Input())
 	out, ok2 := side(w.IsStreamingServer(), w.Output())
 	if !ok || !ok2 {
 		return "", false
 	}
+
 	text := p.pad + "rpc " + string(w.Name()) + in + " returns " + out
 	var options []string
 	if o, ok := w.Options().(*descriptorpb.MethodOptions); ok {
@@ -220,35 +243,42 @@ func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 			options = append(options, "idempotency_level = "+o.GetIdempotencyLevel().String())
 		}
 	}
+
+	// A method without options ends with a semicolon instead of a block.
 	if len(options) == 0 {
 		return text + ";", true
 	}
 	text += " {\n"
 	for _, o := range options {
-		text += p.pad + p.doc.unit + "option " + o + ";\n"
+		text += p.pad + p.doc.indentUnit + "option " + o + ";\n"
 	}
 	return text + p.pad + "}", true
 }
 
+// enum returns the source text of an enum.
 func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	var b strings.Builder
-	inner := p.pad + p.doc.unit
+	inner := p.pad + p.doc.indentUnit
 	b.WriteString(p.pad + "enum " + string(w.Name()) + " {\n")
 	numbers, alias, hasZero := map[protoreflect.EnumNumber]bool{}, false, false
 	values := make([]protoreflect.EnumValueDescriptor, w.Values().Len())
 	for i := range values {
 		values[i] = w.Values().Get(i)
+
+		// Two values with one number need allow_alias.
 		alias = alias || numbers[values[i].Number()]
 		numbers[values[i].Number()] = true
 		hasZero = hasZero || values[i].Number() == 0
 	}
+
 	if alias {
 		b.WriteString(inner + "option allow_alias = true;\n")
 	}
 	if o, ok := w.Options().(*descriptorpb.EnumOptions); ok && o.GetDeprecated() {
 		b.WriteString(inner + "option deprecated = true;\n")
 	}
-	// an open enum's first value is zero
+
+	// The first value of an open enum must be zero.
 	if p.doc.syntax != "proto2" && hasZero && values[0].Number() != 0 {
 		slices.SortStableFunc(values, func(a, b protoreflect.EnumValueDescriptor) int {
 			zero := func(v protoreflect.EnumValueDescriptor) int {
@@ -260,9 +290,12 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 			return zero(a) - zero(b)
 		})
 	}
+
+	// A proto3 enum without a zero is invalid, so one is added.
 	if p.doc.syntax != "proto2" && !hasZero {
 		b.WriteString(inner + zeroName(w) + " = 0;\n")
 	}
+
 	plain := &block{doc: p.doc}
 	for _, v := range values {
 		p.m.log.confirm(string(p.scope.Append(w.Name()))+"."+string(v.Name()), compare.ValueElement, int32(v.Number()), p.m.src, "")
@@ -272,7 +305,7 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	return b.String() + p.pad + "}"
 }
 
-// zeroName names a zero value for an enum that has none.
+// zeroName returns a name for the zero value of an enum that has none.
 func zeroName(w protoreflect.EnumDescriptor) string {
 	var b strings.Builder
 	for i, c := range string(w.Name()) {
@@ -284,19 +317,24 @@ func zeroName(w protoreflect.EnumDescriptor) string {
 	return b.String() + "_UNSPECIFIED"
 }
 
-// message writes a new message with all that is in it.
+// message returns the source text of a new message with everything inside it. full is its name in the
+// files.
 func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.FullName) string {
-	inner := &printer{m: p.m, doc: p.doc, scope: full, pad: p.pad + p.doc.unit}
+	// Nested declarations are indented by one more step.
+	inner := &printer{m: p.m, doc: p.doc, scope: full, pad: p.pad + p.doc.indentUnit}
 	var b strings.Builder
 	if o, ok := w.Options().(*descriptorpb.MessageOptions); ok && o.GetDeprecated() {
 		b.WriteString(inner.pad + "option deprecated = true;\n")
 	}
+
 	p.reserved(&b, inner.pad, messageRanges(w.ReservedRanges()), w.ReservedNames())
 	if p.doc.syntax != "proto3" {
 		for _, r := range messageRanges(w.ExtensionRanges()) {
 			b.WriteString(inner.pad + "extensions " + r + ";\n")
 		}
 	}
+
+	// A nested type may have been placed elsewhere in the files.
 	for i := range w.Enums().Len() {
 		if p.m.isPlacedIn(w.Enums().Get(i), full) {
 			b.WriteString(inner.enum(w.Enums().Get(i)) + "\n\n")
@@ -307,6 +345,8 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 			b.WriteString(inner.message(n, full.Append(n.Name())) + "\n\n")
 		}
 	}
+
+	// The members of a oneof are written at the place of its first member.
 	for i := range w.Fields().Len() {
 		f := w.Fields().Get(i)
 		if !schema.InOneof(f) {
@@ -322,6 +362,8 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 			}
 		}
 	}
+
+	// A message without content fits on one line.
 	if b.Len() == 0 {
 		p.m.log.confirm(string(full), compare.MessageElement, 0, p.m.src, "")
 		return p.pad + "message " + string(full.Name()) + " {}"
@@ -329,6 +371,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	return p.pad + "message " + string(full.Name()) + " {\n" + strings.TrimRight(b.String(), "\n") + "\n" + p.pad + "}"
 }
 
+// reserved writes the statements for reserved numbers and names.
 func (p *printer) reserved(b *strings.Builder, pad string, ranges []string, names protoreflect.Names) {
 	if len(ranges) > 0 {
 		b.WriteString(pad + "reserved " + strings.Join(ranges, ", ") + ";\n")
@@ -346,6 +389,7 @@ func (p *printer) reserved(b *strings.Builder, pad string, ranges []string, name
 	}
 }
 
+// messageRanges returns the ranges of field numbers as text. Their end is exclusive.
 func messageRanges(r protoreflect.FieldRanges) []string {
 	var list []string
 	for i := range r.Len() {
@@ -354,6 +398,7 @@ func messageRanges(r protoreflect.FieldRanges) []string {
 	return list
 }
 
+// enumRanges returns the reserved ranges of an enum as text. Their end is inclusive.
 func enumRanges(w protoreflect.EnumDescriptor) []string {
 	var list []string
 	for i := range w.ReservedRanges().Len() {
@@ -363,6 +408,7 @@ func enumRanges(w protoreflect.EnumDescriptor) []string {
 	return list
 }
 
+// rangeText returns a range with an inclusive end as text. most is the greatest number that is allowed.
 func rangeText(from, to, most int64) string {
 	switch {
 	case from == to:
@@ -373,25 +419,27 @@ func rangeText(from, to, most int64) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-// addType writes a new type where it was placed.
-func (m *merge) addType(pl *place) {
+// addType inserts a new type at the place chosen for it.
+func (m *updatePass) addType(pl *placement) {
 	if pl.parent == nil {
-		return // with what it stands in
+		// It is written as a part of the type that encloses it.
+		return
 	}
-	p := m.printer(pl.doc, pl.full.Parent(), pl.parent)
+	p := m.printer(pl.doc, pl.fullName.Parent(), pl.parent)
 	text := ""
 	switch w := pl.want.(type) {
 	case protoreflect.EnumDescriptor:
 		text = p.enum(w)
 	case protoreflect.MessageDescriptor:
-		text = p.message(w, pl.full)
+		text = p.message(w, pl.fullName)
 	}
 	pl.parent.insert(addition{kind: typeDecl, text: text, spaced: true})
-	m.addChange(Change{Op: opAdd, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
+	m.addChange(Change{Op: opAdd, Element: string(pl.fullName), Kind: kindOf(pl.want), New: sizeText(pl.want), File: pl.doc.name})
 }
 
-func (m *merge) addService(w protoreflect.ServiceDescriptor) {
-	if m.haveAll[w.FullName()] {
+// addService inserts a new service.
+func (m *updatePass) addService(w protoreflect.ServiceDescriptor) {
+	if m.usedNames[w.FullName()] {
 		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
 		return
 	}
@@ -399,7 +447,8 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 	if d == nil {
 		return
 	}
-	p := &printer{m: m, doc: d, scope: w.FullName(), pad: d.unit}
+
+	p := &printer{m: m, doc: d, scope: w.FullName(), pad: d.indentUnit}
 	var b strings.Builder
 	for i := range w.Methods().Len() {
 		if text, ok := p.method(w.Methods().Get(i)); ok {
@@ -411,5 +460,5 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 		m.log.confirm(string(w.FullName()), compare.ServiceElement, 0, m.src, "")
 	}
 	d.root.insert(addition{kind: serviceDecl, text: "service " + string(w.Name()) + " {\n" + b.String() + "}", spaced: true})
-	m.addChange(Change{Op: opAdd, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
+	m.addChange(Change{Op: opAdd, Element: string(w.FullName()), Kind: compare.ServiceElement, New: sizeText(w), File: d.name})
 }

@@ -5,32 +5,38 @@ import (
 	"unwire/schema/extract"
 )
 
-// A Source is definitions with where they come from.
+// A Source is a set of definitions with their origin and reliability.
 type Source struct {
-	Name      string // as evidence names it: extraction, traffic, probe
-	Certainty string // of what it says: reported, inferred or assumed
-	Version   string // of the client, "" if unknown
-	Date      string // 2006-01-02
-	Schema    *schema.Schema
-	// Guessed says that types, labels and the names of types are inferred from
-	// bytes: they never contradict what stands in a file, unless no bytes fit both.
+	// Name is the name in the evidence file, such as "extraction", "traffic" or "probe".
+	Name string
+	// Certainty of the declarations: "reported", "inferred" or "assumed".
+	Certainty string
+	// Version is the version of the client from which the definitions come; "" if unknown.
+	Version string
+	// Date is the date of the source, as 2006-01-02.
+	Date string
+	// Schema has the definitions of the source.
+	Schema *schema.Schema
+	// Guessed is set if types, labels and names of types were inferred from bytes. They contradict a declaration
+	// only if no bytes fit both.
 	Guessed bool
-	// Complete says that what is not in the source is gone.
+	// Complete is set if elements that the source lacks are gone.
 	Complete bool
-	// Known maps full names of the source's messages to those of the files,
-	// where they are the same type by another name.
+	// Known maps full names of messages in the source to their names in the files, for types whose
+	// names differ.
 	Known map[string]string
-	// Conflicts are what the source contradicts beyond its definitions.
+	// Conflicts are contradictions that the definitions cannot express.
 	Conflicts []Change
-	// Left is what the source tells of fields that cannot be declared.
+	// Left describes fields of the source that cannot be declared.
 	Left []string
-	// Fits names, by the full names of the source's fields, all types that its
-	// bytes can have, where that is known of a guess: a placeholder's type that is
-	// none of them is replaced.
+	// Comments are comments on fields, by their full names in the source. They cannot contain "*/".
+	Comments map[string]string
+	// Fits has, by the full name of a guessed field, all types that its samples allow. A declared type that is
+	// not among them is replaced if it is a placeholder.
 	Fits map[string][]string
-	// Spelled says that names were read in lowerCamelCase only: one that a file
-	// spells in another way is no other name.
+	// Spelled means that the source contains names in lowerCamelCase only. A declared name with the
+	// same JSON name is then no conflict.
 	Spelled bool
-	// Faults are the files of the source at which unwire failed.
+	// Faults are the files of the source that unwire failed to read because of a defect.
 	Faults []*extract.Fault
 }

@@ -2,30 +2,37 @@ package update
 
 import "strings"
 
-// A style is how the declarations of a block are set.
+// A style is the alignment of the declarations in a block.
 type style struct {
-	nameColumn, equalsColumn int // 0 where they are not in a column
-	left, right              string
+	// nameColumn and equalsColumn are the columns of names and equals signs, or 0 if they are not aligned.
+	nameColumn, equalsColumn int
+	// left and right are the blanks around the equals sign.
+	left, right string
 }
 
-// style looks at the declarations of fields or values in b.
+// style determines the alignment of the fields or values in b.
 func (b *block) style() style {
 	s := style{left: " ", right: " "}
+
+	// The columns of names and of equals signs, and the widths of the blanks before these.
 	names, equals, lefts := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	gaps := map[int]bool{}
 	count := 0
+
 	for _, dd := range b.decls {
 		if dd.kind != fieldDecl && dd.kind != valueDecl || dd.equals.end == 0 {
 			continue
 		}
 		line := strings.LastIndexByte(b.doc.text[:dd.start], '\n') + 1
+		// Only declarations on a single line show the alignment.
 		if _, alone := b.doc.indentAt(dd.start); !alone || strings.ContainsAny(b.doc.text[dd.start:dd.number.end], "\n\t") {
 			continue
 		}
 		before := b.doc.text[dd.name.end:dd.equals.start]
 		after := b.doc.text[dd.equals.end:dd.number.start]
 		if strings.Trim(before, " ") != "" || strings.Trim(after, " ") != "" {
-			continue // comments
+			// A comment is between the parts.
+			continue
 		}
 		count++
 		names[dd.name.start-line] = true
@@ -36,12 +43,16 @@ func (b *block) style() style {
 		}
 		s.left, s.right = before, after
 	}
+
+	// One line does not show an alignment.
 	if count < 2 {
 		if len(s.left) > 1 {
 			s.left = " "
 		}
 		return s
 	}
+
+	// A column is deliberate if the text before it has different widths.
 	for column := range names {
 		if len(names) == 1 && len(gaps) > 1 {
 			s.nameColumn = column
@@ -58,7 +69,7 @@ func (b *block) style() style {
 	return s
 }
 
-// aligned sets a field, or a value where typ is "", as the others of b are set.
+// aligned returns the text of a field in the style of b. For an enum value, typ is "".
 func (b *block) aligned(pad, typ, name, number, options string) string {
 	s := b.style()
 	text := pad
@@ -72,7 +83,7 @@ func (b *block) aligned(pad, typ, name, number, options string) string {
 	return text + ";"
 }
 
-// fill brings a text to a column, or adds gap where that is 0 or behind it.
+// fill pads a text to a column. It adds gap instead if the column is 0 or too small.
 func fill(text string, column int, gap string) string {
 	if column > len(text) {
 		return text + strings.Repeat(" ", column-len(text))

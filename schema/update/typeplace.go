@@ -8,23 +8,28 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A place is where a new type goes.
-type place struct {
-	want   protoreflect.Descriptor
-	full   protoreflect.FullName // the name it gets
-	doc    *document
-	parent *block // that it is added to; nil where that is a new type
+// A placement is the place where a new type is inserted.
+type placement struct {
+	// want is the new type in the source.
+	want protoreflect.Descriptor
+	// fullName is the full name that the type gets in the files.
+	fullName protoreflect.FullName
+	// doc is the file into which the type is inserted.
+	doc *document
+	// parent is the block that it is added to. It is nil inside another new type.
+	parent *block
 }
 
-// placeTypes finds places and names for the types that the files lack.
-func (m *merge) placeTypes() {
-	m.placed = map[protoreflect.FullName]*place{}
+// placeTypes chooses files and names for the types that the files lack.
+func (m *updatePass) placeTypes() {
+	m.placed = map[protoreflect.FullName]*placement{}
 	m.paths = map[string][]string{}
 	for _, f := range m.have.Files {
 		for i := range f.Imports().Len() {
 			m.paths[f.Path()] = append(m.paths[f.Path()], f.Imports().Get(i).Path())
 		}
 	}
+	// Guessed types are added only if something refers to them: their names mean little on their own.
 	if m.src.Guessed {
 		m.placeNeeded()
 		return
@@ -38,8 +43,8 @@ func (m *merge) placeTypes() {
 	}
 }
 
-// users names a file for each type of the source that a type of the files uses.
-func (m *merge) users() map[protoreflect.FullName]string {
+// users maps the new types of the source to a file that will refer to them.
+func (m *updatePass) users() map[protoreflect.FullName]string {
 	users := map[protoreflect.FullName]string{}
 	for w := range m.src.Schema.Messages() {
 		h := m.have.Message(string(m.pairs[w.FullName()]))
@@ -55,7 +60,7 @@ func (m *merge) users() map[protoreflect.FullName]string {
 	return users
 }
 
-// typeUsed is the message or enum that a field or a map's values have.
+// typeUsed returns the message or enum type of a field or of a map's values, or nil.
 func typeUsed(f protoreflect.FieldDescriptor) protoreflect.Descriptor {
 	if f.IsMap() {
 		f = f.MapValue()
@@ -69,8 +74,8 @@ func typeUsed(f protoreflect.FieldDescriptor) protoreflect.Descriptor {
 	return nil
 }
 
-// placeNeeded finds places for what new fields and methods need, and no more.
-func (m *merge) placeNeeded() {
+// placeNeeded places the types that new fields and methods need, directly or indirectly.
+func (m *updatePass) placeNeeded() {
 	var visit func(d protoreflect.Descriptor, user string)
 	visit = func(d protoreflect.Descriptor, user string) {
 		if d == nil || m.pairs[d.FullName()] != "" || m.placed[d.FullName()] != nil || isWellKnown(d.ParentFile().Path()) {
@@ -87,9 +92,9 @@ func (m *merge) placeNeeded() {
 	m.eachNewMethodType(visit)
 }
 
-// eachNewFieldType calls visit with the types of fields that the files get or whose
-// type is replaced, and with the file.
-func (m *merge) eachNewFieldType(visit func(d protoreflect.Descriptor, user string)) {
+// eachNewFieldType calls visit with the types of fields that are added or replaced, and with the file of the
+// field.
+func (m *updatePass) eachNewFieldType(visit func(d protoreflect.Descriptor, user string)) {
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
 			for i := range w.Fields().Len() {
@@ -103,9 +108,9 @@ func (m *merge) eachNewFieldType(visit func(d protoreflect.Descriptor, user stri
 	}
 }
 
-// eachNewMethodType calls visit with the requests and responses of methods that the
-// files get, and with the file.
-func (m *merge) eachNewMethodType(visit func(d protoreflect.Descriptor, user string)) {
+// eachNewMethodType calls visit with the request and response types of methods that are added, and with the file
+// of the method.
+func (m *updatePass) eachNewMethodType(visit func(d protoreflect.Descriptor, user string)) {
 	for sd := range m.src.Schema.Services() {
 		h := m.have.Service(string(sd.FullName()))
 		user := ""
@@ -123,8 +128,8 @@ func (m *merge) eachNewMethodType(visit func(d protoreflect.Descriptor, user str
 	}
 }
 
-// replacedBy reports whether the type of a field of the files is replaced by w's.
-func (m *merge) replacedBy(w, h protoreflect.FieldDescriptor) bool {
+// replacedBy reports whether the update replaces the type of field h by that of w.
+func (m *updatePass) replacedBy(w, h protoreflect.FieldDescriptor) bool {
 	b := m.blockOf(h.ContainingMessage())
 	if b == nil {
 		return false
@@ -133,11 +138,13 @@ func (m *merge) replacedBy(w, h protoreflect.FieldDescriptor) bool {
 	return dd != nil && m.replaces(w, h, b, dd)
 }
 
-func (m *merge) placeType(w protoreflect.Descriptor, user string) {
+// placeType chooses the place of a new type; a nested type stays in its parent. user is a file that
+// will refer to the type.
+func (m *updatePass) placeType(w protoreflect.Descriptor, user string) {
 	if m.pairs[w.FullName()] != "" || isWellKnown(w.ParentFile().Path()) {
 		return
 	}
-	pl := &place{want: w}
+	pl := &placement{want: w}
 	parent := w.Parent().FullName()
 	_, nested := w.Parent().(protoreflect.MessageDescriptor)
 	switch {
@@ -146,17 +153,19 @@ func (m *merge) placeType(w protoreflect.Descriptor, user string) {
 		if pl.parent = m.blockOf(h); pl.parent == nil {
 			return
 		}
-		pl.doc, pl.full = pl.parent.doc, h.FullName().Append(w.Name())
+		pl.doc, pl.fullName = pl.parent.doc, h.FullName().Append(w.Name())
 	case nested && m.placed[parent] != nil:
-		pl.doc, pl.full = m.placed[parent].doc, m.placed[parent].full.Append(w.Name())
+		pl.doc, pl.fullName = m.placed[parent].doc, m.placed[parent].fullName.Append(w.Name())
 	case nested && !m.src.Guessed:
-		return // its parent could not be placed, which is said
+		// The parent has no place, which was recorded as a conflict.
+		return
 	default:
 		if pl.doc = m.fileFor(w, user); pl.doc == nil {
 			return
 		}
-		pl.parent, pl.full = pl.doc.root, protoreflect.FullName(join(pl.doc.pkg, m.shortName(w)))
+		pl.parent, pl.fullName = pl.doc.root, protoreflect.FullName(join(pl.doc.pkg, m.shortName(w)))
 	}
+
 	if !m.reserveNames(pl) {
 		return
 	}
@@ -164,9 +173,9 @@ func (m *merge) placeType(w protoreflect.Descriptor, user string) {
 	m.order = append(m.order, w.FullName())
 }
 
-// shortName is the name of a new type: an inferred one is named after the root
-// that it was found in, whose full name that root may be.
-func (m *merge) shortName(w protoreflect.Descriptor) string {
+// shortName returns the simple name of a new type. The name of an inferred type begins with the name of the root
+// type that contained it; a root's package is cut off.
+func (m *updatePass) shortName(w protoreflect.Descriptor) string {
 	name, found := string(w.Name()), ""
 	for _, root := range m.src.Known {
 		first, _, _ := strings.Cut(root, ".")
@@ -182,46 +191,51 @@ func (m *merge) shortName(w protoreflect.Descriptor) string {
 	return found[strings.LastIndexByte(found, '_')+1:] + name[len(found):]
 }
 
-// reserveNames takes the names of a new type.
-func (m *merge) reserveNames(pl *place) bool {
+// reserveNames marks the names of a new type as used. It reports false and records a conflict if one of them is
+// used already.
+func (m *updatePass) reserveNames(pl *placement) bool {
 	if m.src.Guessed {
-		base := pl.full
-		for i := 2; m.haveAll[pl.full]; i++ {
-			pl.full = base + protoreflect.FullName("_"+itoa(i))
+		// The name of a guessed type is arbitrary, so a number makes it unique.
+		base := pl.fullName
+		for i := 2; m.usedNames[pl.fullName]; i++ {
+			pl.fullName = base + protoreflect.FullName("_"+itoa(i))
 		}
 	}
-	taken := m.haveAll[pl.full]
+
+	// The values of an enum are names in the scope around it.
+	taken := m.usedNames[pl.fullName]
 	if e, ok := pl.want.(protoreflect.EnumDescriptor); ok {
 		for i := range e.Values().Len() {
-			taken = taken || m.haveAll[protoreflect.FullName(join(string(pl.full.Parent()), string(e.Values().Get(i).Name())))]
+			taken = taken || m.usedNames[protoreflect.FullName(join(string(pl.fullName.Parent()), string(e.Values().Get(i).Name())))]
 		}
 	}
 	if taken {
-		m.addChange(Change{Op: Conflict, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name, Note: "a name of it is taken there"})
+		m.addChange(Change{Op: Conflict, Element: string(pl.fullName), Kind: kindOf(pl.want), New: sizeText(pl.want), File: pl.doc.name, Note: "a name of it is taken there"})
 		return false
 	}
-	m.haveAll[pl.full] = true
+
+	m.usedNames[pl.fullName] = true
 	switch w := pl.want.(type) {
 	case protoreflect.EnumDescriptor:
 		for i := range w.Values().Len() {
-			m.haveAll[protoreflect.FullName(join(string(pl.full.Parent()), string(w.Values().Get(i).Name())))] = true
+			m.usedNames[protoreflect.FullName(join(string(pl.fullName.Parent()), string(w.Values().Get(i).Name())))] = true
 		}
 	case protoreflect.MessageDescriptor:
 		for i := range w.Fields().Len() {
-			m.haveAll[pl.full.Append(w.Fields().Get(i).Name())] = true
+			m.usedNames[pl.fullName.Append(w.Fields().Get(i).Name())] = true
 		}
 	}
 	return true
 }
 
-// isPlacedIn reports whether the type was placed in the new type of that name.
-func (m *merge) isPlacedIn(w protoreflect.Descriptor, full protoreflect.FullName) bool {
+// isPlacedIn reports whether the type was placed inside the new type called full.
+func (m *updatePass) isPlacedIn(w protoreflect.Descriptor, full protoreflect.FullName) bool {
 	pl := m.placed[w.FullName()]
-	return pl != nil && pl.parent == nil && pl.full.Parent() == full
+	return pl != nil && pl.parent == nil && pl.fullName.Parent() == full
 }
 
-// fileFor is the file for a new type or service of the package's scope.
-func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
+// fileFor returns the file for a new type or service. user is the path of a file that refers to it, or "".
+func (m *updatePass) fileFor(w protoreflect.Descriptor, user string) *document {
 	file := w.ParentFile()
 	if m.src.Guessed && user != "" {
 		return m.document(user)
@@ -235,10 +249,13 @@ func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
 			same = append(same, f.Path())
 		}
 	}
+
+	// The file of the same path is best. A source that has the same files gets a new one; otherwise a file of
+	// the same package is used.
 	switch {
 	case slices.Contains(same, file.Path()):
 		return m.document(file.Path())
-	case !m.src.Guessed && m.alike(same):
+	case !m.src.Guessed && m.sharesFiles(same):
 		return m.newDocument(file)
 	case len(same) == 1, len(same) > 0 && !slices.Contains(same, user):
 		return m.document(same[0])
@@ -248,18 +265,20 @@ func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
 	return m.newDocument(file)
 }
 
-// alike reports whether the source has some of a package's files by their paths,
-// so that another file of its package is a new one.
-func (m *merge) alike(files []string) bool {
+// sharesFiles reports whether the source has some of the files of a package. Then its other files of that
+// package are new files.
+func (m *updatePass) sharesFiles(files []string) bool {
 	return slices.ContainsFunc(m.src.Schema.Files, func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
 }
 
-// newDocument begins a file as the source has it, or beside one of that path.
-func (m *merge) newDocument(f protoreflect.FileDescriptor) *document {
+// newDocument creates a file with the path of f, or with a similar path if that is used.
+func (m *updatePass) newDocument(f protoreflect.FileDescriptor) *document {
 	name := path.Clean("/" + f.Path())[1:]
 	if path.Ext(name) != ".proto" {
 		name += ".proto"
 	}
+
+	// Another file of that path has another package.
 	for base := strings.TrimSuffix(name, ".proto"); m.texts[name] != "" || m.docs[name] != nil && m.docs[name].pkg != string(f.Package()); {
 		base += "_new"
 		name = base + ".proto"
@@ -267,6 +286,7 @@ func (m *merge) newDocument(f protoreflect.FileDescriptor) *document {
 	if d := m.docs[name]; d != nil {
 		return d
 	}
+
 	text := "syntax = \"proto3\";\n"
 	switch f.Syntax() {
 	case protoreflect.Proto2:
@@ -281,15 +301,18 @@ func (m *merge) newDocument(f protoreflect.FileDescriptor) *document {
 	if err != nil {
 		return nil
 	}
-	d.fresh = true
+	d.isNew = true
 	m.docs[name] = d
-	m.addPackage(f.Package()) // which hides what is called like a part of it
+
+	// A type with the name of a package would hide it.
+	m.addPackage(f.Package())
 	return d
 }
 
-// ref is how a type of the source is called in the printer's place. The file
-// gets the import that this needs.
+// ref returns the name by which the printer's place refers to a type of the source, and adds the import that
+// this needs. ok is false if the type cannot be referred to.
 func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (string, bool) {
+	// The type may be well-known, a counterpart in the files, or new.
 	full, file := d.FullName(), ""
 	switch {
 	case d.IsPlaceholder():
@@ -306,11 +329,13 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 		}
 	case p.m.placed[full] != nil:
 		pl := p.m.placed[full]
-		full, file = pl.full, pl.doc.name
+		full, file = pl.fullName, pl.doc.name
 	default:
 		p.addConflict(at, "its type "+string(full)+" has no place in the files")
 		return "", false
 	}
+
+	// A type of another file must be imported, unless that would close a cycle of imports.
 	if file != p.doc.name && !p.m.visible(p.doc.name, file) {
 		if p.m.reaches(file, p.doc.name) {
 			p.addConflict(at, "its type is in "+file+", which imports this file")
@@ -319,11 +344,11 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 		p.m.paths[p.doc.name] = append(p.m.paths[p.doc.name], file)
 		p.doc.addImport(file)
 	}
-	return p.spell(full), true
+	return p.shortestName(full), true
 }
 
-// spell is the shortest name that means the type in the printer's scope.
-func (p *printer) spell(full protoreflect.FullName) string {
+// shortestName returns the shortest name that refers to the type in the printer's scope.
+func (p *printer) shortestName(full protoreflect.FullName) string {
 	for scope := p.scope; ; scope = scope.Parent() {
 		rest, within := strings.CutPrefix(string(full), string(scope)+".")
 		if scope == "" {
@@ -338,12 +363,12 @@ func (p *printer) spell(full protoreflect.FullName) string {
 	}
 }
 
-// resolvesTo reports whether name is full where the printer stands: no scope
-// further in has something else by the name's first part.
+// resolvesTo reports whether name, resolved from the printer's scope, is the type full. protobuf resolves the
+// first part of a name in the innermost scope that declares it.
 func (p *printer) resolvesTo(name string, full protoreflect.FullName) bool {
 	first, _, _ := strings.Cut(name, ".")
 	for scope := p.scope; ; scope = scope.Parent() {
-		if p.m.haveAll[protoreflect.FullName(join(string(scope), first))] {
+		if p.m.usedNames[protoreflect.FullName(join(string(scope), first))] {
 			return join(string(scope), name) == string(full)
 		}
 		if scope == "" {

@@ -1,21 +1,19 @@
-// Package update brings hand-written .proto files up to date with what a source says, and
-// changes nothing else of them: what is new is spliced into the text in the file's own
-// formatting, and every byte outside of it stays.
+// Package update merges the definitions of sources into hand-written .proto files. It changes nothing else:
+// additions are spliced into the text in the style of the file, and all other bytes stay as they are.
 //
-// The work is done in two passes over each source: first names that were placeholders,
-// with all that refers to them; then what is new (additions), and marks of what is gone.
-// After each, the files are compiled. Changes and conflicts are returned, each with a
-// description; WriteFiles writes the files.
+// r, err := update.Run(files, evidence, []update.Source{src}, update.Options{})
+// // r.Files has the new texts, r.Changes what was done, r.Conflicts() what was not
 //
-// Elements of the source are paired with those of the files. A document is the text of a
-// file with the places of its declarations. A new declaration is printed in the style of
-// its neighbours, and inserted at a place that fits its number; a new type is placed near
-// its users, in a file that they import.
+// Each source is applied in two passes. The first replaces placeholder names, such as field_3, and all
+// references to them. The second adds new declarations and marks those that are gone. The files are compiled
+// after each pass. Nothing is written until WriteFiles is called.
 //
-// The evidence log is a file that keeps which source each element comes from. Findings
-// are the result of a probe, or the list that an inference has written.
+// The types of a source are first paired with those of the files. A document is a file with the positions of its
+// declarations. A new declaration is formatted like its neighbours and inserted by its number; a new type goes
+// into a file that its users can import.
 //
-// Sources are loaded by package update/source; this package reads no captures.
+// The evidence file, evidence.jsonl, records which sources confirm each element. The command schema update uses
+// this package; package update/source loads the sources.
 package update
 
 import (
@@ -26,33 +24,41 @@ import (
 	"unwire/schema"
 )
 
-// Options tunes an update. The zero value asks before a real name or a type is
-// replaced: a conflict is listed.
+// Options configures Run. With the zero value, a change that replaces a real name or a type is a conflict, for
+// the user to decide.
 type Options struct {
-	// a source's name replaces another
+	// TakeNames replaces names in the files by those of the source. Default: a different name is a
+	// conflict.
 	TakeNames bool
 
-	// a source's type or label replaces another that the same bytes fit
+	// TakeTypes replaces types and labels in the files by those of the source if both decode the same
+	// bytes. Default: a different type is a conflict.
 	TakeTypes bool
 }
 
-// A File is a file that an update changes.
+// A File is one .proto file that an update changes.
 type File struct {
-	Name   string
-	Before string // "" of a new one
-	After  string
-	New    bool
+	// Name is the path relative to the root of the files.
+	Name string
+	// Before is the old content; "" for a new file.
+	Before string
+	// After is the new content.
+	After string
+	// New means that the file did not exist before.
+	New bool
 }
 
-// A Result is an update that was worked out and is not applied.
+// A Result is an update that has been computed but not written.
 type Result struct {
-	Files   []File // in path order, without those that stay as they are
+	// Files are the changed files, sorted by path.
+	Files []File
+	// Changes are the changes that were made, and the conflicts.
 	Changes []Change
-	// Evidence is the text of the evidence file afterwards.
+	// Evidence is the new content of the evidence file.
 	Evidence string
 }
 
-// Conflicts returns the changes that are not made.
+// Conflicts returns the changes that were not made because they contradict the files.
 func (r *Result) Conflicts() []Change {
 	var list []Change
 	for _, c := range r.Changes {
@@ -63,13 +69,12 @@ func (r *Result) Conflicts() []Change {
 	return list
 }
 
-// Run works out the update of files, given by their paths with their text, by
-// sources in their order. evidence is the text of the evidence file, "" if
-// there is none.
+// Run computes the update of files by sources, which are applied in their order. files has the texts by path;
+// evidence is the text of the evidence file, or "".
 //
-// Shape: running it on its own result changes nothing.
-// Errors: files that do not compile, with file, line and column; an evidence
-// file that cannot be read, with the line.
+// Shape: running it again on its own result changes nothing.
+// Errors: files that do not compile, with file, line and column; an evidence file that cannot be parsed, with
+// the line.
 func Run(files map[string]string, evidence string, from []Source, o Options) (*Result, error) {
 	now := maps.Clone(files)
 	if now == nil {
@@ -83,11 +88,15 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
+
 	r := &Result{}
+
+	// Each source sees the result of the ones before it.
 	for i := range from {
+		// The second pass needs to know what the first one renamed.
 		renamed := map[string]bool{}
-		for _, pass := range []func(*merge) error{(*merge).names, (*merge).additions} {
-			m := &merge{have: have, src: &from[i], o: o, log: log, docs: map[string]*document{}, texts: now, renamed: renamed}
+		for _, pass := range []func(*updatePass) error{(*updatePass).renamePlaceholders, (*updatePass).addMissing} {
+			m := &updatePass{have: have, src: &from[i], o: o, log: log, docs: map[string]*document{}, texts: now, renamed: renamed}
 			m.pairAll()
 			if err := pass(m); err != nil {
 				return nil, err
@@ -107,6 +116,8 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 		r.Changes = append(r.Changes, from[i].Conflicts...)
 		log.addVersion(&from[i])
 	}
+
+	// Only files that differ are part of the result.
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if before, old := files[name]; !old || before != now[name] {
 			r.Files = append(r.Files, File{Name: name, Before: before, After: now[name], New: !old})

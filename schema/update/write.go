@@ -6,32 +6,47 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"unwire/captures/atomicfile"
 )
 
-// newFileMode is the mode of files that were not there.
+// newFileMode is the mode of new files.
 const newFileMode os.FileMode = 0o644
 
-// WriteFiles replaces files below dir, all or none: each is written under a temporary
-// name in its folder before any of them gets its name.
+// WriteFiles replaces files below dir, all or none: each is written to a temporary file in its folder before any
+// of them is renamed. If the process is killed meanwhile, each file is an old or a new one, and the same update can be
+// written again.
 //
-// Errors: files that their owner may not write, and symbolic links.
+// Errors: files without write permission, and symbolic links.
 func WriteFiles(dir string, files []File) error {
-	var staged []string
-	defer func() {
-		for _, name := range staged {
-			// Those that got their names are gone already.
-			os.Remove(name) //nolint:errcheck
+	// The evidence file comes first. What it knows already is written to the others by the next update, but elements
+	// that the others have already would not get into it.
+	isEvidence := func(f File) bool { return f.Name == EvidenceFile }
+	files = slices.Clone(files)
+	if i := slices.IndexFunc(files, isEvidence); i > 0 {
+		evidence := files[i]
+		files = slices.Insert(slices.Delete(files, i, i+1), 0, evidence)
+	}
+	staged := make([]*atomicfile.File, 0, len(files))
+	discard := func(list []*atomicfile.File) {
+		for _, f := range list {
+			f.Discard() //nolint:errcheck // the error that led here is the one to report
 		}
-	}()
+	}
 	for _, file := range files {
-		temp, err := stage(filepath.Join(dir, filepath.FromSlash(file.Name)), file.After)
+		f, err := stage(filepath.Join(dir, filepath.FromSlash(file.Name)), file.After)
 		if err != nil {
+			discard(staged)
 			return fmt.Errorf("nothing is written: %w", err)
 		}
-		staged = append(staged, temp)
+		staged = append(staged, f)
 	}
-	for i, file := range files {
-		if err := os.Rename(staged[i], filepath.Join(dir, filepath.FromSlash(file.Name))); err != nil {
+
+	// If a rename fails, the files that were replaced before get their old content back.
+	for i := range files {
+		if err := staged[i].Commit(); err != nil {
+			discard(staged[i+1:])
 			for _, back := range files[:i] {
 				err = errors.Join(err, restore(filepath.Join(dir, filepath.FromSlash(back.Name)), back))
 			}
@@ -41,40 +56,44 @@ func WriteFiles(dir string, files []File) error {
 	return nil
 }
 
-// stage writes the text of a file under a temporary name next to it. After a crash
-// that file stays, and its name says what it is.
-func stage(name, text string) (temp string, err error) {
+// stage writes the text to a temporary file next to the file name, and to the disk.
+func stage(name, text string) (*atomicfile.File, error) {
 	mode := newFileMode
 	if info, err := os.Stat(name); err == nil {
 		if mode = info.Mode().Perm(); mode&0o200 == 0 {
-			return "", &fs.PathError{Op: "write", Path: name, Err: fs.ErrPermission}
+			return nil, &fs.PathError{Op: "write", Path: name, Err: fs.ErrPermission}
 		}
 		if real, err := filepath.EvalSymlinks(name); err != nil || real != filepath.Clean(name) && isLink(name) {
-			return "", &fs.PathError{Op: "write", Path: name, Err: errors.New("is a symbolic link")}
+			return nil, &fs.PathError{Op: "write", Path: name, Err: errors.New("is a symbolic link")}
 		}
 	} else if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return "", err
+		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".unwire-partial-*")
+	f, err := atomicfile.Create(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+	if err = errors.Join(err, f.Chmod(mode), f.Sync()); err != nil {
+		return nil, errors.Join(err, f.Discard())
 	}
-	return f.Name(), nil
+	return f, nil
 }
 
+// isLink reports whether a path is a symbolic link.
 func isLink(name string) bool {
 	info, err := os.Lstat(name)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// restore gives a file back what it was before.
+// restore puts the old content of a file back after a failed update.
 func restore(name string, file File) error {
 	if file.New {
 		return os.Remove(name)
 	}
-	return os.WriteFile(name, []byte(file.Before), newFileMode)
+	f, err := stage(name, file.Before)
+	if err != nil {
+		return err
+	}
+	return f.Commit()
 }

@@ -1,18 +1,17 @@
-// Package wellknown has the definitions of services that many servers offer, whatever else
-// they serve, and of the messages in which gRPC and Connect report errors:
+// Package wellknown provides the definitions of services that many servers offer, and of the messages in which
+// gRPC and Connect report errors:
 //
-//	grpc.health.v1            Health
-//	grpc.reflection.v1        ServerReflection, and that of v1alpha
-//	grpc.channelz.v1          Channelz
-//	google.rpc                Status, Code and the error details
+// grpc.health.v1            Health
+// grpc.reflection.v1        ServerReflection, and that of v1alpha
+// grpc.channelz.v1          Channelz
+// google.rpc                Status, Code and the error details
 //
-// They stand behind whatever definitions traffic is read by (schema.Schema.SetBase), since
-// they are the same everywhere. The package is for commands; Schema is all of it.
+// Commands use them in addition to the user's definitions (schema.Schema.SetBase), because they are the same for
+// all servers.
 //
 // Source: wellknown.binpb has the descriptors of google.golang.org/grpc and
-// google.golang.org/genproto/googleapis/rpc, as their generated code has them, which would
-// bring a gRPC server and client into the program. The test writes and compares it. NOTICE
-// has the licence.
+// google.golang.org/genproto/googleapis/rpc. Importing their generated code would add a gRPC server and client
+// to the program. The test writes and compares the file. NOTICE has the licence.
 package wellknown
 
 import (
@@ -26,10 +25,12 @@ import (
 	"unwire/schema"
 )
 
+// descriptors is a serialized FileDescriptorSet.
+//
 //go:embed wellknown.binpb
 var descriptors []byte
 
-// Schema returns the definitions. They are linked once.
+// Schema returns the definitions. They are linked on the first call.
 var Schema = sync.OnceValue(func() *schema.Schema {
 	var set descriptorpb.FileDescriptorSet
 	err := proto.Unmarshal(descriptors, &set)
@@ -38,7 +39,7 @@ var Schema = sync.OnceValue(func() *schema.Schema {
 		s, err = schema.FromDescriptorSet(&set)
 	}
 	if err != nil {
-		// The test links the same bytes.
+		// The test links the same bytes, so this cannot happen.
 		panic(fmt.Sprintf("wellknown: the embedded descriptors: %v", err))
 	}
 	return s

@@ -13,7 +13,7 @@ func Value[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// NoError ends the test if there is an error.
+// NoError fails and ends the test if err is not nil.
 func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -21,7 +21,7 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
-// All collects what an iterator yields.
+// All collects the elements of an iterator, and ends the test if it yields an error.
 func All[T any](t testing.TB, seq func(func(T, error) bool)) []T {
 	t.Helper()
 	var l []T

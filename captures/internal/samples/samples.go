@@ -15,7 +15,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Store makes an empty capture that is closed with the test.
+// Store creates an empty capture, which is closed at the end of the test.
 func Store(t testing.TB, dir string, o store.Options) *store.Store {
 	t.Helper()
 	s, err := store.Create(filepath.Join(dir, "a.uwc"), o)
@@ -44,6 +44,8 @@ func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 			TLS:            captures.TLS{Version: "1.3", ALPN: "h2", ServerName: "api.example"},
 			RequestHeaders: captures.Headers{{Name: "X-Odd", Value: "\xff\x01\"é"}, {Name: "x-twice", Value: "1"}, {Name: "x-twice", Value: "a\nb"}},
 		}
+
+		// Draw all properties from the seeded generator, so that a failing test can be repeated.
 		end := time.Duration(r.Int64N(5e9))
 		stream := r.IntN(2) == 0
 		media := "application/proto"
@@ -56,6 +58,8 @@ func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
+		// Some exchanges fail before a response.
 		if r.IntN(8) == 0 {
 			rec.EndAt(end, captures.Failed, "dial tcp: refused")
 			continue
@@ -73,6 +77,8 @@ func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 		if !stream {
 			up = message(r, r.IntN(50))
 		}
+
+		// The body arrives in random pieces, because formats must keep the boundaries of chunks.
 		at := recordPieces(r, rec, captures.Up, up, 0)
 		rec.Response(200, down)
 		recordPieces(r, rec, captures.Down, body, at)
@@ -80,6 +86,8 @@ func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 			rec.Trailers(captures.Up, captures.Headers{{Name: "x-up", Value: "\xfe"}})
 			rec.Trailers(captures.Down, captures.Headers{{Name: "grpc-status", Value: "0"}, {Name: "x-t", Value: "v"}})
 		}
+
+		// The outcomes include endings without an end of the stream, which formats must keep.
 		outcome := []captures.Outcome{captures.Complete, captures.Complete, captures.Reset, captures.Canceled}[r.IntN(4)]
 		rec.EndAt(end, outcome, "")
 	}
@@ -134,14 +142,15 @@ func recordPieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, 
 	return at
 }
 
-// A Whole is an exchange with its chunks.
+// A Whole is an exchange with its chunks and relations.
 type Whole struct {
 	captures.Exchange
+	// Chunks are the body chunks of the exchange, and Relations its links to other exchanges.
 	Chunks    []captures.Chunk
 	Relations []captures.Relation
 }
 
-// Read reads all of a capture.
+// Read reads all exchanges of a capture into memory.
 func Read(t testing.TB, s *store.Store) []Whole {
 	t.Helper()
 	ctx := context.Background()
@@ -165,6 +174,7 @@ func Read(t testing.TB, s *store.Store) []Whole {
 			}
 			w.Chunks = append(w.Chunks, c)
 		}
+		// Relations are read once for the whole capture.
 		for _, r := range related {
 			if r.Exchange == ex.ID {
 				w.Relations = append(w.Relations, r)

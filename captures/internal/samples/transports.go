@@ -41,7 +41,7 @@ func RecordTransports(t *rapid.T, s *store.Store) {
 	}
 }
 
-// A drawer records exchanges.
+// A drawer records randomly drawn exchanges.
 type drawer struct {
 	t    *rapid.T
 	s    *store.Store
@@ -49,7 +49,7 @@ type drawer struct {
 	last int64 // exchange
 }
 
-// begin begins an exchange later than the one before.
+// begin starts the recording of an exchange, with a later time than the previous one.
 func (d *drawer) begin(ex captures.Exchange) captures.Recording {
 	d.at = d.at.Add(time.Duration(rapid.IntRange(1, 2_000_000_000).Draw(d.t, "later")))
 	ex.Started = d.at
@@ -103,6 +103,8 @@ func (d *drawer) handshake() {
 		{Name: "Sec-WebSocket-Accept", Value: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="},
 		{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"},
 	}
+
+	// Over HTTP/2, the handshake is an extended CONNECT (RFC 8441).
 	if rapid.Bool().Draw(d.t, "h2") {
 		ex.Method, ex.HTTP, status, answer = "CONNECT", "2", 200, captures.Headers{{Name: "sec-websocket-extensions", Value: "permessage-deflate"}}
 		ex.RequestHeaders = captures.Headers{{Name: ":protocol", Value: "websocket"}, {Name: "sec-websocket-version", Value: "13"}}
@@ -129,6 +131,7 @@ func (d *drawer) webSocket(handshake int64) {
 	for range rapid.IntRange(0, 6).Draw(d.t, "parts") {
 		at += time.Duration(rapid.IntRange(0, 1_000_000).Draw(d.t, "step"))
 		dir := captures.Direction(rapid.IntRange(0, 1).Draw(d.t, "direction"))
+		// Control frames may come between the parts of a message (RFC 6455, section 5.4).
 		if rapid.IntRange(0, 3).Draw(d.t, "control") == 0 {
 			op := rapid.SampledFrom([]captures.Opcode{captures.OpPing, captures.OpPong}).Draw(d.t, "kind")
 			rec.MessageAt(dir, at, op|captures.OpFinal, rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(d.t, "payload"))
@@ -189,6 +192,8 @@ func Renumbered(all []Whole) []Whole {
 		for j := range w.Chunks {
 			w.Chunks[j].Exchange = w.ID
 		}
+
+		// A relation whose target was not exported disappears.
 		var kept []captures.Relation
 		for _, r := range w.Relations {
 			r.Exchange = w.ID

@@ -8,73 +8,85 @@ import (
 )
 
 const (
-	maxDatagram   = 65535
-	maxDatagrams  = 1024     // that wait for fragments at once
-	maxFragBytes  = 16 << 20 // of all fragments that wait
-	maxFragments  = 8192     // of a datagram
-	fragmentsTime = 30 * time.Second
+	// maxDatagram is the largest IP payload, in bytes.
+	maxDatagram = 65535
+	// maxDatagrams limits the packets that wait for fragments.
+	maxDatagrams = 1024
+	// maxFragmentBytes limits the bytes of all waiting fragments.
+	maxFragmentBytes = 16 << 20
+	// maxFragments is the largest number of fragments of one IP packet.
+	maxFragments = 8192
+	// fragmentTimeout is in the time of the capture.
+	fragmentTimeout = 30 * time.Second
 )
 
-// A datagramKey says which fragments belong together.
+// A datagramKey identifies the IP packet to which a fragment belongs.
 type datagramKey struct {
 	src, dst netip.Addr
 	id       uint32
 	protocol uint8
 }
 
-// A fragment is a part of an IP packet's payload.
+// A fragment is one IP fragment of a packet.
 type fragment struct {
 	key    datagramKey
 	offset int
 	more   bool
-	data   []byte // valid until the next packet is read
-	t      time.Time
+	// data is the fragment's payload. It is valid until the next packet is read.
+	data []byte
+	t    time.Time
 }
 
-// A defragmenter puts IP packets together.
+// A defragmenter reassembles fragmented IP packets.
 //
-// gopacket's ip4defrag is not used here: it is for IPv4 only, keeps what it is
-// given without a copy, and has no bound on all datagrams together.
+// It replaces gopacket's ip4defrag, which supports only IPv4, keeps its input without a copy, and has no limit
+// on all packets together.
 //
-// Limits: 1,024 datagrams and 16 MiB wait, each for 30 seconds of the capture;
-// the one that waits the longest is dropped first. Where fragments overlap, the
-// first copy of a byte counts.
+// Limits: 1,024 packets and 16 MiB wait, each for up to 30 seconds of capture time; the oldest one is dropped
+// first. If fragments overlap, the first copy of a byte counts.
 type defragmenter struct {
 	waiting map[datagramKey]*datagram
 	bytes   int
-	lost    int64 // fragments of datagrams that were dropped
+	// dropped counts the fragments of packets that were dropped.
+	dropped int64
 }
 
-// A datagram is a packet of which fragments were seen.
+// A datagram is an IP packet that is being reassembled from fragments.
 type datagram struct {
-	parts []part // by offset, apart from each other
-	bytes int    // of parts
-	total int    // -1: the last fragment was not seen
-	seen  int64  // fragments
+	// parts are the received fragments, ordered by offset and without overlap.
+	parts []fragmentData
+	// bytes is the total size of the received fragments.
+	bytes int
+	// total is the size of the payload; -1 until the last fragment is read.
+	total int
+	// seen is the number of received fragments.
+	seen  int64
 	since time.Time
 }
 
-type part struct {
+type fragmentData struct {
 	offset int
 	data   []byte
 }
 
-// addFragment adds a fragment and returns the payload that it completes.
+// addFragment adds a fragment. If it completes its packet, addFragment returns the payload.
 func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	if f.offset+len(f.data) > maxDatagram || f.more && len(f.data)%8 != 0 {
-		d.lost++
+		d.dropped++
 		return nil, false
 	}
 	if d.waiting == nil {
 		d.waiting = map[datagramKey]*datagram{}
 	}
 	g := d.waiting[f.key]
-	if g != nil && f.t.Sub(g.since) > fragmentsTime {
+	if g != nil && f.t.Sub(g.since) > fragmentTimeout {
 		d.dropDatagram(f.key)
 		g = nil
 	}
+
+	// Make room for a new packet.
 	if g == nil {
-		for len(d.waiting) >= maxDatagrams || d.bytes+len(f.data) > maxFragBytes {
+		for len(d.waiting) >= maxDatagrams || d.bytes+len(f.data) > maxFragmentBytes {
 			if !d.dropOldest() {
 				break
 			}
@@ -95,13 +107,16 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	if g.total < 0 || g.bytes < g.total {
 		return nil, false
 	}
+
+	// All bytes should be there now.
 	payload = make([]byte, 0, g.total)
 	for _, p := range g.parts {
 		if p.offset == len(payload) && len(payload)+len(p.data) <= g.total {
 			payload = append(payload, p.data...)
 		}
 	}
-	if len(payload) < g.total { // its fragments contradict each other
+	// The fragments contradict each other.
+	if len(payload) < g.total {
 		d.dropDatagram(f.key)
 		return nil, false
 	}
@@ -110,10 +125,10 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	return payload, true
 }
 
-// addPart keeps what is new of a fragment.
+// addPart adds the bytes of a fragment that are new.
 func (g *datagram) addPart(offset int, p []byte) {
 	for len(p) > 0 {
-		i, found := slices.BinarySearchFunc(g.parts, offset, func(a part, o int) int { return cmp.Compare(a.offset, o) })
+		i, found := slices.BinarySearchFunc(g.parts, offset, func(a fragmentData, o int) int { return cmp.Compare(a.offset, o) })
 		if !found && i > 0 {
 			i--
 		}
@@ -129,7 +144,7 @@ func (g *datagram) addPart(offset int, p []byte) {
 		if i < len(g.parts) {
 			n = min(n, g.parts[i].offset-offset)
 		}
-		g.parts = slices.Insert(g.parts, i, part{offset, slices.Clone(p[:n])})
+		g.parts = slices.Insert(g.parts, i, fragmentData{offset, slices.Clone(p[:n])})
 		g.bytes += n
 		offset, p = offset+n, p[n:]
 	}
@@ -138,7 +153,7 @@ func (g *datagram) addPart(offset int, p []byte) {
 func (d *defragmenter) dropDatagram(key datagramKey) {
 	g := d.waiting[key]
 	d.bytes -= g.bytes
-	d.lost += g.seen
+	d.dropped += g.seen
 	delete(d.waiting, key)
 }
 
@@ -157,9 +172,9 @@ func (d *defragmenter) dropOldest() bool {
 	return true
 }
 
-// incomplete counts the fragments of datagrams that were dropped or still wait.
+// incomplete counts the fragments of packets that were dropped or still wait.
 func (d *defragmenter) incomplete() int64 {
-	n := d.lost
+	n := d.dropped
 	for _, g := range d.waiting {
 		n += g.seen
 	}

@@ -45,7 +45,7 @@ func TestDefragmentBounds(t *testing.T) {
 	for i := range 3 * maxDatagrams {
 		d.addFragment(fragment{key: datagramKey{id: uint32(i)}, more: true, data: make([]byte, 32768), t: time.Unix(int64(i), 0)})
 	}
-	if len(d.waiting) > maxDatagrams || d.bytes > maxFragBytes || d.bytes != len(d.waiting)*32768 {
+	if len(d.waiting) > maxDatagrams || d.bytes > maxFragmentBytes || d.bytes != len(d.waiting)*32768 {
 		t.Errorf("%d wait, with %d bytes", len(d.waiting), d.bytes)
 	}
 	if n := d.incomplete(); n != 3*maxDatagrams {

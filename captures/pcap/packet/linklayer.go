@@ -10,8 +10,8 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// A linkType is what a packet begins with, as pcap files number it. gopacket's
-// own type has no room for the newer ones.
+// A linkType is the protocol of a packet's first header, as numbered in pcap files. gopacket's type is too small
+// for newer numbers.
 //
 // Source: https://www.tcpdump.org/linktypes.html
 type linkType uint16
@@ -19,26 +19,27 @@ type linkType uint16
 const (
 	linkNull     linkType = 0
 	linkEthernet linkType = 1
-	linkRawBSD   linkType = 12 // raw IP, as some systems number it
-	linkRawOpen  linkType = 14
-	linkRaw      linkType = 101
-	linkLoop     linkType = 108
-	linkSLL      linkType = 113
-	linkIPv4     linkType = 228
-	linkIPv6     linkType = 229
-	linkSLL2     linkType = 276
+	// linkRawBSD is raw IP on some BSD systems.
+	linkRawBSD  linkType = 12
+	linkRawOpen linkType = 14
+	linkRaw     linkType = 101
+	linkLoop    linkType = 108
+	linkSLL     linkType = 113
+	linkIPv4    linkType = 228
+	linkIPv6    linkType = 229
+	linkSLL2    linkType = 276
 )
 
-// Why a packet is passed over.
+// Reasons why a packet is skipped.
 var (
 	errNotTCP   = errors.New("not TCP over IP")
 	errFragment = errors.New("a fragment of an IP packet that is not complete")
 	errQUIC     = errors.New("QUIC")
-	errLink     = errors.New("a link type that is not read")
+	errLinkType = errors.New("a link type that is not read")
 )
 
-// A layerDecoder takes the TCP segment out of a packet. It is reused for every
-// packet, so that decoding allocates nothing.
+// A layerDecoder extracts the TCP segment from a packet. It is reused for all packets, so decoding does not
+// allocate.
 type layerDecoder struct {
 	eth      layers.Ethernet
 	vlan     layers.Dot1Q
@@ -51,9 +52,9 @@ type layerDecoder struct {
 	defrag   defragmenter
 }
 
-// decode returns the segment in p.
+// decode returns the TCP segment in p.
 //
-// Errors: errNotTCP, errQUIC, errFragment, errLink.
+// Errors: errNotTCP, errQUIC, errFragment, errLinkType.
 func (d *layerDecoder) decode(p frame) (Segment, error) {
 	kind, data, err := d.decodeLink(p)
 	if err != nil {
@@ -79,7 +80,8 @@ func (d *layerDecoder) decode(p frame) (Segment, error) {
 	}
 	d.tcp.Payload = nil
 	if err := d.tcp.DecodeFromBytes(ip.data, gopacket.NilDecodeFeedback); err != nil && d.tcp.Payload == nil {
-		return s, errNotTCP // malformed options do not matter
+		// Malformed options are tolerated.
+		return s, errNotTCP
 	}
 	s.Src, s.Dst = netip.AddrPortFrom(ip.src, uint16(d.tcp.SrcPort)), netip.AddrPortFrom(ip.dst, uint16(d.tcp.DstPort))
 	s.Seq, s.Data = d.tcp.Seq, d.tcp.Payload
@@ -87,7 +89,7 @@ func (d *layerDecoder) decode(p frame) (Segment, error) {
 	return s, nil
 }
 
-// decodeLink decodes the link layer and returns what is in it.
+// decodeLink decodes the link layer and returns the type and the bytes of the layer inside.
 func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	var kind gopacket.LayerType
 	var data []byte
@@ -111,9 +113,10 @@ func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
 		kind, data = ipVersion(p.data), p.data
 	default:
-		return 0, nil, errLink
+		return 0, nil, errLinkType
 	}
-	for range 2 { // a tag within a tag
+	// A VLAN tag may be inside another one.
+	for range 2 {
 		if err != nil || kind != layers.LayerTypeDot1Q {
 			break
 		}
@@ -136,7 +139,7 @@ func ipVersion(p []byte) gopacket.LayerType {
 	return gopacket.LayerTypeZero
 }
 
-// An ipPayload is what an IP packet carries.
+// An ipPayload is the payload of an IP packet, with its addresses.
 type ipPayload struct {
 	src, dst netip.Addr
 	protocol layers.IPProtocol
@@ -158,7 +161,7 @@ func (d *layerDecoder) decodeIPv4(data []byte, t time.Time) (ipPayload, error) {
 	return d.defragment(ip, uint32(d.ip4.Id), int(d.ip4.FragOffset)*8, more, t)
 }
 
-// defragment returns a packet's payload when this fragment completes it.
+// defragment returns the payload of an IP packet if this fragment completes it.
 func (d *layerDecoder) defragment(ip ipPayload, id uint32, offset int, more bool, t time.Time) (ipPayload, error) {
 	key := datagramKey{ip.src, ip.dst, id, uint8(ip.protocol)}
 	data, ok := d.defrag.addFragment(fragment{key, offset, more, ip.data, t})
@@ -174,6 +177,8 @@ func (d *layerDecoder) decodeIPv6(data []byte, t time.Time) (ipPayload, error) {
 		return ipPayload{}, errNotTCP
 	}
 	ip := ipPayload{src: netip.AddrFrom16([16]byte(d.ip6.SrcIP)), dst: netip.AddrFrom16([16]byte(d.ip6.DstIP))}
+
+	// Skip extension headers, of which there are only a few.
 	kind, protocol, rest := d.ip6.NextLayerType(), d.ip6.NextHeader, d.ip6.Payload
 	for range 8 {
 		switch {
@@ -199,8 +204,8 @@ func (d *layerDecoder) decodeIPv6(data []byte, t time.Time) (ipPayload, error) {
 	return ip, errNotTCP
 }
 
-// isQUIC reports whether a UDP datagram looks like QUIC: a long header of a
-// version that there is, or any header at HTTP/3's port.
+// isQUIC reports whether a UDP datagram looks like QUIC: a long header with a known version, or any QUIC header
+// on port 443.
 //
 // Source: RFC 8999, RFC 9369.
 func isQUIC(udp []byte) bool {

@@ -1,10 +1,11 @@
-// Package packet reads the packets of pcap and pcapng files and takes the TCP
-// segments out of them: it decodes the link layer, IPv4 and IPv6, and puts
-// fragments of IP packets together.
+// Package packet reads packets from pcap and pcapng files and extracts their TCP segments. It decodes the link
+// layer, IPv4 and IPv6, and reassembles fragmented IP packets.
 //
-// The link layer says what a packet holds; fragments wait until their IP packet is
-// complete. A block of secrets in pcapng is handed to the caller. The package knows
-// no streams: package pcap puts segments into order.
+//	r, err := packet.NewReader(file, nil)
+//	t, segment, err := r.Next() // segment is nil if the packet completes none
+//
+// Secrets blocks of pcapng are passed to the caller. The package does not know TCP streams: package pcap, its
+// user, orders the segments.
 package packet
 
 import (
@@ -18,82 +19,88 @@ import (
 	"time"
 )
 
-// maxPacket limits a packet, and a block of a pcapng file that is read, in bytes.
+// maxPacket limits a packet, and a block of a pcapng file, in bytes.
 const maxPacket = 16 << 20
 
-// The first four bytes of a file, as its writer's machine orders them.
+// The first four bytes of a file, in the byte order of the machine that wrote it.
 const (
 	magicMicros = 0xa1b2c3d4
 	magicNanos  = 0xa1b23c4d
-	magicNG     = 0x0a0d0d0a // the same in both orders
+	// magicNG is the type of a pcapng section header, which is the same in both byte orders.
+	magicNG = 0x0a0d0d0a
 )
 
-// A frame is a captured frame of some link layer.
+// A frame is a captured packet including its link-layer header.
 type frame struct {
 	link linkType
 	t    time.Time
 
-	// data is valid until the next frame is read.
+	// data is the packet. It is valid until the next packet is read.
 	data []byte
 
-	// truncated is set if the capture kept only the frame's beginning.
+	// truncated means that only the beginning of the packet was captured.
 	truncated bool
 }
 
-// A Segment is a TCP segment.
+// A Segment is a captured TCP segment.
 type Segment struct {
-	Src, Dst           netip.AddrPort
-	Seq                uint32
+	// Src and Dst are the addresses of the sender and the receiver.
+	Src, Dst netip.AddrPort
+	// Seq is the sequence number of the first byte of Data.
+	Seq uint32
+	// SYN, FIN, RST and ACK are the flags of the TCP header.
 	SYN, FIN, RST, ACK bool
-	Time               time.Time
+	// Time is when the segment was captured.
+	Time time.Time
 
-	// Data is valid until the next packet is read.
+	// Data is the payload of the segment. It is valid until the next packet is read.
 	Data []byte
 }
 
-// Skipped counts the packets that had no TCP segment to return, by reason.
+// Skipped counts the packets without a usable TCP segment, by reason.
 type Skipped struct {
+	// NotTCP is the number of skipped packets of protocols other than TCP.
 	NotTCP int64 `json:"not_tcp"`
 
-	// QUIC counts datagrams of QUIC: HTTP/3 is not read.
+	// QUIC counts QUIC datagrams: HTTP/3 is not supported.
 	QUIC int64 `json:"quic"`
 
-	// Fragments counts fragments of IP packets that were never complete.
+	// Fragments counts fragments of IP packets that were never completed.
 	Fragments int64 `json:"fragments"`
 
-	// OtherLink counts packets of a link type that is not read.
+	// OtherLink counts packets with an unsupported link type.
 	OtherLink int64 `json:"other_link"`
 
-	// Cut counts packets of which the capture has only the beginning. They are
-	// read all the same.
+	// Cut counts packets of which only the beginning was captured. They are used nevertheless.
 	Cut int64 `json:"cut"`
 }
 
-// pcapng is the Format of the newer of the two.
+// pcapng is the Format of pcapng files.
 const pcapng = "pcapng"
 
-// A Reader reads the packets of a pcap or pcapng file one after the other.
+// A Reader reads the packets of a pcap or pcapng file.
 //
-// Limits: a packet of 16 MiB; 1,024 IP packets wait for fragments.
-// Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
+// Limits: packets of 16 MiB; 1,024 IP packets wait for fragments. Source:
+// https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 type Reader struct {
-	// Format is the file's format, "pcap" or "pcapng".
+	// Format is the format of the file, "pcap" or "pcapng".
 	Format string
 
 	r *bufio.Reader
 
-	// offset is that of the byte that is read next.
+	// offset is the position of the next byte in the file.
 	offset     int64
 	order      binary.ByteOrder
 	interfaces []netInterface
 	buf        []byte
 
-	// link and perTick are those of a pcap file.
+	// link and perTick are the link type and the time unit of a pcap file.
 	link    linkType
 	perTick time.Duration
 
-	// onKeys, if set, is called with the NSS key log of each secrets block.
-	onKeys   func(log []byte)
+	// onKeys, if set, is called with the key log in each secrets block.
+	onKeys func(log []byte)
+	// keysOnly makes the reader skip all blocks except TLS keys.
 	keysOnly bool
 
 	layers  layerDecoder
@@ -110,9 +117,8 @@ func Sniff(head []byte) bool {
 	return be == magicNG || le == magicMicros || be == magicMicros || le == magicNanos || be == magicNanos
 }
 
-// NewReader reads the beginning of a file. onKeys, if set, is called with the NSS
-// key log of each secrets block. If r can seek, all secrets blocks are read first,
-// since they may follow the packets that they decrypt.
+// NewReader reads the beginning of a file. onKeys, if set, is called with the key log (in NSS format) in each
+// secrets block. If r can seek, all secrets blocks are read first, because they may come after the packets.
 func NewReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	if s, ok := r.(io.ReadSeeker); ok {
 		if err := readKeys(s, onKeys); err != nil {
@@ -122,16 +128,17 @@ func NewReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	return newReader(r, onKeys)
 }
 
-// readKeys reads the secrets blocks of a file, and goes back to where it began.
+// readKeys reads all secrets blocks of a file, and seeks back.
 func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 	start, err := s.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return nil // a pipe
+		// r is a pipe.
+		return nil
 	}
 	f, err := newReader(s, onKeys)
 	if err == nil && f.Format == pcapng {
 		f.keysOnly = true
-		// What is wrong with the file is reported when it is read.
+		// Errors in the file will be reported when it is read again.
 		_, _ = f.nextFrame()
 	}
 	if _, err := s.Seek(start, io.SeekStart); err != nil {
@@ -144,7 +151,7 @@ func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	f := &Reader{Format: "pcap", r: bufio.NewReaderSize(r, 1<<20), onKeys: onKeys, order: binary.LittleEndian}
 	head, err := f.r.Peek(4)
 	if err != nil {
-		return nil, fmt.Errorf("pcap: the file's beginning: %w", noEOF(err))
+		return nil, fmt.Errorf("pcap: the file's beginning: %w", unexpectedEOF(err))
 	}
 	if !Sniff(head) {
 		return nil, errors.New("pcap: neither a pcap nor a pcapng file")
@@ -156,9 +163,9 @@ func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	return f, f.readHeader()
 }
 
-// Next reads one packet. It returns the packet's time and, if it completes a TCP
-// segment, the segment, which is valid until the next call. After the last packet
-// it returns io.EOF; after any other error the rest of the file cannot be read.
+// Next reads one packet. It returns the packet's time and, if the packet completes a TCP segment, the segment,
+// which is valid until the next call. After the last packet it returns io.EOF. After any other error, the rest
+// of the file cannot be read.
 func (f *Reader) Next() (time.Time, *Segment, error) {
 	p, err := f.nextFrame()
 	if err != nil {
@@ -171,10 +178,11 @@ func (f *Reader) Next() (time.Time, *Segment, error) {
 	switch f.segment, err = f.layers.decode(p); {
 	case err == nil:
 		return p.t, &f.segment, nil
-	case errors.Is(err, errFragment): // the defragmenter counts it
+	// The defragmenter counts fragments.
+	case errors.Is(err, errFragment):
 	case errors.Is(err, errQUIC):
 		f.skipped.QUIC++
-	case errors.Is(err, errLink):
+	case errors.Is(err, errLinkType):
 		f.skipped.OtherLink++
 	default:
 		f.skipped.NotTCP++
@@ -182,15 +190,14 @@ func (f *Reader) Next() (time.Time, *Segment, error) {
 	return p.t, nil, nil
 }
 
-// Skipped returns what was skipped so far. Fragments that still wait for others
-// count as skipped.
+// Skipped returns the packets skipped so far, including fragments whose packet is still incomplete.
 func (f *Reader) Skipped() Skipped {
 	s := f.skipped
 	s.Fragments = f.layers.defrag.incomplete()
 	return s
 }
 
-// readHeader reads the header of a pcap file.
+// readHeader reads the file header of a pcap file.
 func (f *Reader) readHeader() error {
 	h, err := f.read(24)
 	if err != nil {
@@ -204,13 +211,13 @@ func (f *Reader) readHeader() error {
 	if magic == magicNanos {
 		f.perTick = time.Nanosecond
 	}
-	// The upper bits are about checksums.
+	// The upper bits describe checksums.
 	f.link = linkType(f.order.Uint32(h[20:]) & 0xffff)
 	return nil
 }
 
-// nextFrame returns the next frame, or io.EOF after the last one. Any other error
-// ends the file: nothing after it can be found.
+// nextFrame returns the next packet, or io.EOF after the last one. After any other error, the next packet cannot
+// be found.
 func (f *Reader) nextFrame() (frame, error) {
 	start := f.offset
 	var p frame
@@ -243,7 +250,7 @@ func (f *Reader) nextClassic() (frame, error) {
 	return frame{f.link, time.Unix(sec, frac*int64(f.perTick)), data, kept < whole}, nil
 }
 
-// read reads n bytes, which are valid until the next read.
+// read reads n bytes, which are valid until the next call.
 func (f *Reader) read(n int64) ([]byte, error) {
 	if n > maxPacket {
 		return nil, fmt.Errorf("%d bytes, more than %d", n, maxPacket)
@@ -252,40 +259,40 @@ func (f *Reader) read(n int64) ([]byte, error) {
 	if n <= int64(f.r.Size()) {
 		p, err := f.r.Peek(int(n))
 		if err != nil {
-			return nil, noEOF(err)
+			return nil, unexpectedEOF(err)
 		}
 		_, _ = f.r.Discard(int(n))
 		f.offset += n
 		return p, nil
 	}
-	// A length is believed as far as bytes follow it.
+	// The length may be forged, so memory grows only with the bytes that are there.
 	f.buf = f.buf[:0]
 	for int64(len(f.buf)) < n {
 		at := len(f.buf)
 		f.buf = append(f.buf, make([]byte, min(n-int64(at), 1<<20))...)
 		if _, err := io.ReadFull(f.r, f.buf[at:]); err != nil {
-			return nil, noEOF(err)
+			return nil, unexpectedEOF(err)
 		}
 	}
 	f.offset += n
 	return f.buf, nil
 }
 
-// skip passes over n bytes.
+// skip discards n bytes of the input.
 func (f *Reader) skip(n int64) error {
 	for n > 0 {
 		k, err := f.r.Discard(int(min(n, math.MaxInt32)))
 		f.offset += int64(k)
 		n -= int64(k)
 		if err != nil {
-			return noEOF(err)
+			return unexpectedEOF(err)
 		}
 	}
 	return nil
 }
 
-// noEOF is err, where the end of the file comes too early.
-func noEOF(err error) error {
+// unexpectedEOF converts io.EOF to io.ErrUnexpectedEOF.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -12,7 +12,7 @@ import (
 // maxInterfaces limits the interfaces of a section.
 const maxInterfaces = 4096
 
-// The blocks that are read; all others are passed over.
+// Types of blocks that are read; others are skipped.
 const (
 	blockInterface = 0x00000001
 	blockOldPacket = 0x00000002
@@ -24,24 +24,27 @@ const (
 	secretsTLS     = 0x544c534b // "TLSK": an NSS key log
 )
 
-// The options of an interface that are read.
+// Options of an interface that are read.
 const (
 	optEnd        = 0
 	optResolution = 9
 	optOffset     = 14
 )
 
-// A netInterface is an interface as its section of a pcapng file describes it.
+// A netInterface is an interface as described in a pcapng file.
 type netInterface struct {
-	link   linkType
-	snap   uint32
-	ticks  uint64 // per second
-	offset int64  // seconds
+	link linkType
+	// snap is the maximum number of captured bytes per packet; 0 means no limit.
+	snap uint32
+	// ticks is the resolution of the interface's timestamps, in ticks per second.
+	ticks uint64
+	// offset is added to all timestamps of the interface, in seconds.
+	offset int64
 }
 
-// nextNG reads blocks up to a packet.
+// nextNG reads blocks up to the next packet.
 //
-// Layout of a block: type(4) length(4) body padding length(4), all 4-aligned.
+// A block consists of type(4), length(4), body, padding and length(4); all are aligned to 4 bytes.
 func (f *Reader) nextNG() (frame, error) {
 	for {
 		if _, err := f.r.Peek(1); err != nil {
@@ -52,6 +55,7 @@ func (f *Reader) nextNG() (frame, error) {
 			return frame{}, err
 		}
 		kind, length := f.order.Uint32(h), int64(f.order.Uint32(h[4:]))
+		// A section header sets the byte order of all following blocks.
 		if kind == magicNG {
 			if err := f.readSection([4]byte(h[4:8])); err != nil {
 				return frame{}, err
@@ -61,7 +65,9 @@ func (f *Reader) nextNG() (frame, error) {
 		if length < 12 || length%4 != 0 {
 			return frame{}, fmt.Errorf("block of type 0x%x: its length is %d", kind, length)
 		}
-		if !f.isRead(kind) {
+
+		// Blocks of unknown types are skipped by their length, as the format demands.
+		if !f.isNeeded(kind) {
 			if err := f.skip(length - 8); err != nil {
 				return frame{}, err
 			}
@@ -78,7 +84,8 @@ func (f *Reader) nextNG() (frame, error) {
 	}
 }
 
-func (f *Reader) isRead(kind uint32) bool {
+// isNeeded reports whether blocks of a type must be read.
+func (f *Reader) isNeeded(kind uint32) bool {
 	switch kind {
 	case blockSecrets:
 		return f.onKeys != nil
@@ -88,7 +95,7 @@ func (f *Reader) isRead(kind uint32) bool {
 	return false
 }
 
-// readSection begins a section: its byte order is told, the interfaces are forgotten.
+// readSection reads a section header, which sets the byte order and resets the interfaces.
 func (f *Reader) readSection(rawLength [4]byte) error {
 	magic, err := f.read(4)
 	if err != nil {
@@ -110,7 +117,7 @@ func (f *Reader) readSection(rawLength [4]byte) error {
 	return f.skip(length - 12)
 }
 
-// readBlock reads the body of a block; ok says that it is a packet.
+// readBlock parses the body of a pcapng block; ok means that it contains a packet.
 func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	switch kind {
 	case blockInterface:
@@ -127,14 +134,14 @@ func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) 
 		if i.snap > 0 {
 			kept = min(kept, i.snap)
 		}
-		// Without a time of its own it has the beginning of time.
+		// The block has no time, so use 1970.
 		return frame{i.link, time.Unix(0, 0), b[4 : 4+min(kept, whole)], kept < whole}, true, nil
 	}
 	return f.readPacketBlock(kind, b)
 }
 
-// readPacketBlock reads interface(4) time(8) kept(4) whole(4) data. In old packet
-// blocks, the upper half of interface counts dropped packets.
+// readPacketBlock reads interface(4) time(8) captured length(4) original length(4) data. In old packet blocks,
+// the upper half of interface is a count of dropped packets.
 func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	if len(b) < 20 {
 		return p, false, fmt.Errorf("packet block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
@@ -157,7 +164,7 @@ func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err e
 
 func (i *netInterface) time(ticks uint64) time.Time {
 	hi, lo := bits.Mul64(ticks%i.ticks, uint64(time.Second))
-	// The product is below the ticks per second times 10^9: the quotient fits.
+	// The product is less than ticks per second times 10^9, so the quotient fits into 64 bits.
 	nanos, _ := bits.Div64(hi, lo, i.ticks)
 	return time.Unix(int64(ticks/i.ticks)+i.offset, int64(nanos))
 }
@@ -171,6 +178,7 @@ func (f *Reader) addInterface(b []byte) error {
 		return fmt.Errorf("more than %d interfaces", maxInterfaces)
 	}
 	i := netInterface{link: linkType(f.order.Uint16(b)), snap: f.order.Uint32(b[4:]), ticks: 1e6}
+	// Options are padded to 4 bytes; only the time resolution and offset matter here.
 	for b = b[8:]; len(b) >= 4; {
 		code, n := f.order.Uint16(b), int(f.order.Uint16(b[2:]))
 		if code == optEnd || 4+n > len(b) {
@@ -193,8 +201,8 @@ func (f *Reader) addInterface(b []byte) error {
 	return nil
 }
 
-// resolution returns the ticks per second that if_tsresol means: a power of
-// two where its upper bit is set, of ten where it is not.
+// resolution returns the ticks per second for an if_tsresol option: a power of two if the upper bit is set, of
+// ten otherwise.
 func resolution(v byte) (uint64, error) {
 	n := int(v & 0x7f)
 	switch {
@@ -206,7 +214,7 @@ func resolution(v byte) (uint64, error) {
 	return 0, fmt.Errorf("interface block: a time resolution of 0x%02x", v)
 }
 
-// readSecrets reads a block of decryption secrets: type(4) length(4) data.
+// readSecrets reads a decryption secrets block: type(4) length(4) data.
 func (f *Reader) readSecrets(b []byte) {
 	if len(b) < 8 || f.order.Uint32(b) != secretsTLS {
 		return

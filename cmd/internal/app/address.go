@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/query"
 )
 
@@ -16,14 +17,14 @@ func AddressArgs(args []string, optional bool) (query.Address, error) {
 		}
 		id, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || id < 1 {
-			return a, Fail(ExitUsage, fmt.Errorf("%q is no exchange ID", args[1]),
-				fmt.Sprintf("'unwire ls %s' lists them", a.File))
+			return a, Fail(ExitUsage, fmt.Errorf("%q is not an exchange number", args[1]),
+				fmt.Sprintf("'unwire ls %s' lists the exchanges", safetext.ShellFile(a.File)))
 		}
 		a.Exchange = id
 	}
 	if a.Exchange == 0 && !optional {
-		return a, Fail(ExitUsage, fmt.Errorf("%s: which exchange?", a.File),
-			fmt.Sprintf("give its ID: 'unwire ls %s' lists them", a.File))
+		return a, Fail(ExitUsage, fmt.Errorf("%s: the exchange number is missing", a.File),
+			fmt.Sprintf("give the number of an exchange: 'unwire ls %s' lists them", safetext.ShellFile(a.File)))
 	}
 	return a, nil
 }

@@ -22,13 +22,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures/budget"
 	"unwire/cmd/internal/project"
+	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/credential"
 )
 
-// Exit codes, as the contract has them.
+// Exit codes of the program. They are part of the interface that scripts rely on, and never change
+// their meaning.
 const (
 	exitOK          = 0
 	ExitFinding     = 1 // a finding or a difference
@@ -49,14 +52,17 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Fail makes a failure; a nil err leaves with the code and says nothing.
+// Fail returns an error with which the program exits with the status code and prints hint after the
+// error. If err is nil, the program exits with code and prints nothing.
 func Fail(code int, err error, hint string) error { return &failure{code, err, hint} }
 
+// Usagef formats an error about a wrong command line; the program then exits with status 2.
 func Usagef(format string, args ...any) error {
 	return Fail(ExitUsage, fmt.Errorf(format, args...), "")
 }
 
-// An App is one run of the program.
+// An App is the state of one run of the program: its standard streams, profile, and configuration.
+// Every command gets it.
 type App struct {
 	// In is standard input as the process got it, for child processes and prompts.
 	In io.Reader
@@ -65,25 +71,35 @@ type App struct {
 	// terminals, which take no context.
 	Ctx context.Context
 
-	// Input reads standard input until ctx ends.
+	// Input reads standard input. A read fails once the command's context has ended, for instance after
+	// an interrupt.
 	Input io.Reader
 
+	// Signals delivers interrupt and termination signals to the running command.
 	Signals *SignalHandler
 
+	// Out and Err are standard output and standard error.
 	Out     *term.Output
 	Err     *term.Output
 	started bool // arguments were understood; what fails now is not usage
 
-	// profile is what --profile or unwire.yaml chooses, project what unwire.yaml says; nil
-	// for nothing.
+	// profile is the profile's name from --profile or unwire.yaml, and project the parsed unwire.yaml;
+	// both are zero if the user chose nothing.
 	profile string
 	project *project.File
+
+	// Budget is what the command may spend on foreign files, all together; nil for a server,
+	// whose requests have their own.
+	Budget *budget.Budget
+
+	// Reflection fetches definitions from servers by gRPC reflection, for --proto reflect:URL.
+	Reflection reflected.Asker
 }
 
-// New returns a run of the program whose command ends with ctx.
+// New returns the App for one run of the program. Its command is cancelled when ctx ends, and shares the budget of ctx.
 func New(ctx context.Context, signals *SignalHandler, stdin io.Reader, stdout, stderr io.Writer) *App {
 	return &App{
-		In: stdin, Ctx: ctx, Input: &interruptibleReader{ctx: ctx, from: stdin}, Signals: signals,
+		In: stdin, Budget: budget.Of(ctx), Ctx: ctx, Input: &interruptibleReader{ctx: ctx, from: stdin}, Signals: signals,
 		Out: term.New(stdout, "auto"), Err: term.New(stderr, "auto"),
 	}
 }
@@ -93,7 +109,7 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 	switch color {
 	case "auto", "always", "never":
 	default:
-		return Usagef("--color is auto, always or never, not %q", color)
+		return Usagef("--color must be auto, always or never, not %q", color)
 	}
 	a.Out, a.Err = term.New(stdout, color), term.New(stderr, color)
 	a.started = true
@@ -103,11 +119,24 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 // Started reports whether the arguments were understood.
 func (a *App) Started() bool { return a.started }
 
-// Report prints what went wrong and maps it to an exit status.
+// Report prints an error with a hint to stderr, and returns the exit status of the program for it.
 func (a *App) Report(ctx context.Context, err error) int {
 	if err == nil {
 		return exitOK
 	}
+	f := a.failureOf(ctx, err)
+	if text := f.text(); text != "" {
+		a.Err.Sayf("unwire: %s %s\n", a.Err.Red("error:"), text)
+		if f.hint != "" {
+			a.Err.Sayf("unwire: hint: %s\n", f.hint)
+		}
+	}
+	return f.code
+}
+
+// failureOf returns the exit status for an error and the hint that is printed below it.
+func (a *App) failureOf(ctx context.Context, err error) *failure {
+	// An error without an exit code is bad input, unless its cause has a code of its own.
 	var f *failure
 	if !errors.As(err, &f) {
 		f = &failure{ExitInput, err, ""}
@@ -124,19 +153,27 @@ func (a *App) Report(ctx context.Context, err error) int {
 			f.hint = hint
 		}
 	}
+
+	// After an interrupt, errors are consequences of it; only an exit code that a command chose
+	// remains.
 	if _, coded := errors.AsType[*failure](err); ctx.Err() != nil && (errors.Is(err, context.Canceled) || !coded) {
 		f = &failure{ExitInterrupted, errors.New("interrupted"), ""}
 	}
-	if f.err != nil {
-		a.Err.Sayf("unwire: %s %s\n", a.Err.Red("error:"), term.CleanText(plainText(f.err)))
-		if f.hint != "" {
-			a.Err.Sayf("unwire: hint: %s\n", f.hint)
-		}
+	if f.hint == "" && f.err != nil {
+		f.hint = hintFor(f.err)
 	}
-	return f.code
+	return f
 }
 
-// ExactArgs is cobra.ExactArgs with the names of what is missing.
+// text returns the error message that the user sees; "" if the program exits without a message.
+func (f *failure) text() string {
+	if f.err == nil {
+		return ""
+	}
+	return term.CleanText(withoutRepeats(plainText(f.err)))
+}
+
+// ExactArgs is like cobra.ExactArgs, but its error names the arguments that are missing.
 func ExactArgs(names ...string) cobra.PositionalArgs { return ArgsBetween(len(names), names...) }
 
 // ArgsBetween wants at least least of the named arguments and no more than all.
@@ -153,12 +190,40 @@ func ArgsBetween(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// OneOf checks a flag's value.
+// OneOf returns a usage error if the value of a flag is not one of the allowed values.
 func OneOf(flag, value string, allowed ...string) error {
 	for _, v := range allowed {
 		if value == v {
 			return nil
 		}
 	}
-	return Usagef("%s is one of %v, not %q", flag, allowed, value)
+	return Usagef("%s must be one of %v, not %q", flag, allowed, value)
+}
+
+// WithRemarks returns a copy of a for one request of a server: what Say and the warnings of a
+// command would write to stderr goes to w. The copy asks no server for definitions that another
+// request has asked for.
+func (a *App) WithRemarks(w io.Writer) *App {
+	request := *a
+	request.Err = term.New(w, "never")
+	request.Reflection = reflected.Asker{}
+	request.Budget = budget.New()
+	return &request
+}
+
+// Serving prepares a for a command that answers requests until it is interrupted, and returns its
+// context. Its requests do not share a budget, since their number is not limited.
+func (a *App) Serving(ctx context.Context) context.Context {
+	a.Budget = nil
+	return budget.With(ctx, nil)
+}
+
+// Explain returns the message and the hint that a user sees for an error; both can be "". The message
+// is "" if the exit status is the whole result, for instance that a search found something.
+func (a *App) Explain(ctx context.Context, err error) (text, hint string) {
+	if err == nil {
+		return "", ""
+	}
+	f := a.failureOf(ctx, err)
+	return f.text(), f.hint
 }

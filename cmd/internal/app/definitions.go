@@ -16,11 +16,15 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
+	"unwire/replay/outbound"
 	"unwire/schema"
+	"unwire/schema/extract"
+	"unwire/schema/reflection"
 	"unwire/schema/wellknown"
 )
 
@@ -28,18 +32,18 @@ import (
 // while definitions are loaded: 10,000 messages of 30 fields take 700 MB.
 const definitionsMemory = 1 << 30
 
-// NoDefinitions is what --proto takes to work without any.
+// NoDefinitions is the value of --proto with which a command decodes without any definitions.
 const NoDefinitions = "none"
 
 // protoVariable is the environment variable that names definitions, as --proto does.
 const protoVariable = "UNWIRE_PROTO"
 
-// LoadDefinitions loads the definitions by which a command reads captures, which may be
-// addresses, and anything that is no capture. name is what --proto names: whatever LoadSource
-// reads, or "none" for no schema at all. Without a name they are the first of these that are
-// there: what UNWIRE_PROTO names, what a capture keeps, what unwire.yaml names, and the built-in
-// definitions if the captures have calls of their packages, or no exchange yet. Otherwise the
-// schema has no files. The well-known services stand behind all of them.
+// LoadDefinitions loads the message definitions with which a command decodes captures. name is the
+// value of --proto: any source that LoadSource reads, or "none" for a nil schema. If name is "", the
+// first source that exists is used, in this order: UNWIRE_PROTO, the definitions stored in a capture,
+// unwire.yaml, and the built-in definitions, if the captures contain calls of their packages or no
+// exchange yet. Elements of captures may be files or addresses such as F.uwc#7; other files are
+// ignored. Otherwise the schema has no files. The well-known services are added to all of them.
 func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -59,13 +63,13 @@ func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...stri
 	return withWellKnown(s), nil
 }
 
-// NeedDefinitions is LoadDefinitions for a command that does what verb says, which needs
-// definitions.
+// NeedDefinitions is like LoadDefinitions, for a command that cannot work without definitions. verb
+// completes the error message "cannot … without definitions".
 //
 // Errors: if no definitions apply.
 func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
-		return nil, Usagef("--proto none leaves nothing to %s against", verb)
+		return nil, Usagef("--proto none cannot be used: %s needs definitions", verb)
 	}
 	for _, name := range captures {
 		if _, err := os.Stat(query.ParseAddress(name).File); err != nil {
@@ -80,9 +84,9 @@ func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures .
 	return withWellKnown(s), err
 }
 
-// FindDefinitions is LoadDefinitions for a command whose input says of which packages it is:
-// types are full names of types, services or methods in it. The schema is nil if no
-// definitions apply to them or to the captures.
+// FindDefinitions is like LoadDefinitions, for a command whose input names the types that it needs:
+// types are full names of types, services or methods in it. The schema is nil if no definitions apply
+// to them or to the captures.
 func (a *App) FindDefinitions(ctx context.Context, name string, types []string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -106,8 +110,8 @@ func withWellKnown(s *schema.Schema) *schema.Schema {
 	return s
 }
 
-// remembered loads the definitions that were named, or else those that are remembered; nil
-// for none.
+// remembered loads the definitions of --proto, or else those remembered in the environment, the capture
+// or unwire.yaml. It returns nil if there are none.
 func (a *App) remembered(ctx context.Context, name string, captures []string) (*schema.Schema, error) {
 	if name != "" {
 		return a.LoadSource(ctx, name)
@@ -120,10 +124,37 @@ func (a *App) remembered(ctx context.Context, name string, captures []string) (*
 		return s, err
 	}
 	s, err := a.KeptDefinitions(ctx, captures...)
-	if s != nil || err != nil || a.project == nil {
-		return s, err
+	if s == nil && err == nil && a.project != nil {
+		s, err = a.projectDefinitions(ctx)
 	}
-	return a.projectDefinitions(ctx)
+	if s == nil && err == nil {
+		s = a.reportedDefinitions(ctx, captures)
+	}
+	return s, err
+}
+
+// reportedDefinitions loads the definitions that servers reported in the traffic of the first
+// of captures that has any; nil for none. Nobody asked for them, so that what does not link
+// is no error.
+func (a *App) reportedDefinitions(ctx context.Context, captures []string) *schema.Schema {
+	for _, name := range captures {
+		if !isCapture(query.ParseAddress(name).File) {
+			continue
+		}
+		c, err := a.OpenCapture(query.ParseAddress(name).File)
+		if err != nil {
+			continue
+		}
+		files, err := c.ReportedDefinitions(ctx, 0)
+		c.Close()
+		if err != nil || files.Len() == 0 {
+			continue
+		}
+		if s, err := files.Schema(ctx); err == nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // projectDefinitions loads the definitions that unwire.yaml names; nil for none. Of files with
@@ -151,15 +182,16 @@ func (a *App) projectDefinitions(ctx context.Context) (*schema.Schema, error) {
 	return schema.FromFiles(files...), nil
 }
 
-// projectSourceError says of an error that unwire.yaml names what could not be loaded.
+// projectSourceError adds to an error that unwire.yaml names the definitions that could not be
+// loaded.
 func (a *App) projectSourceError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("definitions of %s: %w", a.project.Path, err)
+	return fmt.Errorf("cannot load the definitions named in %s: %w", a.project.Path, err)
 }
 
-// named is what --proto names, or else UNWIRE_PROTO.
+// named returns the value of --proto or, if the flag is not set, of UNWIRE_PROTO.
 func named(name string) string { return cmp.Or(name, os.Getenv(protoVariable)) }
 
 // Remembered loads the definitions that are remembered for captures, without the built-in
@@ -171,11 +203,11 @@ func (a *App) Remembered(ctx context.Context, name string, captures ...string) (
 	return a.remembered(ctx, name, captures)
 }
 
-// BuiltIn loads the built-in definitions.
+// BuiltIn loads the definitions that are compiled into the program.
 func (a *App) BuiltIn(ctx context.Context) (*schema.Schema, error) {
 	s, err := schema.Load(context.WithoutCancel(ctx), proto.Files)
 	if err != nil {
-		return nil, fmt.Errorf("the built-in definitions: %w", err)
+		return nil, fmt.Errorf("cannot load the built-in definitions: %w", err)
 	}
 	return s, nil
 }
@@ -215,7 +247,7 @@ func services(ctx context.Context, captures []string) iter.Seq[string] {
 			if !isCapture(file) {
 				continue
 			}
-			c, err := openCapture(file, nil)
+			c, err := openCapture(file, nil, nil)
 			if err != nil {
 				continue
 			}
@@ -230,8 +262,8 @@ func services(ctx context.Context, captures []string) iter.Seq[string] {
 	}
 }
 
-// definitionsHint says where definitions come from.
-const definitionsHint = "'unwire schema extract' takes them out of a client, 'unwire schema infer' out of traffic; --proto names them, and 'unwire use' keeps them in a capture"
+// definitionsHint is the hint that lists the ways to get definitions.
+const definitionsHint = "'unwire schema extract' extracts definitions from a client, and 'unwire schema infer' infers them from traffic. Then name them with --proto, or store them in the capture with 'unwire use'"
 
 // SayUndefined reports the packages of services that a schema does not define. A schema of nil
 // was not wanted, and nothing is reported.
@@ -241,7 +273,8 @@ func (a *App) SayUndefined(s *schema.Schema, services ...string) {
 	}
 }
 
-// Undefined says which packages of services a schema does not define; "" for none.
+// Undefined returns a sentence that lists the packages of services that a schema does not define; "" if
+// it defines all.
 func Undefined(s *schema.Schema, services []string) string {
 	packages := undefined(s, services)
 	if len(packages) == 0 {
@@ -264,10 +297,10 @@ func undefined(s *schema.Schema, services []string) []string {
 // mostPackages is how many packages a message names.
 const mostPackages = 3
 
-// noDefinitions says that there are none for packages.
+// noDefinitions returns the message that there are no definitions for the given packages.
 func noDefinitions(packages []string) string {
 	if len(packages) == 0 {
-		return "no definitions: the input does not say of which package it is"
+		return "no definitions found: the input does not name the protobuf package"
 	}
 	more := ""
 	if n := len(packages) - mostPackages; n > 0 {
@@ -276,7 +309,8 @@ func noDefinitions(packages []string) string {
 	return "no definitions for " + term.Clean(strings.Join(packages, ".*, ")) + ".*" + more
 }
 
-// packagesOf are the packages of services, types or methods, each once, sorted.
+// packagesOf returns the packages of full names of services, types or methods, sorted and without
+// duplicates.
 func packagesOf(names []string) []string {
 	var list []string
 	for _, name := range names {
@@ -288,7 +322,7 @@ func packagesOf(names []string) []string {
 	return slices.Compact(list)
 }
 
-// packageOf is the package of a full name.
+// packageOf returns the package of a full name, such as "shop.v1" for "shop.v1.Cart".
 func packageOf(name string) string {
 	name = strings.TrimPrefix(name, ".")
 	return name[:max(strings.LastIndexByte(name, '.'), 0)]
@@ -300,18 +334,34 @@ func isCapture(name string) bool {
 	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
 }
 
-// needKept loads the definitions that a capture keeps.
-func (a *App) needKept(ctx context.Context, name string) (*schema.Schema, error) {
-	c, err := a.OpenCapture(name)
+// ofCapture loads the definitions that a capture keeps, or else those that servers reported in
+// its traffic. For the address of an exchange they are those that were reported in it.
+func (a *App) ofCapture(ctx context.Context, name string) (*schema.Schema, error) {
+	addr := query.ParseAddress(name)
+	c, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return nil, err
 	}
-	c.Close()
-	s, err := a.KeptDefinitions(ctx, name)
-	if s == nil && err == nil && ctx.Err() == nil {
-		err = Fail(ExitInput, fmt.Errorf("%s keeps no definitions", name), "'unwire use DIR "+name+"' has it keep some")
+	defer c.Close()
+	if addr.Exchange == 0 {
+		if s, err := a.KeptDefinitions(ctx, addr.File); s != nil || err != nil {
+			return s, err
+		}
 	}
-	return s, cmp.Or(err, ctx.Err())
+	files, err := c.ReportedDefinitions(ctx, addr.Exchange)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case files.Len() == 0 && addr.Exchange != 0:
+		return nil, Fail(ExitInput, fmt.Errorf("%s has no definitions: it is no call of server reflection with an answer", name), "")
+	case files.Len() == 0:
+		return nil, Fail(ExitInput, fmt.Errorf("%s contains no definitions", name), "'unwire use DIR "+name+"' stores definitions in it")
+	}
+	s, err := files.Schema(ctx)
+	if err != nil {
+		err = Fail(ExitInput, fmt.Errorf("the definitions that servers reported in %s: %w", name, err), "name the exchange of one server: "+addr.File+"#ID")
+	}
+	return s, err
 }
 
 // KeptDefinitions loads the definitions that the first of captures keeps; nil if none does.
@@ -331,8 +381,8 @@ func (a *App) KeptDefinitions(ctx context.Context, captures ...string) (*schema.
 			return nil, nil // who reads the capture next ends with the context
 		}
 		if err != nil {
-			return nil, Fail(ExitInput, fmt.Errorf("the definitions that %s keeps: %w", file, err),
-				"--proto names others; 'unwire use --remove "+file+"' removes them")
+			return nil, Fail(ExitInput, fmt.Errorf("cannot load the definitions stored in %s: %w", file, err),
+				"use other definitions with --proto, or remove these with 'unwire use --remove "+file+"'")
 		}
 		if s != nil {
 			return s, nil
@@ -349,18 +399,60 @@ func FrameType(s *schema.Schema, call decode.Call, dir captures.Direction) proto
 	return s.FrameType(call, dir)
 }
 
-// LoadSource loads definitions from what a user named, a capture that keeps some too.
+// reflected loads the definitions that the server at reflect:URL reports.
+func (a *App) reflected(ctx context.Context, name string) (*schema.Schema, error) {
+	r, err := a.Reflection.Ask(ctx, name)
+	var s *schema.Schema
+	if err == nil {
+		s, err = r.Files.Schema(ctx)
+	}
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.As(err, new(*reflected.NameError)):
+		return nil, Usagef("%w", err)
+	case errors.Is(err, outbound.ErrRefused):
+		return nil, Fail(ExitUsage, fmt.Errorf("%s: %w", name, err),
+			"'unwire schema extract --live --allow-host HOST -o DIR "+name+"' takes the definitions of another host")
+	case errors.Is(err, reflection.ErrNone):
+		return nil, Fail(ExitInput, fmt.Errorf("%s: %w", name, err), "'unwire probe' asks a server's parser instead")
+	}
+	return nil, fmt.Errorf("%s: %w", name, err)
+}
+
+// LoadSource loads definitions from what a user named: files, a capture that keeps some or has
+// traffic of server reflection, or reflect:URL for what a server reports.
 func (a *App) LoadSource(ctx context.Context, name string) (*schema.Schema, error) {
-	if isCapture(name) {
-		return a.needKept(ctx, name)
+	switch {
+	case reflected.Names(name):
+		return a.reflected(ctx, name)
+	case NamesCapture(name):
+		return a.ofCapture(ctx, name)
 	}
 	defer CollectLess(definitionsMemory)()
 	s, err := schema.LoadSource(ctx, name)
 	return s, SourceError(name, err)
 }
 
-// ExportRules are those of the built-in definitions, whatever names the export
-// has, and of others for what these do not know.
+// LoadVersion is LoadSource for a version to compare; see schema.LoadVersion.
+func (a *App) LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*schema.Schema, error) {
+	if reflected.Names(name) || NamesCapture(name) {
+		return a.LoadSource(ctx, name)
+	}
+	return schema.LoadVersion(ctx, name, progress)
+}
+
+// NamesCapture reports whether an argument is the path of a capture or the address of an exchange, such
+// as F.uwc#7.
+func NamesCapture(name string) bool {
+	if _, err := os.Stat(name); err != nil {
+		name = query.ParseAddress(name).File
+	}
+	return isCapture(name)
+}
+
+// ExportRules returns the rules that find secret fields in an export. The built-in definitions are
+// always applied; defs is used for the types that they do not define.
 func (a *App) ExportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error) {
 	builtIn, err := a.BuiltIn(ctx)
 	if err != nil {
@@ -380,15 +472,16 @@ func (a *App) ExportRules(ctx context.Context, defs *schema.Schema) (*secret.Rul
 // SourceError explains to a user why definitions cannot be loaded.
 func SourceError(name string, err error) error {
 	if errors.Is(err, schema.ErrNoSource) {
-		return Fail(ExitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+		return Fail(ExitInput, err, "protoc --descriptor_set_out=FILE --include_imports writes a descriptor set")
 	}
 	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
-		return Fail(ExitInput, err, "name the folder that the import statements start from, with what it imports in it")
+		return Fail(ExitInput, err, "name the root folder of the imports; it must contain all imported files")
 	}
 	return err
 }
 
-// SecretRules are those of definitions; nil for none.
+// SecretRules returns the rules that find the secret fields of messages by their definitions; nil if
+// defs is nil.
 func (a *App) SecretRules(defs *schema.Schema) *secret.Rules {
 	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
 	if defs == nil {

@@ -20,11 +20,12 @@ func (a *App) RemarkEmpty(ctx context.Context, c *query.Capture) {
 	for range c.Exchanges(ctx) {
 		return
 	}
-	a.Say("unwire: warning: %s holds no exchanges", term.Clean(c.Path))
+	a.Say("unwire: warning: %s contains no exchanges", term.Clean(c.Path))
 }
 
-// EachExchange decodes the exchanges of a capture, or the one that an address
-// such as F.uwc#7 names, as conversation.EachCall does.
+// EachExchange decodes each exchange of a capture, or the one exchange that an address such as F.uwc#7
+// names, and calls do with it. joined reports that the exchange is one conversation assembled from
+// several calls; see conversation.EachCall.
 func (a *App) EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
 	addr := query.ParseAddress(name)
 	store, err := a.OpenCapture(addr.File)
@@ -41,15 +42,15 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	if by == "" || ex.Transport != captures.HTTP {
 		return nil
 	}
-	return Usagef("--as %s is for connections without HTTP; the frames of exchange %d (%s) are known: --as is a field and its type here, as in 1.2:string", by, ex.ID, ex.Protocol)
+	return Usagef("--as %s is only for connections without HTTP, but exchange %d is %s: for this exchange, --as must be PATH:TYPE, such as 1.2:string", by, ex.ID, ex.Protocol)
 }
 
 // SplittingFlag adds --as to a command, for exchanges without HTTP.
 func SplittingFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "as", "", "split connections without HTTP into messages: "+strings.Join(decode.Splittings(), ", "))
+	flags.StringVar(to, "as", "", "framing of connections without HTTP: "+strings.Join(decode.Splittings(), ", "))
 }
 
-// ParseSplitting reads the value of --as.
+// ParseSplitting parses a value of --as that names how a byte stream divides into messages.
 func ParseSplitting(value string) (decode.Splitting, error) {
 	return decode.Splitting(value), OneOf("--as", value, append(decode.Splittings(), "")...)
 }
@@ -69,8 +70,8 @@ func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command s
 	if call.Service != "" {
 		return nil
 	}
-	return Fail(ExitInput, fmt.Errorf("%s: exchange %d is of protocol %s, and no call of an RPC", command, ex.ID, call.Protocol),
-		"'unwire ls F.uwc' shows the protocols, 'unwire show' and 'unwire schema infer' read this one")
+	return Fail(ExitInput, fmt.Errorf("%s: exchange %d has the protocol %s, and is not an RPC call", command, ex.ID, call.Protocol),
+		"'unwire ls F.uwc' lists the protocols; 'unwire show' and 'unwire schema infer' support this exchange")
 }
 
 // NeedCalls is NeedCall. For a whole capture, it says how many of its exchanges the command
@@ -79,6 +80,9 @@ func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address,
 	if at.Exchange != 0 {
 		return NeedCall(ctx, c, at, command)
 	}
+
+	// Protocols without HTTP, such as raw TCP, may carry calls that were classified by their
+	// content.
 	sockets, connections := 0, 0
 	for ex, err := range c.Exchanges(ctx) {
 		switch {
@@ -99,12 +103,12 @@ func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address,
 		parts = append(parts, Counted(connections, "connection")+" without HTTP")
 	}
 	if len(parts) > 0 {
-		a.Say("unwire: %s: %s passes over %s: no calls of an RPC", term.Clean(at.File), command, strings.Join(parts, " and "))
+		a.Say("unwire: %s: %s skips %s, which are not RPC calls", term.Clean(at.File), command, strings.Join(parts, " and "))
 	}
 	return nil
 }
 
-// Remark says what of an exchange could not be decoded, and is not read.
+// Remark prints to stderr which parts of an exchange could not be decoded and are therefore ignored.
 func (a *App) Remark(ex *decode.Exchange) {
 	if ex.Err != nil {
 		a.Say("unwire: %s", term.CleanText(ex.Err.Error()))

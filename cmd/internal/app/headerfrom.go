@@ -14,7 +14,8 @@ import (
 	"unwire/replay"
 )
 
-// What a command that makes a header may take and give.
+// Limits for an external command that computes a header (--header-from): its time, and the size of its
+// output.
 const (
 	headerCommandTime = 10 * time.Second
 	maxHeaderValue    = 64 << 10
@@ -33,6 +34,7 @@ func (h headerCommand) MakeHeader(ctx context.Context, c replay.HeaderCall) (str
 	if runtime.GOOS == "windows" {
 		cmd = exec.CommandContext(ctx, "cmd", "/c", h.command)
 	}
+	// A child of the command may keep the pipe open; WaitDelay closes it.
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "UNWIRE_HEADER_NAME="+c.Name, "UNWIRE_METHOD="+c.Method, "UNWIRE_URL="+c.URL)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(c.Value), os.Stderr
@@ -43,22 +45,27 @@ func (h headerCommand) MakeHeader(ctx context.Context, c replay.HeaderCall) (str
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
+
+	// Read one byte more than allowed, to notice a longer value.
 	out, err := io.ReadAll(io.LimitReader(pipe, maxHeaderValue+1))
 	if err == nil && len(out) > maxHeaderValue {
-		err = fmt.Errorf("it printed more than %d bytes", maxHeaderValue)
+		err = fmt.Errorf("the output is longer than %d bytes", maxHeaderValue)
 		stop()
 	}
 	if err = errors.Join(err, cmd.Wait()); err != nil {
-		return "", fmt.Errorf("its command: %w", err)
+		return "", fmt.Errorf("command of --header-from: %w", err)
 	}
+
+	// An empty value would silently drop the header.
 	value := strings.TrimSpace(string(out))
 	if value == "" {
-		return "", errors.New("its command printed nothing")
+		return "", errors.New("the command of --header-from printed nothing")
 	}
 	return value, nil
 }
 
-// HeaderMakers reads --header-from.
+// HeaderMakers parses the values of --header-from, and returns for each header name the command that
+// computes the header's value.
 func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	if len(flags) == 0 {
 		return nil, nil
@@ -67,8 +74,8 @@ func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	for _, f := range flags {
 		name, command, ok := strings.Cut(f, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
-		if !ok || !isHeaderName(name) {
-			return nil, Usagef("--header-from wants NAME=COMMAND, or NAME= to send a header as captured, not %q", f)
+		if !ok || !IsHeaderName(name) {
+			return nil, Usagef("--header-from must be NAME=COMMAND, or NAME= to send a header as captured, not %q", f)
 		}
 		if makers[name] = nil; command != "" {
 			makers[name] = headerCommand{command}
@@ -77,6 +84,7 @@ func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	return makers, nil
 }
 
-func isHeaderName(s string) bool {
+// IsHeaderName reports whether s can be the name of a header.
+func IsHeaderName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }

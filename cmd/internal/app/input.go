@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/edsrzf/mmap-go"
+	xterm "golang.org/x/term"
 
 	"unwire/cmd/internal/query"
 )
@@ -24,6 +27,7 @@ const MaxText = 8 << 30
 // An Input is all of a file or of stdin. What is large is mapped where the
 // system can do that: it takes memory only as far as it is looked at.
 type Input struct {
+	// Data are the bytes of the input; not valid after Close.
 	Data     []byte
 	unmap    func() error
 	released int
@@ -35,13 +39,15 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	r := a.Input
 	if name != "-" {
 		f, err := os.Open(name)
+		// A missing file whose name has a # is probably a malformed address.
 		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && query.IsCapture(file) {
-			return nil, Usagef("%s is no address in %s: an exchange is %s#7, a frame %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
+			return nil, Usagef("%s is not an address in %s: an exchange is %s#7, a frame is %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
 		}
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
+		// Large regular files are mapped into memory, so that only the pages in use count.
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
 			return mapInput(f, name, info.Size(), limit)
 		}
@@ -54,13 +60,15 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
 	}
+
+	// What is too large for memory goes through a temporary file.
 	if len(data) <= mapped {
 		return &Input{Data: data}, nil
 	}
 	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name, limit)
 }
 
-// spoolInput maps what comes from a pipe by way of a file that nobody sees.
+// spoolInput copies a pipe to a temporary file without a name, and maps that file into memory.
 func spoolInput(r io.Reader, name string, limit int64) (*Input, error) {
 	f, err := os.CreateTemp("", "unwire-*")
 	if err != nil {
@@ -100,7 +108,7 @@ func (in *Input) Release(off int) {
 	in.released = end
 }
 
-// Close unmaps or drops Data.
+// Close releases Data, and unmaps its memory if it was mapped.
 func (in *Input) Close() error {
 	if in.unmap == nil {
 		return nil
@@ -123,10 +131,10 @@ func FirstBytes(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 64))
 }
 
-// MaxInput bounds what is read whole from a file or stdin.
+// MaxInput is the largest file or standard input that is read into memory as a whole, in bytes: 1 GiB.
 const MaxInput = 1 << 30
 
-// ReadInput reads a file, or stdin for "-".
+// ReadInput returns the content of a file, or of standard input if name is "-".
 func (a *App) ReadInput(name string) ([]byte, error) {
 	r := a.Input
 	if name != "-" {
@@ -147,9 +155,30 @@ func (a *App) ReadInput(name string) ([]byte, error) {
 	return data, nil
 }
 
+// InputName is the name of an input in messages: "stdin" for "-".
 func InputName(name string) string {
 	if name == "-" {
 		return "stdin"
 	}
 	return name
+}
+
+// Confirm asks the user a yes/no question on the terminal. An empty answer means no.
+//
+// Errors: if stdin is no terminal, or the answer is no.
+func (a *App) Confirm(question string) error {
+	f, ok := a.In.(*os.File)
+	if !ok || !xterm.IsTerminal(int(f.Fd())) {
+		return Fail(ExitUsage, errors.New("cannot ask for confirmation: stdin is not a terminal"),
+			"use --yes to confirm, or --dry-run to print the steps")
+	}
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(a.Input).ReadString('\n')
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
+		return Fail(ExitFinding, errors.New("not confirmed: nothing was changed"), "")
+	}
+	return nil
 }

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"unwire/captures/passive"
+	"unwire/captures/safetext"
 	"unwire/captures/store"
 )
 
 // ImportMemory is from how many bytes on an import of packets collects garbage at once.
 const ImportMemory = 192 << 20
 
-// CompleteKilled completes a capture whose passive recorder was killed, if there is one at
-// the path.
+// CompleteKilled finishes the capture of a passive recorder that was killed, if the path has such a
+// capture.
 func (a *App) CompleteKilled(ctx context.Context, path string) {
-	left, err := passive.Of(path)
+	left, err := passive.FindFor(path)
 	if refused, ok := errors.AsType[*passive.RefusedError](err); ok {
 		a.SayRefusedPackets(refused.Refusal)
 		return
 	}
 	if err != nil {
-		a.Say("unwire: warning: not searched for packets that %s lacks: %v", path, err)
+		a.Say("unwire: warning: cannot search for packets that are missing in %s: %v", path, err)
 		return
 	}
 	if left != nil {
@@ -31,28 +32,33 @@ func (a *App) CompleteKilled(ctx context.Context, path string) {
 	}
 }
 
-// SayRefusedPackets reports a folder with packets that is left alone.
+// SayRefusedPackets prints to stderr why a folder of left-over packets is not imported.
 func (a *App) SayRefusedPackets(r passive.Refusal) {
-	a.Say("unwire: warning: %s has the name of a passive capture's folder, but %s: it is left alone", r.Path, r.Why)
+	a.Say("unwire: warning: ignoring the folder %s, which has the name of a passive capture's temporary folder: %s", r.Path, r.Why)
 }
 
 // Recover completes the capture of what a recorder that was killed has left, and removes
 // that. If it fails, what is left stays, and the command goes on. Folder is for a new
 // capture, where the old one has no folder any more.
-func (a *App) Recover(ctx context.Context, left *passive.Left, folder string) {
+func (a *App) Recover(ctx context.Context, left *passive.Leftover, folder string) {
 	if left.Size == 0 {
-		a.Say("unwire: a passive capture that was killed has left no packets: %s is removed", left.Dir)
+		a.Say("unwire: removed %s, the empty folder of a killed passive capture", left.Dir)
 		if err := left.Remove(); err != nil {
 			a.Say("unwire: warning: %v", err)
 		}
 		return
 	}
+
+	// Decoding packets takes more memory than other commands; the limit makes the garbage collector
+	// work earlier.
 	defer LimitMemory(ImportMemory)()
-	a.Say("unwire: reading the packets of a passive capture that was killed (%s bytes, began %s)", ByteSize(left.Size), left.Started.Local().Format(time.DateTime))
+	a.Say("unwire: importing the packets of a killed passive capture (%s bytes, started %s)", ByteSize(left.Size), left.Started.Local().Format(time.DateTime))
 	r, err := left.Recover(ctx, passive.RecoverOptions{Store: a.IndexedWhenClosed(store.Options{}), Folder: folder, Progress: a.PacketProgress()})
 	if err == nil && left.Packets != "" {
 		err = a.KeepPackets(left.Packets, left.WritePackets)
 	}
+
+	// Remember the names before the folder is removed, for the message.
 	dir, packets, keys := left.Dir, left.PacketsFile(), left.KeyLogFile()
 	if err == nil {
 		err = left.Remove()
@@ -63,14 +69,14 @@ func (a *App) Recover(ctx context.Context, left *passive.Left, folder string) {
 	case err != nil && ctx.Err() != nil:
 		// The next command tries again.
 	case err != nil:
-		a.Say("unwire: %s a passive capture that was killed has left packets and TLS keys in %s, and they cannot be imported: %v", a.Err.Red("error:"), dir, err)
-		a.Say("unwire: hint: try 'unwire import %s --keylog %s -o F.uwc', then delete them: rm -r %s", packets, keys, dir)
+		a.Say("unwire: %s cannot import the packets and TLS keys that a killed passive capture left in %s: %v", a.Err.Red("error:"), dir, err)
+		a.Say("unwire: hint: try 'unwire import %s --keylog %s -o F.uwc', then delete them: rm -r %s", safetext.ShellFile(packets), safetext.ShellFile(keys), safetext.ShellFile(dir))
 	case r.Summary.Exchanges == 0:
-		a.Say("unwire: nothing could be recovered from %s: no exchange in %s, and no key for %d of %s; it is removed", dir, Counted(r.Summary.Packets, "packet"), r.NoKey, Counted(r.Summary.Connections, "connection"))
+		a.Say("unwire: removed %s without recovering anything: no exchange in %s, and no TLS key for %d of %s", dir, Counted(r.Summary.Packets, "packet"), r.NoKey, Counted(r.Summary.Connections, "connection"))
 	case r.Added+r.Completed == 0:
-		a.Say("unwire: %s is complete: nothing was missing; the packets and keys in %s are removed", r.File, dir)
+		a.Say("unwire: %s is complete: no exchange was missing; removed the packets and keys in %s", r.File, dir)
 	default:
-		a.Say("unwire: %s is complete: %s added, %d that had been cut off completed; the packets and keys in %s are removed", r.File, Counted(int64(r.Added), "exchange"), r.Completed, dir)
+		a.Say("unwire: %s is complete: %s added, %d truncated ones repaired; removed the packets and keys in %s", r.File, Counted(int64(r.Added), "exchange"), r.Completed, dir)
 	}
 }
 
@@ -90,6 +96,6 @@ func (a *App) KeepPackets(name string, write func(io.Writer) error) error {
 	if err := WholeFile(name, ForOwner, write); err != nil {
 		return err
 	}
-	a.Say("unwire: warning: %s holds the packets and the secrets that open them, tokens included: whoever\nhas it reads them all; delete it when you are done", name)
+	a.Say("unwire: warning: %s contains the packets with the TLS keys: whoever has this file can\ndecrypt all traffic, including tokens. Delete the file when you are done", name)
 	return nil
 }

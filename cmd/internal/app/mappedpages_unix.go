@@ -4,7 +4,8 @@ package app
 
 import "golang.org/x/sys/unix"
 
-// releasePages gives the memory of whole pages of a mapped file back.
+// releasePages tells the kernel that the whole pages of a memory-mapped range are no longer needed, so
+// that they leave the resident memory.
 func releasePages(pages []byte) {
 	if len(pages) > 0 {
 		_ = unix.Madvise(pages, unix.MADV_DONTNEED) // it only saves memory

@@ -3,11 +3,20 @@ package app
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"unwire/captures"
+	"unwire/captures/store"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/replay/outbound"
 )
 
 // UpstreamRoots is the system's roots and those of a file; nil for none.
@@ -24,12 +33,12 @@ func UpstreamRoots(file string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, Fail(ExitInput, fmt.Errorf("%s holds no PEM certificate", file), "")
+		return nil, Fail(ExitInput, fmt.Errorf("%s contains no PEM certificate", file), "the file needs a line BEGIN CERTIFICATE; 'openssl x509 -inform der -in FILE' converts a DER file")
 	}
 	return pool, nil
 }
 
-// ListenLoopback listens, and refuses an address that others could reach; see
+// ListenLoopback listens on a TCP address, and refuses any address that other machines could reach; see
 // LoopbackAddress.
 func ListenLoopback(addr string) (net.Listener, error) {
 	addr, err := LoopbackAddress(addr)
@@ -53,11 +62,11 @@ func LoopbackAddress(addr string) (string, error) {
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", Usagef("--listen wants HOST:PORT or a port, such as 127.0.0.1:8080 or 8080, not %q", addr)
+		return "", Usagef("--listen must be HOST:PORT or a port, such as 127.0.0.1:8080 or 8080, not %q", addr)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return "", Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
-			"unwire listens for this machine only: use 127.0.0.1 or ::1")
+			"unwire listens only for clients on this machine: use 127.0.0.1 or ::1")
 	}
 	return addr, nil
 }
@@ -65,9 +74,81 @@ func LoopbackAddress(addr string) (string, error) {
 // shutdownGrace is how long running calls get to end when a server is shut down.
 const shutdownGrace = time.Second
 
-// Shutdown ends a server by its own function. What runs after the grace is cut off.
+// Shutdown stops a server by calling stop, which waits for running requests. Requests that still run
+// after the grace period are cut off.
 func (a *App) Shutdown(stop func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(shutdownGrace, InterruptedDrain))
 	defer cancel()
-	_ = stop(ctx) // nothing of what was cut off is kept
+	_ = stop(ctx) // requests that were cut off are lost
+}
+
+// TrustRecorded adds the CA certificate with which an exchange was recorded to the trusted CAs of p,
+// and reports that, unless the flags name CAs. If id is 0, it uses the first exchange that has a CA.
+//
+// The CA is trusted for the captured server and for loopback addresses, not for another server.
+func (a *App) TrustRecorded(ctx context.Context, c *store.Store, id int64, to *url.URL, p *outbound.Policy) error {
+	if p.Roots != nil || p.Insecure {
+		return nil
+	}
+	ex, err := exchangeWithCA(ctx, c, id)
+	if err != nil || ex == nil || ex.TLS.CA.SHA256 == "" || !servesAs(ex, to) {
+		return err
+	}
+	der, err := c.Authority(ctx, ex.TLS.CA.SHA256)
+	if err != nil || len(der) == 0 {
+		return err
+	}
+	root, err := x509.ParseCertificate(der)
+	if err != nil {
+		//nolint:nilerr // the capture can be read without it
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	pool.AddCert(root)
+	p.Roots = pool
+	a.Say("unwire: trusting the CA that the exchange was recorded with: %s (SHA-256 %.16s…)", term.Clean(root.Subject.String()), ex.TLS.CA.SHA256)
+	return nil
+}
+
+// exchangeWithCA returns the exchange id or, if id is 0, the first exchange that stores a CA
+// certificate; nil if there is none.
+func exchangeWithCA(ctx context.Context, c *store.Store, id int64) (*captures.Exchange, error) {
+	if id != 0 {
+		ex, err := c.Exchange(ctx, id)
+		if errors.Is(err, captures.ErrNoExchange) {
+			return nil, nil // whoever needs the exchange reports it
+		}
+		return ex, err
+	}
+	for ex, err := range c.Exchanges(ctx) {
+		if err != nil || ex.TLS.CA.SHA256 != "" {
+			return ex, err
+		}
+	}
+	return nil, nil
+}
+
+// servesAs reports whether a URL is of the server of an exchange, or of this machine.
+func servesAs(ex *captures.Exchange, to *url.URL) bool {
+	if to == nil || outbound.IsLoopback(strings.ToLower(to.Hostname())) {
+		return true
+	}
+	u, err := url.Parse(ex.URL)
+	return err == nil && strings.EqualFold(u.Hostname(), to.Hostname())
+}
+
+// OpenTrusted opens a capture, of which the given directions are read as they were forwarded, and trusts the CA that an
+// exchange of it was recorded with; see TrustRecorded.
+func (a *App) OpenTrusted(ctx context.Context, file string, exchange int64, to *url.URL, p *outbound.Policy, forwarded [2]bool) (*query.Capture, error) {
+	c, err := a.OpenForwarded(file, forwarded)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.TrustRecorded(ctx, c.Store, exchange, to, p); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }

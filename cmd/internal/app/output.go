@@ -20,8 +20,8 @@ func (a *App) Print(o contract.Object) error {
 	return contract.NewEncoder(a.Out).Encode(o)
 }
 
-// Say writes talk for people to stderr, on a terminal within its width. Errors among the arguments are written as plainText has
-// them.
+// Say writes a diagnostic message to stderr, wrapped to the width of the terminal. Error arguments are
+// formatted by plainText.
 func (a *App) Say(format string, args ...any) {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok && err != nil {
@@ -31,7 +31,7 @@ func (a *App) Say(format string, args ...any) {
 	a.Err.Sayf(format+"\n", args...)
 }
 
-// Counted is a number with what it counts: "1 frame", "2 frames".
+// Counted formats a number with a noun, such as "1 frame" or "2 frames".
 func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -46,29 +46,30 @@ func (a *App) WriteBinary(data []byte, out string) error {
 	case out != "" && out != "-":
 		err := WholeFile(out, ForOwner, func(w io.Writer) error { _, err := w.Write(data); return err })
 		if err != nil {
-			return fmt.Errorf("write result: %w", err)
+			return fmt.Errorf("cannot write the result: %w", err)
 		}
 		return nil
 	case out == "" && a.Out.TTY:
-		return Fail(ExitUsage, errors.New("the result is binary and stdout is a terminal"), "name a file with -o FILE, or say -o -")
+		return Fail(ExitUsage, errors.New("not writing binary output to a terminal"), "write to a file with -o FILE, or force output with -o -")
 	}
 	_, err := a.Out.Write(data)
 	return err
 }
 
-// ConfigDir is where unwire keeps its CA: UNWIRE_CONFIG, or unwire/ in the
-// user's configuration folder.
+// ConfigDir returns the folder with unwire's CA: the value of UNWIRE_CONFIG, or unwire/ in the user's
+// configuration folder.
 func ConfigDir() (string, error) {
 	if dir := os.Getenv("UNWIRE_CONFIG"); dir != "" {
 		return dir, nil
 	}
 	base, err := os.UserConfigDir()
 	if err != nil {
-		return "", Fail(ExitInput, fmt.Errorf("no folder for the CA: %w", err), "set UNWIRE_CONFIG to a folder")
+		return "", Fail(ExitInput, fmt.Errorf("cannot find a folder for the CA: %w", err), "set UNWIRE_CONFIG to a folder")
 	}
 	return filepath.Join(base, "unwire"), nil
 }
 
+// ByteSize formats a number of bytes with a unit.
 func ByteSize(n int64) string {
 	switch {
 	case n < 10_000:
@@ -82,6 +83,7 @@ func ByteSize(n int64) string {
 // progressEvery is how often a long run reports how far it is.
 const progressEvery = 2 * time.Second
 
+// Millis returns a duration in milliseconds.
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // NamesFolder reports whether the name of an output is that of a folder: it ends in a
@@ -127,8 +129,8 @@ func (a *App) bodyBytes(ctx context.Context, names []string) (total int64) {
 	return total
 }
 
-// ShowSteps shows on a terminal how far work is that consists of steps of a unit, such as
-// "request"; steps is 0 if their number is not known.
+// ShowSteps shows a progress line on the terminal for work that consists of a number of steps. unit is
+// the name of one step, such as "request"; steps is 0 if the number is not known.
 func (a *App) ShowSteps(ctx context.Context, what, unit string, steps int) *progress.Meter {
 	_, m := progress.Start(ctx, progress.Options{Out: a.Out, Err: a.Err, What: what, Unit: unit, Steps: steps})
 	return m

@@ -2,20 +2,21 @@ package app
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 )
 
 // libraries are the packages whose errors begin with their names. Formats of files, such as
 // har and pcapng, are not among them: their names say something to a user.
 var libraries = []string{
-	"agent", "align", "archive", "bundle", "captures", "chain", "credential", "decode", "envelope", "extract", "gateway", "history",
-	"infer", "jsontree", "kind", "launch", "messages", "mitm", "nested", "probe", "process", "redact", "replay", "schema", "standin",
+	"agent", "align", "archive", "bundle", "captures", "chain", "clientprobe", "credential", "decode", "envelope", "extract", "gateway", "history",
+	"infer", "jsontree", "kind", "launch", "messages", "mitm", "mock", "nested", "objectstore", "probe", "process", "protostruct", "redact", "replay", "schema", "standin",
 	"store", "suite", "text", "transcript", "trust", "update", "value", "wire",
 }
 
-// plainText is the text of an error without the names of the packages that it came through,
-// which mean nothing to a user. What others have said, such as a server, stays as it is,
-// unless it is the whole text of an error that begins like ours.
+// plainText returns the text of an error without the prefixes of the packages that wrapped it, which
+// mean nothing to a user. Text from elsewhere, such as a server's message, is unchanged, unless it is
+// the whole text of an error that begins like one of unwire's.
 func plainText(err error) string {
 	text := err.Error()
 	var causes []error
@@ -43,6 +44,18 @@ func plainText(err error) string {
 		rest = after
 	}
 	return withoutLibrary(out + rest)
+}
+
+// withoutRepeats removes the lines of a text that an earlier line ends with: when writing
+// fails, closing the file often fails for the same reason.
+func withoutRepeats(text string) string {
+	var kept []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.ContainsFunc(kept, func(k string) bool { return strings.HasSuffix(k, line) }) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 // withoutLibrary removes the names of libraries that a text begins with.

@@ -1,27 +1,32 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 
 	"unwire/captures/profile"
 	"unwire/cmd/internal/project"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
+	"unwire/decode/transcript"
 	"unwire/proto"
+	"unwire/schema"
 )
 
 // AutoProfile is the value of --profile that chooses by the traffic. NoDefinitions chooses
 // no profile.
 const AutoProfile = "auto"
 
-// Profiles are the values of --profile.
+// Profiles returns the valid values of --profile.
 func Profiles() []string { return []string{AutoProfile, NoDefinitions, proto.Profile().Name} }
 
-// Configure takes what --profile chooses, "" if it is not given, and unless the command does
-// without, what the unwire.yaml of the working folder says. The first use of a file is
-// announced.
+// Configure applies the value of --profile ("" if it is not set), and the unwire.yaml of the working
+// folder, unless withProject is false. It announces the first use of a file.
 //
-// Errors: a file that cannot be used.
+// Errors: if the file cannot be used.
 func (a *App) Configure(profile string, withProject bool) error {
 	if profile != "" {
 		if err := OneOf("--profile", profile, Profiles()...); err != nil {
@@ -61,12 +66,12 @@ func (a *App) ProjectFile() (string, error) {
 	}
 	path, foreign, err := project.Find(dir, home)
 	if foreign != "" {
-		a.Say("unwire: warning: %s is not used: it belongs to another user", term.Clean(foreign))
+		a.Say("unwire: warning: ignoring %s, which belongs to another user", term.Clean(foreign))
 	}
 	return path, projectError(err)
 }
 
-// ReadProject reads an unwire.yaml.
+// ReadProject reads and checks an unwire.yaml.
 func ReadProject(path string) (*project.File, error) {
 	f, err := project.Read(path, Profiles())
 	return f, projectError(err)
@@ -76,20 +81,20 @@ func projectError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return Fail(ExitInput, err, "'unwire config schema' prints what the file may have")
+	return Fail(ExitInput, err, "'unwire config schema' prints the allowed content of the file")
 }
 
-// Profile is what is known of services beyond their messages. It says itself to which traffic
-// it applies; if a user named it, to all. Its secrets are always those of every profile and of
-// unwire.yaml, since a recorder does not know the traffic that will come, and a choice of the
-// user must not uncover any.
+// Profile returns the profile: the rules about headers, endpoints and secrets of an API. A profile
+// applies to the traffic that it recognises; one that the user named applies to all traffic. Its rules
+// for secrets are always those of all profiles and of unwire.yaml together: a recorder cannot foresee
+// its traffic, and choosing a profile must not disable any redaction.
 func (a *App) Profile() *profile.Profile {
 	p := proto.Profile()
 	switch a.profile {
 	case NoDefinitions:
 		p = &profile.Profile{Secrets: p.Secrets}
 	case p.Name:
-		p = p.Everywhere()
+		p = p.ForAnyPackage()
 	}
 	if a.project != nil {
 		p.Secrets = joinSecrets(p.Secrets, a.project.Secrets)
@@ -97,7 +102,7 @@ func (a *App) Profile() *profile.Profile {
 	return p
 }
 
-// joinSecrets are the rules of two.
+// joinSecrets returns the union of two sets of rules for secrets.
 func joinSecrets(a, b profile.Secrets) profile.Secrets {
 	return profile.Secrets{
 		Headers: slices.Concat(a.Headers, b.Headers), Names: slices.Concat(a.Names, b.Names),
@@ -115,4 +120,51 @@ func (a *App) Weights(flag string) string {
 		return flag
 	}
 	return a.project.Weights
+}
+
+// LoadWeights reads a weights file of 'unwire chat'; "" is the built-in weights.
+//
+// Errors: a file that cannot be read, or has no weights.
+func (a *App) LoadWeights(name string) (*transcript.Weights, error) {
+	if name == "" {
+		return transcript.DefaultWeights(), nil
+	}
+	data, err := a.ReadInput(name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := transcript.ParseWeights(data)
+	if err != nil {
+		return nil, Fail(ExitInput, fmt.Errorf("%s: %w", InputName(name), err), "'unwire chat weights --json' prints a valid weights file")
+	}
+	return w, nil
+}
+
+// CompileDefinitions compiles .proto files that a client sent, by path with their texts. The
+// well-known services are the base of the result: they define what the files do not.
+//
+// Errors: files that do not compile.
+func CompileDefinitions(ctx context.Context, texts map[string]string) (*schema.Schema, error) {
+	s, err := schema.FromStored(ctx, texts, nil)
+	if err != nil {
+		return nil, Fail(ExitUsage, err, "correct the .proto text; imports must be among the given files or below google/protobuf/")
+	}
+	return withWellKnown(s), nil
+}
+
+// LookDefinitions loads the definitions that a user wants to look at: those that are named or
+// remembered for captures, or the built-in ones, even if no traffic is there that they apply to.
+//
+// Errors: "none", and definitions that do not load.
+func (a *App) LookDefinitions(ctx context.Context, name string, captures ...string) (s *schema.Schema, builtIn bool, err error) {
+	captures = slices.DeleteFunc(slices.Clone(captures), func(c string) bool { return !query.IsCapture(query.ParseAddress(c).File) })
+	s, err = a.Remembered(ctx, name, captures...)
+	switch {
+	case s != nil || err != nil:
+		return s, false, err
+	case name == NoDefinitions:
+		return nil, false, Fail(ExitUsage, errors.New("--proto none cannot be used: this command needs definitions"), "")
+	}
+	s, err = a.BuiltIn(ctx)
+	return s, err == nil, err
 }

@@ -6,19 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"unwire/captures"
+	"unwire/captures/atomicfile"
 	"unwire/captures/store"
 )
 
-// A result gets its name when it is complete. Until then it is written under a
-// temporary one in the same folder, which is removed on an error and on an
-// interrupt. After a crash it stays, and its name says what it is.
+// A result gets its name when it is complete: see package atomicfile. Its temporary file is removed on an error and
+// on an interrupt; after a crash, by the next command that writes the same result.
 
 // Who may read a file that is written.
 const (
@@ -26,12 +22,8 @@ const (
 	ForAll   os.FileMode = 0o644 // what was concluded from it
 )
 
-// partialPattern is the pattern of a result's temporary name, as os.CreateTemp has
-// it: .NAME.unwire-partial-123456.
-func partialPattern(name string) string { return "." + filepath.Base(name) + ".unwire-partial-*" }
-
-// WholeFile writes a file that replaces what was there when it is complete. What
-// is there and no regular file, a device or a pipe, is written to as it is.
+// WholeFile writes a file atomically: the new file replaces an old one only when it is complete. A
+// device or a pipe is written to directly.
 func WholeFile(name string, mode os.FileMode, write func(io.Writer) error) error {
 	defer SurviveFileLimit()()
 	info, err := os.Stat(name)
@@ -45,22 +37,18 @@ func WholeFile(name string, mode os.FileMode, write func(io.Writer) error) error
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real // the link stays one
 	}
-	f, err := createPartial(name)
+	f, err := atomicfile.Create(name)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(f.Chmod(mode), written(f, write))
-	if err == nil {
-		err = os.Rename(f.Name(), name)
+	w := bufio.NewWriter(f)
+	if err := errors.Join(f.Chmod(mode), write(w), w.Flush()); err != nil {
+		return errors.Join(err, f.Discard())
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return f.Commit()
 }
 
-// AppendFile adds data to the end of a file, which it makes, for the owner alone, if
-// there is none.
+// AppendFile appends data to a file. A new file is readable by its owner only.
 func AppendFile(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, ForOwner)
 	if err != nil {
@@ -73,30 +61,17 @@ func AppendFile(name string, data []byte) error {
 	return f.Close()
 }
 
-// written writes a file and closes it.
+// written calls write with the file, and closes the file.
 func written(f *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriter(f)
 	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
-// createPartial creates the file that becomes name, readable by its owner only. Its
-// errors are about name.
-func createPartial(name string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), partialPattern(name))
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w: %s", name, captures.ErrNoFolder, filepath.Dir(name))
-		}
-		return nil, &fs.PathError{Op: "create", Path: name, Err: pe.Err}
-	}
-	return f, err
-}
-
-// WholeCapture creates a capture that gets its name when write has filled it. An
-// existing file is replaced.
+// WholeCapture creates a capture atomically: the file gets its name after write has succeeded, and then
+// replaces an existing file.
 func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, write func(*store.Store) error) error {
 	defer SurviveFileLimit()()
-	f, err := createPartial(name)
+	f, err := atomicfile.Create(name)
 	if err != nil {
 		return err
 	}
@@ -104,6 +79,7 @@ func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, wr
 	complete := false
 	o = a.IndexedWhenClosed(o)
 	o.NoAdditions = true // nobody knows its name yet
+	// Summaries are worth their time only for a capture that is complete.
 	summarise := o.Closing
 	o.Closing = func(s *store.Store) {
 		if complete {
@@ -111,7 +87,7 @@ func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, wr
 		}
 	}
 	store, err := store.Create(temp, o)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil {
 		err = write(store)
 		complete = err == nil && ctx.Err() == nil && store.Err() == nil
 		err = errors.Join(err, store.Close())
@@ -120,76 +96,26 @@ func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, wr
 		err = ctx.Err()
 	}
 	if err == nil {
+		// A write-ahead log that could not be merged would be lost by the rename.
 		if log, serr := os.Stat(temp + "-wal"); serr == nil && log.Size() > 0 {
-			err = fmt.Errorf("%s: its write-ahead log could not be folded into it", name)
+			err = fmt.Errorf("%s: cannot merge SQLite's write-ahead log into the file", name)
 		}
-	}
-	if err == nil {
-		err = os.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, removeCapture(temp))
+		return errors.Join(err, f.Discard())
 	}
-	return nil
+	return f.Commit()
 }
 
-// removeCapture removes a capture and the files that SQLite keeps next to it.
-func removeCapture(path string) error {
-	var errs []error
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-lock"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// WholeFolder has write fill a folder. A folder that is not there appears with all
-// its files. In one that is there, each file appears or is replaced when all are
-// complete, in the order of their names, so that an index can be the last.
+// WholeFolder has write fill a folder, as atomicfile.Folder appears.
 func WholeFolder(dir string, write func(temp string) error) error {
 	defer SurviveFileLimit()()
-	in, existing := filepath.Dir(filepath.Clean(dir)), false
-	switch info, err := os.Stat(dir); {
-	case err == nil && info.IsDir():
-		in, existing = dir, true
-	case err == nil:
-		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("is no folder")}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := os.MkdirAll(in, 0o700); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(in, partialPattern(filepath.Clean(dir)))
+	f, err := atomicfile.CreateFolder(dir)
 	if err != nil {
 		return err
 	}
-	err = write(temp)
-	switch {
-	case err != nil:
-	case existing:
-		err = moveFiles(temp, dir)
-	default:
-		err = os.Rename(temp, dir)
+	if err := write(f.Path); err != nil {
+		return errors.Join(err, f.Discard())
 	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(temp))
-	}
-	return nil
-}
-
-// moveFiles moves the files of a folder to another, and removes it.
-func moveFiles(from, to string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, e := range entries {
-		if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
-			return err
-		}
-	}
-	return os.Remove(from)
+	return f.Commit()
 }

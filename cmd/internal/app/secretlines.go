@@ -23,7 +23,7 @@ func ReadSecretLines(path string, least int) ([]string, error) {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+		return nil, fmt.Errorf("%s contains secrets, but other users can read it (mode %04o): run 'chmod 600' on it", path, mode)
 	}
 	var secrets []string
 	sc := bufio.NewScanner(f)
@@ -33,7 +33,7 @@ func ReadSecretLines(path string, least int) ([]string, error) {
 			continue
 		}
 		if len(line) < least {
-			return nil, fmt.Errorf("%s: line %d has less than %d bytes, which is too short for a secret", path, n, least)
+			return nil, fmt.Errorf("%s: line %d has fewer than %d bytes, which is too short for a secret", path, n, least)
 		}
 		secrets = append(secrets, line)
 	}

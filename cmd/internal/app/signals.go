@@ -86,7 +86,7 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 	}
 }
 
-// receive notes a signal and reports whether it is a child's.
+// receive records a signal, and reports whether it is SIGCHLD.
 func (in *SignalHandler) receive() (childs bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -94,7 +94,8 @@ func (in *SignalHandler) receive() (childs bool) {
 	return in.children > 0
 }
 
-func (in *SignalHandler) wasCaught() bool {
+// Caught reports whether the program has received an interrupt or termination signal.
+func (in *SignalHandler) Caught() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.caught
@@ -122,14 +123,14 @@ func (in *SignalHandler) ChildRuns() (ended func(), err error) {
 // StartGrace starts the grace period if a signal was caught while a child ran. What
 // the command still has to do then has to be safe to abandon.
 func (in *SignalHandler) StartGrace() {
-	if in.wasCaught() {
+	if in.Caught() {
 		in.overdue <- struct{}{}
 	}
 }
 
 // Within returns normal, or interrupted if a signal was caught.
 func (in *SignalHandler) Within(normal, interrupted time.Duration) time.Duration {
-	if in.wasCaught() {
+	if in.Caught() {
 		return interrupted
 	}
 	return normal
@@ -142,14 +143,14 @@ type interruptibleReader struct {
 	ctx  context.Context
 	from io.Reader
 
-	// waiting is set while a read into buffer runs.
+	// waiting receives the result of the read into buffer that is running; nil if none is.
 	waiting chan readResult
 	buffer  []byte
 
-	// unread is the part of buffer that was read and not yet handed out.
+	// unread is the part of buffer that was read from the input and not yet returned to the caller.
 	unread []byte
 
-	// err ends the input once unread is empty.
+	// err is the error of the input. It is returned once unread is empty.
 	err error
 }
 
@@ -158,7 +159,7 @@ type readResult struct {
 	err error
 }
 
-// readSize is the size of one read in bytes.
+// readSize is the size of one read from standard input, in bytes.
 const readSize = 64 << 10
 
 // Interruptible reads a file until the command is interrupted. Reading a regular

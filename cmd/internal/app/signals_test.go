@@ -60,7 +60,7 @@ func TestSignalReachesEitherCommandOrChild(t *testing.T) {
 			}
 			defer ended()
 			go func() {
-				for !in.wasCaught() {
+				for !in.Caught() {
 					runtime.Gosched()
 				}
 				childs <- os.Interrupt

@@ -14,7 +14,7 @@ func ParseSize(s string) (int64, error) {
 	n, err := strconv.ParseFloat(digits, 64)
 	unit, known := sizeUnit(s[len(digits):])
 	if err != nil || !known || math.IsNaN(n) || n*unit < 1 || n*unit > 1<<60 {
-		return 0, fmt.Errorf("want a size such as 4096, 64KB, 64KiB or 1G, not %q", s)
+		return 0, fmt.Errorf("must be a size such as 4096, 64KB, 64KiB or 1G, not %q", s)
 	}
 	return int64(n * unit), nil
 }
@@ -49,7 +49,7 @@ func ParseRotate(s string) (size int64, age time.Duration, err error) {
 		return 0, age, nil
 	}
 	if size, err = ParseSize(s); err != nil {
-		return 0, 0, fmt.Errorf("want a size such as 500MB or a time such as 90s, 15m or 1h, not %q", s)
+		return 0, 0, fmt.Errorf("must be a size such as 500MB or a time such as 90s, 15m or 1h, not %q", s)
 	}
 	return size, 0, nil
 }

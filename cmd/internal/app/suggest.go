@@ -43,8 +43,8 @@ var otherNames = map[string][]string{
 	"view":         {"show"},
 }
 
-// UnknownCommand explains that there is no command for args, the arguments of the program;
-// nil if there is one.
+// UnknownCommand returns an error with suggestions if args, the arguments of the program, name a
+// command that does not exist; nil if it exists.
 func UnknownCommand(root *cobra.Command, args []string) error {
 	parent, rest, _ := root.Find(args)
 	if parent == nil || !isGroup(parent) {
@@ -65,7 +65,7 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 	return Fail(ExitUsage, fmt.Errorf("%s", text), hint)
 }
 
-// isGroup reports whether a command does nothing but have others below it.
+// isGroup reports whether a command only groups subcommands and does nothing itself.
 func isGroup(cmd *cobra.Command) bool {
 	return cmd.HasAvailableSubCommands() && (!cmd.HasParent() || cmd.Use == cmd.Name())
 }
@@ -101,6 +101,9 @@ func suggestions(root, parent *cobra.Command, name string) []string {
 			list = append(list, path)
 		}
 	}
+
+	// Names of other tools and our own compete at each edit distance; the smallest distance with a
+	// match wins.
 	for distance := 0; distance <= min(2, (len(name)+1)/3) && len(list) == 0; distance++ {
 		for _, other := range slices.Sorted(maps.Keys(otherNames)) {
 			if editDistance(name, other) != distance {
@@ -119,6 +122,8 @@ func suggestions(root, parent *cobra.Command, name string) []string {
 			}
 		}
 	}
+
+	// A prefix counts only if nothing is spelled alike.
 	for _, cmd := range all {
 		if len(list) == 0 && len(name) >= 3 && cmd.Parent() == parent && strings.HasPrefix(cmd.Name(), name) {
 			add(cmd)
@@ -135,7 +140,7 @@ func within(path string, parent *cobra.Command) int {
 	return 0
 }
 
-// rank orders commands below parent before others.
+// rank returns the sort order of a suggested command: subcommands of parent come before all others.
 func rank(cmd, parent *cobra.Command) int {
 	if cmd.Parent() == parent {
 		return 0
@@ -143,7 +148,7 @@ func rank(cmd, parent *cobra.Command) int {
 	return 1
 }
 
-// allCommands are the commands below one that its help lists.
+// allCommands returns the visible commands below root, at all levels.
 func allCommands(cmd *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, c := range cmd.Commands() {
@@ -154,8 +159,8 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// editDistance is how many letters have to be inserted, removed, replaced or exchanged with
-// the next one to make b of a (optimal string alignment).
+// editDistance returns the number of letters that have to be inserted, removed, replaced or swapped
+// with their neighbour to turn a into b (optimal string alignment).
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -7,43 +7,55 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"time"
 
+	"github.com/spf13/pflag"
+
+	"unwire/captures/objectstore"
 	"unwire/captures/store"
+	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
 )
 
-// A Target is what the flags say of the server that requests go to, and of what they
-// may carry.
+// A Target holds the values of the flags that choose the server for requests, and the hosts that
+// requests may be sent to.
 type Target struct {
-	To          string // a URL; "" for where it was captured
-	Live        bool
-	Allow       []string // hosts that Live may send to
-	UpstreamCA  string
-	Insecure    bool
+	// To is the URL of the server that gets the requests; "" means the server in the capture.
+	To string
+	// Live allows requests to hosts other than this machine (--live).
+	Live bool
+	// Allow lists the hosts to which requests may be sent if Live is set (--allow-host).
+	Allow []string
+	// UpstreamCA is a file with certificates that verify the server, and Insecure disables the
+	// verification.
+	UpstreamCA string
+	Insecure   bool
+	// Credentials is the reference to the secrets, and OmitSecrets sends the request without
+	// missing ones.
 	Credentials string
 	OmitSecrets bool
 }
 
-// CredentialsUsage is the help of --credentials.
+// CredentialsUsage returns the help text of --credentials.
 func CredentialsUsage() string {
-	return "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
+	return "source of secrets: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
 }
 
 // Server reads the URL, which is nil if there is none, and the policy, but for the CAs.
 func (t *Target) Server() (to *url.URL, p outbound.Policy, err error) {
 	p = outbound.Policy{Live: t.Live, AllowHosts: t.Allow, Insecure: t.Insecure}
 	if t.Live && len(t.Allow) == 0 {
-		return nil, p, Fail(ExitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
+		return nil, p, Fail(ExitUsage, errors.New("--live requires --allow-host HOST, which names an allowed host"), "")
 	}
 	if t.To == "" {
 		return nil, p, nil
 	}
 	to, err = url.Parse(t.To)
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return nil, p, Usagef("--to wants a URL such as https://127.0.0.1:9443, not %q", t.To)
+		return nil, p, Usagef("--to must be a URL such as https://127.0.0.1:9443, not %q", t.To)
 	}
 	return to, p, nil
 }
@@ -57,15 +69,16 @@ func (t *Target) Load(o *replay.Options) (err error) {
 	return err
 }
 
-// Refusal gives a target that may not be sent to its exit status.
+// Refusal wraps an error about a target that is not allowed, so that the program exits with the status
+// for refused requests.
 func Refusal(err error) error {
 	if errors.Is(err, outbound.ErrRefused) {
-		return Fail(ExitUsage, err, "another host needs --live and --allow-host")
+		return Fail(ExitUsage, err, "to send to another machine, use --live and --allow-host")
 	}
 	return err
 }
 
-// Send carries out a plan; the answer goes to the capture out, if one is named.
+// Send executes a replay plan. The response is recorded in the capture file out; "" records nothing.
 func (a *App) Send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
 	var answers *store.Store
 	if out != "" {
@@ -77,7 +90,13 @@ func (a *App) Send(ctx context.Context, plan *replay.Plan, out string) (result *
 	return plan.Send(ctx, answers)
 }
 
-// OpenJournal opens a journal to append to it.
+// SayWaiting prints that the program waits because the server's retry-after header asks for it.
+func (a *App) SayWaiting(wait time.Duration, answer string) {
+	a.Say("unwire: the server answered %s; waiting %s, as its Retry-After asks", term.Clean(answer), wait.Round(time.Millisecond))
+}
+
+// OpenJournal opens a journal of sent requests for appending. If resume is false, the file must not
+// exist yet.
 func OpenJournal(path string, resume bool) (*os.File, error) {
 	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, ForOwner)
 	if err != nil {
@@ -85,7 +104,7 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 	}
 	end, err := j.Seek(0, io.SeekEnd)
 	if err == nil && end > 0 && !resume {
-		err = Fail(ExitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
+		err = Fail(ExitUsage, fmt.Errorf("the journal %s exists", path), "continue it with --resume, or name another file with --journal")
 	}
 	if err == nil {
 		_, err = j.Seek(0, io.SeekStart)
@@ -94,4 +113,63 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
+}
+
+// An ObjectStore is how commands reach object stores: s3://BUCKET/… and gs://BUCKET/….
+type ObjectStore struct {
+	// Endpoint, CA and Encryption are the values of the flags about the S3 server: its URL, its CA
+	// file, and the server-side encryption.
+	Endpoint, CA, Encryption string
+	// Live allows connections to object stores on the hosts in Allow.
+	Live  bool
+	Allow []string
+}
+
+// AddTo adds the flags. With writes, objects can be encrypted.
+func (o *ObjectStore) AddTo(flags *pflag.FlagSet, writes bool) {
+	flags.StringVar(&o.Endpoint, "store-endpoint", "", "URL of the S3 service (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's)")
+	flags.StringVar(&o.CA, "store-ca", "", "PEM file of additional CAs to trust for the object store")
+	if writes {
+		flags.StringVar(&o.Encryption, "store-encryption", "", "ask the object store to encrypt objects: AES256, aws:kms or aws:kms:KEY")
+	}
+	flags.BoolVar(&o.Live, "live", false, "allow servers and object stores on other machines (see --allow-host)")
+	flags.StringSliceVar(&o.Allow, "allow-host", nil, "a host that --live may send to: a name, name:port, or *.domain")
+}
+
+// Open opens the store of a URL or path, and returns the key in it. Nothing is sent.
+//
+// Errors: the store is on another machine that the user did not allow.
+func (o *ObjectStore) Open(name string) (objectstore.Store, string, error) {
+	if o.Live && len(o.Allow) == 0 {
+		return nil, "", Fail(ExitUsage, errors.New("--live requires --allow-host HOST, which names an allowed host"), "")
+	}
+	opts := objectstore.Options{Endpoint: o.Endpoint, Encryption: o.Encryption}
+	endpoint, err := objectstore.Endpoint(name, opts)
+	if err != nil {
+		return nil, "", Usagef("--store-endpoint: %v", err)
+	}
+	if endpoint != nil {
+		if err := o.allow(endpoint, &opts); err != nil {
+			return nil, "", err
+		}
+	}
+	s, key, err := objectstore.Open(name, opts)
+	if err != nil {
+		return nil, "", Usagef("%v", err)
+	}
+	return s, key, nil
+}
+
+// allow sets the transport to a service that may be reached.
+func (o *ObjectStore) allow(endpoint *url.URL, opts *objectstore.Options) error {
+	policy := outbound.Policy{Live: o.Live, AllowHosts: o.Allow}
+	if err := outbound.CheckTarget(endpoint, policy.Live, policy.AllowHosts); err != nil {
+		return Fail(ExitUsage, err, "to use an object store on another machine, use --live and --allow-host "+endpoint.Hostname())
+	}
+	var err error
+	if policy.Roots, err = UpstreamRoots(o.CA); err != nil {
+		return err
+	}
+	opts.Transport = outbound.New(endpoint.Scheme, "1.1", false, false, policy)
+	return nil
 }

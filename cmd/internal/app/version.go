@@ -21,7 +21,7 @@ func Version() string {
 	return fmt.Sprintf("%s %s %s", v, b.Go, b.Platform)
 }
 
-// Build describes the build.
+// Build returns the version, commit and platform of this program.
 func Build() *contract.Build {
 	b := &contract.Build{Version: development, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

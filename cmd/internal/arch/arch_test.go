@@ -1,5 +1,5 @@
-// Package arch holds the tests of the tree's shape: who may import whom, and
-// that what the code cites exists.
+// Package arch has the tests of the source tree as a whole: allowed imports, sizes of
+// packages and functions, cycles between files, links in documents, and plain English.
 package arch
 
 import (
@@ -15,13 +15,13 @@ const module = "unwire/"
 // A row of the import table.
 type row struct {
 	// imports are the packages of this module that may be imported. A trailing
-	// slash means all below.
+	// slash includes all packages below.
 	imports []string
 
-	// tests are those that tests may import in addition.
+	// tests are further packages that tests may import.
 	tests []string
 
-	// why says why these and no others.
+	// why is the reason for these imports.
 	why string
 }
 
@@ -29,209 +29,250 @@ type row struct {
 var table = map[string]row{
 	"captures/redact": {
 		imports: []string{"captures", "captures/profile", "captures/redact/internal/", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
-		why: "secrets are found in bytes and framing, without decoding them; a profile has some",
+		why: "finds secrets in bytes and framing without decoding them; a profile adds rules",
 	},
-	"captures/redact/internal/charset": {why: "sets of bytes are data"},
+	"captures/redact/internal/charset": {why: "byte sets are data"},
 	"captures/redact/internal/match": {
 		imports: []string{"captures/redact/internal/charset"},
-		why:     "what follows a secret is a run of a set of bytes",
+		why:     "the characters that continue a secret are a byte set",
 	},
 	"captures/redact/internal/names": {
 		imports: []string{"captures/redact/internal/charset"},
-		why:     "names are told by their letters, and some by what a value looks like",
+		why:     "names are classified by their letters, and some by the form of their value",
 	},
 	"captures/redact/internal/keyshape": {
 		imports: []string{"captures/profile", "captures/redact/internal/charset", "captures/redact/internal/match"},
-		why:     "a shape is a run of a set of bytes; a profile has some",
+		why:     "the format of a key is a run of a byte set; a profile adds formats",
 	},
-	"captures/redact/internal/spelling": {why: "a secret is spelt as standards have it"},
+	"captures/redact/internal/spelling": {why: "the encodings of a secret are defined by standards"},
 	"captures/redact/internal/syntax": {
-		imports: []string{"captures/redact/internal/charset", "captures/redact/internal/match", "captures/redact/internal/names"},
-		why:     "a value is found by the name that stands in front of it",
+		imports: []string{"captures/redact/internal/charset", "captures/redact/internal/match", "captures/redact/internal/names", "captures/redact/internal/textrun"},
+		why:     "finds a value by the name before it, in a run of text",
 	},
+	"captures/redact/internal/textrun": {why: "finds runs of text in arbitrary bytes"},
 	"captures/store": {
-		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
-		why: "the file keeps the record model, and redacts while it records",
+		imports: []string{"captures", "captures/budget", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		why: "stores the record model, and redacts while recording",
 	},
 	"captures/series": {
 		imports: []string{"captures", "captures/series/internal/", "captures/store"}, tests: []string{"captures/internal/require"},
-		why: "a series is files of package store",
+		why: "a series consists of files of package store",
 	},
-	"captures/series/internal/ring": {why: "when files are removed is decided by their size, whatever they hold"},
+	"captures/objectstore":     {tests: []string{"captures/internal/s3test"}, why: "objects are bytes; the caller decides by its transport which hosts are reached"},
+	"captures/internal/s3test": {why: "an S3 service with faults, for tests"},
+	"captures/upload": {
+		imports: []string{"captures", "captures/objectstore", "captures/profile", "captures/store"}, tests: []string{"captures/internal/s3test"},
+		why: "complete files of package store are moved to an object store, if the caller has nothing against it",
+	},
+	"captures/series/internal/ring": {why: "decides by size which files are removed, regardless of their content"},
 	"captures/store/internal/additions": {
 		imports: []string{"captures", "captures/store/internal/payload"},
-		why:     "what is added is of the record model, and definitions are payloads",
+		why:     "additions are part of the record model; definitions are payloads",
 	},
 	"captures/store/internal/control": {
 		imports: []string{"captures", "captures/store/internal/additions"},
-		why:     "an addition is checked before the writer is asked to store it",
+		why:     "validates an addition before it asks the writer to store it",
 	},
 	"captures/store/internal/database": {
-		imports: []string{"captures", "captures/store/internal/schema"},
-		why:     "a file is opened with the checks of its format, and errors are those of captures",
+		imports: []string{"captures", "captures/store/internal/schema"}, tests: []string{"captures/internal/require"},
+		why: "opens a file and checks its format; its errors are those of captures",
 	},
-	"captures/store/internal/engine":   {tests: []string{"captures/internal/require"}, why: "what SQLite is told has no part in what is recorded"},
-	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
-	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
-	"captures/store/internal/payload":  {imports: []string{"captures"}, tests: []string{"captures/internal/require"}, why: "what does not inflate is damage"},
-	"captures/store/internal/rows":     {imports: []string{"captures", "captures/store/internal/"}, why: "rows of the record model are made of its parts"},
-	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
-	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
-	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},
-	"captures/internal/require":        {why: "ends tests whose preparation fails"},
+	"captures/store/internal/engine":   {tests: []string{"captures/internal/require"}, why: "configures SQLite, independently of what is recorded"},
+	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "formats a header section of the record model as text"},
+	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "reports a held lock with an error of captures"},
+	"captures/store/internal/payload":  {imports: []string{"captures"}, tests: []string{"captures/internal/require"}, why: "data that does not decompress is damage"},
+	"captures/store/internal/rows":     {imports: []string{"captures", "captures/store/internal/"}, why: "converts between rows and the record model"},
+	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "a different schema is damage"},
+	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment holds chunks of the record model"},
+	"captures/profile":                 {why: "a leaf that all layers can use: knowledge about a service as data"},
+	"captures/atomicfile":              {imports: []string{"captures"}, why: "a missing folder is told in the words of captures"},
+	"captures/budget":                  {why: "what a command may spend is counted the same way whatever it reads"},
+	"captures/safetext":                {why: "text is escaped by its characters, whatever it is and wherever it goes"},
+	"captures/internal/require":        {why: "ends a test whose setup fails"},
 	"captures": {
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
-		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
+		why: "the record model is independent of its interpretation; tests redact real exports",
 	},
 	"captures/websocket": {
 		imports: []string{"captures"},
-		why:     "messages are found in frames, whoever has seen their bytes: a proxy, or a file of packets",
+		why:     "splits frames into messages, for the proxy and for packet files",
 	},
 	"captures/pcap": {
 		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
-		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
+		why: "turns packets into the same exchanges that the proxy records; tests compare the two",
 	},
 	"captures/passive": {
 		imports: []string{"captures", "captures/pcap", "captures/pcapng", "captures/store"},
-		why:     "packets that are recorded become exchanges of a capture meanwhile, or when their recorder was killed",
+		why:     "turns packets into exchanges while they are recorded, or after the recorder was killed",
 	},
-	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
+	"captures/pcap/packet": {why: "turns packets of capture files into TCP segments, regardless of their content"},
 	"mitm": {
-		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
-		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
+		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/rewrite", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch", "decode/envelope", "mitm/intercept", "mitm/rules", "replay/edit"},
+		why: "the proxy relays and records bytes without interpreting them; tests record launched programs",
 	},
-	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
-	"mitm/clientcert": {why: "certificates and keys are files, whoever asks for them"},
-	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "who may connect is decided by the user of a process, and answered in the client's protocol"},
-	"mitm/process":    {imports: []string{"captures"}, why: "the program of a connection is recorded with its exchanges, whatever they are"},
-	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
-	"mitm/chain":      {why: "addresses lead to addresses, whatever passes between them"},
-	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
-	"mitm/raw":        {imports: []string{"captures"}, why: "what is not HTTP is passed on and recorded, whoever connected the two ends"},
-	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
-	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
-	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
+	"mitm/ca":         {why: "keys and certificates are independent of captures"},
+	"mitm/clientcert": {why: "certificates and keys are files"},
+	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "decides by the user of a process who may connect, and answers in the client's protocol"},
+	"mitm/process":    {imports: []string{"captures"}, why: "records the program of a connection with its exchanges"},
+	"mitm/refusal":    {imports: []string{"captures"}, why: "words a refusal in the same way for the proxy and for those who display it"},
+	"mitm/chain":      {why: "maps addresses to addresses, regardless of the data"},
+	"mitm/hosts":      {why: "matches patterns of hosts and paths as text"},
+	"mitm/raw":        {imports: []string{"captures", "mitm/rewrite"}, why: "forwards and records data that is not HTTP"},
+	"mitm/routes":     {why: "maps the port of a connection to its address"},
+	"mitm/socks":      {why: "implements the server's side of SOCKS, without policy"},
+	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "connects through the user's proxy; another unwire learns the origin of a connection"},
 	"mitm/h1": {
-		imports: []string{"captures"},
-		why:     "the relay records what it forwards; it knows no proxy, and asks where a request goes",
+		imports: []string{"captures", "mitm/rewrite"},
+		why:     "the relay records what it forwards; it does not know the proxy, and asks where a request goes",
 	},
-	"mitm/h2": {
+	"mitm/rewrite": {
 		imports: []string{"captures", "decode/envelope"},
-		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
+		why:     "bodies are split into frames and put together again, whoever decides what changes in them",
 	},
-	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
-	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
+	"mitm/rules": {
+		imports: []string{"captures", "decode", "decode/envelope", "decode/filter", "decode/jsontree", "decode/wire", "mitm/rewrite", "replay/edit"},
+		tests:   []string{"schema"},
+		why:     "rules select frames as filters do and edit messages as replay does; the relays know only the interface of mitm/rewrite",
+	},
+	"mitm/intercept":      {imports: []string{"mitm/rules"}, tests: []string{"captures", "decode", "mitm/rewrite"}, why: "held frames are those of rules, and are shown to other programs of the user"},
+	"mitm/hook":           {imports: []string{"mitm/rewrite", "mitm/rules"}, tests: []string{"captures", "decode"}, why: "a program of the user decides as a rule does"},
+	"mitm/throttle":       {imports: []string{"captures"}, why: "bandwidth and latency are the same for whatever is forwarded"},
+	"cmd/internal/editor": {why: "the user's editor is a program, whatever text it edits"},
+	"mitm/h2": {
+		imports: []string{"captures", "decode/envelope", "mitm/rewrite"},
+		why:     "the relay records what it forwards, and finds the end of a response in its framing; it does not know the proxy",
+	},
+	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca", "mitm/rules"}, why: "configures a browser with the proxy's address and its CA; tests record one"},
+	"mitm/quic":    {why: "recognises datagrams that open a QUIC connection"},
 	"mitm/launch": {
 		imports: []string{"mitm/process", "mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
-		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; a namespace hands out its sockets; tests start a proxy",
+		why: "configures a command with the proxy's address and CA, and refuses its QUIC; tests start a proxy",
 	},
-	"decode/envelope":          {why: "framing is a format, not a policy"},
-	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
-	"decode/jsontree":          {why: "JSON with the places of its values is a leaf, so that every layer can look into a text or edit it"},
-	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
-	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
-	"decode/internal/samples":  {why: "makes files with the libraries that write them, for tests"},
+	"decode/envelope":          {why: "framing is a format without policy"},
+	"decode/fieldpath":         {why: "the path language is a leaf, so that all layers can use it"},
+	"decode/jsontree":          {why: "JSON with positions is a leaf, so that all layers can read and edit it"},
+	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; paths lead through the tree"},
+	"decode/internal/barewalk": {why: "the baseline of benchmarks must not share code with what it is compared with"},
+	"decode/internal/samples":  {why: "creates test files with the libraries that define their formats"},
 	"decode/value": {
 		tests: []string{"decode/internal/samples"},
-		why:   "what a value looks like is in its bytes alone",
+		why:   "classifies a value by its bytes alone",
 	},
+	"decode/kind/bytecost": {why: "what one value costs depends on its bytes alone, not on statistics"},
 	"decode/kind": {
-		imports: []string{"decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
+		imports: []string{"decode/kind/bytecost", "decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
 		imports: []string{"decode/wire", "decode/kind"},
-		why:     "the contract's T is one type for decode and decode/text, and knows no captures",
+		why:     "the field tree is one type for decode and decode/text, independent of captures",
 	},
 	"decode/text": {
 		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
-		why: "text prints trees with their readings; it must not know captures",
+		why: "prints trees with their types; independent of captures",
 	},
 	"decode/nested": {
 		imports: []string{"decode/wire", "decode/kind", "decode/envelope"},
-		why:     "payloads in other encodings are recognised by their bytes",
+		why:     "recognises payloads in other encodings by their bytes",
 	},
 	"decode/known": {why: "the well-known types are a table"},
 	"decode/filter": {
 		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/wire"},
-		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
+		why:     "one language selects exchanges and frames for listing, search and rules",
 	},
 	"decode": {
 		imports: []string{"captures/profile", "captures", "decode/"}, tests: []string{"proto"},
-		why: "frames and streams are derived from captures",
+		why: "derives frames and streams from captures",
 	},
-	"decode/conversation": {imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"proto"}, why: "joins decoded exchanges"},
+	"decode/conversation": {imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"proto"}, why: "joins decoded exchanges to conversations"},
 	"decode/diff":         {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
 	"decode/transcript":   {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
 	"decode/secret":       {imports: []string{"captures/profile", "captures", "captures/redact", "captures/store", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
 	"decode/search":       {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "searches decoded exchanges"},
 	"schema": {
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
-		why: "definitions are loaded from every source that package extract reads",
+		why: "loads definitions from every source that package extract reads",
 	},
-	"schema/infer/sources":   {why: "a set of hashes, of whatever inputs"},
-	"schema/infer/jsonshape": {imports: []string{"decode/jsontree"}, why: "evidence of messages in JSON is a leaf, so that it merges and is kept with the other evidence"},
+	"schema/infer/sources":     {why: "a set of hashes of arbitrary inputs"},
+	"schema/infer/jsonshape":   {imports: []string{"decode/jsontree"}, why: "evidence from JSON messages is a leaf, so that it merges with other evidence"},
+	"schema/infer/protostruct": {why: "a struct becomes a message of protobuf by its tags, whatever it is of"},
 	"schema/infer": {
-		imports: []string{"captures/profile", "schema", "schema/infer/jsonshape", "schema/infer/sources", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
-		why: "evidence comes from decoded traffic, and the result is a schema",
+		imports: []string{"captures", "captures/profile", "captures/redact", "captures/safetext", "decode", "decode/", "schema", "schema/infer/jsonshape", "schema/infer/layout", "schema/infer/protostruct", "schema/infer/sources", "schema/infer/vocabulary"}, tests: []string{"schema/internal/schematest", "proto"},
+		why: "evidence comes from decoded traffic; the result is a schema",
 	},
 	"schema/infer/agreement": {
 		imports: []string{"schema", "schema/infer", "decode/wire"}, tests: []string{"schema/internal/schematest"},
-		why: "compares what was inferred with a reference, and inference does without it",
+		why: "compares inferred definitions with a reference, which inference does not need",
 	},
 	"schema/infer/messages": {
 		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer", "schema/infer/jsonshape"}, tests: []string{"captures/store"},
-		why: "the messages of exchanges that are no calls are grouped, and become evidence or definitions; inference does without it",
+		why: "groups messages that are not calls, and infers definitions for them; inference of calls does not need it",
 	},
 	"schema/check": {
 		imports: []string{"captures/profile", "schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
-		why: "unknown fields are collected as evidence for inference",
+		why: "collects unknown fields as evidence for inference",
 	},
 	"schema/compare": {
 		imports: []string{"schema", "schema/infer", "decode", "decode/conversation", "decode/wire", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
-		why: "compares schemas; Touched looks for changed elements in captures",
+		why: "compares schemas, and looks for changed elements in captures",
 	},
-	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "random definitions, and samples whose true type is known, for the tests of all schema packages"},
-	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
-	"schema/bundle":              {imports: []string{"schema/bundle/lexer", "schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
-	"schema/bundle/lexer":        {why: "tokens of JavaScript are a leaf"},
-	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
+	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "random definitions, and samples whose true type is known, for the tests of the schema packages"},
+	"schema/archive":             {imports: []string{"captures/budget", "decode/envelope", "schema/interrupt"}, why: "archives contain arbitrary files; they share only the compressions with HTTP"},
+	"schema/bundle":              {imports: []string{"schema/bundle/jstree", "schema/bundle/lexer", "schema/bundle/model", "schema/bundle/protoname", "schema/jsonname"}, why: "parses scripts without any schema"},
+	"schema/bundle/jstree":       {imports: []string{"schema/bundle/lexer"}, why: "reads JavaScript, and knows nothing of protobuf"},
+	"schema/bundle/model":        {imports: []string{"schema/bundle/choice", "schema/bundle/protoname", "schema/jsonname"}, why: "converts definitions to descriptors, and knows nothing of JavaScript"},
+	"schema/bundle/choice":       {why: "compares definitions without parsing"},
+	"schema/bundle/protoname":    {imports: []string{"schema/jsonname"}, why: "the rules for protobuf names"},
+	"schema/bundle/lexer":        {why: "JavaScript tokens are a leaf"},
+	"schema/classfile":           {tests: []string{"captures/need"}, why: "Java class files are a leaf"},
+	"schema/javalite":            {imports: []string{"schema/bundle/model", "schema/bundle/protoname", "schema/classfile"}, why: "converts what classes say about messages to the model of package bundle"},
+	"schema/embedded":            {imports: []string{"schema/classfile", "schema/interrupt"}, why: "finds descriptors in arbitrary bytes"},
 	"schema/extract": {
-		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt", "schema/jsonname"},
-		why:     "joins what the readers of archives, scripts and executables find",
+		imports: []string{"captures/budget", "captures/safetext", "schema/archive", "schema/bundle", "schema/bundle/model", "schema/classfile", "schema/embedded", "schema/interrupt", "schema/javalite", "schema/jsonname"},
+		why:     "combines the readers of archives, scripts and executables",
 	},
 	"schema/interrupt": {why: "a leaf"},
 	"schema/eval": {
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/infer/naming":  {imports: []string{"schema", "schema/infer"}, tests: []string{"captures", "decode", "decode/"}, why: "names of definitions are put into what was inferred, which knows none"},
-	"cmd/internal/project": {imports: []string{"captures/profile"}, why: "what a folder says of its traffic is read before anything is, and knows no command"},
-	"schema/wellknown":     {imports: []string{"schema"}, tests: []string{"captures", "decode"}, why: "services that are the same everywhere are definitions, made of others' descriptors"},
-	"schema/match":         {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
+	"schema/infer/naming":  {imports: []string{"schema", "schema/infer"}, tests: []string{"captures", "decode", "decode/"}, why: "adds names of definitions to inferred ones; inference itself has no names"},
+	"cmd/internal/project": {imports: []string{"captures/profile"}, why: "unwire.yaml is read before any command runs"},
+	"schema/history": {
+		imports: []string{"captures/profile", "decode/wire", "schema/infer", "schema/infer/sources"},
+		why:     "versions of a client are compared by what is inferred from evidence of each",
+	},
+	"schema/infer/layout":     {why: "lines of text are broken without knowing what they say"},
+	"schema/infer/vocabulary": {imports: []string{"decode/value"}, why: "what values are suggests a name, whatever field has them"},
+	"schema/wellknown":        {imports: []string{"schema"}, tests: []string{"captures", "decode"}, why: "services that are the same everywhere, as definitions from their original descriptors"},
+	"schema/reflection": {
+		imports: []string{"captures", "decode", "schema", "schema/interrupt", "schema/wellknown"}, tests: []string{"captures/store", "decode/envelope"},
+		why: "finds definitions in the traffic of a service that is the same everywhere",
+	},
+	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
-	"schema/protoform": {why: "messages are printed by their descriptors, wherever these come from"},
-	"schema/jsonname":  {why: "a rule of names is a leaf"},
+	"schema/protoform": {why: "prints messages by their descriptors, regardless of the source"},
+	"schema/jsonname":  {why: "the naming rule is a leaf"},
 	"schema/update/source": {
-		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
+		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle/model", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
-		why:     "loads what an update is made from: definitions, traffic, evidence, joins, shipped code",
+		why:     "loads the sources of an update: definitions, traffic, evidence, names, shipped code",
 	},
 	"schema/update": {
-		imports: []string{"schema", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/jsonname"},
-		why:     "edits text by what two schemas say; a source has the files of shipped code that were not read",
+		imports: []string{"captures/atomicfile", "schema", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/jsonname"},
+		why:     "edits text according to two schemas; a source lists the shipped files that could not be read",
 	},
 	"replay": {
-		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
-		why: "requests come from captures, and are named by definitions",
+		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto", "replay/testdata/"},
+		why: "requests come from captures; definitions name their fields",
 	},
 	"replay/suite": {
 		imports: []string{"captures/store", "decode/envelope", "decode/fieldpath", "replay", "replay/edit"},
 		tests:   []string{"proto", "replay/credential", "replay/internal/standintest", "replay/outbound", "replay/standin"},
-		why:     "experiments are replays with expectations, at paths that the user types",
+		why:     "experiments are replays with expectations at user-supplied paths",
 	},
 	"replay/internal/standintest": {
 		imports: []string{"captures", "captures/store", "proto", "replay/standin", "schema"},
@@ -239,44 +280,65 @@ var table = map[string]row{
 	},
 	"replay/probe": {
 		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
-		why:     "what the oracles share sends as replay does, at paths that the user types",
+		why:     "what the oracles share: sending like replay, at user-supplied paths",
 	},
-	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
-	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
-	"replay/probe/names":  {imports: []string{"decode/jsontree", "replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms, and from JSON"},
+	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "the strategy for protobuf-es needs only the probe"},
+	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "the strategy for protobuf-go needs only the probe"},
+	"replay/probe/names":  {imports: []string{"decode/jsontree", "replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both spellings, and from JSON"},
 	"replay/probe/oracle": {
-		imports: []string{"captures", "decode", "replay", "schema", "replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
-		why: "the one place that knows all oracles; tests ask servers",
+		imports: []string{"captures", "decode", "replay", "replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names", "schema", "schema/jsonname"}, tests: []string{"captures/store", "decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
+		why: "the only place that knows all oracles; tests use real servers",
 	},
-	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/clientprobe": {
+		imports: []string{"captures", "captures/profile", "decode", "decode/", "replay/edit", "replay/live", "replay/mock"},
+		tests:   []string{"captures/store", "mitm", "mitm/ca"},
+		why:     "edits the answers of a mock and compares requests; whoever runs the client knows how",
+	},
+	"replay/mock": {
+		imports: []string{"captures", "captures/store", "decode", "decode/", "mitm/ca", "mitm/rewrite", "mitm/rules", "replay/credential", "replay/live", "replay/live/values"},
+		tests:   []string{"captures/need", "mitm"},
+		why:     "plays captures as the server: the certificates, the errors and the events are those of the proxy, the order is that of replay",
+	},
+	"replay/connection": {
+		imports: []string{"captures", "decode", "decode/envelope", "replay/outbound"},
+		why:     "speaks over connections without requests, and knows no plans",
+	},
+	"replay/reflection": {
+		imports: []string{"replay/outbound", "schema", "schema/reflection"},
+		why:     "asks servers for definitions under the same policy as replay, independent of captures",
+	},
+	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, independent of requests"},
 	"replay/live": {
-		imports: []string{"captures", "captures/store", "decode", "decode/", "replay/credential", "replay/edit"}, tests: []string{"replay/internal/samples"},
-		why: "binds frames to what a server issues, and knows nothing of requests or of sending",
+		imports: []string{"captures", "captures/store", "decode", "decode/", "replay/credential", "replay/edit", "replay/live/values"}, tests: []string{"replay/internal/samples"},
+		why: "maps captured identifiers to those of a live server, independent of sending",
 	},
-	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
-	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "captures/profile"}, tests: []string{"proto", "replay/internal/samples"}, why: "secrets are found before there is a request"},
-	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
-	"replay/internal/samples":  {why: "draws messages for tests"},
-	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
-	"replay/agent/turn":        {why: "what an agent and its users exchange, in the words of neither's protocol"},
+	"replay/live/values": {
+		imports: []string{"decode", "decode/", "replay/edit"}, why: "splits messages into values, independent of exchanges",
+	},
+	"replay/outbound":          {why: "one place decides what may leave the machine, independent of captures"},
+	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "captures/profile"}, tests: []string{"proto", "replay/internal/samples"}, why: "resolves secrets before there is a request"},
+	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests"},
+	"replay/internal/samples":  {why: "creates random messages for tests"},
+	"captures/need":            {why: "declares what a test needs from the machine; every test may import it"},
+	"replay/agent/turn":        {why: "the types between an agent and its users, independent of both protocols"},
 	"replay/agent": {
 		imports: []string{"captures", "captures/profile", "decode/envelope", "proto", "replay/agent/", "replay/credential", "replay/outbound", "schema"},
 		tests:   []string{"captures/store", "proto", "replay/standin"},
-		why:     "speaks the agent's protocol by the definitions in proto/, and records what it sends",
+		why:     "implements the agent's protocol with the definitions in proto/, and records what it sends",
 	},
-	"replay/agent/internal/message": {imports: []string{"proto", "schema"}, why: "makes messages of the definitions in proto/"},
+	"replay/agent/internal/message": {imports: []string{"proto", "schema"}, why: "builds messages of the definitions in proto/"},
 	"replay/agent/internal/history": {
-		imports: []string{"replay/agent/internal/message", "replay/agent/internal/tools", "replay/agent/turn"}, why: "makes the first message of a stream, and what it names",
+		imports: []string{"replay/agent/internal/message", "replay/agent/internal/tools", "replay/agent/turn"}, why: "builds the first message of a stream, and the blobs that it refers to",
 	},
 	"replay/agent/internal/tools": {
-		imports: []string{"replay/agent/internal/message", "replay/agent/turn"}, why: "translates between the definitions' tools and a client's",
+		imports: []string{"replay/agent/internal/message", "replay/agent/turn"}, why: "translates between the server's tools and a client's",
 	},
 	"replay/agent/internal/transport": {
-		imports: []string{"captures", "captures/profile", "decode/envelope", "replay/outbound"}, why: "sends messages, records them, and knows nothing of what is in them",
+		imports: []string{"captures", "captures/profile", "decode/envelope", "replay/outbound"}, why: "sends and records messages without interpreting them",
 	},
 	"replay/gateway": {
 		imports: []string{"replay/agent/turn", "replay/gateway/front"},
-		why:     "finds the session of a request, whatever protocol the agent speaks",
+		why:     "finds the session of a request, independent of the agent's protocol",
 	},
 	"replay/gateway/front": {imports: []string{"replay/agent/turn"}, why: "what the front ends have in common"},
 	"replay/gateway/openai": {
@@ -285,99 +347,119 @@ var table = map[string]row{
 	"replay/gateway/chat": {
 		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
 		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
-		why:     "translates one API, and keeps nothing",
+		why:     "translates one API without state",
 	},
 	"replay/gateway/responses": {
 		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
 		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
-		why:     "translates one API, and keeps nothing but which response a later one continues",
+		why:     "translates one API; its only state is which response a later one continues",
 	},
 	"replay/internal/fronttest": {
-		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "plays turns for tests of front ends, whatever their API",
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "plays turns for tests of front ends of any API",
 	},
 	"replay/gateway/messages": {
-		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API without state",
 	},
 	"replay/gateway/server": {
 		imports: []string{"captures", "replay/agent/turn", "replay/gateway", "replay/gateway/"},
 		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
-		why:     "puts the front ends behind a key, and records what they answer",
+		why:     "protects the front ends with a key, and records their answers",
 	},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto", "replay/standin/"},
-		why:     "the local server speaks the definitions in proto/",
+		why:     "the local server implements the definitions in proto/",
 	},
-	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of the service that they are of"},
+	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of their service"},
 	"cmd/internal/contract": {
-		imports: []string{"captures", "captures/", "decode", "decode/", "mitm", "replay", "replay/", "schema", "schema/"},
-		why:     "the JSON that is printed is the libraries' results, whoever prints them",
+		imports: []string{"captures", "captures/", "decode", "decode/", "mitm", "mitm/intercept", "replay", "replay/", "schema", "schema/"},
+		why:     "the printed JSON consists of results of the libraries",
 	},
 	"cmd/internal/query": {
 		imports: []string{"captures", "captures/", "cmd/internal/contract", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
-		why:     "answers questions about captures for every surface, and knows none of these",
+		why:     "answers questions about captures for every front end, independent of these",
 	},
 	"cmd/internal/progress": {
 		imports: []string{"captures/store", "cmd/internal/term"},
-		why:     "a line on the terminal counts what is read of captures, whatever for",
+		why:     "shows on the terminal how much of the captures was read",
 	},
 	"cmd/internal/app": {
-		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/progress", "cmd/internal/project", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
-		why:     "what a run of the program is knows no command",
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/progress", "cmd/internal/project", "cmd/internal/query", "cmd/internal/reflected", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
+		why:     "what a run of the program has in common, independent of commands",
 	},
 	"cmd/internal/render/failure": {
 		imports: []string{"captures", "mitm/refusal"},
-		why:     "failures are sorted by the texts that the recorder stores",
+		why:     "classifies failures by the texts that the recorder stores",
 	},
 	"cmd/internal/render/capturetext": {
 		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render/failure", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
-		why: "prints what became of captures, by whatever format",
+		why: "prints the results of recording, import, export and audit",
 	},
 	"cmd/internal/render/exchangeline": {
 		imports: []string{"cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term"}, tests: []string{"captures", "decode"},
-		why: "prints a line of a listing where no table can be",
+		why: "prints single lines of a listing, where a table is impossible",
 	},
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render/failure", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
-		why:     "prints what libraries return, and knows no command",
+		why:     "prints what the libraries return, independent of commands",
 	},
 	"cmd/internal/render/schematext": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term", "decode", "decode/", "schema", "schema/"},
 		why:     "prints what the packages below schema return",
 	},
+	"cmd/internal/mcp": {
+		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/mcp/", "cmd/internal/query", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		why:     "answers agents with what the commands print, and knows no command",
+	},
+	"cmd/internal/mcp/answer": {
+		imports: []string{"cmd/internal/contract", "decode/jsontree"},
+		why:     "an answer is objects of the contract in a bounded size, whatever was asked",
+	},
+	"cmd/internal/ui/outline": {
+		imports: []string{"decode", "decode/"},
+		why:     "a message is divided into rows by its fields, whatever page shows them",
+	},
+	"cmd/internal/ui": {
+		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render", "cmd/internal/ui/outline", "decode", "decode/", "mitm/intercept", "replay", "replay/", "schema", "schema/"},
+		tests:   []string{"cmd/internal/cli"},
+		why:     "serves what query answers as a page; other commands reach it as a function",
+	},
+	"cmd/internal/mcp/clientconfig": {
+		imports: []string{"decode/jsontree"},
+		why:     "configurations of other programs are texts, whoever edits them",
+	},
 	"cmd": {
 		imports: []string{"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
-		why:     "the command line calls every library, and no library calls it",
+		why:     "the command line uses every library; no library uses the command line",
 	},
 
 	"captures/transfer": {
 		imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"captures/internal/samples"},
-		why: "exports mask what decoding finds",
+		why: "exports redact what decoding finds",
 	},
 	"captures/internal/samples": {
 		imports: []string{"captures", "captures/store", "decode/envelope"},
-		why:     "makes captures for tests of formats, and reads them",
+		why:     "creates captures for tests of formats, and reads them back",
 	},
 	"captures/formats": {
 		imports: []string{"captures", "captures/flow", "captures/har", "captures/jsonl", "captures/parquet", "captures/pcap", "captures/pcap/packet", "captures/pcapng", "captures/raw", "captures/transfer", "decode", "decode/envelope"}, tests: samples,
-		why: "the one place that knows all formats of other tools",
+		why: "the only place that knows all formats of other tools",
 	},
-	"captures/har":     {imports: []string{"captures/profile", "captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
-	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
-	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
+	"captures/har":     {imports: []string{"captures/profile", "captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which requires decoding"},
+	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines have the content of the capture"},
+	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files have the content of the capture"},
 	"captures/raw":     {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
-	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
+	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are generated from bytes; tests import them again"},
 	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
 
-// forEveryTest are what tests of all packages may import: what says what they need
-// of the machine, and the file that they record to.
+// forEveryTest are packages that the tests of all packages may import.
 var forEveryTest = []string{"captures/need", "captures/store", "captures/redact"}
 
-// samples are the captures that tests of all formats share.
+// samples has the captures that the tests of all formats share.
 var samples = []string{"captures/internal/samples"}
 
-// foreign says which third-party modules captures may use; the others are only
-// barred from what belongs to the command line.
+// foreign lists the third-party modules that these packages may import. All other
+// packages may import any, except for the modules of the command line.
 var foreign = map[string][]string{
 	"captures":        {},
 	"captures/redact": {"github.com/klauspost/compress", "github.com/andybalholm/brotli"},

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// TestDocumentsExist: what sources cite of a document, such as RESEARCH.md#envelopes, and
-// what Markdown files link to in this tree, exists: the file and the section.
+// TestDocumentsExist checks that citations in sources, such as RESEARCH.md#envelopes, and links
+// in Markdown files lead to files and sections that exist.
 func TestDocumentsExist(t *testing.T) {
 	docs := documents{root: "../../..", anchors: map[string]map[string]bool{}}
 	cited, linked := 0, 0
@@ -58,7 +58,7 @@ func TestDocumentsExist(t *testing.T) {
 	}
 }
 
-// TestDocumentChecks: the checks of TestDocumentsExist find what is wrong.
+// TestDocumentChecks checks that TestDocumentsExist finds broken links.
 func TestDocumentChecks(t *testing.T) {
 	root := t.TempDir()
 	text := "# Über A & B: `x` <a id=\"old\"></a>\n\n```\n# no heading\n[no](link.md)\n```\n## Twice\n## Twice\n`[no](link.md)` [a](b.md#c) [b](<d.md>) ![p](p.png)\n"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
@@ -14,7 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the tree's shape. Test files do not count.
+// The limits on sizes. Test files do not count. Only lines of code count, so that the limits
+// never discourage comments and empty lines.
 const (
 	maxFiles      = 25   // in a package
 	maxLines      = 4000 // in a package
@@ -24,7 +26,7 @@ const (
 	maxColumns    = 80 // of a line that ends in a comment
 )
 
-// A sizes holds what is measured without types, by package, file or function.
+// sizes has the measurements that need no type information, by package, file or function.
 type sizes struct {
 	files, lines    map[string]int
 	fileLines       map[string]int
@@ -33,10 +35,9 @@ type sizes struct {
 	trailingComment map[string]int
 }
 
-// mayExceed are the packages that may exceed a limit, each at most by its numbers in
-// the ratchet, until they are rebuilt: each is one algorithm over shared state.
-// The record model does until the users of what it has gained have landed.
-var mayExceed = []string{"decode/kind", "decode/text", "decode/transcript", "schema/bundle"}
+// mayExceed are the packages that may exceed a limit, up to the numbers in the ratchet,
+// until they are rebuilt: each is one algorithm over shared state.
+var mayExceed = []string{"decode/kind", "decode/text", "decode/transcript", "schema/bundle", "schema/bundle/jstree"}
 
 // TestLimits measures packages, files and functions.
 func TestLimits(t *testing.T) {
@@ -94,10 +95,10 @@ func (s *sizes) measureFile(t *testing.T, name string, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pkg, lines := filepath.Dir(name), bytes.Count(data, []byte("\n"))
+	pkg, code := filepath.Dir(name), codeLines(set, data)
 	s.files[pkg]++
-	s.lines[pkg] += lines
-	s.fileLines[name] = lines
+	s.lines[pkg] += countLines(code, 1, len(code)-1)
+	s.fileLines[name] = countLines(code, 1, len(code)-1)
 	s.trailingComment[pkg] += longTrailingComments(set, f, data)
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -105,9 +106,43 @@ func (s *sizes) measureFile(t *testing.T, name string, data []byte) {
 			continue
 		}
 		of := name + ":" + functionName(fn)
-		s.funcLines[of] = set.Position(fn.End()).Line - set.Position(fn.Pos()).Line + 1
+		s.funcLines[of] = countLines(code, set.Position(fn.Pos()).Line, set.Position(fn.End()).Line)
 		s.complexity[of] = complexity(fn.Body)
 	}
+}
+
+// codeLines reports, by line number, which lines have code: all but empty lines and
+// lines with nothing but a comment.
+func codeLines(set *token.FileSet, data []byte) []bool {
+	file := set.AddFile("", -1, len(data))
+	var sc scanner.Scanner
+	sc.Init(file, data, nil, 0)
+
+	code := make([]bool, bytes.Count(data, []byte("\n"))+2)
+	for {
+		pos, tok, text := sc.Scan()
+		switch {
+		case tok == token.EOF:
+			return code
+		case tok == token.SEMICOLON && text == "\n":
+			continue // the scanner inserts it at the end of a line
+		}
+		// A raw string may have several lines.
+		first := file.Line(pos)
+		for i := range strings.Count(text, "\n") + 1 {
+			code[first+i] = true
+		}
+	}
+}
+
+// countLines counts the lines of code from first to last.
+func countLines(code []bool, first, last int) (n int) {
+	for _, isCode := range code[first : last+1] {
+		if isCode {
+			n++
+		}
+	}
+	return n
 }
 
 // functionName is the name of a function, with its receiver's type if it has one.

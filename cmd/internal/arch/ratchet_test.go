@@ -21,15 +21,15 @@ var (
 
 const ratchetFile = "testdata/ratchet.txt"
 
-// A measurement names what was measured: the kind of measurement and a package,
-// file or function.
+// A measurement identifies a number: the kind of measurement, and the package, file or
+// function.
 type measurement struct {
 	kind, of string
 }
 
-// A ratchet holds what exceeds the limits today. A measurement that is not in it
-// has to keep the limit; one that is in it must not grow; and one that shrinks has
-// to be lowered in the file, so that it cannot grow back.
+// A ratchet has the measurements that exceed their limits today. All others must keep the
+// limit. A measurement in the ratchet must not grow, and if it shrinks, the file must be
+// updated, so that it cannot grow again.
 type ratchet map[measurement]int
 
 func readRatchet(t *testing.T) ratchet {
@@ -65,6 +65,9 @@ func readRatchet(t *testing.T) ratchet {
 func (r ratchet) checkExceptions(t *testing.T) {
 	t.Helper()
 	for m := range r {
+		if m.kind == "undocumented-names" || m.kind == "banned-phrases" {
+			continue // every package may have some left
+		}
 		of, _, _ := strings.Cut(m.of, ":")
 		if strings.HasSuffix(of, ".go") {
 			of = filepath.ToSlash(filepath.Dir(of))
@@ -104,7 +107,7 @@ func (r ratchet) check(t *testing.T, kind string, limit int, measured map[string
 	}
 }
 
-// lower replaces the numbers of one kind by smaller ones.
+// lower updates the numbers of one kind that have become smaller.
 func (r ratchet) lower(t *testing.T, kind string, limit int, measured map[string]int) {
 	t.Helper()
 	for m := range r {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"unwire/captures/budget"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/completion"
 	"unwire/cmd/internal/help"
@@ -25,11 +26,12 @@ import (
 	"unwire/proto"
 )
 
-// Run runs the program and returns its exit status.
+// Run runs the program with the arguments after its name, and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	in, stop := app.NewSignalHandler()
 	defer stop()
 	code, abandoned := in.Run(func(ctx context.Context) int {
+		ctx = budget.With(ctx, budget.New())
 		a := app.New(ctx, in, stdin, stdout, stderr)
 		root := rootCommand(a, stdout, stderr)
 		root.SetArgs(args)
@@ -64,15 +66,15 @@ func sayAbandoned(stderr io.Writer) {
 	}
 }
 
-// withoutProject are commands that neither read traffic nor record it, so that unwire.yaml says
-// nothing to them and they work if it is wrong.
+// withoutProject lists the commands that neither read nor record traffic. They ignore unwire.yaml, and
+// so also work if that file is invalid.
 var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
-		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
+		Long:          "unwire records Connect, gRPC and HTTP traffic, decodes it without a schema,\nreconstructs the .proto files, and checks them by replaying edited requests.",
 		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -81,7 +83,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", "", "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
+	root.PersistentFlags().StringVar(&profile, "profile", "", "definitions and redaction rules of a built-in service to use: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err

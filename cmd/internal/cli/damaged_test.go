@@ -60,7 +60,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 	}
 	for _, inputs := range [][]string{{hole}, {hole, whole}, {whole, hole}} {
 		out := filepath.Join(dir, "out.proto")
-		status, _, talk := run(append([]string{"schema", "infer", "-o", out}, inputs...)...)
+		status, _, talk := run(append([]string{"schema", "infer", "--verbose", "-o", out}, inputs...)...)
 		if status != app.ExitInput || !strings.Contains(talk, "damaged capture") {
 			t.Fatalf("%v: status %d, %s", inputs, status, talk)
 		}

@@ -93,6 +93,11 @@ func reference(t *testing.T) map[string][]byte {
 	}
 	generate(root)
 	files["README.md"] = []byte(index.String())
+	status, skill, talk := run("mcp", "skill")
+	if status != 0 {
+		t.Fatal(talk)
+	}
+	files["skill/SKILL.md"] = []byte(skill)
 	return files
 }
 

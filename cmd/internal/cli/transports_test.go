@@ -135,7 +135,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 	const secret = "hunter2-hunter2-hunter2"
 	file := recordTransports(t, secret)
 	dir := t.TempDir()
-	refused := "and no call of an RPC"
+	refused := "and is not an RPC call"
 	cases := []struct {
 		args   string
 		status int
@@ -144,9 +144,9 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"ls F", 0, "websocket"},
 		{"show F#2", 0, "close 1000"},
 		{"show F#3", 0, "220 mail"},
-		{"show --as 1.2:string F#3", 2, "no message here"},
-		{"show --as delimited F#5", 2, "is for connections without HTTP"},
-		{"show --as delimited32be F#3", 3, "does not split"},
+		{"show --as 1.2:string F#3", 2, "no message in the input"},
+		{"show --as delimited F#5", 2, "is only for connections without HTTP"},
+		{"show --as delimited32be F#3", 3, "not length-prefixed messages"},
 		{"decode F#2/down/2", 0, "needle"},
 		{"decode F#3/down/1", 0, ""},
 		{"decode --as delimited32le F#3/down/0", 0, ""},
@@ -159,8 +159,8 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"diff F#2/down/2 F#3/down/0", 1, ""},
 		{"diff --as delimited F#4/down/0 F#4/down/1", 1, "~ 1"},
 		{"diff --series F#2 F#2", 0, ""},
-		{"chat F", 0, "needle"},
-		{"chat F#2", 0, "needle"},
+		{"chat --empty F", 0, "needle"},
+		{"chat --empty F#2", 0, "needle"},
 		{"chat F#3", 3, "no conversation"},
 		{"chat --json F#4", 3, "protocol tcp"},
 		{"audit F", 1, "#2/up/0"},
@@ -171,24 +171,28 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"schema infer --as delimited F#4", 0, "message FeedExampleDown"},
 		{"schema infer --evidence D/ev.json -o D/inferred F", 0, ""},
 		{"schema merge-evidence D/ev.json", 0, ""},
-		{"schema check F", 1, "passes over 1 WebSocket and 2 connections without HTTP: no calls of an RPC"},
+		{"schema history D/ev.json", 3, "names no version of a client"},
+		{"schema check F", 1, "skips 1 WebSocket and 2 connections without HTTP, which are not RPC calls"},
 		{"schema check F#2", 3, refused},
 		{"schema match --profile cursor F#2", -1, "websocket /ws/42:down"},
 		{"schema match --profile cursor F#3", 1, "nothing to match"},
 		{"schema match --profile cursor --as delimited F#4", -1, "tcp feed.example:7000:down"},
-		{"schema update --proto D/inferred --from F", 0, "schema update passes over 1 WebSocket and 2 connections"},
+		{"schema update --proto D/inferred --from F", 0, "schema update skips 1 WebSocket and 2 connections"},
 		{"schema update --proto D/inferred --from F#3", 3, refused},
-		{"schema diff F F", 3, "neither a folder"},
+		{"schema diff F F", 3, "contains no definitions"},
 		{"schema extract F", 3, ""},
 		{"schema find --proto D/inferred welcome", 0, "ChatExampleWsDownWelcome"},
 		{"schema ls --proto D/inferred", 0, ""},
 		{"schema print --proto D/inferred inferred.ChatExampleWsUpLogin", 0, "string type"},
 		{"schema refs --proto D/inferred demo.v1.GetRequest", 0, ""},
-		{"align F", 3, "align passes over 1 WebSocket and 2 connections without HTTP"},
+		{"align F", 3, "align skips 1 WebSocket and 2 connections without HTTP"},
 		{"align F#3", 3, refused},
 		{"drift F F", 3, ""},
 		{"probe --from F#2 --to http://127.0.0.1:1", 3, refused},
 		{"probe --from F#3 --to http://127.0.0.1:1", 3, refused},
+		{"call --like F#2 --to http://127.0.0.1:1", 3, refused},
+		{"call --like F#3 --to http://127.0.0.1:1", 3, refused},
+		{"probe-client --dry-run F", 0, "demo.v1.Things/Get"},
 		{"encode F", 3, ""},
 		{"note F#2/down/1 beat", 0, ""},
 		{"use D/inferred F", 0, ""},
@@ -218,7 +222,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 
 	// These read no capture, or are about requests and formats, which have tests of their own.
 	for _, name := range []string{
-		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "serve", "standin",
+		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "intercept", "mcp", "mock", "serve", "standin", "ui",
 		"import", "export", "replay", "version",
 	} {
 		known[name] = true

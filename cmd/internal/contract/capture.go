@@ -13,7 +13,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// An Exchange is a line of `unwire ls`.
+// An Exchange is one line of `unwire ls`: a recorded request with its response, or a connection.
 type Exchange struct {
 	version
 	ID         int64           `json:"id"`
@@ -29,11 +29,11 @@ type Exchange struct {
 	FramesUp   int             `json:"frames_up"`
 	FramesDown int             `json:"frames_down"`
 
-	// Bytes of the bodies as they were on the wire, before decompression.
+	// Bytes of the request and response bodies as transferred, before decompression.
 	BytesUp   int64 `json:"bytes_up"`
 	BytesDown int64 `json:"bytes_down"`
 
-	// The capture's file, if several are listed.
+	// The path of the capture file; missing if only one is listed.
 	File string `json:"file,omitempty"`
 
 	Started    string  `json:"started"` // RFC 3339, nanoseconds
@@ -42,7 +42,7 @@ type Exchange struct {
 	Outcome    string  `json:"outcome"` // "" while it goes on
 	Error      string  `json:"error,omitempty"`
 
-	// The server's certificate was not checked.
+	// The certificate of the server was not verified when the exchange was recorded.
 	Unverified bool `json:"unverified,omitempty"`
 
 	// The CA by which the server was trusted; only of a single exchange.
@@ -51,31 +51,35 @@ type Exchange struct {
 	// "requested" if the server asked for a client certificate and got none.
 	ClientCertificate captures.ClientCertificate `json:"client_certificate,omitempty"`
 
-	// The program that made the connection, where it is known.
+	// The program that opened the connection; missing if not known.
 	Process *Process `json:"process,omitempty"`
 
-	// "websocket", "tls" or "tcp" where the exchange is not HTTP.
+	// "websocket", "tls" or "tcp" for an exchange that is not HTTP; missing for HTTP.
 	Transport captures.Transport `json:"transport,omitempty"`
 
-	// What the exchange is to others, and they to it.
+	// How the exchange is related to other exchanges, such as a retry of one.
 	Relations []Relation `json:"relations,omitempty"`
 
-	// The head of the conversation that it is a piece of.
+	// The number of the first exchange of the conversation to which this exchange belongs; missing if
+	// it belongs to none.
 	Joined int64 `json:"joined,omitempty"`
 
 	// All pieces, if the exchange is the head of a conversation.
 	Parts []int64 `json:"parts,omitempty"`
 
-	// What a user marked the exchange with, and wrote about it.
+	// The mark that a user gave to the exchange, and the text of the note.
 	Mark string `json:"mark,omitempty"`
 	Note string `json:"note,omitempty"`
 
-	// How many notes there are about the exchange, its frames and their fields, and marks
-	// of frames and fields.
+	// A rewriting rule changed the traffic of the exchange.
+	Edited bool `json:"edited,omitempty"`
+
+	// The number of notes about the exchange, its frames and fields, plus the number of marked frames
+	// and fields.
 	Notes int `json:"notes,omitempty"`
 }
 
-// NewExchange is the line of a listed exchange with its relations.
+// NewExchange builds the JSON object for one exchange of a list, with its relations.
 func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchange {
 	e := &Exchange{
 		ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
@@ -92,17 +96,17 @@ func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchan
 	return e
 }
 
-// A Relation says what an exchange is to another one. Its members are numbers of exchanges.
+// A Relation describes how an exchange is related to another one. Its members are numbers of exchanges.
 type Relation struct {
 	Kind     captures.RelationKind `json:"kind"`     // "handshake" …
 	Exchange int64                 `json:"exchange"` // a WebSocket
 	Target   int64                 `json:"target"`   // what opened it
 
-	// The id of the capture of the target, in hex; missing if it is the same.
+	// The id of the capture with the related exchange, in hex; missing if it is the same capture.
 	Capture string `json:"capture,omitempty"`
 }
 
-// NewRelations are the relations of an exchange.
+// NewRelations converts the relations of an exchange to their JSON objects.
 func NewRelations(list []captures.Relation) []Relation {
 	var out []Relation
 	for _, r := range list {
@@ -131,7 +135,7 @@ func NewProcess(p captures.Process) *Process {
 // milliseconds is a duration in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// A Frame is a line of `unwire show`.
+// A Frame is one line of `unwire show`: one message or other unit of a decoded stream.
 type Frame struct {
 	decode.Line // its version, too: frames of a HAR file are such lines
 
@@ -143,27 +147,66 @@ type Frame struct {
 	Exchange int64  `json:"exchange,omitempty"`
 	Number   *int64 `json:"append_seqno,omitempty"`
 
-	// The program that made the connection, where it is known.
+	// The program that opened the connection; missing if not known.
 	Process *Process `json:"process,omitempty"`
 
-	// What was not as in a stream.
+	// Irregularities, such as a missing or repeated sequence number.
 	Anomalies []string `json:"anomalies,omitempty"`
 
-	// The error that ends the call.
+	// The error status with which the call ended; missing if it ended well.
 	Status *callStatus `json:"status,omitempty"`
 
-	// What a user wrote about the frame and its fields.
+	// The notes that a user wrote about the frame and its fields.
 	Notes []*PlaceNote `json:"notes,omitempty"`
+
+	// If a rule changed the frame: the rule, and the frame as it was received, with its framing. The other members
+	// of the line are those of the received frame.
+	Rule     string `json:"rule,omitempty"`
+	Received []byte `json:"received,omitempty"`
+
+	// The bytes, with framing, that a rewriting rule forwarded instead of the frame: empty if it
+	// dropped the frame, missing if it changed nothing.
+	Forwarded *[]byte `json:"forwarded,omitempty"`
 }
 
-// A callStatus is the error that ends a call, with its details decoded.
+// Edited describes bytes that the proxy forwarded instead of a received frame.
+type Edited struct {
+	version
+
+	// "added" if the bytes were inserted and replace no received frame.
+	Event string `json:"event,omitempty"`
+	Dir   string `json:"dir,omitempty"`
+	Rule  string `json:"rule"`
+
+	// The forwarded bytes, with framing.
+	Forwarded []byte `json:"forwarded"`
+
+	// The frames decoded from the forwarded bytes.
+	Frames []decode.Frame `json:"-"`
+}
+
+// AddEdit adds to the JSON object of a frame the bytes that were forwarded instead of it.
+func (f *Frame) AddEdit(received *decode.Frame, e *Edited) {
+	if e == nil {
+		return
+	}
+	f.Rule, f.Received, f.Forwarded = e.Rule, received.Raw, &e.Forwarded
+	if received.Framed {
+		f.Received = envelope.Append(nil, received.Flags, received.Raw)
+	}
+	if e.Forwarded == nil {
+		f.Forwarded = &[]byte{}
+	}
+}
+
+// A callStatus is the error status at the end of a call, with its details decoded.
 type callStatus struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
 	Details []statusDetail `json:"details"`
 }
 
-// A statusDetail is a detail of an error with its fields.
+// A statusDetail is one detail message of an error status, with its decoded fields.
 type statusDetail struct {
 	envelope.Detail
 	Tree []*field.Field `json:"tree"`
@@ -202,8 +245,8 @@ func NewFrame(at conversation.Resolved, f *decode.Frame, view decode.View, field
 	return l
 }
 
-// Anomalies are what is remarked on a frame of a conversation, in words: what was
-// missing before it, and the rest.
+// Anomalies describes the irregularities at a frame of a conversation: before lists gaps in front of
+// the frame, after everything else.
 func Anomalies(c *conversation.Conversation, f *decode.Frame) (before, after []string) {
 	for _, an := range c.AnomaliesAt(f) {
 		if an.Kind == conversation.Gap {
@@ -215,7 +258,7 @@ func Anomalies(c *conversation.Conversation, f *decode.Frame) (before, after []s
 	return before, after
 }
 
-// A Reading is a line of `unwire show --choices`: how a field is read.
+// A Reading is one line of `unwire show --choices`: the type that the user chose for a field.
 type Reading struct {
 	version
 	Method string `json:"method"`
@@ -231,11 +274,11 @@ type Explanation struct {
 	Dir  string `json:"dir,omitempty"`
 	Off  int    `json:"off"`
 
-	// Messages is how many the evidence was drawn from.
+	// Messages is the number of messages from which the evidence was collected.
 	Messages int `json:"messages"`
 
-	// Seen is in how many messages the field is, within the enclosing ones; Occurs how
-	// many values it has, and Most how many in one message.
+	// Seen is the number of parent messages that contain the field, Occurs the number of its values,
+	// and Most the largest number of values in one message.
 	Seen   int64 `json:"seen"`
 	Occurs int64 `json:"occurs"`
 	Most   int64 `json:"most"`
@@ -251,7 +294,7 @@ type Explanation struct {
 	Note     string             `json:"note,omitempty"`
 }
 
-// An ExplainedReading is one of the ways to read a field, with what speaks for it.
+// An ExplainedReading is one possible type of a field, with the evidence for and against it.
 type ExplainedReading struct {
 	Kind string         `json:"kind"`
 	Type string         `json:"type"`
@@ -259,7 +302,7 @@ type ExplainedReading struct {
 	Why  []kind.Feature `json:"why"`
 }
 
-// A Match is a line of `unwire grep`.
+// A Match is one line of `unwire grep`: a place where the pattern was found.
 type Match struct {
 	version
 	Address  string `json:"address"`
@@ -273,7 +316,7 @@ type Match struct {
 	Before   string `json:"before"`
 	After    string `json:"after"`
 
-	// Name is Path in names, where definitions have them.
+	// Name is Path with field names instead of numbers, as far as definitions are available.
 	Name string `json:"name,omitempty"`
 }
 

@@ -2,7 +2,7 @@ package contract
 
 import "unwire/decode/diff"
 
-// Change is one difference that a comparison found.
+// Change is one difference between two frames or exchanges.
 type Change struct {
 	version
 
@@ -10,10 +10,10 @@ type Change struct {
 	// with the call.
 	diff.Change
 
-	// Name is the path in field names, where a schema is known.
+	// Name is the path in field names; missing if no schema is known.
 	Name string `json:"name,omitempty"`
 
-	// OldHex and NewHex are the bytes of both sides, if they were asked for.
+	// OldHex and NewHex are the differing bytes of both sides in hex; missing unless --hex was given.
 	OldHex string `json:"old_hex,omitempty"`
 	NewHex string `json:"new_hex,omitempty"`
 }
@@ -23,6 +23,6 @@ type Variation struct {
 	version
 	diff.Variation
 
-	// Name is the path in field names, where a schema is known.
+	// Name is the path in field names; missing if no schema is known.
 	Name string `json:"name,omitempty"`
 }

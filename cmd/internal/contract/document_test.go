@@ -36,19 +36,20 @@ const (
 func objects() []group {
 	return []group{
 		{"Recording", []Object{
-			&Listening{}, &Also{}, &Uncaptured{}, &Unsearched{}, &QUIC{}, &RouteConflict{}, &RefusedUser{}, &RefusedCertificate{}, &ExchangeEnded{}, &Ended{},
+			&Listening{}, &Also{}, &Uncaptured{}, &Unsearched{}, &QUIC{}, &RouteConflict{}, &HeldEvent{}, &HeldFrame{}, &Decided{}, &RefusedUser{}, &RefusedCertificate{}, &ExchangeEnded{}, &Uploaded{}, &NotUploaded{}, &Ended{},
 			&Connection{}, &ImportedPackets{}, &Imported{},
 		}},
 		{"Looking at captures", []Object{
-			&Exchange{}, &Frame{}, &TimelineLine{}, &Reading{}, &Explanation{}, &Match{}, &MatchedExchange{}, &Note{}, &KeptDefinition{},
+			&Exchange{}, &Frame{}, &Edited{}, &TimelineLine{}, &Reading{}, &Explanation{}, &Match{}, &MatchedExchange{}, &Note{}, &KeptDefinition{},
 			&ProjectFile{}, &Change{}, &Variation{}, &Transcript{}, &AnswerDelta{}, &Weights{}, &WeightsFit{},
 		}},
 		{"Secrets", []Object{&Finding{}, &Redacted{}}},
 		{"Schemas", []Object{
-			&InferredFile{}, &MergedEvidence{}, &SchemaCheck{}, &FieldProposal{}, &SchemaMatch{}, &SchemaExtraction{}, &SchemaChange{}, &SchemaUpdate{}, &Definition{},
+			&InferredFile{}, &MergedEvidence{}, &SchemaCheck{}, &FieldProposal{}, &HistoryChange{}, &SchemaMatch{}, &SchemaExtraction{}, &SchemaChange{}, &SchemaUpdate{}, &Definition{},
 			&DefinitionListing{}, &DefinitionHit{}, &DefinitionRef{}, &FieldJoin{}, &FieldDoubt{},
 		}},
-		{"Asking servers", []Object{&ReplayPlan{}, &ReplayResult{}, &Experiment{}, &Credential{}, &ProbePlan{}, &ProbeResult{}, &VerifyPlan{}, &Verification{}}},
+		{"Asking servers", []Object{&CallFailure{}, &ReplayPlan{}, &ReplayResult{}, &Experiment{}, &Credential{}, &ProbePlan{}, &ProbeResult{}, &VerifyPlan{}, &Verification{}}},
+		{"Serving captures", []Object{&MockAnswer{}, &MockReport{}, &ClientProbePlan{}, &ClientProbe{}}},
 		{"The machine", []Object{&Check{}, &CA{}, &Build{}}},
 		{"Bytes", []Object{&Encoded{}}},
 	}

@@ -1,6 +1,9 @@
 package contract
 
-import "unwire/captures"
+import (
+	"unwire/captures"
+	"unwire/mitm/intercept"
+)
 
 // Listening is the first event of a command that serves.
 type Listening struct {
@@ -10,9 +13,11 @@ type Listening struct {
 	URL   string `json:"url,omitempty"`   // of the others: where they serve
 	CA    string `json:"ca,omitempty"`    // file of the certificate to trust
 	Key   string `json:"key,omitempty"`   // of serve: the API key that it made
+	UI    string `json:"ui,omitempty"`    // of capture --ui: the page
 }
 
-// Also is the event of a further server that capture --reverse stands in front of.
+// Also is the event of a further server to which capture --reverse forwards: the server's URL, and the
+// address at which unwire listens for it.
 type Also struct {
 	version
 	Event  string `json:"event"`  // "also"
@@ -82,7 +87,7 @@ type ExchangeEnded struct {
 	Error string `json:"error"` // why it failed; "" if it ended well
 }
 
-// NewExchangeEnded is the event of an exchange.
+// NewExchangeEnded builds the event for a finished exchange.
 func NewExchangeEnded(l *Exchange) *ExchangeEnded {
 	return &ExchangeEnded{Exchange: l, Event: "exchange", Error: l.Error}
 }
@@ -97,16 +102,16 @@ type FailureCount struct {
 	// How many exchanges failed for this kind of reason.
 	Count int `json:"count"`
 
-	// The capture of the first of them, its number, and why it failed.
+	// The capture, the number and the failure reason of the first such exchange.
 	File     string `json:"file"`
 	Exchange int64  `json:"exchange"`
 	Reason   string `json:"reason"`
 
-	// What to do about it, in words.
+	// A hint for the user that names a remedy.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Ended is the last event of capture.
+// Ended is the last event of `unwire capture`: a summary of the recording.
 type Ended struct {
 	version
 	Event      string   `json:"event"` // "ended"
@@ -118,11 +123,69 @@ type Ended struct {
 	// How many exchanges of this recording ended in which way: {"complete":9,"failed":2}.
 	Outcomes map[captures.Outcome]int `json:"outcomes"`
 
-	// Why some of them failed, by kind of reason; missing if none did.
+	// The failed exchanges, counted by kind of reason; missing if none failed.
 	Failures []FailureCount `json:"failures,omitempty"`
 
 	// UnsearchedExchanges and UnsearchedBytes count what could not be searched for
 	// secrets.
 	UnsearchedExchanges int   `json:"unsearched_exchanges"`
 	UnsearchedBytes     int64 `json:"unsearched_bytes"`
+}
+
+// Uploaded is the event of a segment that capture --upload moved to an object store.
+type Uploaded struct {
+	version
+	Event string `json:"event"` // "uploaded"
+	File  string `json:"file"`  // the local file, which is removed
+	URL   string `json:"url"`   // URL of the segment; its manifest is next to it
+	// SHA-256 of the content, in hex
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`      // in bytes
+	Exchanges int    `json:"exchanges"` // how many the segment has
+}
+
+// NotUploaded is the event of a segment that capture --upload could not move.
+type NotUploaded struct {
+	version
+	Event string `json:"event"` // "not-uploaded"
+	File  string `json:"file"`  // the local file, which stays
+	Error string `json:"error"` // why it was not uploaded
+	// until the next attempt; 0: there is none, because the segment may not leave this machine
+	RetrySeconds float64 `json:"retry_seconds"`
+}
+
+// HeldEvent is the event of capture for a frame that is held, or no longer is.
+type HeldEvent struct {
+	version
+	Event string `json:"event"` // "held" or "released"
+
+	// The number of the held frame, for 'unwire intercept'.
+	ID int64 `json:"id"`
+
+	// The number of the exchange; 0 if it is not recorded.
+	Exchange int64  `json:"exchange"`
+	Dir      string `json:"dir"`
+
+	// The number of the frame in its direction, from 0.
+	Frame int    `json:"frame"`
+	Rule  string `json:"rule"`
+}
+
+// A HeldFrame is one line of 'unwire intercept': a frame that the proxy holds until the user decides.
+type HeldFrame struct {
+	version
+	intercept.Frame
+}
+
+// Decided reports a decision about held frames that 'unwire intercept' has sent to the proxy.
+type Decided struct {
+	version
+	Event string `json:"event"` // "decided"
+
+	// The decision: release, drop, replace or release-all.
+	Action string `json:"action"`
+	ID     int64  `json:"id,omitempty"` // of the held frame
+
+	// The number of frames that release-all has released.
+	Frames int `json:"frames,omitempty"`
 }

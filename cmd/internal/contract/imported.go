@@ -12,7 +12,7 @@ type Connection struct {
 	pcap.Connection
 }
 
-// NewConnection returns the line for a connection.
+// NewConnection builds the JSON object for a connection in a packet file.
 func NewConnection(c pcap.Connection) *Connection {
 	return &Connection{Event: "connection", Connection: c}
 }
@@ -38,13 +38,13 @@ type Imported struct {
 	// Skipped counts records that are no exchange or could not be read.
 	Skipped int `json:"skipped"`
 
-	// Problems are what was left out or is doubtful, each with its place; More counts
-	// those that are not listed.
+	// Problems lists data that was left out or is doubtful, each with its place in the input; More
+	// counts further ones that are not listed.
 	Problems []string `json:"problems"`
 	More     int      `json:"more_problems"`
 }
 
-// NewImported returns the line for a report.
+// NewImported builds the JSON object for the report of an import.
 func NewImported(r transfer.Report) *Imported {
 	i := &Imported{Event: "imported", Exchanges: r.Exchanges, Skipped: r.Skipped, Problems: r.Problems, More: r.More}
 	if i.Problems == nil {

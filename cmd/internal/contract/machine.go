@@ -1,20 +1,20 @@
 package contract
 
-// CA is the local certificate authority.
+// CA describes unwire's local certificate authority.
 type CA struct {
 	version
 	File   string `json:"file"`   // the certificate
 	SHA256 string `json:"sha256"` // of the certificate, in hexadecimal
 
-	// NotAfter is the last day that it is valid: 2027-01-31.
+	// NotAfter is the last day on which the CA is valid, as in 2027-01-31.
 	NotAfter string `json:"not_after"`
 
-	// Hosts are those that the CA vouches for, with the names below them; none if it is for
-	// all.
+	// Hosts are the host names, including subdomains, that the CA can sign certificates for; missing if
+	// it is not restricted.
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// Build is what the program was built from.
+// Build describes the program's version, commit and platform.
 type Build struct {
 	version
 
@@ -24,14 +24,14 @@ type Build struct {
 	// Commit is the revision, with "-dirty" if files were changed; "" if it is unknown.
 	Commit string `json:"commit"`
 
-	// Go is the version of Go.
+	// Go is the version of Go that compiled the program.
 	Go string `json:"go"`
 
 	// Platform is the system and the processor: "linux/amd64".
 	Platform string `json:"platform"`
 }
 
-// Check is what doctor found about one thing.
+// Check is the result of one check of `unwire doctor`.
 type Check struct {
 	version
 	Check  string `json:"check"`        // what was looked at

@@ -6,17 +6,17 @@ import (
 	"unwire/captures"
 )
 
-// A PlaceNote is a note where its frame or exchange is known.
+// A PlaceNote is a note inside the object of a frame or exchange, which already has the address.
 type PlaceNote struct {
 	Kind  captures.NoteKind `json:"kind"` // "note" or "mark"
 	Path  string            `json:"path,omitempty"`
 	Value string            `json:"value"`
 
-	// When it was written: RFC 3339, in nanoseconds.
+	// When the note was written, in RFC 3339 with nanoseconds.
 	Changed string `json:"changed,omitempty"`
 }
 
-// NewPlaceNote is the member of a note.
+// NewPlaceNote builds the JSON object for a note without its address.
 func NewPlaceNote(n *captures.Note) *PlaceNote {
 	p := &PlaceNote{Kind: n.Kind, Path: n.Path, Value: n.Value}
 	if !n.Changed.IsZero() {
@@ -25,11 +25,11 @@ func NewPlaceNote(n *captures.Note) *PlaceNote {
 	return p
 }
 
-// A Note is a line of `unwire note`.
+// A Note is one line of `unwire note`: a note with its address.
 type Note struct {
 	version
 
-	// What it is about: an exchange or a frame, as `unwire show` takes it.
+	// The address of the exchange or frame that the note is about, as `unwire show` accepts it.
 	Address  string `json:"address"`
 	Exchange int64  `json:"exchange"`
 	Dir      string `json:"dir,omitempty"`
@@ -38,7 +38,7 @@ type Note struct {
 	PlaceNote
 }
 
-// NewNote is the line of a note.
+// NewNote builds the JSON object for a note at an address.
 func NewNote(address string, n *captures.Note) *Note {
 	l := &Note{Address: address, Exchange: n.Exchange, PlaceNote: *NewPlaceNote(n)}
 	if n.Frame != captures.NoFrame {
@@ -47,7 +47,7 @@ func NewNote(address string, n *captures.Note) *Note {
 	return l
 }
 
-// AddNote adds what a note says of an exchange.
+// AddNote adds a user's note or mark to the JSON object of the exchange.
 func (l *Exchange) AddNote(n *captures.Note) {
 	switch {
 	case n.Frame == captures.NoFrame && n.Kind == captures.MarkNote:
@@ -59,17 +59,18 @@ func (l *Exchange) AddNote(n *captures.Note) {
 	l.Notes++
 }
 
-// A ProjectFile is what `unwire config` prints: the unwire.yaml of the working folder.
+// A ProjectFile is the output of `unwire config`: the settings in the unwire.yaml of the working
+// folder.
 type ProjectFile struct {
 	version
 
-	// File is its path. If there is no file, all is empty.
+	// File is the path of unwire.yaml. If there is no such file, all members are empty.
 	File string `json:"file"`
 
-	// Definitions are paths of definitions.
+	// Definitions are paths of definition files.
 	Definitions []string `json:"definitions"`
 
-	// Profile is as --profile has it; "" if the file does not say.
+	// Profile is the name of a profile, as for --profile; "" if the file does not choose one.
 	Profile string `json:"profile"`
 
 	// Weights is the path of the weights of chat; "" if the file does not say.
@@ -81,25 +82,25 @@ type ProjectFile struct {
 
 // ProjectRules are rules for secrets of an unwire.yaml.
 type ProjectRules struct {
-	// Headers are header fields whose value is a secret.
+	// Headers are names of HTTP headers whose values are secrets.
 	Headers []string `json:"headers"`
 
-	// Keys are what keys look like.
+	// Keys describe the syntax of API keys.
 	Keys []ProjectKey `json:"keys"`
 
-	// Names are query parameters and JSON members whose value is a secret.
+	// Names are names of query parameters and JSON members whose values are secrets.
 	Names []string `json:"names"`
 
-	// Fields are full names of message fields whose value is a secret.
+	// Fields are full names of message fields whose values are secrets.
 	Fields []string `json:"fields"`
 }
 
-// A ProjectKey is what keys of one kind look like.
+// A ProjectKey describes the syntax of one kind of API key.
 type ProjectKey struct {
-	// Prefix is how the keys begin.
+	// Prefix is the fixed text at the beginning of the keys, such as "sk-".
 	Prefix string `json:"prefix"`
 
-	// MinLength is how many letters and digits stand behind the prefix, at least.
+	// MinLength is the least number of letters and digits after the prefix.
 	MinLength int `json:"min_length"`
 }
 
@@ -111,11 +112,11 @@ type KeptDefinition struct {
 	Name  string                  `json:"name"`
 	Bytes int                     `json:"bytes"`
 
-	// When it was stored: RFC 3339, in nanoseconds.
+	// When the definition was stored, in RFC 3339 with nanoseconds.
 	Changed string `json:"changed,omitempty"`
 }
 
-// NewKeptDefinition is the line of a definition.
+// NewKeptDefinition builds the JSON object for a definition that a capture stores.
 func NewKeptDefinition(d *captures.Definition) *KeptDefinition {
 	l := &KeptDefinition{Kind: d.Kind, Name: d.Name, Bytes: len(d.Data)}
 	if !d.Changed.IsZero() {

@@ -5,25 +5,25 @@ import (
 	"unwire/replay/probe/oracle"
 )
 
-// ProbePlan is what a probe would send.
+// ProbePlan describes the requests that a probe would send.
 type ProbePlan struct {
 	version
 	*oracle.Plan
 }
 
-// ProbeResult is what a probe learnt: the object that is also written as a file, and
-// read from there.
+// ProbeResult is the result of a probe. The same object is written to, and read from, the file of the
+// probe's results.
 type ProbeResult struct{ *probe.Result }
 
 func (r *ProbeResult) setVersion() { r.V = 1 }
 
-// VerifyPlan is what a verification would send first.
+// VerifyPlan describes the first requests that a verification would send.
 type VerifyPlan struct {
 	version
 	*oracle.VerifyPlan
 }
 
-// Verification is what a server's parser made of the definition of a request.
+// Verification is the result of checking a request's definition against a server's parser.
 type Verification struct {
 	version
 	*probe.Verification

@@ -1,24 +1,61 @@
 package contract
 
 import (
+	"encoding/json"
+
 	"unwire/replay"
 	"unwire/replay/suite"
 )
 
-// ReplayPlan is what a replay would send.
+// ReplayPlan describes the requests that a replay would send.
 type ReplayPlan struct {
 	version
 	*replay.Description
 }
 
-// ReplayResult is how a replay went.
+// ReplayResult is the outcome of a replay.
 type ReplayResult struct {
 	version
 	*replay.Result
 }
 
-// Credential is where a secret is found, and until when it can be used. It never has
-// the value.
+// CallFailure is the error that a call of `unwire call` ended with, on stderr.
+type CallFailure struct {
+	version
+
+	// Code is the name of the Connect or gRPC code: "not_found".
+	Code string `json:"code"`
+
+	// Message is the error message from the server.
+	Message string `json:"message"`
+
+	// Origin is "server" if the server returned the error, and "local" if no response arrived.
+	Origin string `json:"origin"`
+
+	// Reason is the kind of local failure, with the same values as for replay.
+	Reason string `json:"reason,omitempty"`
+
+	// Details are the detail messages in the server's error.
+	Details []FailureDetail `json:"details"`
+
+	// Exchange is the call's number in the capture of -o.
+	Exchange int64 `json:"exchange,omitempty"`
+}
+
+// FailureDetail is one detail message of an error.
+type FailureDetail struct {
+	// Type is the full name of the detail's message type.
+	Type string `json:"type"`
+
+	// Value is the detail in the protobuf wire format.
+	Value []byte `json:"value"`
+
+	// JSON is the detail in protojson; missing if its type is not defined.
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// Credential describes where a secret is read from and when it expires. It never contains the secret
+// itself.
 type Credential struct {
 	version
 	Reference string `json:"reference"`
@@ -26,22 +63,22 @@ type Credential struct {
 	// "found", "missing", "expired", "expiring" (too soon to be sent)
 	State string `json:"state"`
 	From  string `json:"from"` // where it is; "" if it is nowhere
-	// in the form of RFC 3339; "" where it does not say
+	// expiry in RFC 3339; "" if not known
 	Expires  string   `json:"expires"`
 	Issuer   string   `json:"issuer"`
 	Audience []string `json:"audience"`
-	// that it may be sent to; empty: those that --allow-host names
+	// hosts to which the secret may be sent; empty: those of --allow-host
 	Hosts []string `json:"hosts"`
 	Error string   `json:"error"`
 }
 
-// Experiment is what an experiment of a suite came to.
+// Experiment is the result of one experiment of a replay suite.
 type Experiment struct {
 	version
 	File  string `json:"file"`
 	About string `json:"about,omitempty"`
 	OK    bool   `json:"ok"`
-	// expectations that were not met, or why it was not run
+	// expectations that were not met, or the reason why the experiment did not run
 	Failed   []string      `json:"failed"`
 	Result   *ReplayResult `json:"result,omitempty"`
 	Duration float64       `json:"duration_ms"`

@@ -8,6 +8,7 @@ import (
 	"unwire/schema/check"
 	"unwire/schema/compare"
 	"unwire/schema/extract"
+	"unwire/schema/history"
 	"unwire/schema/match"
 	"unwire/schema/update"
 )
@@ -33,7 +34,7 @@ type SchemaChange struct {
 	// Captures are the addresses of the exchanges that have the element.
 	Captures []string `json:"captures,omitempty"`
 
-	// Replays are the files of the experiments that have it.
+	// Replays are the files of the experiments that use the changed element.
 	Replays []string `json:"replays,omitempty"`
 
 	// Proto is Outdated where the user's definitions are still as the old version is.
@@ -49,12 +50,12 @@ type SchemaUpdate struct {
 	update.Change
 }
 
-// SchemaMatch is a place in captured messages, with the known types that fit it.
+// SchemaMatch is a message or field in captured traffic, with the known types that fit its values.
 type SchemaMatch struct {
 	version
 
-	// Target is the message that has the field, or the method with its direction; ""
-	// of files of one message each.
+	// Target is the field's message, or the method with its direction; "" if the inputs are files of
+	// one message each.
 	Target string `json:"target"`
 
 	// Path is the field's path below Target; "" for all of a frame.
@@ -63,18 +64,18 @@ type SchemaMatch struct {
 	// Message is the best candidate's full name; "" without a match.
 	Message string `json:"message"`
 
-	// Frames are the addresses of the first frames that have the place.
+	// Frames are the addresses of the first frames that contain the message or field.
 	Frames []string `json:"frames"`
 
 	*match.Result
 }
 
-// NewSchemaMatch returns a place with what it may be.
+// NewSchemaMatch builds the JSON object for a place and its candidate types.
 func NewSchemaMatch(t *match.Target, r *match.Result) *SchemaMatch {
 	return &SchemaMatch{Target: t.In, Path: t.Path, Message: string(r.FullName()), Frames: t.Frames, Result: r}
 }
 
-// SchemaExtraction counts what was extracted from an input.
+// SchemaExtraction counts the definitions extracted from one input.
 type SchemaExtraction struct {
 	version
 	Input      string              `json:"input"`
@@ -86,7 +87,8 @@ type SchemaExtraction struct {
 	Unresolved []unresolvedElement `json:"unresolved"`
 }
 
-// NewSchemaExtraction counts what an input declares; set is made of it alone.
+// NewSchemaExtraction counts the definitions extracted from one input; set must contain only that
+// input.
 func NewSchemaExtraction(src *extract.Source, set *extract.Set) *SchemaExtraction {
 	n := set.Count()
 	x := &SchemaExtraction{
@@ -115,19 +117,19 @@ type unresolvedElement struct {
 type Definition struct {
 	version
 
-	// Element is a full name, or the path of a file.
+	// Element is the full name of the element, or the path of a file.
 	Element string `json:"element"`
 	File    string `json:"file"`
 	Text    string `json:"text"`
 }
 
-// DefinitionListing is a line of the list of what definitions have.
+// DefinitionListing is one line of `unwire schema ls`: an element of the definitions.
 type DefinitionListing struct {
 	version
 	compare.Listing
 }
 
-// DefinitionHit is an element that a search found.
+// DefinitionHit is one element of the definitions that a search found.
 type DefinitionHit struct {
 	version
 	compare.Hit
@@ -146,9 +148,15 @@ type FieldJoin struct {
 	align.Join
 }
 
-// FieldDoubt is field numbers and names that go together in more than one way.
-// Package align reads it back.
+// FieldDoubt is a set of field numbers and names that can be matched in more than one way. Package
+// align reads this object back.
 type FieldDoubt struct {
 	version
 	align.Doubt
+}
+
+// HistoryChange is a line of schema history: what changed between two versions of a client.
+type HistoryChange struct {
+	version
+	history.Change
 }

@@ -19,12 +19,12 @@ type Finding struct {
 	Len      int    `json:"len"`
 	Count    int    `json:"count"`
 
-	// Removable is true if 'unwire redact' removes it.
+	// Removable is true if 'unwire redact' can remove the secret.
 	Removable bool `json:"removable"`
 }
 
-// NewFinding returns the line for a finding in a file; frame is the address of its
-// frame, "" where it is in none.
+// NewFinding builds the JSON object for a secret found in a file. frame is the address of its frame; ""
+// if the secret is not in a frame.
 func NewFinding(file, frame string, f *secret.Finding) *Finding {
 	return &Finding{
 		File: file, Exchange: f.Exchange, Rule: string(f.Rule), Place: f.Place, Header: f.Header, Name: f.Name,
@@ -33,7 +33,7 @@ func NewFinding(file, frame string, f *secret.Finding) *Finding {
 	}
 }
 
-// Redacted is what redact did.
+// Redacted is the result of `unwire redact`.
 type Redacted struct {
 	version
 	File      string `json:"file"` // the copy
@@ -41,8 +41,8 @@ type Redacted struct {
 	Fields    int    `json:"fields"` // values of known fields that were replaced
 	Left      int    `json:"left"`   // values that an audit of the copy finds
 
-	// OmittedExchanges and OmittedBytes count what was left out because it cannot be
-	// searched for secrets.
+	// OmittedExchanges and OmittedBytes count the exchanges and bytes that were left out because they
+	// cannot be searched for secrets.
 	OmittedExchanges int   `json:"omitted_exchanges"`
 	OmittedBytes     int64 `json:"omitted_bytes"`
 }

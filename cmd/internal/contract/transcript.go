@@ -16,7 +16,7 @@ import (
 	"unwire/schema"
 )
 
-// Transcript is the conversation of an exchange.
+// Transcript is the conversation with a model that was found in an exchange.
 type Transcript struct {
 	version
 	Exchange int64 `json:"exchange"`
@@ -32,11 +32,11 @@ func NewTranscript(exchange int64, tr *transcript.Transcript, defs *schema.Schem
 	return &Transcript{Exchange: exchange, Transcript: tr, Error: newCallError(tr.Error, defs)}
 }
 
-// A callError is the error of an exchange.
+// A callError is the error with which an exchange ended.
 type callError struct {
 	*transcript.Failure
 
-	// Details replace those of the failure.
+	// Details replaces the member of the embedded failure, with decoded messages.
 	Details []errorDetail `json:"details,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type AnswerDelta struct {
 	Delta    string `json:"delta"`
 }
 
-// Weights are what transcripts are scored by, in the form of a weights file.
+// Weights are the weights with which transcripts are scored, in the format of a weights file.
 type Weights struct {
 	version
 	*transcript.Weights // which writes the version itself

@@ -1,53 +1,53 @@
 package contract
 
-// Encoded is what `unwire encode` made of a text.
+// Encoded is the result of `unwire encode`.
 type Encoded struct {
 	version
 
-	// Bytes counts the bytes of the result.
+	// Bytes is the size of the encoded message.
 	Bytes int64 `json:"bytes"`
 
-	// Data is the result, unless it was written to a file.
+	// Data is the encoded message; missing if it was written to a file.
 	Data []byte `json:"data,omitempty"`
 
-	// Output is the file that was written.
+	// Output is the path of the file that was written; missing if Data has the result.
 	Output string `json:"output,omitempty"`
 }
 
-// InferredFile is a .proto file that `unwire schema infer` made.
+// InferredFile is one .proto file that `unwire schema infer` has generated.
 type InferredFile struct {
 	escapedVersion
 
-	// File is its path below an import root.
+	// File is the path of the .proto file relative to the import root.
 	File string `json:"file"`
 
-	// Package is the package that it declares.
+	// Package is the protobuf package that the file declares.
 	Package string `json:"package"`
 
-	// Messages counts its messages, nested ones too.
+	// Messages is the number of messages in the file, including nested ones.
 	Messages int `json:"messages"`
 
-	// Enums counts its enums, nested ones too.
+	// Enums is the number of enums in the file, including nested ones.
 	Enums int `json:"enums"`
 
-	// Services counts its services.
+	// Services is the number of services in the file.
 	Services int `json:"services"`
 
-	// Text is its text, unless it was written to a file.
+	// Text is the content of the .proto file; missing if it was written to a file.
 	Text string `json:"text,omitempty"`
 
-	// Output is the file that was written.
+	// Output is the path of the written .proto file; missing if Text has its content.
 	Output string `json:"output,omitempty"`
 }
 
-// MergedEvidence is what `unwire schema merge-evidence` wrote to a file.
+// MergedEvidence reports the file that `unwire schema merge-evidence` has written.
 type MergedEvidence struct {
 	version
 
-	// Output is the file that was written.
+	// Output is the path of the evidence file that was written.
 	Output string `json:"output"`
 
-	// Inputs counts the files that were read.
+	// Inputs is the number of evidence files that were merged.
 	Inputs int `json:"inputs"`
 
 	// Fields counts the fields that the evidence is about.

@@ -21,22 +21,22 @@ import (
 // SSLKEYLOGFILE are taken from the environment, as a client that is being
 // captured does.
 type ClientOptions struct {
-	// URL is the server's base URL.
+	// URL is the base URL of the server.
 	URL string
-	// Token is the bearer token; what else identifies the client follows from it.
+	// Token is the bearer token. The client's other identifiers are derived from it.
 	Token string
 	// CAFile is a PEM file with a certificate to trust besides the system's.
 	// Empty: none.
 	CAFile string
 	// Heartbeat is the time between the client's heartbeats. Zero: 5 s.
 	Heartbeat time.Duration
-	// Prompt is what is asked in the turn. Empty: the scenario's question.
+	// Prompt is the user's question in the conversation; "" means the one of the scenario.
 	Prompt string
-	// Fallback makes the client speak HTTP/1.1, and hold its turn over calls that
-	// are one stream together; its messages go out as FallbackHex or
-	// FallbackBinary. Empty: HTTP/2, and one stream.
+	// Fallback makes the client use HTTP/1.1 and split its stream over several calls. Its value,
+	// FallbackHex or FallbackBinary, selects the encoding of messages; "" means HTTP/2 and a single
+	// stream.
 	Fallback string
-	// Out gets a line for each thing that happened. Nil: nobody.
+	// Out receives one line for each step of the client; nil discards them.
 	Out io.Writer
 }
 
@@ -46,7 +46,7 @@ const (
 	FallbackBinary = "binary"
 )
 
-// A client plays the scenario once.
+// A client is one run of the demo's scenario against a server.
 type client struct {
 	o       ClientOptions
 	http    *http.Client
@@ -56,10 +56,10 @@ type client struct {
 	session string
 }
 
-// RunClient plays the scenario with connect-go. The error at the end of the
-// older endpoint's stream is part of it, and is printed.
+// RunClient runs the demo's scenario with a connect-go client. The error at the end of the older
+// endpoint's stream belongs to the scenario and is printed.
 //
-// Errors: whatever else keeps the scenario from its end.
+// Errors: anything else that prevents the scenario from completing.
 func RunClient(ctx context.Context, o ClientOptions) error {
 	c, err := newClient(o)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *client) headers(h http.Header) {
 	c.id.headers(h, c.sc, c.session, time.Now().UnixMilli())
 }
 
-// models asks for the usable models: one unary call, in JSON.
+// models calls the unary method that lists the usable models, in JSON.
 func (c *client) models(ctx context.Context) error {
 	rpc, md, err := c.method(agentService, "GetUsableModels", connect.WithProtoJSON())
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *client) models(ctx context.Context) error {
 	return nil
 }
 
-// chat asks the older endpoint, whose stream ends in an error.
+// chat calls the older chat endpoint, whose stream ends with an error.
 func (c *client) chat(ctx context.Context) error {
 	rpc, md, err := c.method("aiserver.v1.ChatService", "StreamUnifiedChat")
 	if err != nil {
@@ -160,6 +160,9 @@ func (c *client) chat(ctx context.Context) error {
 		return err
 	}
 	defer stream.Close()
+
+	// The text arrives in deltas; the stream then ends with an error, which is part of the
+	// scenario.
 	var said strings.Builder
 	for stream.Receive() {
 		if v, ok := find(stream.Msg(), "text"); ok {
@@ -182,7 +185,7 @@ func (c *client) chat(ctx context.Context) error {
 	return nil
 }
 
-// details writes the error details of the one type that this API uses.
+// details prints the details of an error; only the one message type that this API uses is decoded.
 func (c *client) details(e *connect.Error) string {
 	var b strings.Builder
 	for _, d := range e.Details() {

@@ -38,7 +38,7 @@ import (
 //go:embed testdata/scenario.json testdata/shop
 var files embed.FS
 
-// A scenario is what the clients say.
+// A scenario is the sequence of questions and answers that the demo's clients play.
 type scenario struct {
 	Prompt         string            `json:"prompt"`
 	ChatBefore     string            `json:"chat_before"`
@@ -62,15 +62,15 @@ func loadScenario() (*scenario, error) {
 	return sc, nil
 }
 
-// workspaceFile returns a file of the workspace; a path is relative to it or
-// below its name.
+// workspaceFile returns the content of a file in the scenario's workspace. The name may include the
+// workspace's path.
 func (sc *scenario) workspaceFile(name string) ([]byte, error) {
 	name = path.Clean(strings.TrimPrefix(strings.TrimPrefix(name, sc.Workspace), "/"))
 	return fs.ReadFile(files, "testdata/shop/"+name)
 }
 
-// An identity is everything about a client that a server could know it by. All
-// of it is made up, and follows from the token.
+// An identity generates the identifiers that a real client sends, such as machine and session ids. All
+// are made up, derived from the token.
 type identity struct {
 	token string
 	n     uint64
@@ -80,7 +80,7 @@ func (id *identity) derive(use string, n uint64) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "unwire demo\n%s\n%s\n%d", id.token, use, n))
 }
 
-// uuid returns the next identifier.
+// uuid returns the next generated identifier.
 func (id *identity) uuid() string {
 	id.n++
 	b := id.derive("uuid", id.n)
@@ -89,7 +89,7 @@ func (id *identity) uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// headers sets what every call carries.
+// headers sets the HTTP headers that every call of the client carries.
 func (id *identity) headers(h http.Header, sc *scenario, session string, nowMS int64) {
 	for name, value := range sc.Headers {
 		h.Set(name, value)
@@ -118,9 +118,9 @@ func checksumTime(nowMS int64) string {
 	return base64.URLEncoding.EncodeToString(b)
 }
 
-// descriptorSet is proto/ as a serialized google.protobuf.FileDescriptorSet with
-// all imports, each file after those that it imports: what a client that is not
-// written in Go builds its messages from.
+// descriptorSet returns the definitions in proto/ as a serialized google.protobuf.FileDescriptorSet
+// with all imports, each file after those that it imports: what a client that is not written in Go
+// builds its messages from.
 func descriptorSet() ([]byte, error) {
 	s, err := schema.Load(context.Background(), definitions.Files)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A duplex is a stream of messages both ways.
+// A duplex is a bidirectional stream of messages.
 type duplex interface {
 	Send(m *message) error
 	Receive() (*message, error)
@@ -29,7 +29,7 @@ type duplex interface {
 	CloseResponse() error
 }
 
-// inFlight is how many appends are under way at once, at most.
+// inFlight is the largest number of append calls that run at the same time.
 const inFlight = 16
 
 // A split is a bidirectional stream for those without HTTP/2: the server's
@@ -74,6 +74,8 @@ func (c *client) openSplit(ctx context.Context, service, rpc string) (*split, er
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	c.headers(s.header)
+
+	// The request id joins the two halves of the stream.
 	id, err := build(head.Input(), object{"requestId": s.header.Get("x-request-id")})
 	if err != nil {
 		return nil, err
@@ -90,6 +92,8 @@ func (c *client) openSplit(ctx context.Context, service, rpc string) (*split, er
 	req.Header.Set("content-type", "application/connect+proto")
 	req.Header.Set("connect-protocol-version", "1")
 	req.Header.Set("x-cursor-streaming", "true")
+
+	// Wait until the request for the server's half is sent, so that it arrives before the appends.
 	sent := make(chan struct{})
 	var once sync.Once
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(sent) }) }}
@@ -118,7 +122,7 @@ func (s *split) open(req *http.Request) {
 	s.dec = envelope.NewDecoder(envelope.Options{Events: events, Framed: !events, Encoding: resp.Header.Get("connect-content-encoding")})
 }
 
-// Send sends a message in an append of its own and does not wait for it.
+// Send sends a message in its own append call, and does not wait for the response.
 func (s *split) Send(m *message) error {
 	data, err := stableCodec{}.Marshal(m)
 	if err != nil {
@@ -167,6 +171,8 @@ func (s *split) call(number int64, data []byte, header http.Header) error {
 // Receive returns the server's next message, io.EOF after the last.
 func (s *split) Receive() (*message, error) {
 	<-s.opened
+
+	// The body is a sequence of envelopes, which may be divided anywhere by reads.
 	for s.fail == nil && len(s.ready) == 0 {
 		buf := make([]byte, 32<<10)
 		n, err := s.body.Read(buf)
@@ -179,6 +185,8 @@ func (s *split) Receive() (*message, error) {
 		}
 		s.fail = err
 	}
+
+	// Errors of the appends explain a missing frame better than the end of the body.
 	if len(s.ready) == 0 {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 
 type message = dynamicpb.Message
 
-// object is a message in its JSON form.
+// object is a message as decoded JSON.
 type object = map[string]any
 
-// build makes a message from its JSON form.
+// build creates a message from its JSON form.
 func build(md protoreflect.MessageDescriptor, form object) (*message, error) {
 	data, err := json.Marshal(form)
 	if err != nil {
@@ -30,9 +30,9 @@ func build(md protoreflect.MessageDescriptor, form object) (*message, error) {
 	return m, nil
 }
 
-// find follows a path of field names, "exec_server_message.read_args.path", and
-// says whether all of it is there. A message at its end is found when it is set;
-// a value when the message that holds it is.
+// find follows a path of field names, such as "exec_server_message.read_args.path". ok reports whether
+// the value exists: a message at the end of the path must be set; for a scalar its parent message must
+// be set.
 func find(m protoreflect.Message, path string) (v protoreflect.Value, ok bool) {
 	names := strings.Split(path, ".")
 	for i, name := range names {
@@ -60,7 +60,7 @@ func (stableCodec) Name() string { return "proto" }
 func (stableCodec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("demo: %T is no message", v)
+		return nil, fmt.Errorf("demo: %T is not a message", v)
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
@@ -68,12 +68,12 @@ func (stableCodec) Marshal(v any) ([]byte, error) {
 func (stableCodec) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
-		return fmt.Errorf("demo: %T is no message", v)
+		return fmt.Errorf("demo: %T is not a message", v)
 	}
 	return proto.Unmarshal(data, m)
 }
 
-// method makes a client of one method whose messages come from its descriptor.
+// method returns a client for one method, with messages generated from its descriptor.
 func (c *client) method(service, rpc string, o ...connect.ClientOption) (*connect.Client[message, message], protoreflect.MethodDescriptor, error) {
 	md := c.schema.Method(service, rpc)
 	if md == nil {

@@ -15,8 +15,8 @@ const (
 	nodeDescriptorsVar = "UNWIRE_DEMO_DESCRIPTORS"
 )
 
-// ErrNoNode says that the Node client cannot run here; the error that wraps it
-// says what is missing.
+// ErrNoNode is the error if the demo's Node client cannot run on this machine; the wrapping error names
+// what is missing.
 var ErrNoNode = errors.New("the Node client cannot run")
 
 // NodeCommand returns the command line and the additional environment that run
@@ -29,7 +29,7 @@ var ErrNoNode = errors.New("the Node client cannot run")
 func NodeCommand(dir, tempDir string, o ClientOptions) (argv, env []string, err error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return nil, nil, fmt.Errorf("demo: %w: there is no node in PATH", ErrNoNode)
+		return nil, nil, fmt.Errorf("demo: %w: PATH does not contain node", ErrNoNode)
 	}
 	for _, name := range []string{"client.mjs", "node_modules/@connectrpc/connect-node/package.json"} {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {

@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// newHTTPClient makes a client that speaks HTTP/2, or with Fallback HTTP/1.1, and
-// goes through HTTPS_PROXY.
+// newHTTPClient returns an HTTP client that uses HTTP/2 (HTTP/1.1 with Fallback) and the proxy in
+// HTTPS_PROXY.
 //
-// net/http's own reading of that variable makes an exception for loopback, and
-// loopback is where the stand-in is; crypto/x509's reading of SSL_CERT_FILE
-// holds on some systems only.
+// It reads HTTPS_PROXY and SSL_CERT_FILE itself: net/http bypasses the proxy for loopback, where the
+// stand-in runs, and crypto/x509 supports SSL_CERT_FILE on some systems only.
 func newHTTPClient(o ClientOptions) (*http.Client, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -31,7 +30,7 @@ func newHTTPClient(o ClientOptions) (*http.Client, error) {
 			return nil, fmt.Errorf("demo: %w", err)
 		}
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("demo: %s holds no certificate", file)
+			return nil, fmt.Errorf("demo: %s contains no certificate", file)
 		}
 	}
 	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

@@ -72,7 +72,7 @@ func TestBadEnvironment(t *testing.T) {
 	for name, c := range map[string]struct{ variable, value, want string }{
 		"proxy":          {"HTTPS_PROXY", "secret@nowhere", "HTTPS_PROXY is not a URL"},
 		"no such file":   {"SSL_CERT_FILE", empty + ".not", "no such file"},
-		"no certificate": {"SSL_CERT_FILE", empty, "holds no certificate"},
+		"no certificate": {"SSL_CERT_FILE", empty, "contains no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(c.variable, c.value)

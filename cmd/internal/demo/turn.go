@@ -15,8 +15,8 @@ import (
 
 const agentService = "agent.v1.AgentService"
 
-// A turn is one question on the bidirectional stream, with what the client does
-// while it is answered.
+// A turn is one question on the bidirectional stream, with the client's reactions until the answer is
+// complete.
 type turn struct {
 	c      *client
 	stream duplex
@@ -29,7 +29,7 @@ type turn struct {
 	ended            bool
 }
 
-// turn asks, answers what the server asks back, and listens to the end.
+// turn sends a question, answers the server's requests, and reads the answer to its end.
 func (c *client) turn(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -77,8 +77,8 @@ func (t *turn) ask() error {
 	}})
 }
 
-// heartbeats sends one at once, as the stream may be quiet for long from the
-// start, and then one each interval until ctx ends.
+// heartbeats sends one heartbeat at once, because the stream may be idle from the start, and then one
+// in each interval until ctx ends. done is closed after the last.
 func (t *turn) heartbeats(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	if err := t.send(object{"clientHeartbeat": object{}}); err != nil {
@@ -123,8 +123,9 @@ func (t *turn) listen() error {
 	}
 }
 
-// take does what a server message asks for.
+// take handles one message from the server.
 func (t *turn) take(m *message) error {
+	// Each message of the server has one case; unknown ones are ignored, as the CLI does.
 	if v, ok := find(m, "interaction_update.thinking_delta.text"); ok {
 		t.thinking.WriteString(v.String())
 		return nil
@@ -154,7 +155,7 @@ func (t *turn) take(m *message) error {
 	return nil
 }
 
-// execute answers a tool call and closes it, as the CLI does.
+// execute returns the result of a tool call, and closes the call.
 func (t *turn) execute(m *message) error {
 	id, _ := find(m, "exec_server_message.id")
 	execID, _ := find(m, "exec_server_message.exec_id")
@@ -162,7 +163,7 @@ func (t *turn) execute(m *message) error {
 	if path, ok := find(m, "exec_server_message.read_args.path"); ok {
 		reply["readResult"] = t.read(path.String())
 	} else {
-		t.c.say("turn    tool call %d: not one that this client knows", id.Uint())
+		t.c.say("turn    tool call %d: not supported by this client", id.Uint())
 		return t.send(object{"execClientControlMessage": object{"throw": object{"id": id.Uint(), "error": "the demo's client only reads files"}}})
 	}
 	if err := t.send(object{"execClientMessage": reply}); err != nil {
@@ -182,7 +183,7 @@ func (t *turn) read(path string) object {
 	return object{"success": object{"path": path, "content": string(data), "totalLines": lines, "fileSize": len(data)}}
 }
 
-// blob stores a blob for the server, or gives one back.
+// blob stores a blob that the server sent, or returns a stored one to it.
 func (t *turn) blob(m *message) error {
 	id, _ := find(m, "kv_server_message.id")
 	reply := object{"id": id.Uint()}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A Status is how bad a finding is.
+// A Status is the severity of a check's result.
 type Status string
 
 const (
@@ -26,7 +26,7 @@ const (
 	Fail       Status = "fail" // recording will not work
 )
 
-// A check is one thing that was looked at.
+// A check is the result of examining one requirement of recording.
 type check struct {
 	Name   string
 	Status Status
@@ -34,23 +34,24 @@ type check struct {
 	Do     string // what to do about it; "" if nothing
 }
 
-// commandTimeout is what a program gets to tell its version.
+// commandTimeout is how long a program may run to print its version.
 const commandTimeout = 10 * time.Second
 
-// A Machine is what is looked at.
+// A Machine gives the checks access to the system: environment, folders, programs.
 type Machine struct {
 	CADir  string // of ca.Load
 	Folder string // where captures are written
-	// TempDir is where passive captures keep packets and keys while they run.
+	// TempDir is the folder in which passive captures store packets and TLS keys while they run.
 	TempDir string
-	Getenv  func(string) string
-	Now     func() time.Time
-	// Transparent runs a command that does nothing as `capture --transparent`
-	// does, and says why that did not work.
+	// Getenv reads an environment variable, and Now the clock.
+	Getenv func(string) string
+	Now    func() time.Time
+	// Transparent runs an empty command as `capture --transparent` does, and returns the error if that
+	// fails.
 	Transparent func(context.Context) error
 }
 
-// Run makes all checks, in an order that suits reading.
+// Run runs all checks, and returns their results in the order of the report.
 func (m Machine) Run(ctx context.Context) []check {
 	var all []check
 	for _, check := range []func(context.Context) []check{
@@ -61,7 +62,7 @@ func (m Machine) Run(ctx context.Context) []check {
 	return all
 }
 
-// Worst is the worst status of all.
+// Worst returns the most severe status of the results.
 func Worst(all []check) Status {
 	worst := statusOK
 	for _, c := range all {
@@ -76,8 +77,7 @@ func ok(name, what string) []check         { return []check{{name, statusOK, wha
 func warn(name, what, do string) []check   { return []check{{name, statusWarn, what, do}} }
 func failed(name, what, do string) []check { return []check{{name, Fail, what, do}} }
 
-// output runs a program that is found in PATH and returns the first line of
-// what it prints.
+// output runs a program from PATH, and returns the first line that it prints.
 func (m Machine) output(ctx context.Context, env []string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("no check %s", name)
 		}
 	}
-	wants(t, all, "loopback port", statusOK, "bound")
+	wants(t, all, "loopback port", statusOK, "can listen")
 	wants(t, all, "clock", statusOK, "file system")
 	wants(t, all, "proxy variables", statusOK, "none")
 	if Worst(all) == Fail {
@@ -74,14 +74,14 @@ func TestTransparent(t *testing.T) {
 		return // the answer is the same whatever was tried
 	}
 	m := machine(t, nil)
-	wants(t, m.transparent(t.Context()), "transparent capture", statusOK, "a network namespace of its own")
+	wants(t, m.transparent(t.Context()), "transparent capture", statusOK, "its own network namespace")
 	m.Transparent = func(context.Context) error { return errors.New("no user namespace") }
 	wants(t, m.transparent(t.Context()), "transparent capture", statusWarn, "no user namespace")
 }
 
 func TestCA(t *testing.T) {
 	m := machine(t, nil)
-	wants(t, m.ca(t.Context()), "CA", statusOK, "none yet")
+	wants(t, m.ca(t.Context()), "CA", statusOK, "no CA yet")
 	if _, err := os.Stat(m.CADir); err == nil {
 		t.Fatal("looking has made a CA")
 	}
@@ -96,8 +96,8 @@ func TestCA(t *testing.T) {
 		return later
 	}
 	wants(t, at(-48*time.Hour).ca(t.Context()), "CA", Fail, "clock")
-	wants(t, at(3*365*24*time.Hour-20*24*time.Hour).ca(t.Context()), "CA", statusWarn, "ends on")
-	wants(t, at(4*365*24*time.Hour).ca(t.Context()), "CA", statusWarn, "ended on")
+	wants(t, at(3*365*24*time.Hour-20*24*time.Hour).ca(t.Context()), "CA", statusWarn, "expires on")
+	wants(t, at(4*365*24*time.Hour).ca(t.Context()), "CA", statusWarn, "expired on")
 
 	key, cert := filepath.Join(m.CADir, keyFile), filepath.Join(m.CADir, certFile)
 	check := func(err error) {
@@ -116,9 +116,9 @@ func TestCA(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(other, certFile))
 	check(err)
 	check(os.WriteFile(cert, data, 0o644))
-	wants(t, m.ca(t.Context()), "CA", Fail, "do not work together")
+	wants(t, m.ca(t.Context()), "CA", Fail, "do not match")
 	check(os.WriteFile(cert, []byte("nothing"), 0o644))
-	wants(t, m.ca(t.Context()), "CA", statusWarn, "holds no certificate")
+	wants(t, m.ca(t.Context()), "CA", statusWarn, "contains no certificate")
 }
 
 func TestVariables(t *testing.T) {
@@ -161,8 +161,8 @@ func TestNode(t *testing.T) {
 	}{
 		{"", statusOK, "not installed"},
 		{"exit 3", statusWarn, "does not run"},
-		{"echo v16.20.0", statusWarn, "tested with Node 20"},
-		{"echo v22.1.0", statusWarn, "does not honour"},
+		{"echo v16.20.0", statusWarn, "Node 20 or newer"},
+		{"echo v22.1.0", statusWarn, "ignores NODE_OPTIONS"},
 		{`if [ "$1" = -p ]; then echo "${NODE_OPTIONS#--title=}"; else echo v22.1.0; fi`, statusOK, "v22.1.0"},
 	} {
 		dir := t.TempDir()
@@ -183,11 +183,11 @@ func TestNode(t *testing.T) {
 func TestClockAndDisk(t *testing.T) {
 	m := machine(t, nil)
 	m.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	wants(t, m.clock(t.Context()), "clock", statusWarn, "1h0m0s off")
+	wants(t, m.clock(t.Context()), "clock", statusWarn, "by 1h0m0s")
 	m.Now = func() time.Time { return time.Unix(0, 0) }
 	wants(t, m.clock(t.Context()), "clock", Fail, "set the clock")
 	m.Folder = filepath.Join(t.TempDir(), "missing")
-	wants(t, m.disk(t.Context()), "this folder", statusWarn, "cannot be written")
+	wants(t, m.disk(t.Context()), "this folder", statusWarn, "not writable")
 	if free, err := freeBytes(t.TempDir()); err != nil || free == 0 {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}

@@ -15,46 +15,47 @@ const (
 	clockOff    = 5 * time.Second
 )
 
-// clock compares the clock with the file system's, and with what it cannot be.
+// clock checks that the system clock agrees with the file system's clock, and is not before the build
+// date.
 func (m Machine) clock(context.Context) []check {
 	const name = "clock"
 	now := m.Now()
 	if now.Year() < 2025 { // this was written later
-		return failed(name, "it is "+now.Format(time.RFC3339), "set the clock: no certificate is valid at that time")
+		return failed(name, "the clock shows "+now.Format(time.RFC3339), "set the clock: certificates are not valid at this time")
 	}
 	f, err := os.CreateTemp("", "unwire-doctor-*")
 	if err != nil {
-		return warn(name, "not compared: "+err.Error(), "make the folder for temporary files writable, or set TMPDIR")
+		return warn(name, "cannot compare the clock with the file system: "+err.Error(), "make the temporary folder writable, or set TMPDIR")
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return warn(name, "not compared: "+err.Error(), "")
+		return warn(name, "cannot compare the clock with the file system: "+err.Error(), "")
 	}
 	if off := now.Sub(info.ModTime()).Round(time.Second); off > clockOff || off < -clockOff {
-		return warn(name, fmt.Sprintf("it is %s off the file system's", off), "set it: times in captures and certificates go by it")
+		return warn(name, fmt.Sprintf("the clock differs from the file system's by %s", off), "set the clock: unwire uses it for captures and certificates")
 	}
-	return ok(name, now.Format(time.RFC3339)+", as the file system has it")
+	return ok(name, now.Format(time.RFC3339)+", same as the file system")
 }
 
-// leftOver looks for what passive captures have left that were killed.
+// leftOver looks for files of passive captures that were killed.
 func (m Machine) leftOver(context.Context) []check {
 	const name = "killed captures"
 	left, refused, err := passive.Find(m.TempDir)
 	if err != nil {
-		return warn(name, "not searched for: "+err.Error(), "make the folder for temporary files readable, or set TMPDIR")
+		return warn(name, "cannot search for leftovers: "+err.Error(), "make the temporary folder readable, or set TMPDIR")
 	}
 	var all []check
 	for _, f := range left {
 		f.Close()
-		all = append(all, warn(name, f.Dir+" has packets and TLS keys of a passive capture that was killed", "start any 'unwire capture': it completes the capture, and removes them")...)
+		all = append(all, warn(name, f.Dir+" contains packets and TLS keys of a killed passive capture", "run any 'unwire capture': it completes the killed capture, and removes the packets and keys")...)
 	}
 	for _, r := range refused {
-		all = append(all, warn(name, r.Path+" has the name of a passive capture's folder, but "+r.Why, "look at it: unwire leaves it alone")...)
+		all = append(all, warn(name, r.Path+" has the name of a passive capture's temporary folder, but "+r.Why, "check the folder: unwire does not use or delete it")...)
 	}
 	if len(all) == 0 {
-		return ok(name, "none has left packets or keys in "+m.TempDir)
+		return ok(name, "no leftover packets or keys in "+m.TempDir)
 	}
 	return all
 }
@@ -64,18 +65,18 @@ func (m Machine) disk(context.Context) []check {
 	const name = "this folder"
 	f, err := os.CreateTemp(m.Folder, ".unwire-doctor-*")
 	if err != nil {
-		return warn(name, "cannot be written to", "name another place with 'unwire capture -o'")
+		return warn(name, "not writable", "name a file in another folder with 'unwire capture -o'")
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
 	free, err := freeBytes(m.Folder)
 	switch {
 	case err != nil:
-		return ok(name, "can be written to")
+		return ok(name, "writable")
 	case free < noSpace:
-		return failed(name, fmt.Sprintf("%d MB are free", free/1e6), "make room, or name another place with 'unwire capture -o'")
+		return failed(name, fmt.Sprintf("%d MB are free", free/1e6), "free disk space, or name a file on another disk with 'unwire capture -o'")
 	case free < littleSpace:
-		return warn(name, fmt.Sprintf("%d MB are free", free/1e6), "long captures need more: see 'unwire capture --max-body' and '--only'")
+		return warn(name, fmt.Sprintf("%d MB are free", free/1e6), "long captures need more; 'unwire capture --max-body' and '--only' reduce the size")
 	}
 	return ok(name, fmt.Sprintf("%.1f GB are free", float64(free)/1e9))
 }

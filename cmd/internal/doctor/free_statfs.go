@@ -4,7 +4,7 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what a user may still write to the file system of a folder.
+// freeBytes returns the number of bytes that a user can still write to the file system with the folder.
 func freeBytes(folder string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(folder, &s); err != nil {

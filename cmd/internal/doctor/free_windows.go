@@ -2,7 +2,7 @@ package doctor
 
 import "golang.org/x/sys/windows"
 
-// freeBytes is what a user may still write to the file system of a folder.
+// freeBytes returns the number of bytes that a user can still write to the file system with the folder.
 func freeBytes(folder string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

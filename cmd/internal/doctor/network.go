@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// proxyVariables looks for proxies that are set already.
+// proxyVariables checks the environment for proxy settings that already exist.
 func (m Machine) proxyVariables(context.Context) []check {
 	const name = "proxy variables"
 	var all []check
@@ -20,22 +20,22 @@ func (m Machine) proxyVariables(context.Context) []check {
 		}
 		seen[value] = true
 		all = append(all, warn(name, fmt.Sprintf("%s is set to %s", v, withoutUser(value)),
-			"a command run by capture gets unwire's proxy instead, which reaches servers through that one: if it should not, give capture --upstream-proxy none")...)
+			"unwire's proxy forwards connections to this proxy; to connect to servers directly, use 'unwire capture --upstream-proxy none'")...)
 	}
 	for _, v := range []string{"NO_PROXY", "no_proxy"} {
 		if host := coversLoopback(m.Getenv(v)); host != "" {
-			all = append(all, warn(name, fmt.Sprintf("%s has %s", v, host),
-				"capture empties it for its command, and connects to what it names directly; a client that you start yourself does not use a proxy for local servers: unset it there")...)
+			all = append(all, warn(name, fmt.Sprintf("%s contains %s", v, host),
+				"capture clears the variable for the command that it runs. If you start a client yourself, unset the variable: otherwise the client does not use the proxy for local servers")...)
 			break
 		}
 	}
 	if len(all) == 0 {
-		return ok(name, "none is set")
+		return ok(name, "none set")
 	}
 	return all
 }
 
-// withoutUser is a proxy's URL without what may be a password.
+// withoutUser returns a proxy's URL without user name and password.
 func withoutUser(proxy string) string {
 	if u, err := url.Parse(proxy); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
@@ -65,10 +65,10 @@ func coversLoopback(list string) string {
 	return ""
 }
 
-// port binds a free port and connects to it.
+// port checks that a local port can be opened and connected to.
 func (m Machine) port(ctx context.Context) []check {
 	const name = "loopback port"
-	const do = "the proxy listens there: look at the limits of this sandbox or container, and at the firewall"
+	const do = "unwire's proxy needs a loopback port: check the limits of this sandbox or container, and the firewall"
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return failed(name, err.Error(), do)
@@ -80,5 +80,5 @@ func (m Machine) port(ctx context.Context) []check {
 		return failed(name, err.Error(), do)
 	}
 	_ = conn.Close()
-	return ok(name, "a free one can be bound and reached")
+	return ok(name, "can listen and connect")
 }

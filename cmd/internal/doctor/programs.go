@@ -11,33 +11,33 @@ import (
 // oldestNode is the first major version with which captures are tested.
 const oldestNode = 20
 
-// node looks at the Node runtime and whether it honours NODE_OPTIONS.
+// node checks that Node.js is installed, and that it honours NODE_OPTIONS.
 func (m Machine) node(ctx context.Context) []check {
 	const name = "Node"
 	version, err := m.output(ctx, []string{"NODE_OPTIONS="}, "node", "--version")
 	if err != nil {
 		if _, missing := m.lookPath("node"); missing != nil {
-			return ok(name, "not installed: needed only for clients that are Node programs")
+			return ok(name, "not installed; only needed to record Node programs")
 		}
-		return warn(name, "does not run: "+err.Error(), "Node clients cannot be recorded before 'node --version' works")
+		return warn(name, "does not run: "+err.Error(), "repair Node, so that 'node --version' works; otherwise Node clients cannot be recorded")
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldestNode {
-		return warn(name, version, fmt.Sprintf("captures are tested with Node %d and newer", oldestNode))
+		return warn(name, version, fmt.Sprintf("use Node %d or newer: unwire is not tested with older versions", oldestNode))
 	}
 	const title = "unwire-doctor"
 	if got, err := m.output(ctx, []string{"NODE_OPTIONS=--title=" + title}, "node", "-p", "process.title"); err != nil || got != title {
-		return warn(name, version+", but it does not honour NODE_OPTIONS", "its connections cannot be redirected: use 'unwire capture --reverse URL'")
+		return warn(name, version+", but this Node ignores NODE_OPTIONS", "use 'unwire capture --reverse URL': unwire cannot redirect connections of this Node to the proxy")
 	}
 	checks := ok(name, version+", honours NODE_OPTIONS")
 	if set := m.Getenv("NODE_OPTIONS"); set != "" {
 		// Its words may hold what is nobody's business; their names do not.
-		checks = append(checks, warn("NODE_OPTIONS", "is set: "+optionNames(set), "capture adds its own to it; if a Node client fails, try without")...)
+		checks = append(checks, warn("NODE_OPTIONS", "is set: "+optionNames(set), "capture appends its own options; if a Node client fails, unset NODE_OPTIONS and try again")...)
 	}
 	return checks
 }
 
-// optionNames are the names of options, without their values.
+// optionNames removes the values from a list of command-line options.
 func optionNames(options string) string {
 	var names []string
 	for word := range strings.FieldsSeq(options) {
@@ -49,20 +49,20 @@ func optionNames(options string) string {
 	return strings.Join(names, " ")
 }
 
-// tools tells of programs that are of use beside unwire; none is needed.
+// tools reports optional programs that are useful together with unwire.
 func (m Machine) tools(ctx context.Context) []check {
 	var all []check
 	for _, t := range []struct{ name, use string }{
-		{"curl", "to try the proxy by hand"},
-		{"tshark", "to look at packets"},
-		{"protoc", "to use the .proto files elsewhere"},
+		{"curl", "to test the proxy manually"},
+		{"tshark", "to inspect packets"},
+		{"protoc", "to use .proto files with other tools"},
 	} {
 		version, err := m.output(ctx, nil, t.name, "--version")
 		switch {
 		case err == nil:
 			all = append(all, ok(t.name, version)...)
 		case isMissing(m, t.name):
-			all = append(all, ok(t.name, "not installed: only of use "+t.use)...)
+			all = append(all, ok(t.name, "not installed; optional, "+t.use)...)
 		default:
 			all = append(all, ok(t.name, "does not run: "+err.Error())...)
 		}

@@ -9,13 +9,13 @@ import (
 func (m Machine) transparent(ctx context.Context) []check {
 	const name = "transparent capture"
 	if runtime.GOOS != "linux" {
-		return ok(name, "only Linux has what it needs; --reverse works without")
+		return ok(name, "not supported on this system, only on Linux; use 'unwire capture --reverse URL'")
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	if err := m.Transparent(ctx); err != nil {
 		return warn(name, err.Error(),
-			"see kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces, the module nf_tables, or the container's seccomp profile; --reverse works without")
+			"check kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces, the module nf_tables, or the container's seccomp profile; or use 'unwire capture --reverse URL'")
 	}
-	return ok(name, "a command runs in a network namespace of its own")
+	return ok(name, "works: a test command ran in its own network namespace")
 }

@@ -17,26 +17,31 @@ import (
 	"unwire/cmd/internal/options"
 )
 
-// A Page is the documentation of one command.
+// A Page is the help text of one command, independent of the output format.
 type Page struct {
-	Path     string // "unwire schema infer"
-	Short    string
-	Usage    []string
-	Aliases  []string
+	Path string // "unwire schema infer"
+	// Short describes the command in one sentence.
+	Short string
+	// Usage are the usage lines of the command, and Aliases its other names.
+	Usage   []string
+	Aliases []string
+	// Examples are example command lines.
 	Examples []string
 	Groups   []section // of the commands below it
-	Flags    []section
-	Reads    []variable
-	Long     string
+	// Flags are the flags of the command in sections, and Reads the environment variables that it uses.
+	Flags []section
+	Reads []variable
+	// Long is the explanation below examples and flags.
+	Long string
 }
 
-// A section is a group of commands or of flags.
+// A section is a titled group of commands or flags in a help text.
 type section struct {
 	Title string
 	Rows  []row
 }
 
-// A row is a command or a flag with its text.
+// A row is one command or flag with its description.
 type row struct {
 	Name, Text string
 }
@@ -44,7 +49,7 @@ type row struct {
 // manyFlags is the number of flags above which they are shown in groups.
 const manyFlags = 12
 
-// NewPage returns the page of a command.
+// NewPage builds the help page of a command.
 func NewPage(cmd *cobra.Command) *Page {
 	p := &Page{Path: cmd.CommandPath(), Short: cmd.Short, Aliases: cmd.Aliases, Long: strings.TrimSpace(cmd.Long), Reads: variablesOf(cmd)}
 	if cmd.Runnable() {
@@ -63,7 +68,7 @@ func NewPage(cmd *cobra.Command) *Page {
 	return p
 }
 
-// commandGroups are the commands below one, by group.
+// commandGroups returns the subcommands of a command in their groups.
 func commandGroups(cmd *cobra.Command) []section {
 	var list []section
 	add := func(title, id string) {
@@ -84,11 +89,12 @@ func commandGroups(cmd *cobra.Command) []section {
 	return list
 }
 
-// flagGroups are the visible flags of a command, by topic if they are many; those of all
-// commands come last.
+// flagGroups returns the visible flags of a command, grouped by topic if there are many. The flags that
+// all commands share are last.
 func flagGroups(cmd *cobra.Command) []section {
 	rows := map[string][]row{}
 	count := 0
+	// Few flags are listed in one group, many by topic.
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" && f.Name != "version" {
 			count++
@@ -109,6 +115,7 @@ func flagGroups(cmd *cobra.Command) []section {
 	cmd.NonInheritedFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 
+	// The topics come in the order of the table, the global flags last.
 	var list []section
 	if len(rows[""]) > 0 && count <= manyFlags {
 		list = append(list, section{"Flags", rows[""]})
@@ -124,7 +131,7 @@ func flagGroups(cmd *cobra.Command) []section {
 	return append(list, section{"Flags of all commands", global})
 }
 
-// flagRow is a flag as "-o, --output FILE" with its text and default.
+// flagRow formats a flag, such as "-o, --output FILE", with its description and default.
 func flagRow(f *pflag.Flag) row {
 	name := "    --" + f.Name
 	if f.Shorthand != "" {

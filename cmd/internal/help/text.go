@@ -12,12 +12,13 @@ const (
 	maxWidth = 100 // lines that are longer are hard to read
 	noWidth  = 80  // where there is no terminal
 
-	// maxName is the longest name that has its text beside it.
+	// maxName is the longest name, in columns, that has its description on the same line.
 	maxName = 28
 )
 
-// Style marks up headings; its zero value is plain text.
+// Style marks up headings in a help text. Its zero value is plain text.
 type Style struct {
+	// Bold formats a heading; nil leaves it plain.
 	Bold func(string) string
 }
 
@@ -31,6 +32,8 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 	if bold == nil {
 		bold = func(s string) string { return s }
 	}
+
+	// The order is that in which readers need it: what, usage, examples, flags, and the prose last.
 	var b strings.Builder
 	b.WriteString(wrap(p.Short, width, "", "") + "\n")
 	heading := func(title string) { b.WriteString("\n" + bold(title+":") + "\n") }
@@ -70,7 +73,7 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 		b.WriteString("\n" + wrapProse(p.Long, width) + "\n")
 	}
 	if len(p.Groups) > 0 {
-		fmt.Fprintf(&b, "\n'%s COMMAND --help' explains a command.\n", p.Path)
+		fmt.Fprintf(&b, "\n'%s COMMAND --help' prints the help of a command.\n", p.Path)
 	}
 	if !strings.Contains(p.Path, " ") {
 		fmt.Fprintf(&b, "'%s help %s' lists the environment variables.\n", p.Path, environmentTopic)
@@ -129,8 +132,8 @@ func wrapProse(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// foldLine folds a line that is wider than width, under the second column of a table or
-// its own indentation.
+// foldLine wraps a line that is wider than width. Further lines are indented to the second column of a
+// table, or else like the line itself.
 func foldLine(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -139,8 +142,8 @@ func foldLine(line string, width int) string {
 	return wrap(line[indent:], width, line[:indent], line[:indent]+"  ")
 }
 
-// wrap breaks text between words so that no line is wider than width, unless a word is.
-// The first line begins with first, the others with rest.
+// wrap breaks text between words into lines of at most width columns; a longer word is not broken. The
+// first line is prefixed with first, all others with rest.
 func wrap(text string, width int, first, rest string) string {
 	var b strings.Builder
 	b.WriteString(first)
@@ -163,8 +166,8 @@ func wrap(text string, width int, first, rest string) string {
 	return b.String()
 }
 
-// wrapShell breaks a command line between words with a backslash, so that it can be
-// copied. It breaks nothing that is quoted.
+// wrapShell breaks a command line between words with backslashes, so that it can still be copied into a
+// shell. It does not break quoted text.
 func wrapShell(line string, width int) string {
 	const first, rest = "  ", "      "
 	if utf8.RuneCountInString(first+line) <= width {

@@ -11,14 +11,13 @@ import "github.com/spf13/pflag"
 // aliasOf is the annotation of a hidden flag with the name that replaces it.
 const aliasOf = "unwire_alias_of" // tests read it
 
-// Alias makes old a hidden spelling of the flag name of the same command. The two have
-// one value, so that the last one on a command line decides, and the flag counts as
-// changed whichever was given.
+// Alias adds old as a hidden alias of the flag name. Both share one value: the last one on the command
+// line wins, and the flag counts as changed whichever was given.
 func Alias(set *pflag.FlagSet, old, name string) {
 	flag := set.Lookup(name)
 	set.AddFlag(&pflag.Flag{
 		Name:        old,
-		Usage:       "the same as --" + name,
+		Usage:       "same as --" + name,
 		Value:       &alias{Value: flag.Value, flag: flag},
 		DefValue:    flag.DefValue,
 		NoOptDefVal: flag.NoOptDefVal,
@@ -27,7 +26,7 @@ func Alias(set *pflag.FlagSet, old, name string) {
 	})
 }
 
-// An alias sets the value of another flag.
+// An alias is the pflag.Value of an alias: setting it sets the other flag.
 type alias struct {
 	pflag.Value
 	flag *pflag.Flag
@@ -41,8 +40,8 @@ func (a *alias) Set(s string) error {
 	return err
 }
 
-// Hide hides an old flag that is kept for scripts and takes another type of value than the
-// flag name that replaces it.
+// Hide hides the old flag, which remains for existing scripts. Unlike an Alias its value has another
+// type than that of the flag name, which replaces it.
 func Hide(set *pflag.FlagSet, old, name string) {
 	flag := set.Lookup(old)
 	flag.Hidden = true

@@ -30,19 +30,19 @@ const (
 	clearLine = "\r\x1b[K"
 )
 
-// Options say what is shown.
+// Options configure a progress line.
 type Options struct {
-	// Out and Err are stdout and stderr; what is written to them removes the line.
+	// Out and Err are stdout and stderr. Writing to either of them removes the progress line first.
 	Out, Err *term.Output
 
-	// What is the work as a verb, such as "checking".
+	// What describes the work with a verb, such as "checking".
 	What string
 
 	// Files is how many files are to be read; 0: not known.
 	Files int
 
-	// Unit, if set, is what Step counts, such as "request", and Steps how many there are; 0:
-	// not known.
+	// Unit is the name of a step that Step counts, such as "request". Steps is the total number of
+	// steps; 0 if not known.
 	Unit  string
 	Steps int
 
@@ -51,7 +51,7 @@ type Options struct {
 	Total func(ctx context.Context) int64
 }
 
-// A Meter counts what was done. A nil Meter counts nothing.
+// A Meter counts finished work and draws the progress line. The methods of a nil Meter do nothing.
 type Meter struct {
 	o       Options
 	columns int
@@ -59,7 +59,8 @@ type Meter struct {
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
 
-	// out and err are the writers of the outputs before they were watched.
+	// out and err are stdout and stderr themselves, without the wrapper that removes the progress line
+	// before each write.
 	out, err io.Writer
 
 	mu    sync.Mutex
@@ -69,7 +70,8 @@ type Meter struct {
 	total int64
 	drawn bool
 
-	// midLine says that the line has text that is not the meter's.
+	// midLine means that the terminal's current line contains output other than the progress line, so
+	// that the progress line must not be drawn.
 	midLine bool
 }
 
@@ -90,7 +92,7 @@ func Start(ctx context.Context, o Options) (context.Context, *Meter) {
 	return store.CountReads(ctx, m.Add), m
 }
 
-// Stop removes the line.
+// Stop stops drawing, and removes the progress line from the terminal.
 func (m *Meter) Stop() {
 	if m == nil {
 		return
@@ -103,7 +105,7 @@ func (m *Meter) Stop() {
 	}
 }
 
-// Add counts bytes that were read of a file.
+// Add counts bytes that were read from a file.
 func (m *Meter) Add(file string, bytes int) {
 	if m == nil {
 		return
@@ -114,7 +116,7 @@ func (m *Meter) Add(file string, bytes int) {
 	m.bytes += int64(bytes)
 }
 
-// Step counts one of the unit.
+// Step counts one finished step, in the unit of Options.Unit.
 func (m *Meter) Step() {
 	if m == nil {
 		return
@@ -124,18 +126,22 @@ func (m *Meter) Step() {
 	m.steps++
 }
 
-// run draws until the context ends.
+// run redraws the progress line at an interval until the context ends.
 func (m *Meter) run(ctx context.Context) {
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.clear()
 	}()
+
+	// Short work shows nothing.
 	select {
 	case <-ctx.Done():
 		return
 	case <-time.After(delay):
 	}
+
+	// Computing the total may take a while, so it is done only once the line is needed.
 	if m.o.Total != nil {
 		total := m.o.Total(ctx)
 		m.mu.Lock()
@@ -154,7 +160,7 @@ func (m *Meter) run(ctx context.Context) {
 	}
 }
 
-// draw writes the line.
+// draw writes the progress line; passed is the time since the start.
 func (m *Meter) draw(passed time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +175,7 @@ func (m *Meter) draw(passed time.Duration) {
 	_, _ = io.WriteString(m.err, clearLine+string(text))
 }
 
-// clear removes the line; mu is held.
+// clear removes the progress line. The caller must hold mu.
 func (m *Meter) clear() {
 	if m.drawn {
 		m.drawn = false
@@ -177,7 +183,8 @@ func (m *Meter) clear() {
 	}
 }
 
-// text is the progress in words; mu is held.
+// text returns the content of the progress line, such as files, rate and time left. The caller must
+// hold mu.
 func (m *Meter) text(passed time.Duration) string {
 	text := m.o.What
 	if m.o.Files > 1 {
@@ -202,7 +209,7 @@ func (m *Meter) text(passed time.Duration) string {
 		size(float64(m.bytes)), size(float64(m.total)), 100*m.bytes/m.total, size(rate), left)
 }
 
-// size is a number of bytes in words.
+// size formats a number of bytes with a unit, such as "1.5 MB".
 func size(n float64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB"}
 	i := 0
@@ -215,7 +222,7 @@ func size(n float64) string {
 	return fmt.Sprintf("%.1f %s", n, units[i])
 }
 
-// A watched writer removes the line before it writes.
+// A watched writer wraps stdout or stderr, and removes the progress line before it writes.
 type watched struct {
 	m *Meter
 	w io.Writer
@@ -231,7 +238,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// Reader returns a reader that counts what is read of a file.
+// Reader returns a reader of a file that adds the bytes read to the progress.
 func (m *Meter) Reader(file string, r io.Reader) io.Reader {
 	if m == nil {
 		return r

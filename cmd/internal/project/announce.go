@@ -14,14 +14,15 @@ import (
 // announcedFile has the files that were announced, a line each: the digest and the path.
 const announcedFile = "announced"
 
-// Bounds of what is remembered; of more the oldest is forgotten.
+// The limits of the remembered announcements; the oldest are dropped.
 const (
 	maxAnnounced      = 1000
 	maxAnnouncedBytes = 1 << 20
 )
 
-// Announce calls say with what a file changes, unless it was said of this content before.
-// That is remembered in the folder state; where it cannot be, it is said again.
+// Announce calls say with a description of the settings in an unwire.yaml, the first time that a file
+// with this content is used. The folder state stores which contents were announced; if that folder
+// cannot be written, the announcement is repeated each time.
 func Announce(f *File, state string, say func(text string)) {
 	line := f.Digest + "\t" + fmt.Sprintf("%q", f.Path)
 	name := filepath.Join(state, announcedFile)
@@ -33,7 +34,7 @@ func Announce(f *File, state string, say func(text string)) {
 	_ = remember(name, append(before, line)) // it is said again
 }
 
-// announced are the lines of what was announced.
+// announced reads the list of earlier announcements from a file.
 func announced(name string) []string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -47,7 +48,7 @@ func announced(name string) []string {
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 
-// remember writes the lines of what was announced.
+// remember writes the list of announcements to a file.
 func remember(name string, lines []string) (err error) {
 	if n := len(lines) - maxAnnounced; n > 0 {
 		lines = lines[n:]

@@ -7,15 +7,16 @@ import (
 	"path/filepath"
 )
 
-// Find looks for the file in a folder and in those above it, up to home, which may be "" if
-// there is none, or to a folder of another user. It returns "" if there is no file.
+// Find looks for unwire.yaml in dir and its parent folders. It stops after home ("" for no limit), and
+// before a folder of another user. path is "" if no file was found.
 //
-// The file of another user, such as one in a folder that everybody may write to, ends the
-// search and is returned as foreign.
+// A file that belongs to another user, for instance in a world-writable folder, ends the search and is
+// returned as foreign.
 func Find(dir, home string) (path, foreign string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err
 	}
+	// Resolve symbolic links first: the owner of the real folder counts.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -36,6 +37,8 @@ func Find(dir, home string) (path, foreign string, err error) {
 		case err == nil:
 			return path, "", nil
 		}
+
+		// Stop at the home folder: files above it are not the user's.
 		above := filepath.Dir(dir)
 		if dir == home || above == dir {
 			return "", "", nil
@@ -44,7 +47,7 @@ func Find(dir, home string) (path, foreign string, err error) {
 	}
 }
 
-// checkOwner refuses a file that somebody else may have written.
+// checkOwner returns an error if a user other than this one and root could have written the file.
 func checkOwner(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: %s is not a regular file", errFile, path)
@@ -53,7 +56,7 @@ func checkOwner(path string, info fs.FileInfo) error {
 		return fmt.Errorf("%w: %s belongs to another user", errFile, path)
 	}
 	if writableByOthers(info) {
-		return fmt.Errorf("%w: others may write to %s: 'chmod go-w %s' ends that", errFile, path, path)
+		return fmt.Errorf("%w: other users can write to %s: run 'chmod go-w %s'", errFile, path, path)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // maxFaults is how many faults of a file are reported.
 const maxFaults = 10
 
-// A parser reads the nodes of a file and collects what is wrong with them.
+// A parser reads the YAML nodes of an unwire.yaml and collects the errors in them.
 type parser struct {
 	file     *File
 	folder   string
@@ -24,8 +24,9 @@ type parser struct {
 	faults   []error
 }
 
-// forbidden are what users may look for and the file must not have, since it would let a
-// folder that somebody else made send, trust, reveal or run something.
+// forbidden maps settings that users may expect in unwire.yaml, but that are not allowed there, to the
+// flag to be used. With them a folder from somebody else could send requests, trust a CA, reveal
+// secrets or run commands.
 var forbidden = map[string]string{
 	"host": "--allow-host", "hosts": "--allow-host", "allow-host": "--allow-host", "allow-hosts": "--allow-host", "allow": "--allow-host",
 	"live": "--live", "to": "--to", "upload": "a flag",
@@ -40,7 +41,7 @@ func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// document reads the top of the file.
+// document parses the top-level mapping of the file.
 func (p *parser) document(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return // nothing but comments
@@ -55,7 +56,7 @@ func (p *parser) document(n *yaml.Node) {
 		},
 		"profile": func(n *yaml.Node) {
 			if p.file.Profile = p.text(n); p.file.Profile != "" && !slices.Contains(p.profiles, p.file.Profile) {
-				p.fault(n, "profile is one of %s, not %q", strings.Join(p.profiles, ", "), p.file.Profile)
+				p.fault(n, "profile must be one of %s, not %q", strings.Join(p.profiles, ", "), p.file.Profile)
 			}
 		},
 		"weights": func(n *yaml.Node) {
@@ -67,7 +68,7 @@ func (p *parser) document(n *yaml.Node) {
 	})
 }
 
-// Forms of what is in lists.
+// The formats of items in lists.
 var (
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	fieldName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
@@ -75,18 +76,20 @@ var (
 	memberName = regexp.MustCompile(`^[^\x00-\x1f\x7f]+$`)
 )
 
-// redact reads the rules for secrets.
+// redact parses the additional rules for secrets.
 func (p *parser) redact(n *yaml.Node) {
 	s := &p.file.Secrets
 	p.members(n, map[string]func(*yaml.Node){
 		"headers": func(n *yaml.Node) {
-			for _, name := range p.list(n, headerName, "the name of a header") {
+			for _, name := range p.list(n, headerName, "a valid header name") {
 				s.Headers = append(s.Headers, strings.ToLower(name))
 			}
 		},
-		"names": func(n *yaml.Node) { s.Names = p.list(n, memberName, "the name of a query parameter or a JSON member") },
+		"names": func(n *yaml.Node) {
+			s.Names = p.list(n, memberName, "a valid name of a query parameter or a JSON member")
+		},
 		"fields": func(n *yaml.Node) {
-			s.Fields = p.list(n, fieldName, "the full name of a field, as in shop.v1.Session.token")
+			s.Fields = p.list(n, fieldName, "a full field name, such as shop.v1.Session.token")
 		},
 		"keys": func(n *yaml.Node) {
 			for _, item := range p.items(n) {
@@ -98,31 +101,31 @@ func (p *parser) redact(n *yaml.Node) {
 	})
 }
 
-// key reads what keys of one kind look like.
-func (p *parser) key(n *yaml.Node) profile.Key {
-	k := profile.Key{MinLength: 16}
+// key parses the description of one kind of API key.
+func (p *parser) key(n *yaml.Node) profile.KeyShape {
+	k := profile.KeyShape{MinLength: 16}
 	p.members(n, map[string]func(*yaml.Node){
 		"prefix": func(n *yaml.Node) {
 			if k.Prefix = p.text(n); k.Prefix != "" && (len(k.Prefix) < minPrefix || !keyPrefix.MatchString(k.Prefix)) {
-				p.fault(n, "a prefix is %d or more letters, digits, _, - and dots, not %q", minPrefix, k.Prefix)
+				p.fault(n, "prefix must be %d or more letters, digits, _, - and dots, not %q", minPrefix, k.Prefix)
 			}
 		},
 		"min-length": func(n *yaml.Node) {
 			var err error
 			if k.MinLength, err = strconv.Atoi(n.Value); err != nil || n.Tag != "!!int" || k.MinLength < 8 || k.MinLength > maxText {
-				p.fault(n, "min-length is a number from 8 to %d, not %q", maxText, n.Value)
+				p.fault(n, "min-length must be a number from 8 to %d, not %q", maxText, n.Value)
 			}
 		},
 	})
 	if k.Prefix == "" && n.Kind == yaml.MappingNode {
-		p.fault(n, "a key has a prefix")
+		p.fault(n, "each entry of keys needs a prefix")
 	}
 	return k
 }
 
-// members reads a mapping whose keys are those of known.
+// members parses a mapping with a function for each key; keys that known lacks are errors.
 func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
-	if !p.plain(n, yaml.MappingNode, "names with values, as in 'definitions: proto/'") {
+	if !p.plain(n, yaml.MappingNode, "a mapping, such as 'definitions: proto/'") {
 		return
 	}
 	seen := map[string]bool{}
@@ -131,21 +134,23 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 		if !p.plain(name, yaml.ScalarNode, "a name") {
 			continue
 		}
+
+		// A forbidden setting gets an explanation instead of "unknown name".
 		read, flag := known[name.Value], forbidden[strings.ReplaceAll(strings.ToLower(name.Value), "_", "-")]
 		switch {
 		case seen[name.Value]:
-			p.fault(name, "%s stands here twice", name.Value)
+			p.fault(name, "%s is set twice", name.Value)
 		case read != nil:
 			read(value)
 		case flag != "":
-			p.fault(name, "%s is not for this file, which may only restrict: use %s", name.Value, flag)
+			p.fault(name, "%s cannot be set in unwire.yaml, which can only restrict: use %s", name.Value, flag)
 		default:
 			var names []string
 			for k := range known {
 				names = append(names, k)
 			}
 			slices.Sort(names)
-			p.fault(name, "unknown name %q; known are %s", name.Value, strings.Join(names, ", "))
+			p.fault(name, "unknown name %q; the valid names are %s", name.Value, strings.Join(names, ", "))
 		}
 		seen[name.Value] = true
 	}
@@ -155,11 +160,11 @@ func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
 func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		p.fault(n, "anchors and aliases are not for this file")
+		p.fault(n, "unwire.yaml must not contain anchors or aliases")
 	case n.Style&yaml.TaggedStyle != 0:
-		p.fault(n, "tags are not for this file")
+		p.fault(n, "unwire.yaml must not contain tags")
 	case n.Kind != kind || kind == yaml.ScalarNode && n.Tag != "!!str":
-		p.fault(n, "here stands %s", want)
+		p.fault(n, "expected %s", want)
 	default:
 		return true
 	}
@@ -172,7 +177,7 @@ func (p *parser) textNode(n *yaml.Node) *yaml.Node {
 		return nil
 	}
 	if n.Value == "" || len(n.Value) > maxText {
-		p.fault(n, "a text has 1 to %d bytes", maxText)
+		p.fault(n, "a text must have 1 to %d bytes", maxText)
 		return nil
 	}
 	return n
@@ -186,13 +191,13 @@ func (p *parser) text(n *yaml.Node) string {
 	return n.Value
 }
 
-// items are the nodes of a list of bounded length.
+// items returns the nodes of a list, and reports a list that is too long.
 func (p *parser) items(n *yaml.Node) []*yaml.Node {
-	if !p.plain(n, yaml.SequenceNode, "a list, as in [one, two]") {
+	if !p.plain(n, yaml.SequenceNode, "a list, such as [one, two]") {
 		return nil
 	}
 	if len(n.Content) > maxList {
-		p.fault(n, "a list has at most %d members", maxList)
+		p.fault(n, "a list must have at most %d elements", maxList)
 		return nil
 	}
 	return n.Content
@@ -210,7 +215,7 @@ func (p *parser) list(n *yaml.Node, form *regexp.Regexp, want string) (texts []s
 	return texts
 }
 
-// textOrList are the nodes of one text or of a list of texts.
+// textOrList returns the nodes of a list of strings, or of a single string.
 func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -226,16 +231,20 @@ func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
 
 // path is the path that a node names, joined to the file's folder; "" if it leads out of that.
 func (p *parser) path(n *yaml.Node) string {
+	if strings.HasPrefix(n.Value, "reflect:") {
+		p.fault(n, "reflect: is not for this file, which may not send: use --proto, or 'unwire schema extract -o DIR %s'", n.Value)
+		return ""
+	}
 	local := filepath.FromSlash(n.Value)
 	if strings.ContainsRune(n.Value, 0) || !filepath.IsLocal(local) {
-		p.fault(n, "%q does not lead to something below the folder of this file", n.Value)
+		p.fault(n, "%q is not a path below the folder of unwire.yaml", n.Value)
 		return ""
 	}
 	path := filepath.Join(p.folder, local)
 	folder, err := filepath.EvalSymlinks(p.folder)
 	if real, rerr := filepath.EvalSymlinks(path); err == nil && rerr == nil {
 		if rel, err := filepath.Rel(folder, real); err != nil || !filepath.IsLocal(rel) {
-			p.fault(n, "%q is a link to something outside the folder of this file", n.Value)
+			p.fault(n, "%q is a symbolic link to a path outside the folder of unwire.yaml", n.Value)
 			return ""
 		}
 	}

@@ -58,9 +58,9 @@ const (
 	minPrefix = 3   // bytes: shorter ones occur by chance
 )
 
-// A File is what an unwire.yaml says.
+// A File holds the settings of an unwire.yaml.
 type File struct {
-	// Path is where the file is, and Digest the SHA-256 of its content in hex.
+	// Path is the path of the file, and Digest the SHA-256 of its content in hex.
 	Path, Digest string
 
 	// Definitions are paths of definitions, and Weights is that of weights, "" for none.
@@ -68,15 +68,15 @@ type File struct {
 	Definitions []string
 	Weights     string
 
-	// Profile is as --profile has it; "" if the file does not say.
+	// Profile is the name of a profile, as for --profile; "" if the file does not choose one.
 	Profile string
 
-	// Secrets are looked for in addition to others.
+	// Secrets are rules for secrets in addition to the built-in ones.
 	Secrets profile.Secrets
 }
 
-// errFile is wrapped by errors of what is in a file, or of who may change it.
-var errFile = errors.New(Name + " cannot be used")
+// errFile is wrapped by errors about a file's content or its permissions.
+var errFile = errors.New(Name + " is invalid")
 
 // Read reads the file at a path. profiles are the names that profile may have.
 //
@@ -102,7 +102,8 @@ func Read(path string, profiles []string) (*File, error) {
 	return parse(path, data, profiles)
 }
 
-// parse reads the content of the file at a path.
+// parse parses the content of an unwire.yaml. path is for error messages, profiles are the valid
+// profile names.
 func parse(path string, data []byte, profiles []string) (*File, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("%w: %s has more than %d bytes", errFile, path, maxBytes)
@@ -127,10 +128,12 @@ func parse(path string, data []byte, profiles []string) (*File, error) {
 	return p.file, nil
 }
 
-// Summary says in a line what the file changes.
+// Summary describes in one line the settings that the file changes.
 func (f *File) Summary() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+
+	// Names are relative to the file, as the user wrote them.
 	if len(f.Definitions) > 0 {
 		var names []string
 		for _, name := range f.Definitions {
@@ -148,9 +151,9 @@ func (f *File) Summary() string {
 		add("weights %s", filepath.Base(f.Weights))
 	}
 	if n := len(f.Secrets.Headers) + len(f.Secrets.Names) + len(f.Secrets.Keys) + len(f.Secrets.Fields); n == 1 {
-		add("1 more rule for secrets")
+		add("1 additional rule for secrets")
 	} else if n > 1 {
-		add("%d more rules for secrets", n)
+		add("%d additional rules for secrets", n)
 	}
 	if len(parts) == 0 {
 		return "nothing"

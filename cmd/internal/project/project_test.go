@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		s.Headers[0] != "x-shop-session" || s.Names[1] != "a b" || s.Keys[0].MinLength != 20 || s.Keys[1].MinLength != 16 || s.Fields[0] != "shop.v1.Session.token" {
 		t.Errorf("%+v", f)
 	}
-	if got := f.Summary(); got != "definitions proto, "+filepath.Join("vendor", "set.binpb")+"; profile example; weights weights.json; 6 more rules for secrets" {
+	if got := f.Summary(); got != "definitions proto, "+filepath.Join("vendor", "set.binpb")+"; profile example; weights weights.json; 6 additional rules for secrets" {
 		t.Error(got)
 	}
 	for _, empty := range []string{"", "# nothing\n", "---\n", "redact: {}\n"} {
@@ -51,32 +51,34 @@ func TestParse(t *testing.T) {
 
 // What the parser and the JSON Schema refuse, both. In the schema a test can have no line.
 var refused = []struct{ text, want string }{
-	{"hosts: [a.example]\n", "unwire.yaml:1: hosts is not for this file, which may only restrict: use --allow-host"},
-	{"\nlive: true\n", ":2: live is not for this file"},
-	{"CA: x.pem\n", "CA is not for this file, which may only restrict: use --upstream-ca"},
-	{"keep_secrets: true\n", "keep_secrets is not for this file"},
+	{"hosts: [a.example]\n", "unwire.yaml:1: hosts cannot be set in unwire.yaml, which can only restrict: use --allow-host"},
+	{"\nlive: true\n", ":2: live cannot be set in unwire.yaml"},
+	{"CA: x.pem\n", "CA cannot be set in unwire.yaml, which can only restrict: use --upstream-ca"},
+	{"keep_secrets: true\n", "keep_secrets cannot be set in unwire.yaml"},
 	{"keep-secrets: true\n", "use --keep-secrets"},
-	{"credentials: cursor\n", "credentials is not for this file"},
-	{"commands: [rm]\n", "commands is not for this file"},
-	{"header-from: x\n", "header-from is not for this file"},
-	{"redact:\n  run: x\n", ":2: run is not for this file"},
-	{"definition: proto/\n", `:1: unknown name "definition"; known are definitions, profile, redact, weights`},
+	{"credentials: cursor\n", "credentials cannot be set in unwire.yaml"},
+	{"commands: [rm]\n", "commands cannot be set in unwire.yaml"},
+	{"header-from: x\n", "header-from cannot be set in unwire.yaml"},
+	{"redact:\n  run: x\n", ":2: run cannot be set in unwire.yaml"},
+	{"definition: proto/\n", `:1: unknown name "definition"; the valid names are definitions, profile, redact, weights`},
 	{"redact:\n  header: [a]\n", `unknown name "header"`},
-	{"definitions: /etc\n", "does not lead to something below"},
-	{"definitions: ../other\n", "does not lead to something below"},
-	{"definitions: a/../../b\n", "does not lead to something below"},
-	{"definitions: 7\n", "here stands a text"},
-	{"definitions: {a: b}\n", "here stands a text"},
+	{"definitions: /etc\n", "is not a path below"},
+	{"definitions: ../other\n", "is not a path below"},
+	{"definitions: a/../../b\n", "is not a path below"},
+	{"definitions: reflect:http://127.0.0.1:8080\n", "reflect: is not for this file, which may not send"},
+	{"definitions: [proto/, 'reflect:https://a.example']\n", ":1: reflect: is not for this file"},
+	{"definitions: 7\n", "expected a text"},
+	{"definitions: {a: b}\n", "expected a text"},
 	{"definitions: ''\n", "1 to 256 bytes"},
-	{"profile: other\n", "profile is one of auto, none, example"},
-	{"redact: [a]\n", "here stands names with values"},
-	{"redact:\n  headers: a\n", "here stands a list"},
-	{"redact:\n  headers: [a b]\n", "is not the name of a header"},
-	{"redact:\n  fields: [token]\n", "is not the full name of a field"},
-	{"redact:\n  keys: [{prefix: ab}]\n", "a prefix is 3 or more"},
-	{"redact:\n  keys: [{min-length: 20}]\n", "a key has a prefix"},
+	{"profile: other\n", "profile must be one of auto, none, example"},
+	{"redact: [a]\n", "expected a mapping"},
+	{"redact:\n  headers: a\n", "expected a list"},
+	{"redact:\n  headers: [a b]\n", "is not a valid header name"},
+	{"redact:\n  fields: [token]\n", "is not a full field name"},
+	{"redact:\n  keys: [{prefix: ab}]\n", "prefix must be 3 or more"},
+	{"redact:\n  keys: [{min-length: 20}]\n", "each entry of keys needs a prefix"},
 	{"redact:\n  keys: [{prefix: abc, min-length: 2}]\n", "from 8 to 256"},
-	{"- a\n", "here stands names with values"},
+	{"- a\n", "expected a mapping"},
 }
 
 func TestRefused(t *testing.T) {
@@ -93,13 +95,13 @@ func TestRefused(t *testing.T) {
 	}
 	// The schema sees values, and not how they are written.
 	for text, want := range map[string]string{
-		"weights: &a w.json\ndefinitions: *a\n":                   "anchors and aliases",
-		"profile: !!str none\n":                                   "tags are not",
+		"weights: &a w.json\ndefinitions: *a\n":                   "anchors or aliases",
+		"profile: !!str none\n":                                   "must not contain tags",
 		"profile: none\nprofile: none\n":                          "twice",
 		"profile: none\n---\nprofile: none\n":                     "more than one document",
 		"a: [\n":                                                  "line",
 		"weights: " + strings.Repeat("w", maxBytes):               "has more than",
-		"redact: &a {keys: [*a, *a]}\n":                           "anchors and aliases",
+		"redact: &a {keys: [*a, *a]}\n":                           "anchors or aliases",
 		strings.Repeat("- ", 20_000) + "x":                        "",
 		"redact: {headers: [" + strings.Repeat("a,", 1001) + "]}": "at most 1000",
 	} {
@@ -207,7 +209,7 @@ func TestLinkOutside(t *testing.T) {
 	if err := os.WriteFile(path, []byte("definitions: proto/\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path, profiles); err == nil || !strings.Contains(err.Error(), "a link to something outside") {
+	if _, err := Read(path, profiles); err == nil || !strings.Contains(err.Error(), "a symbolic link to a path outside") {
 		t.Error(err)
 	}
 }

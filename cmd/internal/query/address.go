@@ -12,11 +12,13 @@ import (
 // F.uwc, F.uwc#7, F.uwc#7/up/0; F.uwc#7/part and F.uwc#7/part/up/0 where a
 // conversation in pieces goes by exchange 7 and the piece itself is meant.
 type Address struct {
+	// File is the path of the capture.
 	File     string
 	Exchange int64 // 0: the whole capture
 	Part     bool  // the exchange alone, not the conversation that goes by it
-	Dir      captures.Direction
-	Frame    int // -1: the whole exchange
+	// Dir is the direction of the frame.
+	Dir   captures.Direction
+	Frame int // -1: the whole exchange
 }
 
 var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(/part)?(?:/(up|down)/([0-9]{1,9}))?$`)

@@ -15,6 +15,7 @@ import (
 // it so, but in addresses down/1 is a frame.
 type Choice struct {
 	kind.Choice
+	// Dir is the direction of the messages.
 	Dir    captures.Direction
 	HasDir bool // the direction was given
 }
@@ -39,17 +40,22 @@ func ParseChoice(s string) (Choice, error) {
 
 // A ChoiceError says why a choice cannot be applied.
 type ChoiceError struct {
+	// Choice is the choice that cannot be used.
 	Choice kind.Choice
 
-	// Both is set where messages of both directions have the field; else none has it.
-	Both bool
+	// Both is set where messages of both directions have the field, and Unfit where no value can be read so. Else no
+	// message has the field.
+	Both, Unfit bool
 }
 
 func (e *ChoiceError) Error() string {
 	if e.Both {
-		return fmt.Sprintf("%s: messages of both directions have this field: say up:%s or down:%s", e.Choice, e.Choice, e.Choice)
+		return fmt.Sprintf("%s: messages of both directions have this field: use up:%s or down:%s", e.Choice, e.Choice, e.Choice)
 	}
-	return fmt.Sprintf("%s: no message here has this field", e.Choice)
+	if e.Unfit {
+		return fmt.Sprintf("%s: no value of the field can be read so", e.Choice)
+	}
+	return fmt.Sprintf("%s: no message in the input has this field", e.Choice)
 }
 
 // Choose adds a choice to the views. It returns the reading that a capture remembers,
@@ -84,7 +90,7 @@ func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits
 	}
 	switch {
 	case has[0] && has[1]:
-		return 0, false, &ChoiceError{c.Choice, true}
+		return 0, false, &ChoiceError{Choice: c.Choice, Both: true}
 	case has[1]:
 		return captures.Down, fit[1], nil
 	case has[0]:
@@ -92,7 +98,7 @@ func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits
 	case c.Type == kind.Auto && c.HasDir:
 		return c.Dir, true, nil
 	}
-	return 0, false, &ChoiceError{c.Choice, false}
+	return 0, false, &ChoiceError{Choice: c.Choice}
 }
 
 // fitMessage reports whether a message has the field of a choice; the error says why none of

@@ -29,7 +29,7 @@ func TestChoose(t *testing.T) {
 	if err != nil || !fits || r != want || before == "bytes" || kinds() != "bytes" {
 		t.Errorf("%+v, fits %v, %v: %s, then %s", r, fits, err, before, kinds())
 	}
-	for text, words := range map[string]string{"7:bytes": "no message here has this field", "down/1:bytes": "no message"} {
+	for text, words := range map[string]string{"7:bytes": "no message in the input has this field", "down/1:bytes": "no message"} {
 		choice, err := ParseChoice(text)
 		if err != nil {
 			t.Fatal(err)

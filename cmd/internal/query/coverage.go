@@ -23,7 +23,7 @@ type Coverage struct {
 // streams are split.
 func NewCoverage(defs *schema.Schema, p *profile.Profile) *Coverage {
 	c := &Coverage{}
-	c.checker = check.NewChecker(defs, check.CheckOptions{Profile: p, Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
+	c.checker = check.NewChecker(defs, check.Options{Profile: p, Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
 		return FrameAddress(c.file, ex, f, part).String()
 	}})
 	return c

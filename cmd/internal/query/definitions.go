@@ -7,6 +7,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/schema"
+	"unwire/schema/reflection"
 )
 
 // KeptDefinitions loads the definitions that the capture keeps; nil if it keeps none. Those
@@ -32,6 +33,19 @@ func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 		return nil, nil
 	}
 	return schema.FromStored(ctx, texts, sets)
+}
+
+// ReportedDefinitions are the files that servers reported by reflection in the exchange of a
+// number, or for 0 in any. Only URLs are read if there is no such exchange.
+//
+// Errors: those of reflection.FromCapture.
+func (c *Capture) ReportedDefinitions(ctx context.Context, exchange int64) (*reflection.Files, error) {
+	for service := range c.Methods(ctx) {
+		if reflection.IsService(service) {
+			return reflection.FromCapture(ctx, c, exchange)
+		}
+	}
+	return &reflection.Files{}, ctx.Err()
 }
 
 // Methods yields the services and names of the methods that requests of the capture name, each

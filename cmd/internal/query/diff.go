@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/cmd/internal/contract"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/fieldpath"
@@ -41,7 +43,8 @@ type DiffOptions struct {
 // A Comparison is the differences of two things.
 type Comparison struct {
 	// Call names the call of which a capture has more than one; "" if there is one pair.
-	Call    string
+	Call string
+	// Changes are the differences.
 	Changes []diff.Change
 
 	names namer
@@ -53,6 +56,21 @@ func (c *Comparison) Describe(ch diff.Change) (diff.Change, protoreflect.FieldDe
 	fd, name := c.names.field(ch.Path)
 	ch.Old, ch.New = declaredValue(ch.Old, ch.OldBytes, fd), declaredValue(ch.New, ch.NewBytes, fd)
 	return ch, fd, name
+}
+
+// Lines returns the changes, ignored ones too, as every front end hands them out. withHex adds the bytes of both
+// sides.
+func (c *Comparison) Lines(withHex bool) []*contract.Change {
+	list := make([]*contract.Change, len(c.Changes))
+	for i := range list {
+		change, _, name := c.Describe(c.Changes[i])
+		change.Path = strings.TrimSpace(c.Call + " " + change.Path)
+		list[i] = &contract.Change{Change: change, Name: name}
+		if withHex {
+			list[i].OldHex, list[i].NewHex = hex.EncodeToString(change.OldBytes.Data), hex.EncodeToString(change.NewBytes.Data)
+		}
+	}
+	return list
 }
 
 // declaredValue is a value of a difference as its field is declared, where that is
@@ -98,11 +116,11 @@ func Diff(ctx context.Context, left, right string, o DiffOptions) ([]Comparison,
 	case lc && rc:
 		return o.diffCaptures(ctx, la, ra)
 	case lc != rc:
-		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("one is a whole capture and the other is not: %s, %s", left, right)}
+		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("cannot compare a whole capture with a part of one: %s, %s", left, right)}
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
 		return o.diffExchanges(ctx, la, ra)
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
-		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("one is a whole exchange and the other is not: %s, %s", left, right)}
+		return nil, &DiffError{Problem: Unlike, text: fmt.Sprintf("cannot compare a whole exchange with a single message: %s, %s", left, right)}
 	}
 	return o.diffMessages(ctx, left, right)
 }
@@ -270,6 +288,7 @@ func (n namer) frameType(call decode.Call, dir captures.Direction) protoreflect.
 // "" where it is not known.
 func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 	md := n.root
+	// A path may start with the frame, such as "@up/0 1.2", which determines the type.
 	if strings.HasPrefix(path, "@") {
 		frame, rest, _ := strings.Cut(path, " ")
 		dir := captures.Up

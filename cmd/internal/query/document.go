@@ -11,6 +11,7 @@ import (
 
 // A Misfit is a choice that fits no value of a document, and why not.
 type Misfit struct {
+	// Choice is the choice that does not fit, and Why the reason.
 	Choice kind.Choice
 	Why    error
 }
@@ -20,6 +21,7 @@ type Misfit struct {
 // Errors: ChoiceError for a choice whose field no message has, with the misfits before
 // it; damage of the document.
 func FitDocument(doc *text.Document, choices []kind.Choice) ([]Misfit, error) {
+	// A choice fits if it fits one message of the document; the reason of the first misfit is kept.
 	has, fits, why := make([]bool, len(choices)), make([]bool, len(choices)), make([]error, len(choices))
 	err := eachMessage(doc, func(t *wire.Tree) error {
 		for i, c := range choices {

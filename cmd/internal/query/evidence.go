@@ -16,9 +16,8 @@ const (
 	maxEvidence = 8 << 20 // bytes of evidence, decompressed
 )
 
-// evidenceOf is decode.NewPool of an exchange: what its messages and those of up to 200
-// neighbours say of their fields. It is derived once, and kept until the capture has
-// grown.
+// evidenceOf returns decode.NewPool of an exchange: the evidence for its fields from its messages
+// and those of up to 200 neighbours. It is computed once, and cached until the capture grows.
 func (c *Capture) evidenceOf(ctx context.Context, at conversation.Resolved) *decode.Pool {
 	last, err := c.LastNumber(ctx)
 	if err != nil {

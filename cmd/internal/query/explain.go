@@ -47,7 +47,7 @@ func Explain(t *wire.Tree, v decode.View, path fieldpath.Path, messages int) []c
 			}
 			e.Readings = append(e.Readings, contract.ExplainedReading{Kind: string(g.Kind), Type: g.Type, P: math.Round(g.P*1e4) / 1e4, Why: why})
 		}
-		e.Settle = kind.Settle(f, list)
+		e.Settle = kind.ResolvingEvidence(f, list)
 		is, typ, _ := r.Best(i)
 		if e.Chosen {
 			e.Type = typ

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 
 	"unwire/decode"
@@ -35,4 +36,10 @@ func FrameAt(ex *decode.Exchange, a Address) (*decode.Frame, error) {
 // FrameAddress names a frame of an exchange of a capture file.
 func FrameAddress(file string, ex *decode.Exchange, f *decode.Frame, part bool) Address {
 	return Address{File: file, Exchange: ex.ID, Part: part, Dir: f.Dir, Frame: f.Seq}
+}
+
+// IsNoFrame reports whether an error says that an exchange does not have a frame.
+func IsNoFrame(err error) bool {
+	var e *noFrameError
+	return errors.As(err, &e)
 }

@@ -36,7 +36,18 @@ func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]in
 	}
 	g.JSONCalls += all.JSONCalls
 	if err == nil || errors.Is(err, captures.ErrDamaged) {
-		err = cmp.Or(err, g.Messages.Add(ctx, capture.Store, at.Exchange, g.Evidence))
+		err = cmp.Or(err, g.addMessages(ctx, capture, at))
 	}
 	return all.Remarks, err
+}
+
+// addMessages adds the messages of exchanges that are no calls. Discriminators are found in
+// each capture by itself, so that the evidence does not depend on the order of captures.
+func (g *Inference) addMessages(ctx context.Context, capture *Capture, at Address) error {
+	set := messages.Set{Split: g.Messages.Split}
+	err := set.Add(ctx, capture.Store, at.Exchange, g.Evidence)
+	g.Messages.Raw += set.Raw
+	g.Messages.Others += set.Others
+	g.Messages.Undecoded = append(g.Messages.Undecoded, set.Undecoded...)
+	return err
 }

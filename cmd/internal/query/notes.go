@@ -27,6 +27,7 @@ func ParsePlace(s string) (at Address, path string) {
 
 // A NoPlaceError says that a frame has no field of a path.
 type NoPlaceError struct {
+	// Address is the exchange or frame, and Path the path that leads nowhere.
 	Address Address
 	Path    string
 	err     error
@@ -167,7 +168,7 @@ func (c *Capture) NoteLines(ctx context.Context, list []captures.Note) ([]*contr
 	return lines, nil
 }
 
-// AddNotes adds what notes say of exchanges to their lines.
+// AddNotes adds the notes of exchanges to their lines.
 func (c *Capture) AddNotes(ctx context.Context, lines []*contract.Exchange) error {
 	list, err := c.Notes(ctx, 0)
 	if err != nil || len(list) == 0 {
@@ -183,4 +184,27 @@ func (c *Capture) AddNotes(ctx context.Context, lines []*contract.Exchange) erro
 		}
 	}
 	return nil
+}
+
+// NotesAt returns the notes about a place and what is in it: about a capture, an exchange, a frame,
+// or a field of it with a path.
+//
+// Errors: those of PlaceOf, and of a damaged capture.
+func (c *Capture) NotesAt(ctx context.Context, at Address, path string) ([]captures.Note, error) {
+	if at.Exchange == 0 {
+		return c.Notes(ctx, 0)
+	}
+	place, err := c.PlaceOf(ctx, at, path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Notes(ctx, place.Exchange)
+	var list []captures.Note
+	for _, n := range all {
+		inside := place.Frame == captures.NoFrame || n.Frame == place.Frame && n.Dir == place.Dir
+		if inside && (place.Path == "" || n.Path == place.Path) {
+			list = append(list, n)
+		}
+	}
+	return list, err
 }

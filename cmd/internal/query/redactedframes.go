@@ -27,6 +27,7 @@ func (c *Capture) RedactedFrames(ctx context.Context, addresses []Address, rules
 		return err
 	}
 
+	// Sort by exchange, so that each is decoded once.
 	sorted := slices.SortedStableFunc(slices.Values(addresses), func(a, b Address) int {
 		return cmp.Or(cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(strconv.FormatBool(a.Part), strconv.FormatBool(b.Part)))
 	})

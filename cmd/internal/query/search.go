@@ -43,7 +43,7 @@ type Search struct {
 	Searched func(exchange Address, matches int) error
 
 	notes    map[int64][]captures.Note // of the capture, by exchange
-	selector *selector                 // of Filter
+	selector *Selector                 // of Filter
 	listed   map[int64]*conversation.Listed
 }
 
@@ -55,6 +55,8 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 	if _, err := path.Match(s.Method, ""); err != nil {
 		return err
 	}
+
+	// Conversations and notes are needed for every exchange, so they are read once.
 	all, damage := conversation.FindAll(ctx, c.Store)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
@@ -80,6 +82,8 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 		}
 		return c.searchExchange(ctx, rec, all, at, &s)
 	}
+
+	// A damaged exchange does not end the search.
 	for rec, err := range c.Exchanges(ctx) {
 		if err == nil {
 			at.Exchange = rec.ID
@@ -148,7 +152,7 @@ func (s *Search) list(ctx context.Context, c *Capture) error {
 		s.listed[list.Exchanges[i].ID] = &list.Exchanges[i]
 	}
 	var err error
-	s.selector, err = c.newSelector(ctx, s.Filter, s.Definitions)
+	s.selector, err = c.NewSelector(ctx, s.Filter, s.Definitions)
 	return cmp.Or(damage, err)
 }
 

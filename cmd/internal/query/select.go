@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,21 +18,30 @@ import (
 	"unwire/schema"
 )
 
-// A selector evaluates a filter for the exchanges of a capture. It reads what the filter
-// depends on, and of that the costly parts only where the others leave it undecided.
-type selector struct {
+// A Selector evaluates a filter for the exchanges of a capture. It reads what the filter
+// depends on, and of that the costly parts only where the others leave it undecided. It is for
+// one goroutine at a time.
+type Selector struct {
 	c      *Capture
 	filter *filter.Filter
 	defs   *schema.Schema // for the types of messages; nil for none
 	now    time.Time
 	notes  map[int64][]captures.Note
+	edited map[int64]bool
 }
 
-// newSelector reads the notes of a capture if the filter depends on them.
+// NewSelector returns a Selector for a capture as it is now: it reads the notes if the filter
+// depends on them. Defs are the definitions of messages, or nil.
 //
 // Errors: of a damaged capture, with the notes that could be read.
-func (c *Capture) newSelector(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*selector, error) {
-	s := &selector{c: c, filter: f, defs: defs, now: time.Now(), notes: map[int64][]captures.Note{}}
+func (c *Capture) NewSelector(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*Selector, error) {
+	s := &Selector{c: c, filter: f, defs: defs, now: time.Now(), notes: map[int64][]captures.Note{}}
+	if strings.Contains(f.String(), "edited") {
+		var err error
+		if s.edited, err = c.EditedExchanges(ctx); err != nil {
+			return s, err
+		}
+	}
 	if f.Needs()&filter.Notes == 0 {
 		return s, nil
 	}
@@ -41,16 +52,18 @@ func (c *Capture) newSelector(ctx context.Context, f *filter.Filter, defs *schem
 	return s, err
 }
 
-// exchange is what the filter is told of a listed exchange.
-func (s *selector) exchange(l *conversation.Listed) *filter.Exchange {
+// exchange returns a listed exchange in the form that the filter needs.
+func (s *Selector) exchange(l *conversation.Listed) *filter.Exchange {
 	return &filter.Exchange{
 		Exchange: l.Exchange, Call: l.Call, Code: l.Code, FramesUp: l.FramesUp, FramesDown: l.FramesDown,
-		Notes: s.notes[l.ID], Missing: filter.Head, Now: s.now,
+		Notes: s.notes[l.ID], Edited: s.edited[l.ID], Missing: filter.Head, Now: s.now,
 	}
 }
 
-// selects reports whether the filter selects a listed exchange.
-func (s *selector) selects(ctx context.Context, l *conversation.Listed) (bool, error) {
+// Selects reports whether the filter selects a listed exchange.
+//
+// Errors: of a damaged capture.
+func (s *Selector) Selects(ctx context.Context, l *conversation.Listed) (bool, error) {
 	x := s.exchange(l)
 	value := s.filter.Exchange(x)
 	if value == filter.Unknown && s.filter.Needs()&(filter.Head|filter.Frames) != 0 {
@@ -71,7 +84,7 @@ func (s *selector) selects(ctx context.Context, l *conversation.Listed) (bool, e
 }
 
 // scan evaluates the filter while the frames of an exchange are read, as far as it takes.
-func (s *selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, error) {
+func (s *Selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, error) {
 	scan := s.filter.Scan(x)
 	stream := decode.NewStream(x.Exchange, decode.Options{Profile: s.c.Profile(), Split: s.c.Splitting})
 	add := func(frames []decode.Frame) {
@@ -92,8 +105,8 @@ func (s *selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, 
 	return scan.Result(true), nil
 }
 
-// frame is what the filter is told of a frame.
-func (s *selector) frame(call decode.Call, f *decode.Frame) filter.Frame {
+// frame returns a frame in the form that the filter needs.
+func (s *Selector) frame(call decode.Call, f *decode.Frame) filter.Frame {
 	var md protoreflect.MessageDescriptor
 	if s.defs != nil && s.filter.Needs()&filter.Types != 0 {
 		md = s.defs.FrameType(call, f.Dir)
@@ -110,14 +123,14 @@ func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Sch
 	if list == nil || f.String() == "" {
 		return list, damage
 	}
-	s, err := c.newSelector(ctx, f, defs)
+	s, err := c.NewSelector(ctx, f, defs)
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
 		return list, err
 	}
 	damage = cmp.Or(damage, err)
 	selected := list.Exchanges[:0]
 	for i := range list.Exchanges {
-		ok, err := s.selects(ctx, &list.Exchanges[i])
+		ok, err := s.Selects(ctx, &list.Exchanges[i])
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return nil, err
 		}
@@ -134,11 +147,11 @@ func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Sch
 //
 // Errors: of a damaged capture.
 func (c *Capture) Selects(ctx context.Context, f *filter.Filter, defs *schema.Schema, l *conversation.Listed) (bool, error) {
-	s, err := c.newSelector(ctx, f, defs)
+	s, err := c.NewSelector(ctx, f, defs)
 	if err != nil {
 		return false, err
 	}
-	return s.selects(ctx, l)
+	return s.Selects(ctx, l)
 }
 
 // maxKnownValues bounds the values of a key that are offered.
@@ -151,9 +164,21 @@ func (c *Capture) FilterValues(ctx context.Context, key string) []string {
 	if err != nil {
 		return nil // completion offers what is certain
 	}
+	return ValuesOf(key, func(yield func(*conversation.Listed) bool) {
+		for i := range list.Exchanges {
+			if !yield(&list.Exchanges[i]) {
+				return
+			}
+		}
+	})
+}
+
+// ValuesOf returns the values of a key of the filter language that exchanges have, the most
+// frequent first.
+func ValuesOf(key string, exchanges iter.Seq[*conversation.Listed]) []string {
 	counts := map[string]int{}
-	for i := range list.Exchanges {
-		if v := filter.Value(key, (&selector{}).exchange(&list.Exchanges[i])); v != "" {
+	for l := range exchanges {
+		if v := filter.Value(key, (&Selector{}).exchange(l)); v != "" {
 			counts[v]++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/cmd/internal/contract"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/kind"
@@ -17,6 +18,7 @@ const maxSeries = 2000
 
 // A Series is how the paths of messages, or of exchanges of one method, vary.
 type Series struct {
+	// Variations are the paths that differ.
 	Variations []diff.Variation
 	Length     int // messages or exchanges
 
@@ -27,6 +29,16 @@ type Series struct {
 // if they are not known.
 func (s *Series) Field(v *diff.Variation) (protoreflect.FieldDescriptor, string) {
 	return s.names.field(v.Path)
+}
+
+// Lines returns the variations as every front end hands them out.
+func (s *Series) Lines() []*contract.Variation {
+	list := make([]*contract.Variation, len(s.Variations))
+	for i := range list {
+		_, name := s.Field(&s.Variations[i])
+		list[i] = &contract.Variation{Variation: s.Variations[i], Name: name}
+	}
+	return list
 }
 
 // CompareSeries finds out which paths vary over frames, files of one message, exchanges,
@@ -42,13 +54,14 @@ func CompareSeries(ctx context.Context, parts []string, method string, o DiffOpt
 		}
 	}
 	s := &Series{Length: max(len(in.exchanges), len(in.messages))}
+	// The arguments must be of one kind, and at least two.
 	switch {
 	case len(in.exchanges) > 0 && len(in.messages) > 0:
-		return nil, &DiffError{Problem: Unlike, text: "exchanges and single messages do not make one series"}
+		return nil, &DiffError{Problem: Unlike, text: "--series cannot mix exchanges and single messages"}
 	case s.Length == 0:
 		return nil, &DiffError{Problem: NoExchange, text: "no exchange to compare"}
 	case s.Length < 2:
-		return nil, &DiffError{Problem: Unlike, text: "a series needs at least two"}
+		return nil, &DiffError{Problem: Unlike, text: "--series needs at least two messages or exchanges"}
 	}
 
 	var err error
@@ -82,8 +95,9 @@ type seriesInput struct {
 func (s *seriesInput) addInput(ctx context.Context, name string) error {
 	at := ParseAddress(name)
 	if len(s.exchanges)+len(s.messages) >= maxSeries {
-		return &DiffError{Problem: Unlike, text: fmt.Sprintf("a series has at most %d parts", maxSeries)}
+		return &DiffError{Problem: Unlike, text: fmt.Sprintf("--series compares at most %d messages or exchanges", maxSeries)}
 	}
+	// An exchange, all calls of a capture, or a single message.
 	switch {
 	case at.Exchange != 0 && at.Frame < 0:
 		ex, err := s.exchange(ctx, at)
@@ -93,7 +107,7 @@ func (s *seriesInput) addInput(ctx context.Context, name string) error {
 		return err
 	case at.Exchange == 0 && IsCapture(at.File):
 		if s.method == "" {
-			return &DiffError{Problem: NoMethod, At: at, text: fmt.Sprintf("%s: a series of which method?", name)}
+			return &DiffError{Problem: NoMethod, At: at, text: fmt.Sprintf("%s: the method for --series is missing", name)}
 		}
 		return s.addCalls(ctx, at.File)
 	}
@@ -102,7 +116,7 @@ func (s *seriesInput) addInput(ctx context.Context, name string) error {
 		return err
 	}
 	if m.Several() {
-		return &DiffError{Problem: SeveralMessages, text: fmt.Sprintf("%s holds several messages: a part of a series is one message or one exchange", fileName(name))}
+		return &DiffError{Problem: SeveralMessages, text: fmt.Sprintf("%s contains several messages, but each argument of --series must be one message or one exchange", fileName(name))}
 	}
 	s.messages = append(s.messages, m)
 	return nil
@@ -142,6 +156,7 @@ const (
 
 // A DiffError says why things cannot be compared.
 type DiffError struct {
+	// Problem is the kind of problem.
 	Problem DiffProblem
 	At      Address // of what is the problem, if that is one thing
 	text    string

@@ -14,6 +14,7 @@ import (
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 	"unwire/decode/transcript/follow"
+	"unwire/decode/transcript/loop"
 )
 
 // TranscriptOptions say how conversations are extracted. The zero value is the default.
@@ -34,7 +35,7 @@ func (c *Capture) Transcript(ctx context.Context, at Address, o TranscriptOption
 		return nil, nil, err
 	}
 	if !hasMessages(&ex.Exchange.Exchange) {
-		return nil, nil, fmt.Errorf("exchange %d is of protocol %s: its bytes are no messages, and so no conversation", ex.ID, ex.Protocol)
+		return nil, nil, fmt.Errorf("exchange %d has the protocol %s, whose bytes are not split into messages, so it contains no conversation", ex.ID, ex.Protocol)
 	}
 	ex.Frames = decode.WithoutControl(ex.Frames)
 	return ex.Exchange, transcript.Extract(ex.Exchange, o.Options), err
@@ -45,21 +46,75 @@ func hasMessages(ex *captures.Exchange) bool {
 	return ex.Transport == captures.HTTP || ex.Transport == captures.WebSocket
 }
 
-// EachTranscript calls do with each exchange of a capture and its conversation.
+// Limits of waiting for the results of calls.
+const (
+	// maxWaiting is the maximum number of transcripts that wait.
+	maxWaiting = 64
+
+	// maxWaitingBytes is the maximum size in bytes of the bodies of their exchanges.
+	maxWaitingBytes = 32 << 20
+)
+
+// EachTranscript calls do with each exchange of a capture and its conversation. The exchanges of a conversation with a
+// stateless API are connected: a call has its result, which the next request brings.
+//
+// Limits: a transcript whose calls have no results waits for at most 64 further exchanges.
 //
 // Errors: those of do, which end it, and what of the capture could not be read.
 func (c *Capture) EachTranscript(ctx context.Context, o TranscriptOptions, do func(*decode.Exchange, *transcript.Transcript) error) error {
-	return conversation.EachWhole(ctx, c.Store, o.Parts, func(ex *decode.Exchange) error {
+	linker := loop.New()
+	type pair struct {
+		ex *decode.Exchange
+		tr *transcript.Transcript
+	}
+	var waiting []pair
+	var size int64
+	var stop error
+	// The order stays that of the capture, so one transcript that waits holds back those behind it.
+	flush := func(all bool) error {
+		for len(waiting) > 0 {
+			first := waiting[0]
+			if !all && loop.Unanswered(first.tr) && len(waiting) < maxWaiting && size < maxWaitingBytes {
+				return nil
+			}
+			waiting, size = waiting[1:], size-bodySize(first.ex)
+			if stop = do(first.ex, first.tr); stop != nil {
+				return stop
+			}
+		}
+		return nil
+	}
+	err := conversation.EachWhole(ctx, c.Store, o.Parts, func(ex *decode.Exchange) error {
 		if !hasMessages(&ex.Exchange) {
 			return nil
 		}
 		ex.Frames = decode.WithoutControl(ex.Frames)
-		return do(ex, transcript.Extract(ex, o.Options))
+		tr := transcript.Extract(ex, o.Options)
+		linker.Add(ex.ID, tr)
+		waiting, size = append(waiting, pair{ex, tr}), size+bodySize(ex)
+		return flush(false)
 	})
+	if ctx.Err() != nil || stop != nil {
+		return err
+	}
+	if ferr := flush(true); ferr != nil {
+		return ferr
+	}
+	return err
+}
+
+// bodySize returns the size in bytes of the frames of an exchange.
+func bodySize(ex *decode.Exchange) int64 {
+	n := int64(0)
+	for i := range ex.Frames {
+		n += int64(len(ex.Frames[i].Data))
+	}
+	return n
 }
 
 // A Label says which role the candidates at a path of an exchange have.
 type Label struct {
+	// At is the frame, Path the field in it, and Role the author of its text.
 	At   Address
 	Dir  string // "up", "down", or "" for both
 	Path string
@@ -119,9 +174,9 @@ func (c *Capture) MayCome(ctx context.Context, id int64) (bool, error) {
 // followInterval is how often what was recorded meanwhile is looked for, and reported.
 const followInterval = 50 * time.Millisecond
 
-// FollowAnswers calls update with what comes of answers while they are recorded: until
-// the exchange only has ended, or, if only is 0, until ctx ends. ended is set for the
-// rest of an exchange that has ended.
+// FollowAnswers calls update with each new part of the answers that are being recorded: until the
+// exchange only has ended or, if only is 0, until ctx ends. ended is set with the last part of an
+// exchange.
 //
 // Errors: those of update, which end it, and what of the capture could not be read.
 func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOptions, update func(u *follow.Update, ended bool) error) error {
@@ -135,6 +190,7 @@ func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOpt
 
 	f := follow.New(follow.Options{Profile: c.Profile(), Scoring: o.Options, Only: only, Parts: o.Parts})
 	more := func(u *follow.Update) error { return update(u, false) }
+	// The ticker limits how often a growing answer is evaluated.
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for {

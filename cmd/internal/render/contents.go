@@ -25,9 +25,9 @@ const (
 	leastContents = 4
 )
 
-// contents are what bytes contain, if that can be read.
+// contents describes structured data that was found inside a bytes field.
 type contents struct {
-	// what names it: JSON, text or protobuf. It is "" for other bytes.
+	// what is the kind of data: "JSON", "text" or "protobuf"; "" if the bytes are none of these.
 	what string
 
 	lines   []string   // of JSON and text

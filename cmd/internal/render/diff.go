@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode/diff"
+	"unwire/decode/transcript/ident"
 )
 
 const (
@@ -24,23 +25,23 @@ const (
 	littleAlike = 0.3 // of a text, that has to be common for marks within it
 )
 
-// DiffOptions say how differences are written.
+// DiffOptions choose what is printed about differences.
 type DiffOptions struct {
 	// Format is "inline", "side" or "tsv". Default: "inline".
 	Format string
 
-	// All has ignored differences written, too.
+	// All also prints differences that are ignored by default.
 	All bool
 
-	// Hex has the bytes of what differs written, too.
+	// Hex also prints the differing bytes in hex.
 	Hex bool
 
-	// Context is the number of words, or lines, of a long text that are written around a
-	// change in it.
+	// Context is the number of unchanged words or lines that are printed around a change in a long
+	// text.
 	Context int
 }
 
-// Differences writes the differences of things that were compared.
+// Differences prints the differences of a list of comparisons.
 func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error {
 	p := diffPrinter{o: o, w: bufio.NewWriter(out), out: out}
 	for i := range list {
@@ -59,13 +60,30 @@ func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error
 	return p.finish()
 }
 
-// DifferenceCount is how many differences there are, in words.
+// DifferenceCount returns a phrase with the number of differences, such as "2 differences".
 func DifferenceCount(list []query.Comparison) string {
 	found, ignored := query.CountChanges(list)
-	return fmt.Sprintf("%s, %d ignored", app.Counted(found, "difference"), ignored)
+	text := fmt.Sprintf("%s, %d ignored", app.Counted(found, "difference"), ignored)
+	// Times differ in every run, but they may also be the content.
+	if n := ignoredTimes(list); n > 0 {
+		text += fmt.Sprintf(" (%d of them times; --volatile counts them)", n)
+	}
+	return text
 }
 
-// A diffPrinter writes differences in one of the formats.
+// ignoredTimes counts the changes that are ignored because they are times.
+func ignoredTimes(list []query.Comparison) (n int) {
+	for _, c := range list {
+		for i := range c.Changes {
+			if c.Changes[i].Ignored == "volatile "+string(ident.Time) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A diffPrinter prints differences as text.
 type diffPrinter struct {
 	o      DiffOptions
 	w      *bufio.Writer
@@ -118,7 +136,7 @@ func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
 	}
 }
 
-// heading is the line with the path.
+// heading formats the line that precedes a difference: its path and field name.
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
 	line := mark + " " + p.out.Bold(term.Clean(orWhole(&c)))
@@ -141,7 +159,7 @@ func isWholeCall(c *diff.Change) bool {
 
 func orWhole(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
-		return in + " (bytes that are no field)"
+		return in + " (bytes that do not parse as a field)"
 	}
 	if c.Path != "" {
 		return c.Path
@@ -151,10 +169,10 @@ func orWhole(c *diff.Change) string {
 	}
 	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
 		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {
-			return "(bytes that are no field)"
+			return "(bytes that do not parse as fields)"
 		}
 	}
-	return "(all of it)"
+	return "(whole message)"
 }
 
 // inline prints old and new below each other, or a text once with marks.
@@ -201,9 +219,9 @@ func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor,
 	}
 }
 
-// words is a text with its changes marked, side "-" or "+" for the words of one
-// version alone. What is common and further than context words from a change
-// is left out.
+// words returns a text with its changed words marked. side is "-" to include only the words of the old
+// version, "+" for those of the new one. Unchanged words are omitted if they are more than context
+// words away from a change.
 func (p *diffPrinter) words(list []diff.Segment, context int, side string) string {
 	var b strings.Builder
 	for i, s := range list {
@@ -220,7 +238,7 @@ func (p *diffPrinter) words(list []diff.Segment, context int, side string) strin
 	return b.String()
 }
 
-// mark marks changed words by colour, or where there is none by brackets.
+// mark marks changed words by colour or, without colours, by the brackets open and shut.
 func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, side string) string {
 	if p.out.Color {
 		return colour(s)
@@ -245,6 +263,8 @@ func elide(s string, context int, after, before bool) string {
 	if last-first < 3 { // not worth a mark
 		return s
 	}
+
+	// Cut at word boundaries, so that the remaining context is readable.
 	head, tail := 0, len(s)
 	if first > 0 {
 		head = words[first-1][1]
@@ -263,7 +283,7 @@ func elide(s string, context int, after, before bool) string {
 	return b + s[tail:]
 }
 
-// wordSpan is a word, with what stands at it.
+// wordSpan matches a word together with adjacent punctuation.
 var wordSpan = regexp.MustCompile(`\S+`)
 
 // lines prints a text of several lines, with context lines around changes.
@@ -292,12 +312,14 @@ func (p *diffPrinter) lines(list []diff.Segment) {
 	}
 }
 
-// side prints old and new beside each other.
+// side prints the old and the new value side by side.
 func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 	width := p.out.Width
 	if width < 40 {
 		width = sideWidth
 	}
+
+	// Seven columns are needed for the indentation and the separator.
 	column := (width - 7) / 2
 	var left, right []string
 	if c.Op == diff.Move {
@@ -310,6 +332,8 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 			right = valueLines(c.New, fd, column*mostColumn)
 		}
 	}
+
+	// Two texts are compared word by word, unless they have little in common.
 	old, isOld := c.Old.(string)
 	now, isNew := c.New.(string)
 	if c.Op == diff.Modify && isOld && isNew {
@@ -318,6 +342,8 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 			left, right = []string{plain.words(list, p.o.Context, "-")}, []string{plain.words(list, p.o.Context, "+")}
 		}
 	}
+
+	// Both columns are padded to the longer one, so that rows stay side by side.
 	l, r := columnLines(left, column), columnLines(right, column)
 	for i := range max(len(l), len(r)) {
 		a, b := "", ""
@@ -332,8 +358,7 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// columnLines breaks lines into ones of a width; what is broken goes on as far in as it
-// began.
+// columnLines wraps lines to a width; continuation lines keep the indentation.
 func columnLines(lines []string, width int) []string {
 	var out []string
 	for _, s := range lines {
@@ -352,11 +377,13 @@ func columnLines(lines []string, width int) []string {
 	return out
 }
 
-// bytes prints the bytes of one side; those that differ from the other's are marked.
+// bytes prints the bytes of one side of a difference in hex. It marks the bytes that differ from the
+// other side.
 func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string) string) {
 	if len(b.Data) == 0 {
 		return
 	}
+	// Find the common beginning and end; only what differs is coloured.
 	head := 0
 	for head < min(len(b.Data), len(other.Data)) && b.Data[head] == other.Data[head] {
 		head++
@@ -370,6 +397,7 @@ func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string
 		end := min(at+hexPerLine, shown)
 		var hexes, chars strings.Builder
 		for i := at; i < end; i++ {
+			// Mark a byte by colour in both columns, hex and text.
 			h, ch := fmt.Sprintf("%02x", b.Data[i]), "."
 			if b.Data[i] >= 0x20 && b.Data[i] < 0x7f {
 				ch = string(rune(b.Data[i]))
@@ -383,6 +411,6 @@ func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string
 		fmt.Fprintf(p.w, "    %s %s  %s%s |%s|\n", mark, p.out.Dim(fmt.Sprintf("%06x", b.Off+at)), hexes.String(), strings.Repeat("   ", hexPerLine-(end-at)), chars.String())
 	}
 	if shown < len(b.Data) {
-		fmt.Fprintf(p.w, "    %s %s\n", mark, p.out.Dim(fmt.Sprintf("… %d bytes in all", len(b.Data))))
+		fmt.Fprintf(p.w, "    %s %s\n", mark, p.out.Dim(fmt.Sprintf("… %d bytes in total", len(b.Data))))
 	}
 }

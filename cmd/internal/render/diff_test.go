@@ -55,6 +55,10 @@ func TestDifferences(t *testing.T) {
 	if got := DifferenceCount(list); got != "3 differences, 1 ignored" {
 		t.Errorf("%q", got)
 	}
+	times := []query.Comparison{{Changes: []diff.Change{{Path: "5", Op: diff.Modify, Ignored: "volatile timestamp"}}}}
+	if got := DifferenceCount(times); got != "0 differences, 1 ignored (1 of them times; --volatile counts them)" {
+		t.Errorf("%q", got)
+	}
 
 	var b strings.Builder
 	if err := Differences(&term.Output{Writer: &b}, list, DiffOptions{Context: 8, Hex: true}); err != nil {

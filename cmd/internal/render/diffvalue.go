@@ -20,13 +20,15 @@ const (
 	mostLeaf  = 120
 )
 
-// valueLines shows a value of a difference: a message or an object of JSON with a line a
-// field, if it is too long for one.
+// valueLines shows a value of a difference: a message or an object of JSON with one line for each
+// field, if it is too long for one line.
 func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 	one := shownValue(v, fd, most)
 	if len([]rune(one)) <= leastTree {
 		return []string{one}
 	}
+
+	// Long values are printed as a tree: messages by fields, JSON indented.
 	var lines []string
 	switch v := v.(type) {
 	case []diff.Field:
@@ -47,12 +49,12 @@ func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
 		return []string{one}
 	}
 	if n := len(lines) - mostLines; n > 1 {
-		lines = append(lines[:mostLines], fmt.Sprintf("… and %d lines more", n))
+		lines = append(lines[:mostLines], fmt.Sprintf("… and %d more lines", n))
 	}
 	return lines
 }
 
-// treeLines appends a message's fields, a line each, with names where they are known.
+// treeLines appends one line for each field of a message, with field names if md is not nil.
 func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescriptor, depth int) []string {
 	const deepest = 20
 	for _, f := range fields {
@@ -79,13 +81,13 @@ func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescr
 	return lines
 }
 
-// isText reports bytes that are shown as the text that they are.
+// isText reports whether bytes are printable text, which is shown as text and not in hex.
 func isText(b []byte) bool {
 	s := string(b)
 	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
 }
 
-// shownValue is a value on one line.
+// shownValue formats a value of a difference on one line of at most about most characters.
 func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	s := ""
 	switch v := v.(type) {
@@ -111,7 +113,7 @@ func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	return term.Cut(s, most)
 }
 
-// fieldsText is a message on one line, as {1: 150, 2: {1: "text"}}.
+// fieldsText formats a message on one line, such as {1: 150, 2: {1: "text"}}.
 func fieldsText(fields []diff.Field) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
@@ -133,7 +135,7 @@ func fieldsText(fields []diff.Field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// ValueText shows a value of a difference on one short line.
+// ValueText formats a value of a difference on one short line.
 func ValueText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -150,7 +152,7 @@ func ValueText(v any) string {
 	return term.Cut(string(b), 80)
 }
 
-// enumName is the name of an enum's value, or "".
+// enumName returns the name of an enum value, or "" if fd is no enum or does not define the value.
 func enumName(fd protoreflect.FieldDescriptor, value any) string {
 	n, ok := value.(uint64)
 	if fd == nil || fd.Enum() == nil || !ok {

@@ -16,8 +16,9 @@ import (
 	"unwire/decode/conversation"
 )
 
-// ExchangeHead writes what is known of an exchange besides its frames, with the notes about
-// it as a whole. With folded set, headers are counted and not listed.
+// ExchangeHead prints everything about an exchange except its frames: request line, status, headers,
+// relations, and the notes about the exchange as a whole. If folded is set, it prints the number of
+// headers instead of the headers.
 func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote, folded bool) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprint(w, out.Wrap(exchangeFacts(at)))
@@ -39,10 +40,10 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 
 	switch {
 	case at.Joined != nil:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("joined by request id %s: the server's half from %s, the client's from %s; --parts shows the call alone",
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("one stream, joined by the request ID %s: server frames from %s, client frames from %s (--parts shows only this call)",
 			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
 	case at.Head != 0:
-		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", at.Head)))
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("part of the stream that exchange %d shows as a whole", at.Head)))
 	}
 }
 
@@ -50,6 +51,7 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 func exchangeFacts(at conversation.Resolved) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exchange %d · %s", at.ID, at.Protocol)
+	// Facts that are unknown are left out, so each has its condition.
 	if at.Codec != "" {
 		fmt.Fprintf(&b, " (%s)", term.Clean(at.Codec))
 	}
@@ -84,7 +86,7 @@ func exchangeFacts(at conversation.Resolved) string {
 	return b.String()
 }
 
-// writeFailure writes why an exchange failed.
+// writeFailure prints the reason why an exchange failed.
 func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Error != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s %s\n", out.Red("error:"), term.Clean(at.Error))))
@@ -97,7 +99,8 @@ func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	}
 }
 
-// programText names the program that made a connection, and what it calls itself.
+// programText formats the program that opened a connection: its process, and the name and version that
+// it sent.
 func programText(p captures.Process) string {
 	var parts []string
 	if p.Name != "" {
@@ -163,10 +166,10 @@ func outcomeText(o captures.Outcome) string {
 	if o == captures.InFlight {
 		return "in flight"
 	}
-	return string(o)
+	return term.Clean(string(o))
 }
 
-// idList names exchanges, and counts them where they are many.
+// idList joins the numbers of exchanges or, if there are many, returns how many.
 func idList(ids []int64) string {
 	const most = 6
 	var parts []string

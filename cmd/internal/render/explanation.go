@@ -24,8 +24,9 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  %s\n", out.Red("! "+term.Clean(e.Error)))
 	}
 	if e.Chosen {
-		fmt.Fprintf(w, "  %s as chosen; the evidence says:\n", e.Type)
+		fmt.Fprintf(w, "  %s, set with --as; types by evidence:\n", e.Type)
 	}
+	// The features are log-odds contributions; their sum determines the probability.
 	for _, r := range e.Readings {
 		fmt.Fprintf(w, "  %-15s %.3f\n", r.Type, r.P)
 		for _, f := range r.Why {
@@ -36,11 +37,11 @@ func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of stri
 		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
 	}
 	if e.Settle != "" {
-		fmt.Fprintf(w, "  would settle it: %s\n", e.Settle)
+		fmt.Fprintf(w, "  would decide: %s\n", e.Settle)
 	}
 }
 
-// evidenceText says how much was seen of a field.
+// evidenceText describes how many messages and values the inference of a field's type is based on.
 func evidenceText(e *contract.Explanation) string {
 	s := fmt.Sprintf("%s of the field", app.Counted(e.Occurs, "value"))
 	if e.Most > 1 {

@@ -21,13 +21,13 @@ const (
 	// Characters of a text, bytes of other values, before they are cut.
 	maxText = 160
 
-	// Readings as likely as this are given without their probability.
+	// surely is the probability from which on an inferred type is printed without its probability.
 	surely = 0.95
 )
 
-// Fields writes fields for people, a line a field, with indent in front of every line:
-// offset, number and name, kind, value, and the probability and the next best reading
-// where it is not beyond doubt. Nothing in it can control a terminal.
+// Fields prints fields for people, one on each line, after indent: offset, number and name, kind,
+// value and, if the type is ambiguous, its probability and the runner-up. Nothing in it can control
+// a terminal.
 //
 // Shape: `0004      1 text: string "Hi"`, nested fields indented.
 func Fields(w io.Writer, fields []*field.Field, indent string) error {
@@ -44,7 +44,7 @@ func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent st
 	return p.w.Flush()
 }
 
-// A fieldPrinter writes fields line by line.
+// A fieldPrinter prints decoded fields, one per line.
 type fieldPrinter struct {
 	w     *bufio.Writer
 	out   *term.Output
@@ -64,7 +64,7 @@ func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 		}
 		p.w.WriteString(likeness(shown))
 		if f.Cut != nil {
-			p.w.WriteString("  (cut off)")
+			p.w.WriteString("  (truncated)")
 		}
 		if f.Error != "" {
 			p.w.WriteString("  " + p.out.Red("! "+term.Clean(f.Error)))
@@ -78,7 +78,7 @@ func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 	}
 }
 
-// head is the number and the name of a field.
+// head formats a field's number and name.
 func (p *fieldPrinter) head(f *field.Field) string {
 	if f.Wire == wire.Garbage.String() {
 		return p.out.Red("garbage") + " "
@@ -90,7 +90,7 @@ func (p *fieldPrinter) head(f *field.Field) string {
 	return head + ": "
 }
 
-// value is the type and the value of a field.
+// value formats a field's type and value.
 func (p *fieldPrinter) value(f *field.Field) string {
 	typ, value := typeAndValue(f, maxText)
 	if c, ok := f.Value.([]byte); ok && p.out.TTY && contentsOf(c).what != "" {
@@ -109,7 +109,7 @@ func (p *fieldPrinter) value(f *field.Field) string {
 	return p.out.Dim(typ) + " " + value
 }
 
-// doubt colours what is said about a reading that is not certain.
+// doubt colours a remark about an uncertain field type.
 func (p *fieldPrinter) doubt(f *field.Field, s string) string {
 	if f.Chosen {
 		return p.out.Dim(s)
@@ -117,7 +117,7 @@ func (p *fieldPrinter) doubt(f *field.Field, s string) string {
 	return p.out.Red(s)
 }
 
-// contents writes what a field of bytes contains, if that can be read.
+// contents prints the JSON, text or message that a bytes field contains, if any.
 func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 	data, ok := f.Value.([]byte)
 	if !ok || depth > maxContents {
@@ -141,7 +141,8 @@ func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
 	}
 }
 
-// certainty says how sure a field's reading is, where it is not.
+// certainty returns the probability of a field's inferred type and its alternatives; "" if the type is
+// certain.
 func certainty(f *field.Field) string {
 	switch {
 	case f.Chosen:
@@ -154,7 +155,7 @@ func certainty(f *field.Field) string {
 	return ""
 }
 
-// likeness says what a field's value looks like.
+// likeness describes the format that a field's value resembles, such as a UUID or a timestamp.
 func likeness(f *field.Field) string {
 	word := f.Shape
 	if (kind.Remark{Shape: f.Shape, P: f.ShapeP}).Doubtful() {
@@ -193,7 +194,8 @@ func summary(f *field.Field, limit int) string {
 	return typ + " " + value
 }
 
-// typeAndValue are the parts of a summary.
+// typeAndValue formats the type and the value of a field for a summary line. limit is the greatest
+// length of the value.
 func typeAndValue(f *field.Field, limit int) (typ, value string) {
 	switch v := f.Value.(type) {
 	case string:

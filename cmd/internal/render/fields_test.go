@@ -29,14 +29,14 @@ func TestCutField(t *testing.T) {
 		hex    string // what stands beside the bytes
 	}{
 		{"in text", 8, `
-0000  1: string "hello "  (cut off)  ! wire: field 1 at 0x0: length 11, 6 bytes left
+0000  1: string "hello "  (truncated)  ! wire: field 1 at 0x0: length 11, 6 bytes left
 `, `1: string "hello "  ! wire: field 1 at 0x0: length 11, 6 bytes left`},
 		{"in a character", 37, `
 0000  1: string "hello world"
-000d  2: message, 22 bytes  (cut off)  ! wire: field 2 at 0xd: length 35, 22 bytes left
+000d  2: message, 22 bytes  (truncated)  ! wire: field 2 at 0xd: length 35, 22 bytes left
 000f    1: string "first name"
-001b    4: message, 8 bytes  (cut off)  ! wire: field 4 at 0x1b: length 21, 8 bytes left
-001d      1: string "deep "  (cut off)  ! wire: field 1 at 0x1d: length 17, 6 bytes left
+001b    4: message, 8 bytes  (truncated)  ! wire: field 4 at 0x1b: length 21, 8 bytes left
+001d      1: string "deep "  (truncated)  ! wire: field 1 at 0x1d: length 17, 6 bytes left
 `, `1: string "hello world"
 2: message, 22 bytes  ! wire: field 2 at 0xd: length 35, 22 bytes left
 1: string "first name"

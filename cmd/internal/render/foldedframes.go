@@ -33,6 +33,8 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 		if at.Joined != nil {
 			before, after = contract.Anomalies(at.Joined, f)
 		}
+
+		// An anomaly ends the current group, because it belongs between two frames.
 		if len(before) > 0 {
 			flush()
 		}
@@ -40,6 +42,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 			fmt.Fprintf(w, "%s %s\n", Arrow(f.Dir), out.Red(s))
 		}
 
+		// Consecutive frames with similar summaries share a line.
 		groups = appendToGroups(groups, f, foldedSummary(at, f, read))
 		list := notes(f)
 		if f.Err == nil && len(list) == 0 && len(after) == 0 && !f.Partial {
@@ -47,7 +50,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 		}
 		flush() // what follows is about this frame
 		if f.Partial {
-			fmt.Fprintf(w, "    %s\n", out.Red("cut off"))
+			fmt.Fprintf(w, "    %s\n", out.Red("truncated"))
 		}
 		if f.Err != nil {
 			fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
@@ -60,7 +63,7 @@ func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frame
 	flush()
 }
 
-// foldedSummary says what a frame is about, also where it is none of HTTP.
+// foldedSummary returns the summary of a frame, also for exchanges without HTTP.
 func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
 	switch {
 	case f.Close != nil:
@@ -76,6 +79,7 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	var l colouredLine
 	l.add(out.Bold, fmt.Sprintf("%s %-7s", g.Arrow, g.Span()))
 	l.add(out.Dim, fmt.Sprintf(" %8.1f ms  ", g.Milliseconds))
+	// A repeated path is printed once with a count, then the joined text, then the other fields.
 	s := &g.Summary
 	l.add(out.Cyan, s.path)
 	if n := g.Last - g.First + 1; n > 1 {
@@ -102,6 +106,8 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	if len(s.names) > 0 {
 		l.add(nil, "}")
 	}
+
+	// Off a terminal, lines are cut at a fixed width, so that output does not depend on the terminal.
 	width := out.Width
 	if width <= 0 {
 		width = offTerminal
@@ -130,7 +136,8 @@ type colouredText struct {
 	colour func(string) string
 }
 
-// add appends text, which may hold anything, in a colour; nil is none.
+// add appends text in a colour; a nil colour leaves it plain. Control characters in the text are
+// escaped later.
 func (l *colouredLine) add(colour func(string) string, s string) {
 	if colour == nil {
 		colour = func(s string) string { return s }
@@ -138,7 +145,7 @@ func (l *colouredLine) add(colour func(string) string, s string) {
 	*l = append(*l, colouredText{term.Clean(s), colour})
 }
 
-// within is the line in a width.
+// within returns the line, cut to a width in columns.
 func (l colouredLine) within(width int) string {
 	total := 0
 	for _, t := range l {

@@ -16,15 +16,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// FrameOptions say how a frame is written.
+// FrameOptions choose how a frame is printed.
 type FrameOptions struct {
 	Hex bool // the bytes beside the fields
 	All bool // with Hex, every byte of every value
 
 	Notes []*contract.PlaceNote // about the frame and its fields
+
+	// Edited is the data that was forwarded instead of the frame; nil if the frame was forwarded
+	// unchanged.
+	Edited *contract.Edited
 }
 
-// Frame writes a frame with its fields, and what was not as in a stream.
+// Frame prints a frame with its fields, and its irregularities such as a gap in sequence numbers.
 func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Frame, v *query.Views, o FrameOptions) {
 	var before, after []string
 	if at.Joined != nil {
@@ -39,12 +43,15 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
 	}
+
+	// In a hex dump fields have no lines of their own, so that all notes are printed above it.
 	byOffset, notes := fieldNotes(f, o.Notes)
 	if o.Hex {
 		notes = o.Notes
 	}
 	Notes(out, w, notes, "    ")
 
+	// The payload: a close frame, raw bytes, a hex dump, decoded fields, or text.
 	binary := at.Transport != captures.HTTP && f.Tree == nil && len(f.Data) > 0 && !decode.IsText(f.Data)
 	switch {
 	case f.Close != nil:
@@ -59,12 +66,15 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 			innerMessage(out, w, f, &in)
 		}
 	case len(f.Data) > 0 && f.End == nil:
-		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
+		fmt.Fprintf(w, "    %s\n", term.CleanStart(f.Data, 2000))
 	}
 	if f.End != nil {
 		endOfStream(w, f.End, v)
 	}
 
+	if o.Edited != nil {
+		forwarded(out, w, at, f.Dir, o.Edited, v)
+	}
 	for _, s := range after {
 		fmt.Fprintf(w, "    %s\n", out.Red(s))
 	}
@@ -89,7 +99,7 @@ func frameFacts(f *decode.Frame, view decode.View) string {
 		facts = append(facts, "event "+term.Clean(f.Event))
 	}
 	if f.Partial {
-		facts = append(facts, "cut off")
+		facts = append(facts, "truncated")
 	}
 	if view.Type != nil && f.Tree != nil && f.End == nil {
 		facts = append(facts, string(view.Type.FullName()))
@@ -101,13 +111,14 @@ func frameFacts(f *decode.Frame, view decode.View) string {
 func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inner) {
 	fmt.Fprintf(w, "    %s\n", out.Dim(fmt.Sprintf("in %s, as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, app.Counted(len(in.Data), "byte"))))
 	if in.Tree == nil {
-		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
+		fmt.Fprintf(w, "      %s\n", term.CleanStart(in.Data, 400))
 		return
 	}
 	_ = Fields(w, decode.View{}.Fields(in.Tree), "      ")
 }
 
-// endOfStream writes what an end of stream or a unary error says, its details decoded.
+// endOfStream prints the status at the end of a stream, or of a failed unary call, with the error
+// details decoded.
 func endOfStream(w io.Writer, end *envelope.End, v *query.Views) {
 	lines := endLines(end)
 	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))

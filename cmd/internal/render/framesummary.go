@@ -14,7 +14,8 @@ import (
 	"unwire/schema"
 )
 
-// A frameGroup is a run of frames of one direction that are about the same.
+// A frameGroup is a run of consecutive frames in one direction with similar content, which is printed
+// as one line.
 type frameGroup struct {
 	Arrow        string
 	First, Last  int
@@ -22,7 +23,7 @@ type frameGroup struct {
 	Summary      frameSummary
 }
 
-// FrameGroups joins neighbouring frames that are about the same.
+// FrameGroups joins consecutive frames with similar content into groups.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 	read := func(f *decode.Frame) []*field.Field {
 		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
@@ -34,7 +35,7 @@ func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 	return out
 }
 
-// appendToGroups adds a frame to the last group, if it is about the same, or as one more.
+// appendToGroups adds a frame to the last group if its content is similar, or else starts a new group.
 func appendToGroups(groups []frameGroup, f *decode.Frame, s frameSummary) []frameGroup {
 	if n := len(groups); n > 0 && groups[n-1].Arrow == Arrow(f.Dir) && groups[n-1].Summary.extend(&s) {
 		groups[n-1].Last = f.Seq
@@ -51,15 +52,15 @@ func (g *frameGroup) Span() string {
 	return strconv.Itoa(g.First)
 }
 
-// A frameSummary is what a message is about: the path to where it branches, then the
-// text there, or the names of the fields with their values.
+// A frameSummary describes the content of a message in short: the path of fields down to where the
+// message branches, followed by the text there, or by the names and values of the fields.
 type frameSummary struct {
 	path          string
 	text          string
 	leaf          string // the value at the path, if it is no text
 	names, values []string
 
-	// doubtful reports for each of names whether the reading of its value is in doubt.
+	// doubtful has, for each element of names, whether the type of its value is uncertain.
 	doubtful []bool
 }
 
@@ -84,7 +85,7 @@ func summarise(fields []*field.Field) (g frameSummary) {
 	return g
 }
 
-// extend takes over what o adds, if it is about the same.
+// extend merges the summary o into g if both describe similar content, and reports whether it did.
 func (g *frameSummary) extend(o *frameSummary) bool {
 	if g.path != o.path || !slices.Equal(g.names, o.names) || (g.text == "") != (o.text == "") {
 		return false
@@ -117,7 +118,7 @@ func fieldName(f *field.Field) string {
 	return strconv.FormatUint(f.N, 10)
 }
 
-// shortValue is a field's value if that takes little room.
+// shortValue formats a field's value if the result is short, and returns "" otherwise.
 func shortValue(f *field.Field) string {
 	const most = 40
 	switch v := f.Value.(type) {
@@ -133,6 +134,7 @@ func shortValue(f *field.Field) string {
 	}
 }
 
+// Arrow returns the arrow for a direction: > for the client's, < for the server's.
 func Arrow(d captures.Direction) string {
 	if d == captures.Up {
 		return "↑"
@@ -140,7 +142,7 @@ func Arrow(d captures.Direction) string {
 	return "↓"
 }
 
-// CutLine is s, cut to a width.
+// CutLine cuts s to a width in terminal columns.
 func CutLine(s string, width int) string {
 	if len(s) <= width || term.Cells(s) <= width {
 		return s

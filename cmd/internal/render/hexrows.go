@@ -14,7 +14,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// A bytePart is what bytes of a field are.
+// A bytePart classifies the bytes of a field in a hex dump: tag, length, value, and so on.
 type bytePart int
 
 const (
@@ -35,7 +35,7 @@ type hexOptions struct {
 
 	Indent string // in front of every line
 
-	// Messages that values hold in hex, base64 or compressed, too.
+	// inside also prints messages that are encoded in values: in hex, base64 or compressed.
 	Inside bool
 
 	Paint func(bytePart, string) string // colours; nil for none
@@ -56,7 +56,7 @@ type hexView struct {
 	find nested.Finder
 }
 
-// newHexView returns a hexView that writes to w.
+// newHexView returns a hexView that prints a hex dump to w.
 func newHexView(w io.Writer, o hexOptions) *hexView {
 	if o.Columns <= 0 {
 		o.Columns = defaultColumns
@@ -67,13 +67,13 @@ func newHexView(w io.Writer, o hexOptions) *hexView {
 	return &hexView{w: bufio.NewWriter(w), o: o}
 }
 
-// flush writes what is still held.
+// flush writes the buffered bytes of the current row.
 func (v *hexView) flush() error { return v.w.Flush() }
 
-// line writes a line about no bytes.
+// line prints a line of text that belongs to no bytes.
 func (v *hexView) line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
 
-// A byteRun is bytes of one part.
+// A byteRun is a run of consecutive bytes of the same kind.
 type byteRun struct {
 	part bytePart
 	data []byte
@@ -83,6 +83,7 @@ type byteRun struct {
 // text beside the first line. What of the last run is more than a few lines is
 // left out, unless All was asked for.
 func (v *hexView) rows(off int, runs []byteRun, text string) {
+	// Long values are cut, since a dump of megabytes helps nobody; --full prints them.
 	total := 0
 	for _, r := range runs {
 		total += len(r.data)
@@ -91,6 +92,8 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 	if !v.o.All && total > maxHexLines*v.o.Columns {
 		most = (maxHexLines - 1) * v.o.Columns
 	}
+
+	// A row may span several runs, such as the tag, the length and the value of a field.
 	at, run, done := 0, 0, 0 // done: bytes of run
 	for first := true; first || at < most; first = false {
 		fmt.Fprintf(v.w, "%s%08x  ", v.o.Indent, off+at)
@@ -116,7 +119,7 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 	}
 }
 
-// hexBytes is `0a 05 68`.
+// hexBytes formats bytes as hex with spaces: `0a 05 68`.
 func hexBytes(b []byte) string {
 	const digits = "0123456789abcdef"
 	out := make([]byte, 0, 3*len(b))
@@ -129,7 +132,8 @@ func hexBytes(b []byte) string {
 	return string(out)
 }
 
-// tree writes a tree, read as by has it, whose bytes begin at offset base.
+// tree prints the fields of a message next to their bytes. by supplies types and names; base is the
+// offset of the message's first byte.
 func (v *hexView) tree(t *wire.Tree, by decode.View, base int) {
 	v.fields(t, 0, by.Fields(t), base, 0)
 }
@@ -150,7 +154,7 @@ func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 	}
 	part := partOf(n.Type, f)
 	text := strings.Repeat("  ", depth) + v.label(f, part)
-	runs := []byteRun{{partHead, t.Data[n.Off:n.Tag]}, {partLength, t.Data[n.Tag:n.Val]}}
+	runs := []byteRun{{partHead, t.Data[n.Off:n.TagEnd]}, {partLength, t.Data[n.TagEnd:n.Val]}}
 	if f.Fields == nil {
 		if n.Type == wire.Garbage {
 			runs = []byteRun{{partBad, t.Data[n.Off:n.End]}}
@@ -170,7 +174,7 @@ func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 	}
 }
 
-// cut writes what is there of a field that is cut off, whose first byte is at offset off.
+// cut prints the available bytes of a truncated field. off is the offset of the field's first byte.
 func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	_, tag := wire.ConsumeVarint(data)
 	head := f.Cut.Val - f.Cut.Off
@@ -185,7 +189,7 @@ func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	v.fields(wire.Parse(data[head:], wire.Options{}), 0, f.Cut.Fields, off+head, depth+1)
 }
 
-// inside writes a message that a value holds in another form.
+// inside prints a message that was encoded inside a value.
 func (v *hexView) inside(data []byte) {
 	c, ok := v.find.Find(data)
 	if !ok || c.Form != nested.Message {
@@ -194,7 +198,7 @@ func (v *hexView) inside(data []byte) {
 	sub := &hexView{w: v.w, o: v.o, find: v.find}
 	sub.o.Indent += "    "
 	sub.o.Inside = len(sub.o.Indent) <= maxInsideIndent
-	sub.line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
+	sub.line(fmt.Sprintf("%s of a message of %d bytes (offsets start at 0):", c.Encoding, len(c.Data)))
 	sub.tree(c.Tree, decode.View{}, 0)
 	v.find = sub.find
 }
@@ -211,7 +215,7 @@ func partOf(typ wire.Type, f *field.Field) bytePart {
 	return partBytes
 }
 
-// label is what stands beside a field's bytes.
+// label returns the text to the right of a field's bytes.
 func (v *hexView) label(f *field.Field, part bytePart) string {
 	limit := 60
 	if v.o.All {
@@ -227,7 +231,7 @@ func (v *hexView) label(f *field.Field, part bytePart) string {
 	}
 	value := summary(f, limit)
 	if f.Fields == nil && part == partBytes || part == partBad {
-		// They stand beside it.
+		// They are printed to its right.
 		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val)
 	}
 	if f.Fields != nil {

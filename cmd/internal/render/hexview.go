@@ -13,7 +13,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// stdoutHex are the options of a view on stdout.
+// stdoutHex returns the options of a hex dump that is printed to stdout.
 func stdoutHex(out *term.Output, all bool) hexOptions {
 	return hexOptions{All: all, Paint: func(p bytePart, s string) string {
 		switch p {
@@ -34,16 +34,17 @@ func stdoutHex(out *term.Output, all bool) hexOptions {
 	}}
 }
 
-// HexDocument writes a document's bytes in one column and its fields in the next.
+// HexDocument prints the messages of a document as a hex dump: bytes in one column, fields in the next.
 func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.View, all bool) error {
 	o := stdoutHex(out, all)
 	o.Inside = true
 	v := newHexView(w, o)
 	if s := doc.Source(); s != "" {
-		v.line(out.Dim("in " + s + "; offsets are those of the bytes"))
+		v.line(out.Dim("decoded from " + s + "; offsets count decoded bytes"))
 	}
 	var tree wire.Tree
 	err := doc.Parts(func(p text.Part) error {
+		// The envelope's prefix or the delimiter's length comes first.
 		switch {
 		case len(p.Head) > 1:
 			v.rows(p.Off, []byteRun{{part: partHead, data: p.Head[:1]}, {part: partLength, data: p.Head[1:]}}, p.Title)
@@ -52,6 +53,8 @@ func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.Vi
 		case p.Title != "":
 			v.line(p.Title)
 		}
+
+		// A compressed part is printed twice: as stored, and decompressed with offsets from 0.
 		base, body := p.DataOff, v
 		if base < 0 {
 			v.rows(p.Off+len(p.Head), []byteRun{{part: partBytes, data: p.Raw}}, "compressed")
@@ -61,7 +64,7 @@ func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.Vi
 				return err
 			}
 			base, body = 0, newHexView(w, inner)
-			body.line(out.Dim("decompressed, with offsets of its own:"))
+			body.line(out.Dim("decompressed (offsets start at 0):"))
 		}
 		switch {
 		case len(p.Data) == 0:
@@ -88,8 +91,8 @@ func shortText(data []byte, all bool) string {
 	return term.Cut(string(data), 60)
 }
 
-// hexFrame writes a frame's bytes in one column and its fields in the next, then what
-// the fields contain.
+// hexFrame prints a frame as a hex dump: bytes in one column, fields in the next. Messages encoded
+// inside values follow.
 func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
 	o := stdoutHex(out, all)
 	o.Indent = "    "
@@ -107,6 +110,8 @@ func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, al
 		return err
 	}
 	o.Indent = "      "
+
+	// Payloads in other encodings follow, each with its own offsets.
 	for _, in := range f.Inner {
 		v := newHexView(w, o)
 		v.line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
@@ -131,7 +136,7 @@ func hexOfBytes(out *term.Output, w io.Writer, data []byte, all bool) {
 	_ = v.flush()
 }
 
-// endLines says in words what an end of stream or a unary error says.
+// endLines formats the status at the end of a stream, or of a failed unary call.
 func endLines(end *envelope.End) []string {
 	if end.Error == nil {
 		return []string{"end of stream: ok"}

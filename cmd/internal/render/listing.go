@@ -13,7 +13,8 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// notVerified is said of a server's certificate (capture --upstream-insecure).
+// notVerified is the text for a server's certificate that was not verified (capture
+// --upstream-insecure).
 const notVerified = "not verified"
 
 // listed are the columns of a listing, with the text that each has of an exchange. The
@@ -42,11 +43,12 @@ var listed = []struct {
 	{term.Column{Name: "CERTIFICATE", Shorten: term.End, Min: 12, Drop: 5}, true, certificateText},
 	{term.Column{Name: "PROCESS", Drop: 11}, true, func(l *contract.Exchange) string { return processText(l.Process) }},
 	{term.Column{Name: "RELATED", Shorten: term.End, Min: 12, Drop: 7}, true, relatedText},
+	{term.Column{Name: "EDITED", Drop: 6}, true, editedText},
 	{term.Column{Name: "NOTES", Shorten: term.End, Min: 12, Drop: 4}, true, notesText},
 	{term.Column{Name: "REASON", Shorten: term.End, Min: 16, Drop: 3}, true, func(l *contract.Exchange) string { return l.Error }},
 }
 
-// Exchanges writes a table of exchanges.
+// Exchanges prints exchanges as a table.
 func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	processes := haveSeveralProcesses(lines)
 	t := term.Table{Rows: make([][]string, len(lines))}
@@ -91,7 +93,7 @@ func httpText(version string) string {
 	return "HTTP/" + version
 }
 
-// statusText is the status of an exchange, if it is one of HTTP.
+// statusText formats the HTTP status of an exchange; "" if the exchange is not HTTP.
 func statusText(l *contract.Exchange) string {
 	if l.Transport != captures.HTTP && l.Status == 0 {
 		return ""
@@ -102,10 +104,19 @@ func statusText(l *contract.Exchange) string {
 // maxRelated is how many relations of an exchange a table names.
 const maxRelated = 4
 
-// answersVerb is what a stream does for requests to a served endpoint. It is said once.
+// answersVerb is the verb in the listing for an upstream stream that produced the responses to client
+// requests. The verb is printed once for all of them.
 const answersVerb = "answers "
 
-// relatedText names the relations of an exchange.
+// editedText returns a mark for an exchange that a rewriting rule changed; "" for others.
+func editedText(l *contract.Exchange) string {
+	if l.Edited {
+		return "edited"
+	}
+	return ""
+}
+
+// relatedText describes the relations of an exchange to others.
 func relatedText(l *contract.Exchange) string {
 	var texts []string
 	for i, r := range l.Relations {
@@ -122,11 +133,11 @@ func relatedText(l *contract.Exchange) string {
 	return strings.Join(texts, ", ")
 }
 
-// relationText says what the exchange id is to the other one of a relation.
+// relationText describes one relation from the point of view of the exchange id.
 func relationText(id int64, r contract.Relation) string {
 	target := fmt.Sprintf("#%d", r.Target)
 	if r.Capture != "" {
-		target += " of another capture"
+		target += " in another capture"
 	}
 	own := r.Exchange == id
 	switch {
@@ -135,7 +146,7 @@ func relationText(id int64, r contract.Relation) string {
 	case r.Kind == captures.HandshakeOf:
 		return fmt.Sprintf("handshake of #%d", r.Exchange)
 	case r.Kind == captures.FrontEndOf && own:
-		return "front end of " + target
+		return "answered by " + target
 	case r.Kind == captures.FrontEndOf:
 		return fmt.Sprintf(answersVerb+"#%d", r.Exchange)
 	case own:
@@ -171,7 +182,8 @@ func processText(p *contract.Process) string {
 	return p.Name + " " + strconv.Itoa(p.PID)
 }
 
-// certificateText says what is remarkable of the certificates of both sides.
+// certificateText returns remarks about certificates: that the server's was not verified, or that a
+// client certificate was used.
 func certificateText(l *contract.Exchange) string {
 	var texts []string
 	if l.Unverified {
@@ -183,11 +195,11 @@ func certificateText(l *contract.Exchange) string {
 	return strings.Join(texts, ", ")
 }
 
-// clientCertificateText words what became of a server's wish for a client certificate.
+// clientCertificateText describes the outcome of a server's request for a client certificate.
 func clientCertificateText(c captures.ClientCertificate) string {
 	switch c {
 	case captures.CertificateRequested:
-		return "client certificate requested, none given"
+		return "client certificate requested, none sent"
 	case captures.CertificateSent:
 		return "client certificate sent"
 	}
@@ -202,10 +214,10 @@ func CallName(l *contract.Exchange) string {
 	return strings.TrimSpace(l.Method + " " + l.URL)
 }
 
-// inFlight is said of an exchange that has not ended.
+// inFlight is the text for an exchange that has not ended.
 const inFlight = "(in flight)"
 
-// Ending is the code of an exchange, or how it ended where it did not end cleanly.
+// Ending returns the status code of an exchange or, if it did not end cleanly, how it ended.
 func Ending(l *contract.Exchange) string {
 	switch {
 	case l.Complete:

@@ -8,16 +8,18 @@ import (
 	"unwire/decode/transcript/follow"
 )
 
-// An AnswerWriter writes answers while they are recorded: their text to Out, and which
-// exchanges they are of to Err.
+// An AnswerWriter prints the answers of a language model while they are recorded: the text to Out, and
+// the exchange that each belongs to, to Err.
 type AnswerWriter struct {
+	// Out receives the text of answers, and Err diagnostics.
 	Out, Err *term.Output
 
-	// current is the exchange whose answer is on the last line of Out; 0 for none.
+	// current is the number of the exchange whose answer is on the last line of Out; 0 if there is
+	// none.
 	current int64
 }
 
-// Update writes what an answer has more than was written.
+// Update prints the part of an answer that has not been printed yet.
 func (a *AnswerWriter) Update(u *follow.Update) error {
 	if !u.Changed {
 		return nil
@@ -33,13 +35,13 @@ func (a *AnswerWriter) Update(u *follow.Update) error {
 		}
 	}
 	if u.Reset {
-		fmt.Fprintln(a.Err, "\nunwire: that was not the answer; it is rather:")
+		fmt.Fprintln(a.Err, "\nunwire: the text above is not the answer. The answer is now:")
 	}
 	_, err := fmt.Fprint(a.Out, term.CleanText(more))
 	return err
 }
 
-// End writes the rest of the answer of an exchange that has ended.
+// End prints the rest of the answer in an exchange that has ended.
 func (a *AnswerWriter) End(u *follow.Update) error {
 	if err := a.Update(u); err != nil {
 		return err

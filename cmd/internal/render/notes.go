@@ -16,7 +16,7 @@ import (
 // maxListedNote is how many characters of a note a listing shows.
 const maxListedNote = 40
 
-// notesText is what a listing shows of the notes of an exchange.
+// notesText returns the text for the column with an exchange's notes and mark.
 func notesText(l *contract.Exchange) string {
 	var parts []string
 	if l.Mark != "" {
@@ -36,7 +36,7 @@ func notesText(l *contract.Exchange) string {
 	return strings.Join(parts, " ")
 }
 
-// firstLine is the beginning of a note, on one line.
+// firstLine returns the first line of a note, shortened.
 func firstLine(note string) string {
 	line, rest, _ := strings.Cut(note, "\n")
 	text := term.Cut(term.Clean(line), maxListedNote)
@@ -59,7 +59,7 @@ func noteText(n *contract.PlaceNote, indent string) string {
 	return strings.Join(lines, "\n"+indent+strings.Repeat(" ", len("note: ")))
 }
 
-// Notes writes notes, each with what it is and the path of its field.
+// Notes prints notes, each with its kind and the path of the field that it is about.
 func Notes(out *term.Output, w io.Writer, list []*contract.PlaceNote, indent string) {
 	for _, n := range list {
 		name := string(n.Kind)
@@ -70,8 +70,8 @@ func Notes(out *term.Output, w io.Writer, list []*contract.PlaceNote, indent str
 	}
 }
 
-// fieldNotes are the notes about fields of a frame by the offsets of these, and the notes
-// that are about the frame as a whole or a field that it does not have.
+// fieldNotes splits the notes about a frame: byOffset has those about a field that the frame contains,
+// by the field's offset; rest has those about the whole frame or a missing field.
 func fieldNotes(f *decode.Frame, list []*contract.PlaceNote) (byOffset map[int][]*contract.PlaceNote, rest []*contract.PlaceNote) {
 	for _, n := range list {
 		path, err := fieldpath.ParseNumbers(n.Path)

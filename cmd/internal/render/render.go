@@ -10,6 +10,6 @@
 // transcript says who said what; live answers are printed while they are recorded;
 // weights are what transcripts are scored by.
 //
-// What becomes of captures is printed by capturetext, replays by replaytext,
-// definitions by schematext.
+// Package capturetext prints results about captures, replaytext replays,
+// and schematext definitions.
 package render

@@ -15,6 +15,7 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 	var rows [][]string
 	for i := range s.Variations {
 		v := &s.Variations[i]
+		// Constant paths are the uninteresting majority.
 		if v.Class == diff.Constant && v.Present == v.Of && !all {
 			continue
 		}
@@ -40,12 +41,12 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 	}})
 }
 
-// SeriesCount is how many paths vary, in words.
+// SeriesCount returns a phrase with the number of paths whose values vary.
 func SeriesCount(s *query.Series) string {
 	count := map[diff.Class]int{}
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("%d paths over %d: %d vary, %d volatile, %d constant (--show-ignored lists them)",
+	return fmt.Sprintf("%d paths in %d messages or exchanges: %d vary, %d volatile, %d constant (--show-ignored lists them)",
 		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

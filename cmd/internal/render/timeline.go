@@ -38,6 +38,7 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 			})})
 		}
 	}
+	// Frames of all exchanges are interleaved by time.
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
 
 	var lines []*contract.TimelineLine
@@ -48,6 +49,7 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 			Exchange: e.ex.ID, Direction: e.frame.Dir.String(), First: e.frame.Seq, Last: e.frame.Seq,
 			Milliseconds: app.Millis(e.at.Sub(entries[0].at)), Bytes: len(e.frame.Raw),
 		}
+		// A frame that continues the previous one extends its line.
 		if last != nil && last.ex == e.ex && last.frame.Dir == e.frame.Dir && last.summary.extend(&e.summary) {
 			joined := lines[len(lines)-1]
 			joined.Last, joined.Bytes, joined.Summary = line.Last, joined.Bytes+line.Bytes, last.summary.String()
@@ -60,8 +62,8 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 	return lines
 }
 
-// summariseFrame says what a frame is about: of a message its fields, which read returns,
-// of JSON its members.
+// summariseFrame summarises a frame's content: the fields of a message, which read returns, or the
+// members of a JSON object.
 func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
 	switch {
 	case f.End != nil:
@@ -81,6 +83,7 @@ func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) fr
 // summariseJSON writes a value on one line. Of an array it shows the number of elements and
 // the last one, since a request repeats its whole transcript; texts are cut.
 func summariseJSON(v jsontree.Value, depth int) string {
+	// Deep or long values are shortened, because a summary is one line.
 	const deepest, longest = 5, 60
 	switch v.Kind() {
 	case jsontree.String:

@@ -18,28 +18,40 @@ const (
 	maxShownResult = 600  // of a tool's result or a prompt of the system
 )
 
-// Transcript writes who said what in an exchange, and the top candidates.
+// Transcript prints the conversation that was found in an exchange, and for each turn the top
+// candidates with their scores.
 func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
 	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
+	if tr.Continues != 0 {
+		fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("continues #%d: what the request repeats is left out", tr.Continues)))
+	}
 	for _, t := range tr.Turns {
-		turn(out, w, tr.Tools, t)
+		if !t.Earlier {
+			turn(out, w, tr.Tools, t)
+		}
 	}
 	if tr.Usage != nil {
 		usage(out, w, tr.Usage)
 	}
+
+	// An error explains a missing answer, so it takes precedence.
 	switch {
 	case tr.Error != nil:
 		if tr.Answer == "" {
-			fmt.Fprintf(w, "  no answer; it ended %s\n", endedText(tr.Error.Code, tr.Error.Message))
+			fmt.Fprintf(w, "  no answer; the exchange ended %s\n", endedText(tr.Error.Code, tr.Error.Message))
 		} else {
 			fmt.Fprintf(w, "%s  %s\n", out.Red("Error"), failureText(tr.Error.Code, tr.Error.Message))
 		}
 		for _, d := range tr.Error.Details {
 			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
 		}
+	case !tr.Found():
+		fmt.Fprintln(w, "  no conversation found")
 	case tr.Answer == "":
 		fmt.Fprintln(w, "  no answer found")
 	}
+
+	// The candidates are all texts that were considered, with the reasons for their roles.
 	if len(tr.Candidates) > 0 {
 		fmt.Fprintf(w, "%s\n", out.Bold("Candidates"))
 	}
@@ -55,7 +67,7 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 	fmt.Fprintln(w)
 }
 
-// failureText is an error's code with its message, where there are both.
+// failureText joins an error's code and message; either may be "".
 func failureText(code, message string) string {
 	code, message = term.Clean(code), term.Clean(message)
 	switch {
@@ -69,7 +81,7 @@ func failureText(code, message string) string {
 	return code + ": " + message
 }
 
-// endedText says what error an exchange ended with.
+// endedText formats the error with which an exchange ended.
 func endedText(code, message string) string {
 	if code == "" && message != "" {
 		return "with an error: " + failureText(code, message)
@@ -77,7 +89,7 @@ func endedText(code, message string) string {
 	return "in " + failureText(code, message)
 }
 
-// turnName is the heading of a turn.
+// turnName returns the heading for a turn of a role, such as "assistant".
 func turnName(r transcript.Role) string {
 	switch r {
 	case transcript.User:
@@ -98,7 +110,7 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 	}
 	tool := tools[t.Tool-1]
 	if len(tool.Frames) == 0 {
-		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result, of no call that was seen"), out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
+		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result without a tool call"), out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
 	} else {
 		name := ""
 		if tool.Name != "" {
@@ -109,7 +121,10 @@ func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.T
 	if tool.Result != "" {
 		how := ""
 		if tool.Paired == "order" {
-			how = " (by order)"
+			how = " (matched by order)"
+		}
+		if tool.ResultExchange != 0 {
+			how += fmt.Sprintf(" in #%d", tool.ResultExchange)
 		}
 		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("→ result%s  %s %s  %s", how, DirArrow(tool.ResultDir), term.Clean(tool.ResultPath), frameSpan(tool.ResultFrames))),
 			indent(shorten(tool.Result, maxShownResult), "    "))
@@ -128,12 +143,12 @@ func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	}
 	note := ""
 	if !u.Named {
-		note = "; concluded from place and size"
+		note = "; inferred from position and size"
 	}
 	fmt.Fprintf(w, "%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
 }
 
-// shorten cuts a text to its first runes and says how much is missing.
+// shorten cuts a text to its first n runes, and appends how many were cut.
 func shorten(s string, n int) string {
 	r := []rune(term.CleanText(s[:min(len(s), 4*n)]))
 	if len(s) <= 4*n && len(r) <= n {
@@ -153,7 +168,7 @@ func frameSpan(frames []int) string {
 	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
 }
 
-// Reasons lists the top reasons, which are the weightiest, on one line.
+// Reasons formats the top reasons for a score, those of greatest weight, on one line.
 func Reasons(reasons []transcript.Reason, top int) string {
 	parts := make([]string, 0, top)
 	for i, r := range reasons {

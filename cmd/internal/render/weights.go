@@ -8,7 +8,7 @@ import (
 	"unwire/decode/transcript"
 )
 
-// Weights writes what each feature adds to the log odds of each role; with changes set,
+// Weights prints how much each feature adds to the log odds of each role. If changes is set, it prints
 // only the features whose weights differ from the built-in ones.
 func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error {
 	columns := []term.Column{{Name: "FEATURE"}}
@@ -35,8 +35,8 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 	return out.Table(term.Table{Columns: columns, Rows: rows})
 }
 
-// WeightsFit is the report of a fit on one line.
+// WeightsFit formats the result of fitting weights on one line.
 func WeightsFit(r *transcript.FitReport) string {
-	return fmt.Sprintf("%d labels of %d roles: right before %.3f, after %.3f, held out %.3f (%d folds); loss %.3f, held out %.3f",
+	return fmt.Sprintf("%d labels of %d roles; accuracy: old weights %.3f, new weights %.3f, cross-validation %.3f (%d folds); loss: old weights %.3f, cross-validation %.3f",
 		r.Labels, r.Roles, r.Before, r.After, r.Held, r.Folds, r.LossBefore, r.LossHeld)
 }

@@ -4,9 +4,8 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Cells is how many cells of a terminal text takes, without its colours. Characters count
-// one by one, as terminals and the drawing of tables count: wide ones (CJK, emoji) two,
-// combining ones none.
+// Cells returns the width of text in terminal columns, ignoring escape sequences for colours. Wide
+// characters (CJK, emoji) count two, combining ones none.
 func Cells(s string) int {
 	n, escaped := 0, false
 	for _, r := range s {

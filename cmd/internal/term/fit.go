@@ -9,7 +9,7 @@ import (
 // unlimited is the width of a terminal whose width is unknown.
 const unlimited = math.MaxInt32
 
-// A layout says which columns of a table are drawn, and how wide they are.
+// A layout holds which columns of a table are drawn, and their widths.
 type layout struct {
 	columns []int // indices of the columns that are drawn
 	widths  []int // in cells, of each of columns
@@ -27,6 +27,8 @@ type layout struct {
 func fit(t Table, width int) layout {
 	natural, least := measure(t)
 	var l layout
+
+	// A column without any value is left out, unless it is the first one.
 	for j := range t.Columns {
 		if natural[j] == 0 && len(t.Rows) > 0 && j > 0 {
 			continue
@@ -40,6 +42,7 @@ func fit(t Table, width int) layout {
 		l.columns = append(l.columns, j)
 	}
 
+	// Drop columns in the order that they define until the rest fits at its least width.
 	all := l.columns
 	var dropped []int
 	for len(l.columns) > 1 && total(l.columns, least) > width {
@@ -72,7 +75,8 @@ func fit(t Table, width int) layout {
 	return l
 }
 
-// measure returns how wide each column is without its header, and how narrow it may be.
+// measure returns for each column the width of its widest cell without the header, and the least width
+// to which it may be shortened.
 func measure(t Table) (natural, least []int) {
 	natural, least = make([]int, len(t.Columns)), make([]int, len(t.Columns))
 	for j, c := range t.Columns {
@@ -95,7 +99,7 @@ func measure(t Table) (natural, least []int) {
 // dropping columns.
 const mostName = 44
 
-// total is the width of a table whose columns have these widths.
+// total returns the width of a table, including separators, whose columns have these widths.
 func total(columns, widths []int) int {
 	sum := columnGap * (len(columns) - 1)
 	for _, j := range columns {
@@ -104,7 +108,7 @@ func total(columns, widths []int) int {
 	return sum
 }
 
-// share divides the width among columns.
+// share distributes the available width among the columns.
 func share(t Table, columns, natural, least []int, width int) []int {
 	widths := func(limit int, floor []int) []int {
 		out := slices.Clone(natural)

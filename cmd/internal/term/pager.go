@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -29,15 +30,19 @@ func PagerCommand(lookup func(string) (string, bool)) string {
 	return defaultPager
 }
 
-// errPagerEnded is what writing to a pager that has ended returns.
+// errPagerEnded is the error of a write to a pager that has exited.
 var errPagerEnded = errors.New("the pager has ended")
 
-// Page has write print through a pager, if what it prints is longer than the screen. Off
-// a terminal, and without a command, it prints as ever. While the pager runs, the
-// terminal's signals are the pager's: running is called when it starts, and what it
-// returns when it has ended.
+// ErrStopped is returned by Page if SIGTERM or SIGHUP ended the pager.
+var ErrStopped = errors.New("stopped by a signal")
+
+// Page calls write, and sends the output through a pager if it is longer than the screen. If stdout is
+// no terminal, or command is "", the output is printed directly. The pager handles the terminal's
+// signals while it runs: running is called when it starts, and the function that running returns is
+// called when it has exited.
 //
-// The context of write ends with the pager. That is no error.
+// The context of write is cancelled when the pager exits. That is no error, unless a signal killed the
+// pager: then Page returns ErrStopped.
 func (o *Output) Page(ctx context.Context, command string, running func() (ended func(), err error), write func(context.Context, *Output) error) error {
 	if !o.TTY || o.Height <= 0 || command == "" {
 		return write(ctx, o)
@@ -49,14 +54,16 @@ func (o *Output) Page(ctx context.Context, command string, running func() (ended
 	paged.Writer = p
 	err := write(ctx, &paged)
 	quit, closeErr := p.close()
-	if quit {
+	switch {
+	case p.stopped.Load():
+		return ErrStopped
+	case quit:
 		return nil
 	}
 	return errors.Join(err, closeErr)
 }
 
-// A pager holds back what is written until that is longer than the screen, then it starts
-// the command.
+// A pager buffers output until it is longer than the screen, and then starts the pager command.
 type pager struct {
 	out     *Output
 	command string
@@ -73,8 +80,11 @@ type pager struct {
 	to    io.WriteCloser
 	ended chan struct{}
 
-	// quit is set if the command ended before it had all.
+	// quit is set if the pager command exited before it had read all output.
 	quit bool
+
+	// stopped is set if SIGTERM or SIGHUP was passed on to the command.
+	stopped atomic.Bool
 }
 
 func (p *pager) Write(b []byte) (int, error) {
@@ -82,6 +92,7 @@ func (p *pager) Write(b []byte) (int, error) {
 	case p.direct:
 		return p.out.Writer.Write(b)
 	case p.to == nil:
+		// Count screen rows, with long lines folded, until the output exceeds the screen.
 		p.held.Write(b)
 		for line := range bytes.Lines(b) {
 			p.rows += 1 + max(0, Cells(string(line))-1)/max(p.out.Width, 1)
@@ -89,6 +100,8 @@ func (p *pager) Write(b []byte) (int, error) {
 		if p.rows < p.out.Height {
 			return len(b), nil
 		}
+
+		// Without a usable pager, the output goes to the terminal directly.
 		if err := p.start(); errors.Is(err, context.Canceled) {
 			return 0, err
 		} else if err != nil {
@@ -101,6 +114,8 @@ func (p *pager) Write(b []byte) (int, error) {
 		}
 		return len(b), nil
 	}
+
+	// The user quit the pager: the rest of the output is not needed.
 	if _, err := p.to.Write(b); err != nil {
 		p.quit = true
 		p.cancel()
@@ -109,10 +124,13 @@ func (p *pager) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start starts the command.
+// start starts the pager command and sends the buffered output to it.
 func (p *pager) start() error {
 	cmd := exec.Command("sh", "-c", p.command)
 	cmd.Stdout, cmd.Stderr = p.out.Writer, os.Stderr
+
+	// These are git's defaults: quit if the text fits on the screen, keep colours, do not clear the
+	// screen.
 	cmd.Env = os.Environ()
 	for _, v := range [][2]string{{"LESS", "FRX"}, {"LESSCHARSET", "utf-8"}} {
 		if _, ok := os.LookupEnv(v[0]); !ok {
@@ -123,6 +141,8 @@ func (p *pager) start() error {
 	if err != nil {
 		return err
 	}
+
+	// Signals to unwire are passed on to the pager, so that the terminal is restored.
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGHUP)
 	ended := func() {}
@@ -150,6 +170,7 @@ func (p *pager) start() error {
 		for {
 			select {
 			case s := <-caught:
+				p.stopped.Store(true)
 				_ = cmd.Process.Signal(s) // it may just have ended
 			case <-p.ended:
 				return

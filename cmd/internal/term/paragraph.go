@@ -8,9 +8,8 @@ import (
 // minWidth is the narrowest terminal for which lines are broken.
 const minWidth = 20
 
-// Paragraph writes text after a head, broken at spaces where it is wider than the
-// terminal; the lines after the first are indented by two more spaces. Only a word that
-// is longer than a line is divided.
+// Paragraph writes head followed by text, wrapped at spaces to the width of the terminal. Continuation
+// lines are indented by two more spaces. A word is divided only if it is longer than a line.
 func (o *Output) Paragraph(b *strings.Builder, indent, head, text string) {
 	o.breakWords(b, indent, head, Clean(text))
 }
@@ -58,6 +57,8 @@ func (o *Output) breakWords(b *strings.Builder, indent, head, text string) {
 			b.WriteString("\n" + hanging)
 			at, gap = len(hanging), 0
 		}
+
+		// A word longer than a line is broken anywhere.
 		for at+gap+Cells(word) > width { // longer than a line
 			part := FirstCells(word, max(width-at-gap, 2))
 			b.WriteString(part + "\n" + hanging)

@@ -7,7 +7,7 @@ import (
 
 const ellipsis = "…"
 
-// A Shortening says which part of a text is left out where it does not fit.
+// A Shortening selects the part of a text that is cut if the text is too wide.
 type Shortening int
 
 const (
@@ -18,7 +18,7 @@ const (
 	// Middle leaves out the middle: addresses, URLs.
 	Middle
 
-	// End leaves out the end, at a word: sentences.
+	// End cuts the end of a text at a word; for sentences.
 	End
 
 	// Start leaves out the beginning: paths of files.
@@ -55,7 +55,7 @@ func cutMiddle(s string, width int) string {
 	return head + ellipsis + lastCells(s, width-1-Cells(head))
 }
 
-// cutStart cuts before a slash, if there is one in what is kept.
+// cutStart removes the beginning of a text, up to a slash if the rest contains one.
 func cutStart(s string, width int) string {
 	kept := lastCells(s, width-Cells(ellipsis))
 	if at := strings.IndexByte(kept, '/'); at > 0 && at < len(kept)-1 {
@@ -64,7 +64,8 @@ func cutStart(s string, width int) string {
 	return ellipsis + kept
 }
 
-// cutEnd cuts after a word where that does not cost a third of the width.
+// cutEnd removes the end of a text, at a word boundary unless that would lose more than a third of the
+// width.
 func cutEnd(s string, width int) string {
 	kept := FirstCells(s, width-1)
 	if at := strings.LastIndexFunc(kept, unicode.IsSpace); at > 0 && !beginsWithSpace(s[len(kept):]) {
@@ -82,9 +83,9 @@ func beginsWithSpace(s string) bool {
 // nameBreaks separate the parts of qualified names.
 const nameBreaks = "./"
 
-// lastName is the part of a qualified name that tells it from others: Service/Method of
-// pkg.v1.Service/Method, Message.field of pkg.v1.Message.field. Anything with a space or
-// a scheme in it has no such part.
+// lastName returns the distinguishing part of a qualified name: Service/Method of
+// pkg.v1.Service/Method, or Message.field of pkg.v1.Message.field. It returns "" for texts with a space
+// or a URL scheme.
 func lastName(s string) string {
 	if strings.ContainsAny(s, " :") {
 		return ""
@@ -100,7 +101,7 @@ func lastName(s string) string {
 	return s[end+1:]
 }
 
-// cutName leaves out what stands before the last names, at a dot or slash.
+// cutName removes the beginning of a qualified name, up to a dot or slash.
 func cutName(s string, width int) string {
 	if lastName(s) == "" {
 		return cutURL(s, width)
@@ -119,8 +120,8 @@ func cutName(s string, width int) string {
 	return cutMiddle(lastName(s), width)
 }
 
-// cutURL leaves out of "METHOD URL" what tells least: the query, the scheme, then the
-// beginning of host and path up to a slash.
+// cutURL shortens "METHOD URL" by removing the least informative parts first: the query, then the
+// scheme, then the beginning of host and path up to a slash.
 func cutURL(s string, width int) string {
 	method, url := "", s
 	if head, rest, ok := strings.Cut(s, " "); ok {

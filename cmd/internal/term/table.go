@@ -15,30 +15,32 @@ import (
 // per row, the least important columns dropped, long cells shortened. Elsewhere it is
 // tab-separated, with everything in it.
 type Table struct {
+	// Columns are the columns in order, and Rows the cells of each row.
 	Columns []Column
 	Rows    [][]string
 
-	// Detail, if set, reports a row whose cells are written out below the table where
-	// the table had to shorten or drop them: a failure with its reason, for example.
+	// Detail, if set, reports whether a row is printed in full below the table if some of its cells
+	// were shortened or dropped, for example a failure with its reason.
 	Detail func(row int) bool
 
 	// Indent is written before each line of a drawn table.
 	Indent string
 
-	// NoHeader leaves the header out of a drawn table.
+	// NoHeader draws the table without its header line.
 	NoHeader bool
 }
 
-// A Column says what a column of a table is called and what may become of it on a
-// narrow terminal.
+// A Column describes one column of a table, and how it may be shortened on a narrow terminal.
 type Column struct {
+	// Name is the column's heading.
 	Name string
 
-	// Drop says how soon the column is left out of a table that is too wide: the
-	// highest number first. Default: 0, never.
+	// Drop is the order in which columns are left out of a table that is too wide: the highest number
+	// first. Default: 0, never.
 	Drop int
 
-	// Shorten says which part of a cell that is too wide is left out. Default: none.
+	// Shorten selects the part of a cell that is cut if the cell is too wide. Default: cells are not
+	// cut.
 	Shorten Shortening
 
 	// Min is the width in cells below which the column is not shortened while there
@@ -51,12 +53,12 @@ type Column struct {
 	// On limits the column to terminals or to other outputs. Default: both.
 	On Medium
 
-	// Paint, if set, colours a cell of a drawn table; text is the whole cell, and shown
-	// what is left of it.
+	// Paint, if set, colours a cell of a drawn table. text is the complete cell, and shown the possibly
+	// shortened text.
 	Paint func(text, shown string) string
 }
 
-// A Medium is where a column is shown.
+// A Medium is a kind of output in which a column is shown, such as a terminal or a pipe.
 type Medium int
 
 const (
@@ -81,7 +83,8 @@ func (o *Output) Table(t Table) error {
 	return o.draw(t.on(Drawn))
 }
 
-// on returns the table with the columns that a medium has, its cells cleaned.
+// on returns a copy of the table that has only the columns for one medium (terminal or pipe), with
+// control characters removed from the cells.
 func (t Table) on(m Medium) Table {
 	var keep []int
 	for i, c := range t.Columns {
@@ -134,6 +137,8 @@ func (o *Output) draw(t Table) error {
 	}
 	l := fit(t, width)
 
+	// Shorten the cells to the widths that fit chose, then colour them, because colours have no
+	// width.
 	rows := make([][]string, len(t.Rows))
 	for i, row := range t.Rows {
 		rows[i] = make([]string, len(l.columns))
@@ -154,6 +159,7 @@ func (o *Output) draw(t Table) error {
 	for _, line := range lines {
 		b.WriteString(t.Indent + line + "\n")
 	}
+	// Details and the names of dropped columns follow the table.
 	o.writeDetails(&b, t, l)
 	if len(l.dropped) > 0 {
 		note := fmt.Sprintf("(hidden at this width: %s)", strings.Join(l.dropped, ", "))
@@ -175,6 +181,7 @@ func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
 		header[k] = End.apply(t.Columns[j].Name, l.widths[k])
 	}
 
+	// tablewriter computes the layout; its borders and wrapping are off.
 	var b strings.Builder
 	w := tablewriter.NewTable(&b,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
@@ -201,6 +208,8 @@ func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
 	if err := w.Render(); err != nil {
 		return nil, err
 	}
+
+	// Trailing padding would wrap on a terminal that is as wide as the table.
 	var lines []string
 	for line := range strings.Lines(b.String()) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
@@ -211,8 +220,8 @@ func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
 	return lines, nil
 }
 
-// writeDetails writes out the rows that need it and of which cells were shortened or
-// dropped, each as a paragraph.
+// writeDetails prints, as one paragraph for each row, the rows that ask for it and that have shortened
+// or dropped cells.
 func (o *Output) writeDetails(b *strings.Builder, t Table, l layout) {
 	if t.Detail == nil {
 		return

@@ -12,20 +12,21 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	xterm "golang.org/x/term"
+
+	"unwire/captures/safetext"
 )
 
 // An Output is a stream that people or programs read.
 type Output struct {
 	io.Writer
-	TTY   bool // a terminal: tables are drawn; off it they are TSV
+	TTY bool // a terminal: tables are drawn; off it they are TSV
+	// Color means that escape sequences for colours are written.
 	Color bool
 
-	// Width and Height are those of the terminal in cells; 0 where there is none.
+	// Width and Height are the size of the terminal in cells; 0 if the output is no terminal.
 	Width, Height int
 }
 
@@ -51,8 +52,8 @@ func New(w io.Writer, color string) *Output {
 	return o
 }
 
-// Columns is the width of the terminal now, which may differ from that at the start, unless
-// COLUMNS sets it; 0 where there is no terminal.
+// Columns returns the terminal's current width, or the value of COLUMNS if that is set; 0 if the output
+// is no terminal.
 func (o *Output) Columns() int {
 	if f, ok := o.Writer.(*os.File); ok && o.TTY && os.Getenv("COLUMNS") == "" {
 		if width, _, err := xterm.GetSize(int(f.Fd())); err == nil {
@@ -62,14 +63,26 @@ func (o *Output) Columns() int {
 	return o.Width
 }
 
-// Bold, Dim and the colours return s marked up where colour is on.
-func (o *Output) Bold(s string) string    { return o.sgr("1", s) }
-func (o *Output) Dim(s string) string     { return o.sgr("2", s) }
-func (o *Output) Red(s string) string     { return o.sgr("31", s) }
-func (o *Output) Yellow(s string) string  { return o.sgr("33", s) }
+// Bold returns s in bold. Like the methods for colours, it returns s unchanged if the output has no colour.
+func (o *Output) Bold(s string) string { return o.sgr("1", s) }
+
+// Dim returns s in a dim colour, or unchanged if the output has no colours.
+func (o *Output) Dim(s string) string { return o.sgr("2", s) }
+
+// Red returns s in red, or unchanged if the output has no colours.
+func (o *Output) Red(s string) string { return o.sgr("31", s) }
+
+// Yellow returns s in yellow, or unchanged if the output has no colours.
+func (o *Output) Yellow(s string) string { return o.sgr("33", s) }
+
+// Magenta returns s in magenta, or unchanged if the output has no colours.
 func (o *Output) Magenta(s string) string { return o.sgr("35", s) }
-func (o *Output) Cyan(s string) string    { return o.sgr("36", s) }
-func (o *Output) Green(s string) string   { return o.sgr("32", s) }
+
+// Cyan returns s in cyan, or unchanged if the output has no colours.
+func (o *Output) Cyan(s string) string { return o.sgr("36", s) }
+
+// Green returns s in green, or unchanged if the output has no colours.
+func (o *Output) Green(s string) string { return o.sgr("32", s) }
 
 func (o *Output) sgr(code, s string) string {
 	if !o.Color || s == "" {
@@ -78,50 +91,24 @@ func (o *Output) sgr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Clean makes foreign text fit for one line of a terminal: control characters,
-// bidirectional overrides and broken UTF-8 are written as escapes.
-func Clean(s string) string {
-	if !strings.ContainsFunc(s, unsafeRune) && utf8.ValidString(s) {
-		return s
-	}
-	return escape(s, "")
-}
+// Clean escapes text from outside so that it is safe on one line of a terminal; see safetext.Line.
+func Clean(s string) string { return safetext.Line(s) }
 
 // CleanText is Clean for text that may span lines: newlines and tabs stay.
-func CleanText(s string) string { return escape(s, "\n\t") }
+func CleanText(s string) string { return safetext.Lines(s) }
 
-func escape(s, keep string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case strings.ContainsRune(keep, r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unsafeRune(r) && r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case unsafeRune(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-		i += n
+// CleanStart is Clean for at most n characters of a text, and says how many characters the text has. It takes as
+// long for a text of any size.
+func CleanStart(text []byte, n int) string {
+	// Each character of the result comes from at most utf8.UTFMax bytes.
+	if len(text) <= n*utf8.UTFMax {
+		return Cut(Clean(string(text)), n)
 	}
-	return b.String()
+	runes := []rune(Clean(string(text[:n*utf8.UTFMax])))
+	return fmt.Sprintf("%s… (%d characters)", string(runes[:min(n, len(runes))]), utf8.RuneCount(text))
 }
 
-func unsafeRune(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
-
-// Cut shortens s to at most n columns' worth of runes and says how much is missing.
+// Cut shortens s to at most n columns, and appends how many characters were cut.
 func Cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -41,5 +42,17 @@ func TestCutSaysWhatIsMissing(t *testing.T) {
 	}
 	if got := Cut("abc", 3); got != "abc" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestCleanStart: the beginning of a text is that of the whole text, whatever its size.
+func TestCleanStart(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("é\x1b\xff", 10_000), strings.Repeat("\U0001f600", 5000), strings.Repeat("a", 9000)} {
+		const n = 100
+		got := CleanStart([]byte(text), n)
+		want, _, _ := strings.Cut(Cut(Clean(text), n), "… (")
+		if start, _, _ := strings.Cut(got, "… ("); start != want {
+			t.Errorf("%q, want %q", start, want)
+		}
 	}
 }

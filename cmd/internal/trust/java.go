@@ -24,19 +24,19 @@ func (m Machine) java(c Cert, remove bool) ([]Step, error) {
 	f, err := os.OpenFile(store, os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return []Step{run}, fmt.Errorf("%s cannot be written: %w", store, ErrNotRoot)
+		return []Step{run}, fmt.Errorf("cannot write %s: %w", store, ErrNotRoot)
 	case err != nil:
 		return nil, err
 	}
 	return []Step{run}, f.Close()
 }
 
-// keystore finds the runtime's keytool and its store of CAs.
+// keystore finds the keytool program of the Java runtime, and its trust store.
 func (m Machine) keystore() (keytool, store string, err error) {
 	home := m.JavaHome
 	if home == "" {
 		if keytool, err = m.LookPath("keytool"); err != nil {
-			return "", "", errors.New("no keytool in the PATH and no JAVA_HOME: is Java installed?")
+			return "", "", errors.New("cannot find keytool: PATH does not contain it, and JAVA_HOME is not set; install Java, or set JAVA_HOME")
 		}
 		real, err := filepath.EvalSymlinks(keytool)
 		if err != nil {
@@ -49,7 +49,7 @@ func (m Machine) keystore() (keytool, store string, err error) {
 			keytool += ".exe"
 		}
 		if !exists(keytool) {
-			return "", "", fmt.Errorf("JAVA_HOME is %s, where there is no bin/keytool", home)
+			return "", "", fmt.Errorf("JAVA_HOME is %s, but this folder has no bin/keytool", home)
 		}
 	}
 	for _, below := range []string{"lib/security/cacerts", "jre/lib/security/cacerts"} {
@@ -57,5 +57,5 @@ func (m Machine) keystore() (keytool, store string, err error) {
 			return keytool, store, nil
 		}
 	}
-	return "", "", fmt.Errorf("no lib/security/cacerts in %s", home)
+	return "", "", fmt.Errorf("cannot find lib/security/cacerts in %s", home)
 }

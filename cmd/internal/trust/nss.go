@@ -18,7 +18,7 @@ var nssFolders = []string{
 
 func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 	if m.OS == "windows" {
-		return nil, errors.New("not done on Windows: import the file in Firefox's settings, or let Firefox use the system's store there")
+		return nil, errors.New("not supported on Windows: import the certificate in Firefox's settings, or let Firefox use the system's store")
 	}
 	var steps []Step
 	var certutil string
@@ -26,7 +26,7 @@ func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 		if certutil == "" {
 			var err error
 			if certutil, err = m.LookPath("certutil"); err != nil {
-				return nil, errors.New("certutil is missing: it is in the package libnss3-tools (nss-tools, or nss with Homebrew)")
+				return nil, errors.New("cannot find certutil: install the package libnss3-tools (on other systems nss-tools, or nss with Homebrew)")
 			}
 		}
 		if remove {
@@ -36,12 +36,12 @@ func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
 		}
 	}
 	if len(steps) == 0 {
-		return nil, errors.New("no database of Firefox or Chrome in the home folder: start the browser once, then it has one")
+		return nil, errors.New("cannot find a certificate database of Firefox or Chrome in the home folder: start the browser once to create it")
 	}
 	return steps, nil
 }
 
-// nssDatabases are the databases as certutil names them.
+// nssDatabases returns the NSS databases (Firefox, Chromium) in the notation of certutil.
 func (m Machine) nssDatabases() []string {
 	var found []string
 	for _, pattern := range nssFolders {

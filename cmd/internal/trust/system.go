@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// anchorFolders are where Linux systems take further CAs from, with the command
-// that rebuilds the store from them.
+// anchorFolders lists the folders in which Linux distributions look for additional CAs, with the
+// command that then rebuilds the trust store.
 var anchorFolders = []struct {
 	folder, ext string
 	update      []string
@@ -69,5 +69,5 @@ func (m Machine) anchors(c Cert, remove bool) ([]Step, error) {
 		}
 		return []Step{{Write: file, Data: c.PEM()}, run}, nil
 	}
-	return nil, errors.New("no folder for further CAs, or no command that rebuilds the store from it: is the package ca-certificates installed?")
+	return nil, errors.New("cannot find the folder for additional CAs, or the command that rebuilds the store: install the package ca-certificates")
 }

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// A Store is a place where programs look for the CAs to trust.
+// A Store is a kind of trust store: a place where programs look for trusted CAs.
 type Store string
 
 const (
@@ -31,7 +31,7 @@ const (
 	Java   Store = "java"   // the Java runtime's
 )
 
-// commandTimeout is what one command gets.
+// commandTimeout limits the time of each command that changes a trust store.
 const commandTimeout = 2 * time.Minute
 
 // ErrNotRoot is wrapped where only the administrator may do what is planned.
@@ -40,38 +40,42 @@ var ErrNotRoot = errors.New("needs administrator rights")
 // A Machine is where the stores are. Root is put in front of the system's
 // folders; tests set it.
 type Machine struct {
-	OS       string // as runtime.GOOS has it
+	OS string // as runtime.GOOS has it
+	// Root is the root of the file system, and Home the user's folder.
 	Root     string
 	Home     string
 	JavaHome string // "" : where keytool in the PATH leads
 	Admin    bool   // may write the system's folders
+	// LookPath returns the path of a program; see exec.LookPath.
 	LookPath func(string) (string, error)
 }
 
-// A Cert is the CA to be installed.
+// A Cert is the CA certificate to be installed.
 type Cert struct {
 	*x509.Certificate
 	File string // where it is in PEM
 }
 
-// Name is the one under which stores have it: it tells machines apart.
+// Name returns the name of the certificate in trust stores. It includes an id of this machine's CA.
 func (c Cert) Name() string { return c.Subject.CommonName }
 
-// fileName is the name of its file in a folder of CAs.
+// fileName returns the file name of the certificate in a folder of CAs.
 func (c Cert) fileName(ext string) string {
 	return strings.ReplaceAll(strings.ToLower(c.Name()), " ", "-") + ext
 }
 
 // A Step is one change: a file to be written or removed, or a command to be run.
 type Step struct {
-	Write  string
-	Data   []byte
+	// Write is the path of a file that this step writes, and Data the file's content.
+	Write string
+	Data  []byte
+	// Remove is a file to remove, and Run a command to run.
 	Remove string
 	Run    []string
 	May    bool // the command may fail: what it removes may not be there
 }
 
-// String is the step as a line for people.
+// String describes the step in one line for users.
 func (s Step) String() string {
 	switch {
 	case s.Write != "":
@@ -88,10 +92,10 @@ func (s Step) String() string {
 	return "run " + strings.Join(quoted, " ")
 }
 
-// Plan says what installing, or with remove removing, a CA takes.
+// Plan returns the steps for installing a CA in a trust store or, if remove is set, for removing it.
 //
-// Errors: where the store is not on this machine, or a tool for it is missing.
-// Where rights are missing the steps are returned with ErrNotRoot.
+// Errors: if the trust store does not exist on this machine, or a tool for it is missing. If root
+// rights are missing, Plan returns the steps together with ErrNotRoot.
 func (m Machine) Plan(store Store, c Cert, remove bool) ([]Step, error) {
 	var steps []Step
 	var err error
@@ -103,15 +107,15 @@ func (m Machine) Plan(store Store, c Cert, remove bool) ([]Step, error) {
 	case Java:
 		steps, err = m.java(c, remove)
 	default:
-		err = fmt.Errorf("no store %q: there are system, nss and java", store)
+		err = fmt.Errorf("unknown trust store %q: use system, nss or java", store)
 	}
 	if err != nil {
-		err = fmt.Errorf("trust: %s store: %w", store, err)
+		err = fmt.Errorf("trust store %s: %w", store, err)
 	}
 	return steps, err
 }
 
-// Do makes the changes, in order, and stops at the first that fails.
+// Do executes the steps in order, and stops at the first error.
 func Do(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		if err := s.do(ctx); err != nil {
@@ -140,7 +144,7 @@ func (s Step) do(ctx context.Context) error {
 	return nil
 }
 
-// PEM is the certificate in PEM.
+// PEM returns the certificate in PEM format.
 func (c Cert) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }

@@ -1,5 +1,5 @@
-// Package barewalk is what the benchmarks of decoding are held against: a walk
-// over the tags of a message that keeps nothing.
+// Package barewalk is the baseline of decoding benchmarks: a walk over the tags of a message that stores
+// nothing. Benchmarks of this tree call Compare and so report how many times slower than the walk they are.
 package barewalk
 
 import (
@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Descriptors is a real message of some 100 KB or more: a set of file descriptors.
+// Descriptors returns a real message of at least 100 KiB: a set of file descriptors.
 func Descriptors(t testing.TB) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
@@ -33,8 +33,8 @@ func Descriptors(t testing.TB) []byte {
 	return b
 }
 
-// walk reads all tags of a message, and of payloads that begin like one: as fast
-// as the format can be read.
+// walk visits all tags of a message, and of payloads that begin like one. It is a lower bound for the time of
+// any decoder.
 func walk(b []byte) (fields int, ok bool) {
 	for len(b) > 0 {
 		_, typ, n := protowire.ConsumeTag(b)
@@ -53,6 +53,7 @@ func walk(b []byte) (fields int, ok bool) {
 		case protowire.BytesType:
 			var v []byte
 			if v, n = protowire.ConsumeBytes(b); n >= 0 {
+				// Whether the payload is a message is unknown, so walk tries, as a decoder without schema must.
 				inner, _ := walk(v)
 				fields += inner
 			}
@@ -64,12 +65,13 @@ func walk(b []byte) (fields int, ok bool) {
 		}
 		b = b[n:]
 	}
+
 	return fields, true
 }
 
-// Compare runs f as the benchmark, and a bare walk over the same data in turn with
-// it. It reports the best round of each, as "x-walk" how many times as long f takes,
-// and as "best-MB/s": other work on the machine lengthens all but the best.
+// Compare benchmarks f and alternates it with a walk over the same data. It reports the fastest round of each:
+// "x-walk" is the ratio of both times, "best-MB/s" the throughput of f. Fastest rounds are used because other
+// work on the machine can only slow rounds down.
 func Compare(b *testing.B, data []byte, f func()) {
 	b.Helper()
 	b.ReportAllocs()
@@ -80,6 +82,7 @@ func Compare(b *testing.B, data []byte, f func()) {
 		f()
 		*best = min(*best, time.Since(start))
 	}
+	// Alternate, so that both run under the same load of the machine.
 	for b.Loop() {
 		round(&own, f)
 		b.StopTimer()

@@ -1,4 +1,4 @@
-// Package samples makes files in well-known formats for tests of decoders.
+// Package samples creates files in well-known formats for tests of decoders.
 package samples
 
 import (
@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Files makes files with the libraries that write them; content is what is in those
-// that compress.
+// Files returns one sample file for each format, by the format's name. It creates them with an
+// independent library where possible. content is the data inside the compressed files.
 func Files(t testing.TB, content []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -33,6 +33,7 @@ func Files(t testing.TB, content []byte) map[string][]byte {
 	}
 	writePictures(write)
 	writeCompressed(write, content)
+	// Formats without a library in this module are given as bytes.
 	der, err := asn1.Marshal(struct {
 		A, B int
 		C    string
@@ -41,6 +42,8 @@ func Files(t testing.TB, content []byte) map[string][]byte {
 		t.Fatal(err)
 	}
 	files["der"] = der
+
+	// A map of two entries in each of the serializations.
 	files["cbor"] = []byte("\xa2\x64name\x65water\x64size\xf9\x3c\x00")
 	files["msgpack"] = []byte("\x82\xa4name\xa5water\xa4size\xcd\x01\x00")
 	files["bson"] = []byte("\x10\x00\x00\x00\x10a\x00\x05\x00\x00\x00\x08b\x00\x01\x00")
@@ -50,6 +53,7 @@ func Files(t testing.TB, content []byte) map[string][]byte {
 	return files
 }
 
+// writePictures writes a small image in each format.
 func writePictures(write func(name string, do func(b *bytes.Buffer) error)) {
 	picture := image.NewRGBA(image.Rect(0, 0, 5, 7))
 	for i := range picture.Pix {
@@ -60,18 +64,20 @@ func writePictures(write func(name string, do func(b *bytes.Buffer) error)) {
 	write("gif", func(b *bytes.Buffer) error { return gif.Encode(b, picture, nil) })
 }
 
-// writeCompressed compresses content.
+// writeCompressed compresses content with each compression.
 func writeCompressed(write func(name string, do func(b *bytes.Buffer) error), content []byte) {
 	write("gzip", func(b *bytes.Buffer) error {
 		w := gzip.NewWriter(b)
 		_, _ = w.Write(content)
 		return w.Close()
 	})
+
 	write("zlib", func(b *bytes.Buffer) error {
 		w := zlib.NewWriter(b)
 		_, _ = w.Write(content)
 		return w.Close()
 	})
+
 	write("xz", func(b *bytes.Buffer) error {
 		w, err := xz.NewWriter(b)
 		if err != nil {
@@ -80,11 +86,14 @@ func writeCompressed(write func(name string, do func(b *bytes.Buffer) error), co
 		_, _ = w.Write(content)
 		return w.Close()
 	})
+
 	write("snappy", func(b *bytes.Buffer) error {
+		// S2 extends Snappy, so ask for the original format.
 		w := s2.NewWriter(b, s2.WriterSnappyCompat())
 		_, _ = w.Write(content)
 		return w.Close()
 	})
+
 	write("zstd", func(b *bytes.Buffer) error {
 		w, err := zstd.NewWriter(b)
 		if err != nil {
@@ -95,7 +104,7 @@ func writeCompressed(write func(name string, do func(b *bytes.Buffer) error), co
 	})
 }
 
-// Contents are what files of Files may hold, by what that is.
+// Contents returns various contents, by their kind, that a test can pass to Files.
 func Contents() map[string][]byte {
 	return map[string][]byte{
 		"text":    []byte(strings.Repeat("what is compressed ", 9)),

@@ -1,16 +1,16 @@
-// Package follow puts the answers of exchanges together while they are recorded.
+// Package follow assembles the answers of exchanges while they are being recorded, for `unwire chat --follow`
+// and the workbench.
 //
-// A Follower takes the events of a capture in their order. From time to time it is
-// asked for what has come of each answer; of an exchange that has ended it tells the
-// rest at once:
+// A Follower receives the events of a capture in order. Flush reports, from time to time, what was added to each
+// answer. When an exchange ends, Event returns the rest:
 //
 //	for event := range events {
 //		last, done := f.Event(event)
 //		…
 //	}
 //
-// Exchanges that are pieces of one stream are held, as far as bounds allow, and joined with
-// each new one: the stream has one answer.
+// Exchanges that are pieces of one stream are kept in memory, within limits, and joined with each new piece. The
+// stream has a single answer.
 package follow
 
 import (
@@ -26,66 +26,81 @@ import (
 	"unwire/decode/transcript"
 )
 
-// scoringShare bounds the time that is spent on scoring: one part of so many.
+// scoringShare bounds the time for classification to one part in scoringShare.
 const scoringShare = 8
 
-// Options of a Follower. The zero value is the default.
+// Options configures a Follower. The zero value is the default.
 type Options struct {
-	// Profile is what is known of the service; nil is nothing.
+	// Profile describes the service, or is nil.
 	Profile *profile.Profile
-	// Scoring are options of the transcripts.
+
+	// Scoring are the options of the transcripts.
 	Scoring transcript.Options
-	// Only is the one exchange that is wanted. Default: all.
+
+	// Only is the number of the only exchange to follow. The default, 0, follows all.
 	Only int64
-	// Parts has each call followed alone, where several are one conversation.
+
+	// Parts follows each call on its own, even if several form one conversation.
 	Parts bool
 }
 
-// An Update is what has come of an answer.
+// An Update is a new state of an answer.
 type Update struct {
-	Exchange   *decode.Exchange
+	// Exchange is the exchange or the joined conversation.
+	Exchange *decode.Exchange
+
+	// Transcript is its transcript so far.
 	Transcript *transcript.Transcript
 
-	// Changed says that there is more of the answer, or another one.
+	// Changed reports that the answer has grown or changed.
 	Changed bool
-	// Reset says that Before was not the answer: More is all of it.
+
+	// Reset reports that the answer does not begin with Before. More is then the whole answer.
 	Reset bool
-	// Before is the answer until now, and More what has come since.
+
+	// Before is the answer as last reported, and More what was added since.
 	Before, More string
 }
 
-// A Follower holds the exchanges that are going on.
+// A Follower has the exchanges that are in progress.
 //
-// Limits: of conversations in pieces, 4,096 exchanges and 64 MiB.
+// Limits: for conversations in pieces, 4,096 exchanges and 64 MiB.
 type Follower struct {
-	o       Options
+	o Options
+
+	// running has the exchanges in progress by number.
 	running map[int64]*running
-	pieces  pieces
+
+	// pieces has the exchanges that are pieces of conversations.
+	pieces pieces
 }
 
-// A running exchange is one that is followed.
+// A running is an exchange that is being followed.
 type running struct {
+	// stream decodes the exchange as it arrives, and ex is the result so far.
 	stream *decode.Stream
 	ex     *decode.Exchange
-	// piece says that it is a piece of a conversation, which is followed in its place.
+
+	// piece means that it is a piece of a conversation, which is followed in its place.
 	piece bool
 
-	// unscored says that frames came since it was scored.
+	// unscored means that frames arrived since the last classification.
 	unscored bool
-	// answer is what was told of the answer.
+
+	// answer is the answer as last reported.
 	answer string
-	// next is when it may be scored again.
+
+	// next is the earliest time of the next classification.
 	next time.Time
 }
 
-// New returns a Follower of nothing yet.
+// New returns a Follower without exchanges.
 func New(o Options) *Follower {
 	return &Follower{o: o, running: map[int64]*running{}, pieces: pieces{profile: o.Profile, heads: map[int64]*running{}}}
 }
 
-// Event takes what was recorded. Of an exchange that has ended it returns the rest of
-// the answer, or nil where it is told with another's; done says that it was the only
-// one that is wanted.
+// Event processes an event. If it ends an exchange, Event returns the rest of the answer, or nil if that is
+// reported with another exchange. done means that the only wanted exchange has ended.
 func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 	id := ev.Chunk.Exchange
 	if ev.Exchange != nil {
@@ -113,17 +128,18 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 	r.ex.Code, r.ex.Message = r.stream.Status()
 	delete(f.running, id)
 	if f.o.Only != 0 && id != f.o.Only {
-		// What it is a piece of has more to say.
+		// The conversation that it is a piece of may still change.
 		_, _ = f.whole(r)
 		return nil, false
 	}
 	return f.update(r, true), f.o.Only != 0
 }
 
-// begin follows an exchange, if it is wanted.
+// begin starts to follow an exchange if it is wanted.
 func (f *Follower) begin(ex *captures.Exchange) {
 	if ex.Transport != captures.HTTP && ex.Transport != captures.WebSocket {
-		return // its bytes are no messages
+		// Bytes without messages have no answer.
+		return
 	}
 	r := &running{
 		stream: decode.NewStream(ex, decode.Options{Profile: f.o.Profile}), ex: &decode.Exchange{Exchange: *ex, Profile: f.o.Profile},
@@ -138,16 +154,14 @@ func (f *Follower) begin(ex *captures.Exchange) {
 	}
 }
 
-// addFrames adds frames that have come. They may alias their chunks, which are this
-// exchange's alone.
+// addFrames adds new frames. They may alias their chunks, which belong to this exchange alone.
 func (r *running) addFrames(frames []decode.Frame) {
 	frames = decode.WithoutControl(frames)
 	r.ex.Frames = append(r.ex.Frames, frames...)
 	r.unscored = r.unscored || len(frames) > 0
 }
 
-// Flush tells what has come of each answer: of those that may be scored again by now,
-// or with all of all.
+// Flush calls tell for each answer that may be classified again by now, or for every answer if all is true.
 func (f *Follower) Flush(all bool, tell func(*Update) error) error {
 	now := time.Now()
 	for _, id := range slices.Sorted(maps.Keys(f.running)) {
@@ -165,8 +179,8 @@ func (f *Follower) Flush(all bool, tell func(*Update) error) error {
 	return nil
 }
 
-// update scores an exchange, or the conversation that it is of; it is nil for a piece
-// that is told with another.
+// update classifies an exchange or its conversation. It returns nil for a piece whose conversation is reported
+// elsewhere.
 func (f *Follower) update(r *running, complete bool) *Update {
 	r.unscored = false
 	r.ex.Call = r.stream.Call()
@@ -177,7 +191,7 @@ func (f *Follower) update(r *running, complete bool) *Update {
 	u := &Update{Exchange: ex, Transcript: transcript.Extract(ex, f.o.Scoring)}
 	answer := u.Transcript.Answer
 	if !complete {
-		// The rest of a rune may be to come.
+		// The rest of a character may be missing.
 		answer = strings.TrimRight(answer, "\uFFFD")
 	}
 	if answer == told.answer || answer == "" && !complete {

@@ -8,26 +8,28 @@ import (
 	"unwire/decode/conversation"
 )
 
-// Bounds of the exchanges that are held as pieces of conversations.
+// Limits for exchanges that are kept as pieces of conversations.
 const (
-	maxPieces     = 4096
+	// maxPieces is the number of exchanges.
+	maxPieces = 4096
+
+	// maxPieceBytes is the number of bytes of their bodies.
 	maxPieceBytes = 64 << 20
 )
 
-// pieces holds the exchanges that are pieces of conversations while they are
-// followed: those that go on, and those that have ended, as they are joined with
-// what is still to come.
+// pieces has the exchanges that are pieces of conversations: those in progress, and ended ones that later pieces
+// will be joined with.
 type pieces struct {
 	profile *profile.Profile
 
-	// list is in the order of the exchanges' beginning.
+	// list is in the order in which the exchanges began.
 	list []*decode.Exchange
 
-	// heads are by what a conversation goes by: where its answer is told.
+	// heads has, by conversation, the exchange with which its answer is reported.
 	heads map[int64]*running
 }
 
-// addExchange takes an exchange, and lets go of the oldest where there are too many.
+// addExchange adds an exchange and drops the oldest ones if there are too many.
 func (p *pieces) addExchange(ex *decode.Exchange) {
 	p.list = append(p.list, ex)
 	if len(p.list) > maxPieces {
@@ -42,8 +44,7 @@ func (p *pieces) addExchange(ex *decode.Exchange) {
 	}
 }
 
-// conversationOf is the conversation that exchange id is a piece of, as far as it is
-// known, or nil.
+// conversationOf returns the conversation that exchange id is a piece of, as far as it was recorded, or nil.
 func (p *pieces) conversationOf(id int64) *conversation.Conversation {
 	for _, c := range conversation.Join(p.list, decode.Options{Profile: p.profile}) {
 		if slices.Contains(c.Heads, id) || slices.Contains(c.Appends, id) {
@@ -53,9 +54,9 @@ func (p *pieces) conversationOf(id int64) *conversation.Conversation {
 	return nil
 }
 
-// whole is what is scored for r: itself, or the conversation that it is the server's
-// half of. told is where it is noted what was told of the answer. A nil exchange is a
-// message of the client's, which is in the conversation that is told elsewhere.
+// whole returns what is classified for r: its own exchange, or the conversation of which it has the server's
+// messages. told is where the reported answer is stored. ex is nil for a message of the client, because its
+// conversation is reported elsewhere.
 func (f *Follower) whole(r *running) (ex *decode.Exchange, told *running) {
 	if !r.piece {
 		return r.ex, r
@@ -75,6 +76,8 @@ func (f *Follower) whole(r *running) (ex *decode.Exchange, told *running) {
 		}
 		return nil, r
 	}
+
+	// The first piece of the server reports the answer of the conversation.
 	if f.pieces.heads[c.ID] == nil {
 		f.pieces.heads[c.ID] = r
 	}

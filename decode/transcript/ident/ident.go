@@ -1,5 +1,9 @@
-// Package ident recognises values that name things rather than say something:
-// UUIDs, hex digests, random ids, signed tokens, times.
+// Package ident recognizes identifiers and other values that differ in every run: UUIDs, hex digests, random
+// ids, signed tokens, times. A text goes in, and a Class comes out:
+//
+//	ident.Of("3f2504e0-4f89-41d3-9a0c-0305e82c3301") // ident.UUID
+//
+// Packages diff and transcript use it to ignore such values, or to connect the messages that share one.
 package ident
 
 import (
@@ -7,27 +11,38 @@ import (
 	"time"
 )
 
-// A Class is a kind of identifier; "" is none.
+// A Class is a kind of identifier. "" means none.
 type Class string
 
-// The classes.
+// The classes of identifiers.
 const (
+	// UUID is a UUID with dashes.
 	UUID Class = "uuid"
-	Hex  Class = "hex id" // 16 hex digits or more, or groups of them
-	// A ULID, or a prefix with a random part: toolu_01ABcd…
-	ID    Class = "id"
-	Token Class = "token"     // a JWT, or a long random run
-	Time  Class = "timestamp" // RFC 3339
-	Bytes Class = "binary id" // 16, 20, 32 or 64 random bytes
+
+	// Hex is 16 hex digits or more, or groups of them.
+	Hex Class = "hex id"
+
+	// ID is a ULID, or a prefix with a random part: toolu_01ABcd…
+	ID Class = "id"
+
+	// Token is a JWT, or a long random text.
+	Token Class = "token"
+
+	// Time is a time in the format of RFC 3339.
+	Time Class = "timestamp"
+
+	// Bytes is 16, 20, 32 or 64 random bytes.
+	Bytes Class = "binary id"
 )
 
-// Times count as such from 2015 to 2045: what is outside is more often a count.
+// Unix times count from 2015 to 2045. Numbers outside this range are more often counts.
 const (
 	firstTime = 1420070400
 	lastTime  = 2366841600
 )
 
-const maxWord = 4096 // so that a text is looked at in linear time
+// maxWord is the maximum length of a word in bytes, so that texts are processed in linear time.
+const maxWord = 4096
 
 // IsTime reports whether v is a plausible Unix time in seconds, milliseconds,
 // microseconds or nanoseconds.
@@ -40,8 +55,8 @@ func IsTime(v uint64) bool {
 	return false
 }
 
-// IsBytes reports whether b has the length of a binary identifier or digest, and
-// bytes as varied as those of one.
+// IsBytes reports whether b resembles a binary identifier or digest by its length and by the variety of its
+// bytes.
 func IsBytes(b []byte) bool {
 	switch len(b) {
 	case 16, 20, 32, 64:
@@ -62,7 +77,7 @@ func IsBytes(b []byte) bool {
 	return distinct*4 >= len(b)*3 && letters*4 < len(b)*3
 }
 
-// Of returns the class of s if all of it is one identifier, else "".
+// Of returns the class of s if all of s is one identifier, and "" otherwise.
 func Of(s string) Class {
 	if len(s) == 0 || len(s) > maxWord || !isWord(s[0]) || Next(s, 0) != len(s) {
 		return ""
@@ -73,11 +88,10 @@ func Of(s string) Class {
 	return ""
 }
 
-// Next returns the end of the word at s[i:]: letters, digits, dashes and
-// underscores, and single other characters that may join the parts of one
-// token. It is i where no word begins.
+// Next returns the end of the word at s[i:]: letters, digits, dashes and underscores, and single other
+// characters that may connect parts of one token. It returns i if no word begins there.
 //
-// Limits: a word ends after 4,096 bytes; longer tokens are several.
+// Limits: a word ends after 4,096 bytes.
 func Next(s string, i int) int {
 	limit := min(len(s), i+maxWord)
 	for i < limit && (isWord(s[i]) || joins(s, i)) {
@@ -86,12 +100,13 @@ func Next(s string, i int) int {
 	return i
 }
 
+// isWord reports whether c is always part of a word.
 func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
 
-// joins reports whether s[i] may stand between the parts of one token: the
-// colon and the point of a time, the points of a signed token, base64's signs.
+// joins reports whether s[i] may connect parts of one token: the colon and period of a time, the periods of a
+// signed token, the special characters of base64.
 func joins(s string, i int) bool {
 	switch s[i] {
 	case ':', '.', '+', '/', '=', '~':
@@ -101,8 +116,8 @@ func joins(s string, i int) bool {
 	return i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1])
 }
 
-// Classify returns the class of the volatile value that w begins with, and its
-// length; "" if there is none. w is a word, as Next delimits it.
+// Classify returns the class and the length of the identifier at the beginning of w, which must be a word as
+// Next delimits it. It returns "" if there is none.
 func Classify(w string) (Class, int) {
 	if isUUID(w) {
 		return UUID, 36
@@ -110,6 +125,8 @@ func Classify(w string) (Class, int) {
 	if n := timeLen(w); n > 0 {
 		return Time, n
 	}
+
+	// The other classes contain no connecting characters, except tokens.
 	word := w
 	for i := range len(w) {
 		if !isWord(w[i]) {
@@ -117,22 +134,25 @@ func Classify(w string) (Class, int) {
 			break
 		}
 	}
+	// A signed token consists of several words.
 	if isSigned(w) {
 		return Token, len(w)
 	}
+	// Shorter hexadecimal words are too often ordinary words.
 	if len(word) >= 16 && isHex(word) {
 		return Hex, len(word)
 	}
 	if isRandomID(word) || isPrefixedUUID(word) {
 		return ID, len(word)
 	}
+	// Base64 may contain connecting characters.
 	if isRandom(w) {
 		return Token, len(w)
 	}
 	return "", 0
 }
 
-// isUUID reports whether w begins with a UUID that ends there.
+// isUUID reports whether w begins with a UUID that ends at a word boundary.
 func isUUID(w string) bool {
 	if len(w) < 36 || len(w) > 36 && isWord(w[36]) {
 		return false
@@ -152,12 +172,13 @@ func isUUID(w string) bool {
 	return true
 }
 
+// isHexDigit reports whether c is a hex digit.
 func isHexDigit(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// isHex reports whether w is hex digits, or groups of them joined by dashes as
-// in a traceparent, with a letter and a digit among them.
+// isHex reports whether w consists of hex digits, or of groups of them joined by dashes as in a traceparent,
+// with both letters and digits.
 func isHex(w string) bool {
 	letters, digits := 0, 0
 	for i := range len(w) {
@@ -173,7 +194,7 @@ func isHex(w string) bool {
 	return letters > 0 && digits > 1
 }
 
-// timeLen is the length of the RFC 3339 time that w begins with, or 0.
+// timeLen returns the length of the RFC 3339 time at the beginning of w, or 0.
 func timeLen(w string) int {
 	if len(w) < 19 || w[4] != '-' || w[7] != '-' || w[10] != 'T' {
 		return 0
@@ -181,6 +202,7 @@ func timeLen(w string) int {
 	if _, err := time.Parse("2006-01-02T15:04:05", w[:19]); err != nil {
 		return 0
 	}
+	// The fraction of a second, then the zone.
 	n := 19
 	if n < len(w) && w[n] == '.' {
 		for n++; n < len(w) && w[n] >= '0' && w[n] <= '9'; n++ {
@@ -195,13 +217,13 @@ func timeLen(w string) int {
 	return n
 }
 
-// isSigned reports whether w looks like a JWT: three parts, the first an object in base64.
+// isSigned reports whether w resembles a JWT: three parts, of which the first is a JSON object in base64.
 func isSigned(w string) bool {
 	return strings.HasPrefix(w, "eyJ") && strings.Count(w, ".") == 2 && len(w) >= 40
 }
 
-// isRandomID reports whether w is a ULID or a short prefix, "_", and a random
-// part: toolu_01ABcd…, req_9f…, chatcmpl-B7x….
+// isRandomID reports whether w is a ULID, or a short prefix with a random part: toolu_01ABcd…, req_9f…,
+// chatcmpl-B7x….
 func isRandomID(w string) bool {
 	if len(w) == 26 && w[0] >= '0' && w[0] <= '7' && mix(w) >= 2 && strings.ToUpper(w) == w {
 		return true
@@ -214,22 +236,22 @@ func isRandomID(w string) bool {
 	if len(tail) >= 16 && isHex(tail) {
 		return true
 	}
+	// Random characters change their kind often, words do not.
 	return len(tail) >= 10 && mix(tail) >= 2 && changes(tail)*4 >= len(tail)
 }
 
-// isPrefixedUUID reports whether w is a short prefix and a UUID: run-3f2a9c1e-….
+// isPrefixedUUID reports whether w is a short prefix with a UUID: run-3f2a9c1e-….
 func isPrefixedUUID(w string) bool {
 	cut := len(w) - 36
 	return cut >= 2 && cut <= 24 && (w[cut-1] == '-' || w[cut-1] == '_') && isUUID(w[cut:])
 }
 
-// isRandom reports whether w is a long run without the look of words.
+// isRandom reports whether w is a long text that does not resemble words.
 func isRandom(w string) bool {
 	return len(w) >= 20 && mix(w) == 3 && changes(w)*3 >= len(w)
 }
 
-// mix counts which of lower case, upper case and digits occur in w, provided
-// that digits do.
+// mix counts which of lower case, upper case and digits occur in w. It returns 0 without digits.
 func mix(w string) int {
 	var lower, upper, digit int
 	for i := range len(w) {
@@ -248,8 +270,8 @@ func mix(w string) int {
 	return lower + upper + digit
 }
 
-// changes counts how often neighbours in w are of different kinds: words and
-// numbers change seldom, random characters at every second place.
+// changes counts how often adjacent characters are of different kinds. That is rare in words and numbers, but
+// random characters change at every second position.
 func changes(w string) int {
 	n := 0
 	for i := 1; i < len(w); i++ {
@@ -260,6 +282,7 @@ func changes(w string) int {
 	return n
 }
 
+// charKind returns the kind of a character for changes.
 func charKind(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

@@ -1,6 +1,7 @@
-// Package language measures how a text is worded: how much it reads as natural
-// language, as a prompt, as thinking or as Markdown. Text goes in, and scores from
-// 0 to 1 come out. It knows phrases of many languages, but no dictionary.
+// Package language measures how a text is worded: how much it reads as natural language,
+// as a prompt, as thinking or as Markdown. Text goes in, and scores from 0 to 1 come out.
+// It has lists of phrases in many languages, but no dictionary. Package transcript uses
+// it for its features.
 package language
 
 import (
@@ -9,15 +10,16 @@ import (
 	"unicode"
 )
 
-const sampleBytes = 4096 // bytes of a text that are looked at
+// sampleBytes is the size in bytes of the beginning of a text that is examined.
+const sampleBytes = 4096
 
 // unspaced are the scripts that are written without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// IsUnspaced reports whether r is of a script without spaces between words.
+// IsUnspaced reports whether r belongs to a script without spaces between words.
 func IsUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
 
-// Sample returns the beginning of s that is looked at, cut at a rune.
+// Sample returns the first 4096 bytes of s, without an incomplete rune at the end.
 func Sample(s string) string {
 	if len(s) <= sampleBytes {
 		return s
@@ -29,9 +31,8 @@ func Sample(s string) string {
 	return s[:n]
 }
 
-// Likeness scores from 0 to 1 how much s reads as a natural language, with code
-// and markup among it. It goes by letters and the shape of words, so it needs
-// no dictionary.
+// Likeness scores from 0 to 1 how much s reads as natural language, possibly with code
+// and markup. It examines letters and the form of words and needs no dictionary.
 func Likeness(s string) float64 {
 	s = Sample(s)
 	var letters, dense, others float64
@@ -39,6 +40,7 @@ func Likeness(s string) float64 {
 		switch {
 		case unicode.IsSpace(r):
 		case IsUnspaced(r):
+			// One such character counts as a word.
 			dense++
 		case unicode.IsLetter(r), unicode.IsMark(r):
 			letters++
@@ -46,11 +48,15 @@ func Likeness(s string) float64 {
 			others++
 		}
 	}
+
 	all := letters + dense + others
 	if all == 0 {
 		return 0
 	}
+	// Prose has few characters other than letters; the bounds are from samples of prose
+	// and of code.
 	share := clamp(((letters+dense)/all - 0.35) / 0.4)
+	// A script without spaces has no words whose form could be examined.
 	if dense > letters/2 {
 		if dense < 4 {
 			return 0.7 * share
@@ -60,7 +66,7 @@ func Likeness(s string) float64 {
 	return share * spacing(strings.Fields(s))
 }
 
-// spacing says how much words look like those of a sentence.
+// spacing scores from 0 to 1 how much words look like those of a sentence.
 func spacing(words []string) float64 {
 	long, odd := 0, 0
 	for _, w := range words {
@@ -71,6 +77,7 @@ func spacing(words []string) float64 {
 			odd++
 		}
 	}
+
 	n := float64(len(words))
 	regular := 1 - clamp((float64(long)+0.6*float64(odd))/n)
 	switch {
@@ -79,6 +86,7 @@ func spacing(words []string) float64 {
 	case len(words) >= 2:
 		return 0.85 * regular
 	}
+	// A single word says little; punctuation, a capital or letters beyond ASCII help.
 	w := words[0]
 	switch {
 	case odd > 0 || long > 0 || IsGarbled(w):
@@ -91,8 +99,8 @@ func spacing(words []string) float64 {
 	return 0.3
 }
 
-// IsGarbled reports whether a short word has signs between its letters that no word
-// has, or letters behind digits: bytes that are text by chance.
+// IsGarbled reports whether a short word has characters between its letters that no word
+// has, or letters after digits: bytes that are text by accident.
 func IsGarbled(w string) bool {
 	if len(w) > 8 || !IsASCII(w) {
 		return false
@@ -108,7 +116,7 @@ func IsGarbled(w string) bool {
 	return false
 }
 
-// HasCamel reports whether w has an upper-case letter behind a lower-case one.
+// HasCamel reports whether w has an upper-case letter directly after a lower-case one.
 func HasCamel(w string) bool {
 	for i := 1; i < len(w); i++ {
 		if w[i] >= 'A' && w[i] <= 'Z' && w[i-1] >= 'a' && w[i-1] <= 'z' {
@@ -118,7 +126,7 @@ func HasCamel(w string) bool {
 	return false
 }
 
-// IsASCII reports whether s has no byte beyond ASCII.
+// IsASCII reports whether s contains only ASCII bytes.
 func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -128,39 +136,40 @@ func IsASCII(s string) bool {
 	return true
 }
 
+// clamp limits x to the range from 0 to 1.
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
 
-// instructionPhrases is the wording of prompts, rules and descriptions of tools.
+// instructionPhrases are typical of prompts, rules and descriptions of tools.
 var instructionPhrases = [...]string{
 	"you are a", "you are an", "you must", "your task", "never ", "do not ", "always ", "<system", "instructions", "guidelines",
 	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should", "rules", "be brief", "be concise", "reply in", "answer in",
 }
 
-// bytes of a prompt in which it says who is spoken to
+// addressedBytes is the size in bytes of the beginning of a prompt where it addresses the
+// model.
 const addressedBytes = 400
 
-// addressPhrases is how prompts begin that tell a model who it is.
+// addressPhrases begin prompts that tell a model who it is.
 var addressPhrases = [...]string{
 	"you are ", "you're ", "your name is ", "act as ", "du bist ", "sie sind ", "tu es ", "vous êtes ", "eres ", "usted es ", "você é ", "tu és ", "tu sei ", "sei un", "ты — ", "ты - ", "вы — ", "ви — ", "jesteś ", "jsi ", "je bent ", "sen bir", "siz bir", "bạn là ",
 	"你是", "您是", "あなたは", "당신은 ", "너는 ", "أنت ", "אתה ", "आप एक ",
 }
 
-// thinkingPhrases are how thinking begins its sentences, in the languages that models
-// think in most. They are weak evidence, and their absence is none.
+// thinkingPhrases begin sentences of thinking, in the languages in which models think
+// most. They are weak evidence, and their absence is no evidence.
 var thinkingPhrases = [...]string{
 	"the user ", "user wants", "user is asking", "i need to", "i should", "i'll ", "let me ", "let's ", "okay, ", "ok, ", "hmm", "wait, ", "alright", "we need to", "first, i", "maybe ", "i think ", "so the ", "actually, ",
 	"der nutzer", "ich muss", "ich sollte", "ich sehe mir", "l'utilisateur", "je dois", "je regarde", "el usuario", "debo ", "пользователь ", "мне нужно", "сначала ", "用户", "我需要", "我应该", "我先", "让我", "首先",
 	"ユーザーは", "まず", "사용자는", "사용자가 ", "먼저 ", "المستخدم", "سأنظر", "उपयोगकर्ता", "o usuário", "l'utente",
 }
 
-// userPhrases is how thinking, and no answer, speaks of who asked.
+// userPhrases mention the user as thinking does and answers do not.
 var userPhrases = [...]string{
 	"the user wants", "the user is ", "the user asks", "the user asked", "the user needs", "the user said", "the user has ", "user wants to", "der nutzer fragt", "der nutzer möchte", "der benutzer ", "l'utilisateur demande", "l'utilisateur veut",
 	"el usuario quiere", "el usuario pide", "пользователь спрашивает", "пользователь хочет", "用户想", "用户要", "用户问", "用户希望", "ユーザーは知り", "ユーザーが求め", "사용자가 원", "يريد المستخدم", "o usuário quer", "l'utente vuole",
 }
 
-// MentionsUser reports whether s speaks of who asked as thinking does, and no
-// answer.
+// MentionsUser reports whether s mentions the user as thinking does and answers do not.
 func MentionsUser(s string) bool {
 	s = strings.ToLower(Sample(s))
 	for _, phrase := range userPhrases {
@@ -171,12 +180,12 @@ func MentionsUser(s string) bool {
 	return false
 }
 
-// selfTalkPhrases is how thinking speaks to itself, and no answer to somebody.
+// selfTalkPhrases address nobody, as thinking does and answers do not.
 var selfTalkPhrases = [...]string{
 	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
 }
 
-// SelfTalk counts the phrases in s with which thinking speaks to itself.
+// SelfTalk returns how many phrases that are typical of thinking occur in s.
 func SelfTalk(s string) int {
 	s = strings.ToLower(Sample(s))
 	n := 0
@@ -195,16 +204,19 @@ func Deliberation(s string) float64 {
 	for _, phrase := range thinkingPhrases {
 		n += float64(min(strings.Count(s, phrase), 3))
 	}
+	// Long texts need more phrases for the same score.
 	return clamp(n / (1.5 + float64(len(s))/400))
 }
 
-// Instructions scores from 0 to 1 how much s is worded as a prompt.
+// Instructions scores from 0 to 1 how much s is worded as a prompt. Texts below 60 bytes
+// score 0.
 func Instructions(s string) float64 {
 	if len(s) < 60 {
 		return 0
 	}
 	s = strings.ToLower(Sample(s))
 	n := 0.0
+	// An address to the model counts once and twice as much as other phrases.
 	for line := range strings.SplitSeq(s[:min(len(s), addressedBytes)], "\n") {
 		line = strings.TrimLeft(line, "#*-<> ")
 		if slices.ContainsFunc(addressPhrases[:], func(phrase string) bool { return strings.HasPrefix(line, phrase) }) {

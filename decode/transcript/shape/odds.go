@@ -10,31 +10,35 @@ import (
 	"unwire/decode/wire"
 )
 
-// textOdds is the log odds that the payload of node i, which is clean text and
-// parses as a message, was written as text.
+// textOdds returns the log odds (natural logarithm) that the payload of node i, which is
+// clean text and also parses as a message, was written as text.
 //
-// Only the bytes that frame the fields tell the readings apart: what a string
-// field holds is text under both. So the odds compare, over tags, lengths,
-// varints and fixed values, how likely each byte is in prose and in a message.
-// The figures are rounded from English prose, source code and the descriptors
-// of public APIs; sums over values make their exact size unimportant.
+// Only the bytes that frame the fields distinguish the two readings: the content of a
+// string field is text in both. So the odds compare, over tags, lengths, varints and
+// fixed values, how likely each byte is in prose and in a message (a log-likelihood
+// ratio, https://en.wikipedia.org/wiki/Likelihood-ratio_test). The figures are rounded
+// from English prose, source code and the descriptors of public APIs. Their exact size is
+// unimportant because they are summed over many values.
 func textOdds(t *wire.Tree, i int32) float64 {
 	end := t.Nodes[i].End
 	start := t.Nodes[i].Val
 	odds := 0.0
+
 	for j := int(i) + 1; j < len(t.Nodes) && t.Nodes[j].Off < end; j++ {
 		n := &t.Nodes[j]
-		odds += textLog(t.Data[n.Off:n.Tag], n.Off == start) - tagLog(n)
+		odds += textLog(t.Data[n.Off:n.TagEnd], n.Off == start) - tagLog(n)
 		switch n.Type {
 		case wire.Len:
-			length := 4.2 * float64(n.Val-n.Tag)
+			length := 4.2 * float64(n.Val-n.TagEnd)
 			if n.End == t.Nodes[n.Parent].End {
-				length = lastLength // all that is left: only whether it is the last is open
+				// The field ends the message, so its length is known once it is the last
+				// field.
+				length = lastLength
 			}
-			odds += textLog(t.Data[n.Tag:n.Val], false) + length
+			odds += textLog(t.Data[n.TagEnd:n.Val], false) + length
 			odds -= seams(t.Data, n)
 			if n.First == wire.None && ident.Of(string(t.Data[n.Val:n.End])) != "" {
-				// Text seldom has what would be a length just before an identifier.
+				// Text seldom has the byte of the right length before an identifier.
 				odds -= 4
 			}
 		case wire.Varint:
@@ -46,12 +50,12 @@ func textOdds(t *wire.Tree, i int32) float64 {
 	return odds
 }
 
-// lastLength is minus the log likelihood of the length of the last field of a
-// message, which the message's own length tells.
+// lastLength is the negative log likelihood of the length of the last field of a message,
+// which follows from the message's own length.
 const lastLength = 1.5
 
-// seams is how little the bytes at both ends of a field's payload go together
-// with their neighbours as one text would: case or script changes within a word.
+// seams returns how unlikely it is that a field's payload and the bytes around it are one
+// text, because case or script changes inside a word. 0 means no evidence.
 func seams(data []byte, n *wire.Node) float64 {
 	if n.Val == n.End {
 		return 0
@@ -65,6 +69,7 @@ func seams(data []byte, n *wire.Node) float64 {
 	return sum
 }
 
+// seam returns how unlikely it is that b follows a in a text, in log odds.
 func seam(a, b rune) float64 {
 	la, lb := unicode.IsLetter(a), unicode.IsLetter(b)
 	switch {
@@ -78,7 +83,8 @@ func seam(a, b rune) float64 {
 	return 0
 }
 
-// textLog is the log likelihood of bytes in text.
+// textLog returns the log likelihood of bytes in text. first reports whether they begin
+// the text.
 func textLog(b []byte, first bool) float64 {
 	sum := 0.0
 	for _, c := range b {
@@ -92,7 +98,8 @@ func textLog(b []byte, first bool) float64 {
 		case c == '\n' && !first:
 			sum -= 4.4
 		case c == '\n', c == '\t', c == '\r', c == 0x1b:
-			sum -= 7.6 // few texts begin with white space
+			// Few texts begin with white space.
+			sum -= 7.6
 		default:
 			sum -= 5.0
 		}
@@ -100,12 +107,12 @@ func textLog(b []byte, first bool) float64 {
 	return sum
 }
 
-// sameTagLog is the log likelihood that a message begins with the tag that
-// another of its type began with.
+// sameTagLog is the log likelihood that a message begins with the same tag as another
+// message of its type.
 const sameTagLog = -0.3
 
-// tagLog is the log likelihood of a tag in a message: low numbers and the two
-// common wire types are the rule.
+// tagLog returns the log likelihood of a tag in a message. Low field numbers and the wire
+// types varint and length-delimited are the most frequent.
 func tagLog(n *wire.Node) float64 {
 	sum := -1.3 - 1.2*math.Log(float64(max(n.Number, 1)))
 	switch n.Type {
@@ -116,5 +123,6 @@ func tagLog(n *wire.Node) float64 {
 	case wire.I64, wire.I32:
 		return sum - 3.2
 	}
-	return sum - 7.5 // groups
+	// Groups are rare.
+	return sum - 7.5
 }

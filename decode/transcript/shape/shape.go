@@ -1,14 +1,15 @@
-// Package shape pools what many trees say of each field path, and decides once
-// per path what single values leave open: whether length-delimited payloads
-// there are messages, text or bytes.
+// Package shape collects evidence from many trees about each field path and decides once
+// per path what a single value leaves open: whether length-delimited payloads are
+// messages, text or bytes. Trees of package wire go in (Shape.Add); decisions by path
+// come out (Shape.Kind, Shape.IsMessage). Packages transcript and diff use it.
 //
-// One value is weak evidence. "image.png" is a fixed64 field, and a message of
-// one 32-character string is clean text that begins with a line feed. Over all
-// values of a path the readings part quickly: every payload of a message path
-// parses, and text that parses by chance does not do so again.
+// One value is weak evidence. The bytes of "image.png" also parse as a fixed64 field, and
+// a message with one string of 32 characters is also clean text that begins with a line
+// feed. Over all values of a path the readings separate quickly: every payload of a
+// message path parses, but text that parses by accident seldom does so again.
 //
-// FitOf measures how well bytes are text. Where a payload is text and also parses,
-// the odds of both are compared. Package diff uses shapes, too.
+// FitOf measures how well bytes are text. If a payload is text and also parses, the odds
+// of both readings are compared.
 //
 // Source: decode/README.md#readings
 package shape
@@ -21,66 +22,95 @@ import (
 	"unwire/decode/wire"
 )
 
-// A valueKind is what the payloads of a path are.
+// A valueKind says what the payloads of a path are.
 type valueKind uint8
 
 const (
-	unknown valueKind = iota // no payload was seen there: scalars only, or nothing
-	noBytes                  // all payloads were empty
+	// no payload was seen: only scalars, or nothing
+	unknown valueKind = iota
+
+	// noBytes means that all payloads were empty.
+	noBytes
 	submessage
+	// Text is any other text.
 	Text
 	otherBytes
 )
 
+// kindNames are the words of String, in the order of the constants.
 var kindNames = [...]string{"unknown", "empty", "message", "text", "bytes"}
 
 // String returns the kind's word.
 func (k valueKind) String() string { return kindNames[k] }
 
-// A Path is a field path in a Shape, made of field numbers only.
+// A Path identifies a field path in one Shape. It consists of field numbers only.
 type Path int32
 
 const (
 	rootPath Path = 0
-	None     Path = -1 // a path that was not recorded
+
+	// None is a path that was not recorded.
+	None Path = -1
 )
 
 const (
-	// Paths that are told apart; below others every payload is a leaf.
-	maxPaths   = 1 << 16
-	maxWeighed = 256 // ambiguous payloads of one path that are weighed
+	// maxPaths is the maximum number of paths. Payloads below other paths are not
+	// recorded.
+	maxPaths = 1 << 16
+
+	// maxWeighed is the maximum number of ambiguous payloads of one path for which the
+	// odds are computed.
+	maxWeighed = 256
 )
 
-// A Shape is the pooled evidence. The zero value is empty and ready.
+// A Shape is the collected evidence about paths. The zero value is empty and ready to
+// use.
 //
-// Limits: 65,536 paths. Time is proportional to the trees' nodes and bytes.
+// Limits: 65,536 paths. The time is proportional to the number of nodes and bytes of the
+// trees.
 type Shape struct {
+	// paths is indexed by Path, and index finds the path below another.
 	paths []path
 	index map[edge]Path
 }
 
+// An edge leads from a path to a field below it.
 type edge struct {
+	// parent is the enclosing path, and number the field number below it.
 	parent Path
 	number uint64
 }
 
+// A path contains the evidence about one path.
 type path struct {
 	edge
-	empty, full int // payloads without and with bytes
-	message     int // of the full ones: those that parse
 
-	// Those that are text, and those that are but for a rune cut at an edge.
+	// empty and full are the numbers of payloads without and with bytes.
+	empty, full int
+
+	// message is the number of payloads with bytes that parse as a message.
+	message int
+
+	// clean is the number of payloads that are text, cut the number of those that would
+	// be text without an incomplete rune at an edge.
 	clean, cut int
-	both       int     // those that are both, and how many of them were weighed
-	weight     float64 // log odds of text against message over the weighed
-	tag        uint64  // the first tag of the first of them
 
-	// What somebody said that they are; Unknown where nobody did.
+	// both is the number of payloads that are text and also parse.
+	both int
+
+	// weight is the sum of the log odds of text against message over the first maxWeighed
+	// of them.
+	weight float64
+
+	// tag is the first tag in the first of them.
+	tag uint64
+
+	// chosen is the kind that a person set; unknown if nobody did.
 	chosen valueKind
 	choice *kind.Choice
 }
 
-// Add pools the fields of t.
+// Add adds the evidence of the fields of t.
 func (s *Shape) Add(t *wire.Tree) {
 	at := s.Locate(t, nil, true)
 	for i := 1; i < len(t.Nodes); i++ {
@@ -94,8 +124,10 @@ func (s *Shape) Add(t *wire.Tree) {
 			continue
 		}
 		if n.Err != nil {
-			continue // too deep to be looked into: no evidence either way
+			// The nesting was too deep to parse it: no evidence for either reading.
+			continue
 		}
+
 		p.full++
 		payload := t.Payload(int32(i))
 		fit := FitOf(payload)
@@ -105,6 +137,7 @@ func (s *Shape) Add(t *wire.Tree) {
 		case cutAtEdge:
 			p.cut++
 		}
+
 		if !t.IsMessage(int32(i)) {
 			continue
 		}
@@ -112,7 +145,7 @@ func (s *Shape) Add(t *wire.Tree) {
 		if fit == Clean {
 			if p.both < maxWeighed {
 				p.weight += textOdds(t, int32(i))
-				// Messages of a type begin with the same tag; texts do not.
+				// Messages of one type begin with the same tag; texts do not.
 				first := &t.Nodes[n.First]
 				if tag := first.Number<<3 | uint64(first.Type); p.both == 0 {
 					p.tag = tag
@@ -125,12 +158,14 @@ func (s *Shape) Add(t *wire.Tree) {
 	}
 }
 
-// Choose has payloads read as somebody said. Choices about one element are left out.
+// Choose sets how payloads are read, overriding the evidence. Choices about a single
+// element of a list are ignored.
 func (s *Shape) Choose(choices []kind.Choice) {
 	if len(choices) == 0 {
 		return
 	}
-	s.Locate(&wire.Tree{Nodes: make([]wire.Node, 1)}, nil, true) // the root
+	// This records the root.
+	s.Locate(&wire.Tree{Nodes: make([]wire.Node, 1)}, nil, true)
 	for _, c := range choices {
 		at := rootPath
 		for _, step := range c.Path {
@@ -140,13 +175,15 @@ func (s *Shape) Choose(choices []kind.Choice) {
 				break
 			}
 			if at > rootPath && s.paths[at].chosen == unknown {
-				s.paths[at].chosen = submessage // what is around a chosen field
+				// A chosen field must be inside a message.
+				s.paths[at].chosen = submessage
 			}
 			at = s.child(at, number, true)
 		}
 		if at <= rootPath {
 			continue
 		}
+
 		s.paths[at].choice = &c
 		switch is, _ := c.For(wire.Len); is {
 		case wire.KindMessage:
@@ -159,7 +196,7 @@ func (s *Shape) Choose(choices []kind.Choice) {
 	}
 }
 
-// Chosen is what somebody said of the values at p; nil where nobody did.
+// Chosen returns the choice of a person for the values at p; nil if there is none.
 func (s *Shape) Chosen(p Path) *kind.Choice {
 	if p <= rootPath || int(p) >= len(s.paths) {
 		return nil
@@ -167,8 +204,8 @@ func (s *Shape) Chosen(p Path) *kind.Choice {
 	return s.paths[p].choice
 }
 
-// Locate returns the path of each node of t, in buf if that is large enough.
-// With grow, paths that are new are recorded; otherwise they are None.
+// Locate returns the path of each node of t, using buf as memory if it is large enough.
+// If grow is set, new paths are recorded; otherwise their nodes get None.
 func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
 	if s.paths == nil {
 		s.paths = []path{{edge: edge{parent: None}}}
@@ -189,6 +226,7 @@ func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
 	return buf
 }
 
+// child returns the path of a field below up, recording it if grow is set.
 func (s *Shape) child(up Path, number uint64, grow bool) Path {
 	e := edge{up, number}
 	if p, ok := s.index[e]; ok {
@@ -203,7 +241,7 @@ func (s *Shape) child(up Path, number uint64, grow bool) Path {
 	return p
 }
 
-// Kind says what the payloads of p are.
+// Kind returns what the payloads at p are.
 func (s *Shape) Kind(p Path) valueKind {
 	if p <= rootPath || int(p) >= len(s.paths) {
 		return unknown
@@ -221,7 +259,7 @@ func (s *Shape) Kind(p Path) valueKind {
 	case c.message == c.full && c.weight <= 0:
 		return submessage
 	case c.clean > 0 && (c.clean+c.cut)*20 >= c.full*19:
-		// One in twenty may be damaged.
+		// One payload in twenty may be damaged.
 		return Text
 	case c.cut == c.full && c.full > 1:
 		return Text
@@ -229,8 +267,8 @@ func (s *Shape) Kind(p Path) valueKind {
 	return otherBytes
 }
 
-// IsMessage reports whether node i of t, which is at p, is to be read as a
-// message: a group, or a payload of a message path that does parse.
+// IsMessage reports whether node i of t, whose path is p, must be read as a message: a
+// group, or a payload at a message path that does parse.
 func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 	switch t.Nodes[i].Type {
 	case wire.StartGroup, wire.Message:
@@ -242,7 +280,7 @@ func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 	return false
 }
 
-// String returns p as field numbers joined by dots.
+// String returns p as field numbers joined by dots; "" for the root and for None.
 func (s *Shape) String(p Path) string {
 	if p <= rootPath {
 		return ""

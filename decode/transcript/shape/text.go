@@ -10,19 +10,21 @@ type textFit uint8
 
 const (
 	Not textFit = iota // not text
-	// text, but for a rune that is cut at the start or the end
+
+	// cutAtEdge is text with an incomplete rune at the start or the end.
 	cutAtEdge
 	Clean // text
 )
 
-// FitOf says how well b reads as text: UTF-8 whose runes are graphic, space or
-// format characters, with line feed, return, tab and escape as the only
-// controls, and at most one rune in twenty that Unicode does not assign.
-// Empty bytes are Clean.
+// FitOf returns how well b reads as text. Text is UTF-8 whose runes are graphic, space or
+// format characters. The only control characters are line feed, carriage return, tab and
+// escape, and at most one rune in twenty is not assigned by Unicode. Empty bytes are
+// Clean.
 func FitOf(b []byte) textFit {
 	head, tail := edges(b)
 	if head+tail > 0 && head+tail >= len(b) {
-		return cutAtEdge // the inside of a rune or two
+		// Only parts of one or two runes.
+		return cutAtEdge
 	}
 	if !isText(b[head : len(b)-tail]) {
 		return Not
@@ -33,8 +35,8 @@ func FitOf(b []byte) textFit {
 	return Clean
 }
 
-// edges returns how many bytes at the start of b continue a rune that began
-// before it, and how many at its end begin one that goes on behind it.
+// edges returns how many bytes at the start of b belong to a rune that began before b,
+// and how many at its end begin a rune that is incomplete.
 func edges(b []byte) (head, tail int) {
 	for head < len(b) && head < utf8.UTFMax-1 && !utf8.RuneStart(b[head]) {
 		head++
@@ -52,6 +54,7 @@ func edges(b []byte) (head, tail int) {
 	return head, tail
 }
 
+// isText reports whether b is text as FitOf describes it.
 func isText(b []byte) bool {
 	runes, odd := 0, 0
 	for i := 0; i < len(b); {
@@ -68,7 +71,8 @@ func isText(b []byte) bool {
 		if r == utf8.RuneError && n == 1 {
 			return false
 		}
-		if r < 0xa0 { // the second set of controls
+		// These are the C1 control characters.
+		if r < 0xa0 {
 			return false
 		}
 		if !unicode.IsGraphic(r) && !unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) {
@@ -77,5 +81,6 @@ func isText(b []byte) bool {
 		i += n
 		runes++
 	}
+
 	return odd*20 <= runes
 }

@@ -9,7 +9,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A completion is an answer as one JSON object.
+// A completion is a non-streamed response as one JSON object.
 type completion struct {
 	ID      string             `json:"id"`
 	Object  string             `json:"object"`
@@ -28,7 +28,7 @@ type completionChoice struct {
 
 type message struct {
 	Role string `json:"role"`
-	// Content is null if the answer is only calls.
+	// Content is the text of the answer; null if the answer consists only of tool calls.
 	Content     *string    `json:"content"`
 	Refusal     *string    `json:"refusal"`
 	Annotations []string   `json:"annotations"`
@@ -36,7 +36,7 @@ type message struct {
 	ToolCalls   []toolCall `json:"tool_calls,omitempty"`
 }
 
-// An answer is the events of a turn, joined.
+// An answer accumulates the events of a turn.
 type answer struct {
 	text, thinking strings.Builder
 	calls          []turn.Call

@@ -39,10 +39,10 @@ func New(core front.Core) http.Handler {
 	return mux
 }
 
-// A request is a request of the API, translated.
+// A request is a translated request of the API.
 type request struct {
 	turn turn.Request
-	// stream asks for events, includeUsage for one with the usage.
+	// stream asks for server-sent events, and includeUsage for a last event with the token usage.
 	stream, includeUsage bool
 	notes                openai.Notes
 }
@@ -71,11 +71,14 @@ func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
 		streamTurn(ctx, w, t, head, req.includeUsage)
 		return
 	}
+
+	// A response that is not streamed needs the whole turn first.
 	a, e := collect(ctx, t)
 	var failed *turn.Error
 	switch {
 	case e == nil:
 		_ = front.WriteJSON(w, http.StatusOK, a.completion(head))
+	// A canceled client reads no answer, so nothing is written to it.
 	case errors.As(e, &failed) || ctx.Err() == nil:
 		openai.WriteError(w, turn.AsError(e))
 	}

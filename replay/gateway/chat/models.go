@@ -8,7 +8,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A model is an entry of the list of models.
+// A model is an entry in the API's list of models.
 type model struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`

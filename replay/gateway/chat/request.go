@@ -51,6 +51,8 @@ func (req *request) readLimits(o openai.Object) (err *turn.Error) {
 	if req.turn.Stop, err = openai.Stop(o, "stop"); err != nil {
 		return err
 	}
+
+	// max_completion_tokens is the newer name; if both are given, it wins.
 	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
 		n, err := openai.MaxTokens(o, name)
 		if err != nil {
@@ -72,6 +74,8 @@ func (req *request) readLimits(o openai.Object) (err *turn.Error) {
 	if err != nil {
 		return err
 	}
+
+	// A format cannot be enforced, and ignoring it would surprise the client.
 	if typ != "text" {
 		return format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot be held to a format; use text and ask for JSON in the prompt", typ))
 	}
@@ -179,7 +183,7 @@ func (req *request) readMessage(o openai.Object, t *openai.Transcript) *turn.Err
 	return o.OneOf("role", role, "system", "developer", "user", "assistant", "tool")
 }
 
-// addContent adds a message whose content is required.
+// addContent adds a message that must have content.
 func (req *request) addContent(o openai.Object, t *openai.Transcript, role turn.Role, types ...string) *turn.Error {
 	parts, err := req.content(o, types...)
 	if err != nil {
@@ -192,8 +196,9 @@ func (req *request) addContent(o openai.Object, t *openai.Transcript, role turn.
 	return nil
 }
 
-// readAssistant adds an answer: its reasoning, its text, its calls.
+// readAssistant adds a message of the assistant: its reasoning, text and tool calls.
 func (req *request) readAssistant(o openai.Object, t *openai.Transcript) *turn.Error {
+	// Reasoning comes first, because the model produced it first.
 	var parts []turn.Part
 	thinking, err := o.Text("reasoning_content")
 	if err != nil {
@@ -216,6 +221,7 @@ func (req *request) readAssistant(o openai.Object, t *openai.Transcript) *turn.E
 		parts = append(parts, turn.Part{Text: refusal})
 	}
 
+	// Tool calls follow the text.
 	calls, err := o.List("tool_calls")
 	if err != nil {
 		return err
@@ -239,6 +245,8 @@ func (req *request) readCall(raw json.RawMessage, path string) (*turn.Call, *tur
 	if err := req.notes.Check(callParams, o, "messages[].tool_calls[]"); err != nil {
 		return nil, err
 	}
+
+	// Custom tools have another shape and are refused.
 	if typ, err := o.Text("type"); err != nil || typ != "function" && typ != "" {
 		if err == nil {
 			err = o.OneOf("type", typ, "function")
@@ -261,11 +269,14 @@ func (req *request) readCall(raw json.RawMessage, path string) (*turn.Call, *tur
 	if err != nil {
 		return nil, err
 	}
+
+	// The arguments are JSON in a string, as the API of OpenAI defines them.
 	return &turn.Call{ID: id, Name: name, Arguments: front.Arguments(arguments)}, nil
 }
 
-// content reads the content of a message: a string, or parts of the given types. It is
-// nil if there is none. A text that is empty is a part, since a result may be empty.
+// content returns the content of a message, which is a string or a list of parts of the given types.
+// The result is nil if the member is missing. An empty string is one part, since a tool result may be
+// empty.
 func (req *request) content(o openai.Object, types ...string) ([]turn.Part, *turn.Error) {
 	if !o.Has("content") {
 		return nil, nil
@@ -298,6 +309,8 @@ func (req *request) readPart(raw json.RawMessage, path string, types []string) (
 	if err != nil {
 		return part, err
 	}
+
+	// Each role allows its own types of parts.
 	allowed := false
 	for _, t := range types {
 		allowed = allowed || t == typ
@@ -309,6 +322,7 @@ func (req *request) readPart(raw json.RawMessage, path string, types []string) (
 		return part, err
 	}
 
+	// All other types hold a text, in a member with the name of the type.
 	if typ != "image_url" {
 		part.Text, err = o.Text(typ)
 		return part, err

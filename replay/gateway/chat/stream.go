@@ -11,7 +11,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A chunk is one event of a streamed answer.
+// A chunk is one event of a streamed response.
 type chunk struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -66,7 +66,7 @@ type completionDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf returns what the upstream reported, zero if it reported nothing.
+// usageOf converts the token usage; if the upstream server reported none, it is zero.
 func usageOf(u *turn.Usage) usage {
 	if u == nil {
 		return usage{}
@@ -78,7 +78,7 @@ func usageOf(u *turn.Usage) usage {
 	}
 }
 
-// finishReason returns the API's word for the reason.
+// finishReason returns the API's finish_reason for the reason why a turn ended.
 func finishReason(r turn.Reason) string {
 	switch r {
 	case turn.ToolCalls:
@@ -89,14 +89,14 @@ func finishReason(r turn.Reason) string {
 	return "stop"
 }
 
-// A stream writes the chunks of one answer.
+// A stream writes a response as a sequence of chunks.
 type stream struct {
 	events       *front.Events
 	head         chunk
 	includeUsage bool
 	begun        bool
 	calls        int
-	// ended says that the answer is complete.
+	// ended means that the response is complete.
 	ended bool
 }
 
@@ -167,7 +167,7 @@ func (s *stream) end(e turn.Ended) error {
 	return s.events.SendText("[DONE]")
 }
 
-// begin sends the chunk with the role, which is the first one.
+// begin writes the first chunk, which contains the role.
 func (s *stream) begin() error {
 	if s.begun {
 		return nil

@@ -16,24 +16,24 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A Core runs turns. The gateway implements it.
+// A Core runs turns of conversations. The gateway implements it.
 type Core interface {
-	// Models returns the models of the upstream.
+	// Models returns the models that the upstream server offers.
 	Models(ctx context.Context) ([]turn.Model, error)
 
-	// Model returns the model with this id or alias, or the one that answers for it.
+	// Model returns the model with an id or alias, or the one to which the gateway maps the name.
 	//
 	// Errors: a *turn.Error of kind NotFound.
 	Model(ctx context.Context, name string) (turn.Model, error)
 
-	// Turn starts a turn, or continues the one whose tool results the request holds.
-	// ctx only bounds the start; the turn lives until it ends or is closed.
+	// Turn starts a turn, or continues the turn for which the request contains tool results. ctx only
+	// limits the start; the turn continues until it ends or is closed.
 	//
 	// Errors: a *turn.Error.
 	Turn(ctx context.Context, r *turn.Request) (Turn, error)
 }
 
-// A Turn is the answer to one request, while it arrives.
+// A Turn is the streamed answer to one request.
 type Turn interface {
 	// Next waits for the next event. After Ended it returns io.EOF. If ctx ends first,
 	// nothing is lost and Next may be called again.

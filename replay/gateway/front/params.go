@@ -15,7 +15,7 @@ import (
 // why.
 const NoteHeader = "Unwire-Note"
 
-// A Treatment is what a front end does with a parameter.
+// A Treatment is how a front end handles a parameter of a request: used, ignored or refused.
 type Treatment string
 
 // The treatments.
@@ -23,7 +23,7 @@ const (
 	Honoured Treatment = "honoured"
 	// Emulated parameters are carried out by unwire, not by the upstream.
 	Emulated Treatment = "emulated"
-	// Ignored parameters have no effect; the response's NoteHeader says so.
+	// Ignored parameters have no effect; the response header NoteHeader lists them.
 	Ignored Treatment = "ignored"
 	// Refused parameters fail the request, except with a value in Param.Allowed.
 	Refused Treatment = "refused"
@@ -31,16 +31,17 @@ const (
 
 // A Param is one parameter of an API's requests. Null always counts as absent.
 type Param struct {
+	// Name is the parameter's name, and Treatment is how the front end handles it.
 	Name      string
 	Treatment Treatment
-	// Allowed are JSON values that ask for nothing special, such as 1 for n. With them a
-	// refused parameter passes, and an ignored one needs no note.
+	// Allowed are JSON values with default behaviour, such as 1 for n. A refused parameter is accepted
+	// with such a value, and an ignored one is not listed.
 	Allowed []string
-	// Note says why, for the documentation, the note and the error.
+	// Note explains the treatment, for the documentation, the response header and the error.
 	Note string
 }
 
-// Params is the table of all parameters of an API.
+// Params lists all parameters of an API with their treatment.
 type Params []Param
 
 // Check applies the table to a request. It returns the notes for the parameters that
@@ -59,6 +60,7 @@ func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *tur
 		if value == "null" {
 			continue
 		}
+		// Unknown parameters have no effect, but the client should learn of it.
 		i := slices.IndexFunc(p, func(param Param) bool { return param.Name == name })
 		if i < 0 {
 			notes = append(notes, fmt.Sprintf("%.40q: unknown, no effect", name))

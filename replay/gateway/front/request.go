@@ -59,8 +59,8 @@ func invalidJSON(err error) *turn.Error {
 	return &turn.Error{Kind: turn.Invalid, Code: "invalid_json", Message: message, Err: err}
 }
 
-// Member reads one member of a request into v, which is left alone if the member is
-// absent or null. path names the member in errors, such as "messages.3.content".
+// Member decodes one member of a request into v. If the member is absent or null, v is unchanged. path
+// names the member in errors, such as "messages.3.content".
 //
 // Errors: kind Invalid, with Param set to the path of the value that has the wrong type.
 func Member(raw json.RawMessage, path string, v any) *turn.Error {

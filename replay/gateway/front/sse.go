@@ -35,7 +35,7 @@ func NewEvents(w http.ResponseWriter) *Events {
 	return &Events{w: w, control: http.NewResponseController(w)}
 }
 
-// Started reports whether the header was written.
+// Started reports whether the response header was written.
 func (e *Events) Started() bool { return e.started }
 
 // Send writes an event. name is the event's type, "" for none; v is encoded as JSON
@@ -55,7 +55,7 @@ func (e *Events) Send(name string, v any) error {
 	return e.flush()
 }
 
-// SendText writes an event whose data is text of one line, such as "[DONE]".
+// SendText writes a server-sent event with a single line of text as its data, such as "[DONE]".
 func (e *Events) SendText(data string) error {
 	e.buf.Reset()
 	e.buf.WriteString("data: " + data + "\n\n")
@@ -89,10 +89,10 @@ func (e *Events) flush() error {
 	return e.control.Flush()
 }
 
-// Each calls onEvent for each event of a turn until it has ended, and onIdle whenever
-// PingInterval passes without one. onIdle may be nil.
+// Each calls onEvent for each event of a turn until it has ended, and onIdle whenever PingInterval
+// passes without one. onIdle may be nil.
 //
-// Errors: ctx's, those of the callbacks, or the *turn.Error that ended the turn.
+// Errors: the error of ctx, of a callback, or the *turn.Error that ended the turn.
 func Each(ctx context.Context, t Turn, onEvent func(turn.Event) error, onIdle func() error) error {
 	for {
 		wait, stop := context.WithTimeout(ctx, PingInterval)
@@ -116,7 +116,7 @@ func Each(ctx context.Context, t Turn, onEvent func(turn.Event) error, onIdle fu
 	}
 }
 
-// WriteJSON writes v as the whole response.
+// WriteJSON writes v as the whole response with the given HTTP status.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -10,12 +10,12 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// signature is what thinking blocks have as their signature. Clients send it back
-// unchanged. It is not one of Anthropic's: the service would refuse the block.
+// signature is the constant signature of thinking blocks. Clients send it back unchanged. Anthropic's
+// own service would reject a block with it.
 const signature = "dW53aXJl"
 
-// A message is an answer, whole or at the beginning of a stream. Fields that are always
-// null are in the API's answers and have no meaning here.
+// A message is a response, complete or at the beginning of a stream. It includes members that are
+// always null, because clients of the API expect them.
 type message struct {
 	ID           string  `json:"id"`
 	Type         string  `json:"type"`
@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// A usage is the tokens of a turn, in the form that whole answers have.
+// A usage is the token usage of a turn, in the form for non-streamed responses.
 type usage struct {
 	deltaUsage
 	CacheCreation any `json:"cache_creation"`
@@ -70,7 +70,7 @@ type thinkingTokens struct {
 	ThinkingTokens int64 `json:"thinking_tokens"`
 }
 
-// set takes what the upstream reported; nil leaves zeros.
+// set copies the reported token usage; nil leaves zeros.
 func (d *deltaUsage) set(u *turn.Usage) {
 	if u == nil {
 		return
@@ -113,12 +113,12 @@ type caller struct {
 	Type string `json:"type"`
 }
 
-// An answer is the state that both forms of an answer share.
+// An answer is the state shared by streamed and non-streamed responses.
 type answer struct {
 	message  message
 	thinking display
 	ended    bool
-	// text is that of the last block while it grows, in a whole answer.
+	// text accumulates the text of the last block in a non-streamed response.
 	text strings.Builder
 }
 
@@ -134,7 +134,7 @@ func newAnswer(id, model string, thinking display, beta bool) *answer {
 	return a
 }
 
-// end takes the end of the turn.
+// end records the reason and usage at the end of the turn.
 func (a *answer) end(e turn.Ended) {
 	a.ended = true
 	reason, ok := stopReasons[e.Reason]
@@ -148,8 +148,8 @@ func (a *answer) end(e turn.Ended) {
 	a.message.Usage.set(e.Usage)
 }
 
-// failure returns why the answer is not whole, given what reading the turn returned; nil
-// if it is. A turn that breaks off without an end must never look complete.
+// failure returns the error of an incomplete response, nil if it is complete. err is the error of
+// reading the turn. A turn that breaks off must never look complete.
 func (a *answer) failure(err error) error {
 	if err == nil && !a.ended {
 		return &turn.Error{Kind: turn.Upstream, Message: "the turn broke off without an end"}
@@ -157,7 +157,7 @@ func (a *answer) failure(err error) error {
 	return err
 }
 
-// whole answers with one JSON message.
+// whole writes the response as one JSON message.
 func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front.Turn, a *answer) {
 	err := front.Each(ctx, t, func(event turn.Event) error {
 		a.add(event)
@@ -173,7 +173,7 @@ func whole(ctx context.Context, w http.ResponseWriter, requestID string, t front
 	_ = front.WriteJSON(w, http.StatusOK, a.message)
 }
 
-// add adds an event to the message.
+// add adds an event of the turn to the message.
 func (a *answer) add(event turn.Event) {
 	switch e := event.(type) {
 	case turn.Text:
@@ -207,13 +207,13 @@ func (a *answer) lastBlock() any {
 	return a.message.Content[len(a.message.Content)-1]
 }
 
-// append begins a block.
+// append starts a new content block.
 func (a *answer) append(block any) {
 	a.finishBlock()
 	a.message.Content = append(a.message.Content, block)
 }
 
-// finishBlock gives the last block its text.
+// finishBlock stores the accumulated text in the last content block.
 func (a *answer) finishBlock() {
 	switch b := a.lastBlock().(type) {
 	case *textBlock:

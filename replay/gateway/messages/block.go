@@ -40,7 +40,7 @@ var blockTypes = map[turn.Role][]string{
 	resultRole:     {"text", "image", "document", "search_result", "tool_reference"},
 }
 
-// block reads one block.
+// block parses one content block of a request's message.
 func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, *turn.Error) {
 	if present(b.CacheControl) {
 		t.note("cache_control: the upstream decides by itself what it caches")
@@ -59,8 +59,9 @@ func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, 
 	return nil, invalid(path+".type", "%.40q is not supported in %s", b.Type, where)
 }
 
-// known reads a block of one of blockTypes.
+// known parses a content block with one of blockTypes.
 func (t *transcript) known(b *block, path string) ([]turn.Part, *turn.Error) {
+	// Empty texts are dropped: the upstream rejects them.
 	switch b.Type {
 	case "text":
 		if b.Text != "" {
@@ -90,7 +91,7 @@ func (t *transcript) known(b *block, path string) ([]turn.Part, *turn.Error) {
 	return nil, nil
 }
 
-// image reads an image that the request contains.
+// image parses an image that is embedded in the request.
 func (t *transcript) image(b *block, path string) ([]turn.Part, *turn.Error) {
 	path += ".source"
 	var source struct {
@@ -141,7 +142,9 @@ func (t *transcript) document(b *block, path string) ([]turn.Part, *turn.Error) 
 	case "":
 		return nil, invalid(path+".type", "is required")
 	}
-	t.note("document: only documents of text reach the model; it was told that there was another one")
+
+	// Binary documents cannot be sent upstream, so the model gets a note about them.
+	t.note("document: the model gets only text documents; for this one it gets a note that it was left out")
 	what := source.MediaType
 	if what == "" {
 		what = source.Type
@@ -149,7 +152,7 @@ func (t *transcript) document(b *block, path string) ([]turn.Part, *turn.Error) 
 	return []turn.Part{{Text: fmt.Sprintf("[%s: a document (%.40s) was here, which this endpoint cannot pass on. Ask for its text.]", head, what)}}, nil
 }
 
-// searchResult reads a search result as text.
+// searchResult converts a search result block to text.
 func (t *transcript) searchResult(b *block, path string) ([]turn.Part, *turn.Error) {
 	var source string
 	if err := front.Member(b.Source, path+".source", &source); err != nil {

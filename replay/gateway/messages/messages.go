@@ -6,10 +6,10 @@
 //
 //	mux.Handle("/v1/messages", messages.New(core))
 //
-// A request's body becomes a turn.Request, whose events become content blocks. The same
-// body always becomes the same turn.Request: the core recognises a conversation by its
-// transcript. Params lists what becomes of every parameter. The package is used by the
-// gateway's server; it keeps nothing between requests.
+// A request's body becomes a turn.Request, whose events become content blocks. The same body always
+// becomes the same turn.Request: the core recognises a conversation by its transcript. Params lists
+// how unwire treats every parameter. The package is used by the gateway's server; it keeps nothing
+// between requests.
 package messages
 
 import (
@@ -73,7 +73,7 @@ func (h *handler) noRoute(mux *http.ServeMux, r *http.Request) *turn.Error {
 	return &turn.Error{Kind: turn.NotFound, Message: "there is no " + r.URL.Path + " here"}
 }
 
-// countTokens refuses to count.
+// countTokens responds with an error, because tokens cannot be counted.
 func (h *handler) countTokens(w http.ResponseWriter, _ *http.Request) {
 	writeError(w, h.newID("req_"), &turn.Error{
 		Kind:    turn.NotFound,
@@ -81,7 +81,7 @@ func (h *handler) countTokens(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// messages answers one request.
+// messages handles a request to POST /v1/messages.
 func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	w.Header().Set("Request-Id", id)
@@ -95,12 +95,15 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 		writeError(w, id, err)
 		return
 	}
+
+	// The model may be replaced by one of the upstream, which a note reports.
 	notes, err := front.ChooseModel(r.Context(), h.core, &request.turn)
 	if err != nil {
 		writeError(w, id, err)
 		return
 	}
 
+	// Errors until here have a status; from here on, a stream may have started.
 	t, failure := h.core.Turn(r.Context(), &request.turn)
 	if failure != nil {
 		writeError(w, id, turn.AsError(failure))
@@ -116,12 +119,12 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 	whole(r.Context(), w, id, t, a)
 }
 
-// isBeta reports whether a request asks for the beta form of the API.
+// isBeta reports whether a request asks for a beta version of the API.
 func isBeta(r *http.Request) bool { return r.URL.Query().Get("beta") == "true" }
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// randomID returns an identifier of the form that the API's own have.
+// randomID returns an identifier in the format of the API's own identifiers.
 func randomID(prefix string) string {
 	id := []byte(prefix)
 	for range 24 {

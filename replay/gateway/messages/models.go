@@ -43,7 +43,7 @@ func newModelInfo(m turn.Model, beta bool) modelInfo {
 	return info
 }
 
-// A modelPage is one page of the list of models.
+// A modelPage is one page of the API's list of models.
 type modelPage struct {
 	Data    []modelInfo `json:"data"`
 	HasMore bool        `json:"has_more"`
@@ -57,7 +57,7 @@ const (
 	pageMax     = 1000
 )
 
-// models answers with a page of the list of models.
+// models responds with a page of the list of models.
 func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	limit := pageDefault
@@ -103,7 +103,7 @@ func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	_ = front.WriteJSON(w, http.StatusOK, page)
 }
 
-// withAliases adds an entry for each alias behind its model.
+// withAliases adds a list entry for each alias after its model.
 func withAliases(models []turn.Model) []turn.Model {
 	var all []turn.Model
 	for _, m := range models {
@@ -117,12 +117,12 @@ func withAliases(models []turn.Model) []turn.Model {
 	return all
 }
 
-// indexOf returns the place of the model with the id; -1 if it is not there.
+// indexOf returns the index of the model with an id, or -1.
 func indexOf(models []turn.Model, id string) int {
 	return slices.IndexFunc(models, func(m turn.Model) bool { return m.ID == id })
 }
 
-// model answers with one model, by its id or an alias.
+// model responds with the model of an id or alias.
 func (h *handler) model(w http.ResponseWriter, r *http.Request) {
 	id := h.newID("req_")
 	m, err := h.core.Model(r.Context(), r.PathValue("id"))

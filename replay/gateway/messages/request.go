@@ -11,22 +11,22 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A request is what the body of POST /v1/messages asks for.
+// A request is the parsed body of POST /v1/messages.
 type request struct {
 	turn     turn.Request
 	stream   bool
 	thinking display
-	// notes name what had no effect.
+	// notes are the parameters that had no effect, for the response header.
 	notes []string
 }
 
-// A display is how thinking appears in an answer.
+// A display is the way in which thinking appears in a response.
 type display int
 
 const (
 	// hidden thinking has no block: the client did not ask for thinking.
 	hidden display = iota
-	// omitted thinking has a block without its text.
+	// omitted means that thinking blocks are included without their text.
 	omitted
 	shown
 )
@@ -81,12 +81,15 @@ func (r *request) settings(body map[string]json.RawMessage) *turn.Error {
 	if err := front.Member(body["stop_sequences"], "stop_sequences", &r.turn.Stop); err != nil {
 		return err
 	}
+
+	// The API of Anthropic refuses blank stop sequences too.
 	for i, stop := range r.turn.Stop {
 		if strings.TrimSpace(stop) == "" {
 			return invalid(fmt.Sprintf("stop_sequences.%d", i), "must not be only white space")
 		}
 	}
 
+	// The upstream cannot enforce an output format.
 	var output struct {
 		Format json.RawMessage `json:"format"`
 	}
@@ -99,7 +102,7 @@ func (r *request) settings(body map[string]json.RawMessage) *turn.Error {
 	return r.readThinking(body["thinking"])
 }
 
-// readThinking reads the parameter thinking.
+// readThinking parses the parameter thinking.
 func (r *request) readThinking(raw json.RawMessage) *turn.Error {
 	var thinking struct {
 		Type    string `json:"type"`
@@ -133,6 +136,8 @@ func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	if choice.DisableParallel {
 		r.note("tool_choice.disable_parallel_tool_use: the upstream decides how many tools it calls at once")
 	}
+
+	// A forced tool call cannot be emulated.
 	switch choice.Type {
 	case "auto":
 	case "":
@@ -152,14 +157,14 @@ func (r *request) toolChoice(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// note adds a note, once.
+// note adds a note unless it was added before.
 func (r *request) note(text string) {
 	if !slices.Contains(r.notes, text) {
 		r.notes = append(r.notes, text)
 	}
 }
 
-// required reads a member that must be there.
+// required decodes a member of the request that must be present.
 func required(body map[string]json.RawMessage, name string, v any) *turn.Error {
 	if !present(body[name]) {
 		return invalid(name, "is required")
@@ -167,7 +172,7 @@ func required(body map[string]json.RawMessage, name string, v any) *turn.Error {
 	return front.Member(body[name], name, v)
 }
 
-// present reports whether a member is there and not null.
+// present reports whether a member is present and not null.
 func present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
@@ -210,7 +215,7 @@ func list[T any](raw json.RawMessage, path string) ([]T, *turn.Error) {
 	return entries, nil
 }
 
-// invalid is the error for a value at path.
+// invalid returns the error for an invalid value at path.
 func invalid(path, format string, args ...any) *turn.Error {
 	return &turn.Error{Kind: turn.Invalid, Param: path, Message: path + ": " + fmt.Sprintf(format, args...)}
 }

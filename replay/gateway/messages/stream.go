@@ -9,19 +9,19 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A streamer writes an answer as server-sent events.
+// A streamer writes a response as server-sent events.
 type streamer struct {
 	events *front.Events
 	answer *answer
 	// open is the type of the block that has begun; "" for none.
 	open string
-	// index is that of the open block, or of the next one.
+	// index is the index of the open content block or, if none is open, of the next one.
 	index int
-	// last is when the last event was written.
+	// last is the time at which the last event was written.
 	last time.Time
 }
 
-// The events of a stream.
+// The server-sent events of a streamed response.
 type (
 	startEvent struct {
 		Type    string  `json:"type"`
@@ -92,7 +92,7 @@ func stream(ctx context.Context, w http.ResponseWriter, requestID string, t fron
 	}
 }
 
-// send writes an event, and the message's start before the first one.
+// send writes an event, preceded by message_start if it is the first.
 func (s *streamer) send(name string, event any) error {
 	if err := s.startMessage(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *streamer) send(name string, event any) error {
 	return s.events.Send(name, event)
 }
 
-// startMessage writes the message's start, once.
+// startMessage writes the event message_start once.
 func (s *streamer) startMessage() error {
 	if s.events.Started() {
 		return nil
@@ -109,10 +109,10 @@ func (s *streamer) startMessage() error {
 	return s.events.Send("message_start", startEvent{Type: "message_start", Message: s.answer.message})
 }
 
-// ping is a sign of life.
+// ping writes a ping event, so that clients do not time out.
 func (s *streamer) ping() error { return s.send("ping", bare{Type: "ping"}) }
 
-// add translates one event of the turn.
+// add converts one event of the turn to server-sent events.
 func (s *streamer) add(event turn.Event) error {
 	switch e := event.(type) {
 	case turn.Text:
@@ -135,7 +135,7 @@ func (s *streamer) add(event turn.Event) error {
 	return nil
 }
 
-// thinking adds to the thinking, as far as the client wants to see it.
+// thinking writes thinking text, if the client wants to see it.
 func (s *streamer) thinking(text string) error {
 	if s.answer.thinking == hidden || text == "" {
 		return s.silent()
@@ -153,8 +153,7 @@ func (s *streamer) thinking(text string) error {
 	return s.delta(d)
 }
 
-// silent gives a sign of life if events that the client does not see have kept the
-// stream silent.
+// silent writes a ping event if the client has received no event for front.PingInterval.
 func (s *streamer) silent() error {
 	if time.Since(s.last) < front.PingInterval {
 		return nil
@@ -162,7 +161,7 @@ func (s *streamer) silent() error {
 	return s.ping()
 }
 
-// call writes a tool call as a block of its own.
+// call writes a tool call as a content block.
 func (s *streamer) call(c turn.Call) error {
 	block := newToolUse(c)
 	arguments := string(block.Input)
@@ -202,7 +201,7 @@ func (s *streamer) delta(d any) error {
 	return s.send("content_block_delta", blockDelta{Type: "content_block_delta", Index: s.index, Delta: d})
 }
 
-// finishBlock ends the open block, if there is one.
+// finishBlock ends the open content block, if there is one.
 func (s *streamer) finishBlock() error {
 	if s.open == "" {
 		return nil
@@ -220,7 +219,7 @@ func (s *streamer) finishBlock() error {
 	return nil
 }
 
-// end ends the message.
+// end writes the events at the end of the message.
 func (s *streamer) end(e turn.Ended) error {
 	if err := s.startMessage(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// A tool is one entry of the parameter tools.
+// A tool is one element of the parameter tools.
 type tool struct {
 	Type           string          `json:"type"`
 	Name           string          `json:"name"`
@@ -22,10 +22,10 @@ type tool struct {
 	CacheControl   json.RawMessage `json:"cache_control"`
 }
 
-// A clientTool is a tool that the API knows by its type and that the client runs. The
-// upstream does not know it, so it gets the definition that the type stands for.
+// A clientTool is a tool, such as bash, that the API defines by its type and the client runs. The
+// upstream server gets an ordinary tool definition in its place.
 type clientTool struct {
-	// prefix is the type without its date.
+	// prefix is the tool's type without its date.
 	prefix, description, schema string
 }
 
@@ -59,6 +59,8 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	var deferred []bool
 	search := false
 	names := map[string]bool{}
+
+	// Server-side tool search is not available, so deferred tools are offered from the start.
 	for i := range entries {
 		path := fmt.Sprintf("tools.%d", i)
 		if strings.HasPrefix(entries[i].Type, "tool_search_tool_") {
@@ -78,6 +80,7 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 		deferred = append(deferred, entries[i].DeferLoading)
 	}
 
+	// The transcript may have loaded or removed tools since.
 	var offered []turn.Tool
 	for i, one := range all {
 		loaded, changed := t.loaded[one.Name]
@@ -88,7 +91,7 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 	return offered, nil
 }
 
-// read translates one tool.
+// read converts a tool of the API to a tool of the turn.
 func (t *tool) read(path string, note func(string)) (turn.Tool, *turn.Error) {
 	if t.Name == "" {
 		return turn.Tool{}, invalid(path+".name", "is required")
@@ -102,6 +105,8 @@ func (t *tool) read(path string, note func(string)) (turn.Tool, *turn.Error) {
 	if t.Strict {
 		note("tools: strict: the upstream cannot be held to a schema")
 	}
+
+	// A custom tool brings its schema; tools defined by the API have a built-in one.
 	if t.Type == "" || t.Type == "custom" {
 		if !present(t.InputSchema) || t.InputSchema[0] != '{' {
 			return turn.Tool{}, invalid(path+".input_schema", "must be an object")

@@ -18,7 +18,7 @@ const billing = "x-anthropic-billing-header:"
 type transcript struct {
 	messages []turn.Message
 	note     func(string)
-	// calls are the ids of all tool calls so far.
+	// calls are the ids of all tool calls in the messages so far.
 	calls map[string]bool
 	// loaded has the tools that the transcript loaded (true) or removed (false) since the
 	// conversation began.
@@ -43,7 +43,7 @@ func (t *transcript) system(raw json.RawMessage) *turn.Error {
 	return nil
 }
 
-// read reads the parameter messages.
+// read parses the parameter messages.
 func (t *transcript) read(raw json.RawMessage) *turn.Error {
 	entries, err := list[entry](raw, "messages")
 	if err != nil {
@@ -71,13 +71,13 @@ func (t *transcript) read(raw json.RawMessage) *turn.Error {
 	}
 }
 
-// An entry is one entry of messages.
+// An entry is one element of the parameter messages.
 type entry struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 
-// message reads one entry of messages.
+// message parses one element of the parameter messages.
 func (t *transcript) message(m *entry, path string) *turn.Error {
 	role := turn.Role(m.Role)
 	switch role {
@@ -132,6 +132,8 @@ func (t *transcript) content(raw json.RawMessage, path string, role turn.Role) (
 	if !present(raw) {
 		return nil, nil
 	}
+
+	// Content is a string or a list of blocks.
 	if raw[0] == '"' {
 		var text string
 		if err := front.Member(raw, path, &text); err != nil || text == "" {

@@ -11,11 +11,11 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// An Object is a JSON object of a request.
+// An Object is a JSON object in a request, with its path for error messages.
 type Object struct {
 	// Path names the object in errors, such as messages.3; "" for the request itself.
 	Path string
-	// Members are the object's members, not yet read.
+	// Members maps names to the members of the object, not decoded yet.
 	Members map[string]json.RawMessage
 }
 
@@ -26,10 +26,10 @@ func ReadObject(raw json.RawMessage, path string) (Object, *turn.Error) {
 	return o, err
 }
 
-// IsString reports whether a member is a string.
+// IsString reports whether a JSON value is a string.
 func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
-// At returns the path of a member.
+// At returns the path of a member, for error messages.
 func (o Object) At(name string) string {
 	if o.Path == "" {
 		return name
@@ -37,18 +37,18 @@ func (o Object) At(name string) string {
 	return o.Path + "." + name
 }
 
-// Has reports whether a member is there and not null.
+// Has reports whether a member is present and not null.
 func (o Object) Has(name string) bool {
 	raw, ok := o.Members[name]
 	return ok && string(raw) != "null"
 }
 
-// Read reads a member into v, which is left alone if the member is absent or null.
+// Read decodes a member into v. If the member is absent or null, v is unchanged.
 func (o Object) Read(name string, v any) *turn.Error {
 	return front.Member(o.Members[name], o.At(name), v)
 }
 
-// Text returns a member that is a string, "" if it is absent.
+// Text returns a string member; "" if it is absent.
 func (o Object) Text(name string) (s string, err *turn.Error) {
 	err = o.Read(name, &s)
 	return s, err
@@ -63,13 +63,13 @@ func (o Object) Need(name string) (string, *turn.Error) {
 	return s, err
 }
 
-// List returns a member that is an array, nil if it is absent.
+// List returns an array member; nil if it is absent.
 func (o Object) List(name string) (list []json.RawMessage, err *turn.Error) {
 	err = o.Read(name, &list)
 	return list, err
 }
 
-// Child returns a member that is an object.
+// Child returns a member that must be an object.
 func (o Object) Child(name string) (Object, *turn.Error) {
 	return ReadObject(o.Members[name], o.At(name))
 }
@@ -94,19 +94,19 @@ func (o Object) OneOf(name, got string, values ...string) *turn.Error {
 	return o.Invalid(name, "invalid_value", fmt.Sprintf("must be one of %s, not %.60q", strings.Join(values, ", "), got))
 }
 
-// Index returns the path of an element of a list.
+// Index returns the path of a list element, for error messages.
 func Index(path string, i int) string { return path + "." + strconv.Itoa(i) }
 
-// Notes are the notes about what had no effect in a request, each once.
+// Notes collects the distinct notes about parameters that had no effect.
 type Notes struct {
 	list []string
 	seen map[string]bool
 }
 
-// maxNotes bounds the notes of one request.
+// maxNotes is the largest number of notes for one request.
 const maxNotes = 100
 
-// Add adds a note.
+// Add adds a note unless it was added before.
 func (n *Notes) Add(note string) {
 	if n.seen[note] || len(n.list) >= maxNotes {
 		return

@@ -28,6 +28,7 @@ type errorObject struct {
 
 // An ErrorBody is the body of a response that is an error.
 type ErrorBody struct {
+	// Error is the error object of the API.
 	Error errorObject `json:"error"`
 }
 
@@ -47,7 +48,7 @@ var kinds = map[turn.Kind]struct{ typ, code string }{
 	turn.ContextTooLong: {typ: "invalid_request_error", code: "context_length_exceeded"},
 }
 
-// ErrorOf returns the error object of err.
+// ErrorOf converts an error to the API's error object.
 func ErrorOf(err *turn.Error) errorObject {
 	kind, ok := kinds[err.Kind]
 	if !ok {
@@ -69,8 +70,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// WriteError writes an error as the whole response, with its status. A client that is
-// gone is no error.
+// WriteError writes an error as the whole response, with its HTTP status. If the client has
+// disconnected, it writes nothing.
 func WriteError(w http.ResponseWriter, err *turn.Error) {
 	if err.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(err.RetryAfter.Seconds()), 'f', 0, 64))
@@ -101,10 +102,10 @@ func Start(w http.ResponseWriter, r *http.Request, core front.Core, req *turn.Re
 	return t
 }
 
-// NewID returns a random id with a prefix, such as chatcmpl-.
+// NewID returns a random identifier with a prefix, such as chatcmpl-.
 func NewID(prefix string) string { return prefix + rand.Text() }
 
-// Now returns the time as the APIs write it, in seconds.
+// Now returns the current time in seconds since 1970, as the APIs use it.
 func Now() int64 { return time.Now().Unix() }
 
 // Marshal encodes v without HTML escapes. v must be of a type that always encodes.
@@ -121,7 +122,7 @@ func Cut() *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer stopped before its end; send the request again"}
 }
 
-// Arguments returns the arguments of a call as the APIs carry them.
+// Arguments returns the arguments of a tool call in the form of the APIs, a string with JSON.
 func Arguments(c turn.Call) string {
 	if len(c.Arguments) == 0 {
 		return "{}"

@@ -9,10 +9,10 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// functionName is what names of tools must match.
+// functionName matches valid names of tools.
 var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
-// Tools collects the tools of a request.
+// Tools collects the tools that a request offers, by unique names.
 type Tools struct {
 	list  []turn.Tool
 	names map[string]bool
@@ -65,6 +65,8 @@ func ToolChoice(o Object) (none bool, err *turn.Error) {
 	if !o.Has(name) {
 		return false, nil
 	}
+
+	// The choice is a string, or an object with a type.
 	var choice string
 	if json.Unmarshal(o.Members[name], &choice) == nil {
 		switch choice {
@@ -114,7 +116,7 @@ func Stop(o Object, name string) ([]string, *turn.Error) {
 	return list, nil
 }
 
-// MaxTokens reads a limit of tokens, 0 if it is absent.
+// MaxTokens decodes a limit of tokens; 0 if it is absent.
 func MaxTokens(o Object, name string) (int64, *turn.Error) {
 	if !o.Has(name) {
 		return 0, nil

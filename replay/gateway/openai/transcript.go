@@ -41,7 +41,7 @@ func (t *Transcript) Add(role turn.Role, parts ...turn.Part) {
 	t.messages = append(t.messages, turn.Message{Role: role, Parts: slices.Clip(parts)})
 }
 
-// Extend adds messages of an earlier transcript.
+// Extend appends the messages of an earlier transcript.
 func (t *Transcript) Extend(messages []turn.Message) {
 	for _, m := range messages {
 		t.Add(m.Role, m.Parts...)

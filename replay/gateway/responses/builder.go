@@ -12,25 +12,25 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A builder makes a response from the events of a turn, and the events of its stream.
+// A builder builds a response, and the events of its stream, from the events of a turn.
 type builder struct {
 	response *response
 	tools    map[string]tool
-	// emit, if set, writes an event of the stream.
+	// emit, if not nil, writes an event of the response stream.
 	emit func(name string, v any) error
-	// onEnd, if set, is called with the answer before its end is written.
+	// onEnd, if not nil, is called with the answer before the last event is written.
 	onEnd func(answer turn.Message)
 
 	sequence int64
 	begun    bool
 	ended    bool
 
-	// open is the kind of the item that deltas are added to, "" for none; its text is so
-	// far in text.
+	// open is the kind of the output item that is being built ("" for none), and openID its id; its
+	// text so far is in text.
 	open, openID string
 	text         strings.Builder
 
-	// answerParts are the answer as a part of the transcript.
+	// answerParts are the parts of the answer for the stored transcript.
 	answerParts []turn.Part
 }
 
@@ -73,7 +73,7 @@ func (b *builder) event(e turn.Event) error {
 	return nil
 }
 
-// begin announces the response, once.
+// begin writes the first events of the response, once.
 func (b *builder) begin() error {
 	if b.begun {
 		return nil
@@ -109,10 +109,10 @@ func (b *builder) addThinking(text string) error {
 	return b.send(name, summaryDeltaEvent{envelope: b.next(name), ItemID: b.openID, OutputIndex: b.index(), Delta: text})
 }
 
-// index returns the place of the item that is open, or that comes next.
+// index returns the index of the open output item or, if none is open, of the next one.
 func (b *builder) index() int { return len(b.response.Output) }
 
-// openItem announces an item of a kind, unless one is open.
+// openItem starts an output item of a kind, unless one is open.
 func (b *builder) openItem(kind string) error {
 	if b.open == kind {
 		return nil
@@ -137,7 +137,7 @@ func (b *builder) openItem(kind string) error {
 	return b.send(name, partEvent{envelope: b.next(name), ItemID: b.openID, OutputIndex: b.index(), Part: newPart("")})
 }
 
-// closeItem finishes the item that is open.
+// closeItem finishes the open output item with a status.
 func (b *builder) closeItem(status string) error {
 	kind, text := b.open, b.text.String()
 	b.open = ""
@@ -176,7 +176,7 @@ func (b *builder) closeMessage(text, status string) error {
 	return b.finish(newMessage(b.openID, status, newPart(text)))
 }
 
-// finish reports an item that is complete, and adds it to the output.
+// finish writes the event for a complete output item, and adds the item to the response.
 func (b *builder) finish(item any) error {
 	err := b.sendItem("response.output_item.done", item)
 	b.response.Output = append(b.response.Output, item)
@@ -197,6 +197,7 @@ func (b *builder) addCall(c turn.Call) error {
 		return b.addCustomCall(c, known)
 	}
 
+	// The API announces an item, streams its arguments, and then completes it.
 	item := functionCallItem{ID: openai.NewID("fc_"), Type: "function_call", Status: "in_progress", CallID: c.ID, Namespace: known.namespace, Name: known.name}
 	if err := b.sendItem("response.output_item.added", item); err != nil {
 		return err
@@ -284,7 +285,7 @@ func (b *builder) fail(err *turn.Error) {
 	_ = b.send("error", errorEvent{envelope: b.next("error"), Code: e.Code, Message: message, Param: e.Param, Error: e})
 }
 
-// next returns the envelope of the next event.
+// next returns the common members of the next event.
 func (b *builder) next(name string) envelope {
 	n := b.sequence
 	b.sequence++

@@ -1,12 +1,12 @@
 package responses
 
-// An envelope is what all events have.
+// An envelope has the members that all events share.
 type envelope struct {
 	Type           string `json:"type"`
 	SequenceNumber int64  `json:"sequence_number"`
 }
 
-// The events of a stream.
+// The server-sent events of a response stream.
 type (
 	responseEvent struct {
 		envelope

@@ -61,6 +61,8 @@ func (req *request) readItem(o openai.Object, t *openai.Transcript) *turn.Error 
 	case typ == "item_reference":
 		return o.Invalid("id", "item_not_found", "refers to an item of an earlier response, and unwire does not store items; send the item itself")
 	}
+
+	// Parameters that cannot be forwarded are noted, not refused.
 	if err := req.notes.Check(itemParams, o, "input[]"); err != nil {
 		return err
 	}
@@ -126,6 +128,8 @@ func (req *request) readCall(o openai.Object, t *openai.Transcript, custom bool)
 		return err
 	}
 	call := &turn.Call{ID: id, Name: announced(namespace, name)}
+
+	// A custom tool gets its input as text, other tools as JSON.
 	if custom {
 		text, err := o.Text("input")
 		if err != nil {
@@ -183,6 +187,8 @@ func (req *request) readPart(raw json.RawMessage, path string, types []string) (
 	if err := req.notes.Check(partParams, o, "input[].content[]"); err != nil {
 		return part, err
 	}
+
+	// Each type of part has its content in another member.
 	switch typ {
 	case "input_image":
 		url, err := o.Need("image_url")

@@ -8,19 +8,19 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A request is a request of the API, translated.
+// A request is a translated request of the API.
 type request struct {
 	turn   turn.Request
 	stream bool
 	notes  openai.Notes
-	// transcript is turn.Messages without the instructions, which are not carried over
-	// to a response that continues this one. store says that it may be kept.
+	// transcript are the messages of the turn without the instructions, which do not apply to a
+	// response that continues this one. store means that the transcript may be kept in memory.
 	transcript []turn.Message
 	store      bool
-	// tools are the tools by the names that the upstream sees.
+	// tools maps names of tools for the upstream server to the client's tools.
 	tools map[string]tool
 
-	// What follows is repeated in the response.
+	// echoTools and the fields below are repeated in the response, as the API requires.
 	echoTools    []any
 	toolChoice   string
 	parallel     bool
@@ -72,6 +72,8 @@ func (req *request) readOptions(o openai.Object) (err *turn.Error) {
 			return err
 		}
 	}
+
+	// The limit is reported back in the response.
 	if req.turn.MaxTokens, err = openai.MaxTokens(o, "max_output_tokens"); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/gateway/openai"
 )
 
-// A response is the API's object of the same name.
+// A response is the API's response object.
 type response struct {
 	ID                 string            `json:"id"`
 	Object             string            `json:"object"`
@@ -32,7 +32,7 @@ type response struct {
 	Usage              *usage            `json:"usage"`
 	Metadata           map[string]string `json:"metadata"`
 	Background         bool              `json:"background"`
-	// AccessPrograms is required by the API's schema; standard means none.
+	// AccessPrograms is a member that the API's schema requires; "standard" means none.
 	AccessPrograms accessPrograms `json:"access_programs"`
 }
 
@@ -79,7 +79,7 @@ type outputDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf returns what the upstream reported, zero if it reported nothing.
+// usageOf converts the token usage; if the upstream server reported none, it is zero.
 func usageOf(u *turn.Usage) *usage {
 	if u == nil {
 		return &usage{}
@@ -102,7 +102,7 @@ func newResponse(req *request, model string) *response {
 	}
 }
 
-// A functionTool is a function as the response repeats it.
+// A functionTool is the definition of a tool as the JSON response repeats it.
 type functionTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -122,7 +122,7 @@ func newFunctionTool(t turn.Tool) functionTool {
 	return f
 }
 
-// The items of an output.
+// The kinds of items in the output of a response.
 type (
 	messageItem struct {
 		ID      string        `json:"id"`

@@ -57,7 +57,8 @@ func New(core front.Core, o Options) http.Handler {
 	return mux
 }
 
-// A client is whose transcripts are kept apart from others': the hash of its key.
+// A client identifies the client of a stored transcript by the hash of its API key, so that clients
+// cannot read each other's transcripts.
 type client [sha256.Size]byte
 
 func clientOf(r *http.Request) client {
@@ -84,6 +85,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	}
 	defer t.Close()
 
+	// A stored response can be continued by its id in a later request.
 	b := newBuilder(req, req.turn.Model)
 	if req.store {
 		b.onEnd = func(answer turn.Message) {
@@ -117,7 +119,7 @@ func (b *builder) stream(ctx context.Context, w http.ResponseWriter, t front.Tur
 	}
 }
 
-// answer writes a turn as one JSON object.
+// answer writes the response to a turn as one JSON object.
 func (b *builder) answer(ctx context.Context, w http.ResponseWriter, t front.Turn) {
 	err := b.run(ctx, t, nil)
 	switch {
@@ -128,18 +130,18 @@ func (b *builder) answer(ctx context.Context, w http.ResponseWriter, t front.Tur
 	}
 }
 
-// isGone reports whether err only says that the client has left.
+// isGone reports whether an error only means that the client has disconnected.
 func isGone(ctx context.Context, err error) bool {
 	var failed *turn.Error
 	return ctx.Err() != nil && !errors.As(err, &failed)
 }
 
-// get answers that the response is not found, since unwire stores none.
+// get responds that a response is not found, because unwire does not store responses.
 func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	openai.WriteError(w, notFound(r.PathValue("id")))
 }
 
-// delete drops the transcript of a response.
+// delete deletes the stored transcript of a response.
 func (h *handler) delete(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if !h.kept.drop(clientOf(r), id) {

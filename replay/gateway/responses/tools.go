@@ -17,13 +17,13 @@ var hosted = map[string]bool{
 	"tool_search": true, "web_search": true, "web_search_2025_08_26": true, "web_search_preview": true, "web_search_preview_2025_03_11": true,
 }
 
-// A tool is how a client knows a tool that the upstream knows by one name.
+// A tool is a client's tool: its name and namespace, for which the upstream server has a single name.
 type tool struct {
 	custom          bool
 	namespace, name string
 }
 
-// announced returns the name that the upstream sees.
+// announced returns the name under which a tool is offered to the upstream server.
 func announced(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -62,7 +62,7 @@ func (req *request) readTools(o openai.Object) *turn.Error {
 	return nil
 }
 
-// A toolReader reads the tools of a request.
+// A toolReader parses the tools of a request.
 type toolReader struct {
 	req   *request
 	tools openai.Tools
@@ -127,6 +127,8 @@ func (r *toolReader) custom(o openai.Object, raw json.RawMessage) *turn.Error {
 	if err != nil {
 		return err
 	}
+
+	// The upstream cannot enforce a grammar, so the model gets it as part of the description.
 	if definition != "" {
 		syntax, err := format.Text("syntax")
 		if err != nil {
@@ -165,7 +167,7 @@ func (r *toolReader) readNamespace(o openai.Object, raw json.RawMessage) (err *t
 	return nil
 }
 
-// add announces a tool.
+// add adds a tool that is offered to the upstream server.
 func (r *toolReader) add(t turn.Tool, known tool, o openai.Object) *turn.Error {
 	known.namespace = r.namespace
 	t.Name = announced(r.namespace, t.Name)
@@ -179,7 +181,7 @@ func (r *toolReader) add(t turn.Tool, known tool, o openai.Object) *turn.Error {
 	return r.tools.Add(t, o.At("name"))
 }
 
-// echo repeats a tool in the response.
+// echo adds a tool to the response, which repeats the request's tools.
 func (r *toolReader) echo(v any) { r.req.echoTools = append(r.req.echoTools, v) }
 
 // input returns the text that a call of a custom tool carries.

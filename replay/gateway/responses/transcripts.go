@@ -8,16 +8,16 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// maxKeptBytes bounds what all kept transcripts take.
+// maxKeptBytes is the limit for the memory of all stored transcripts, in bytes: 128 MiB.
 const maxKeptBytes = 128 << 20
 
-// transcripts holds those of recent responses, so that they can be continued.
+// transcripts stores the transcripts of recent responses, so that clients can continue them.
 type transcripts struct {
 	idle    time.Duration
 	maxKept int
 
 	mu sync.Mutex
-	// byID finds the elements of queue, which holds *kept, oldest first.
+	// byID maps response ids to elements of queue, which has *kept values, oldest first.
 	byID  map[string]*list.Element
 	queue *list.List
 	bytes int
@@ -80,7 +80,7 @@ func (t *transcripts) drop(c client, id string) bool {
 	return true
 }
 
-// expire drops what is too old. The queue is in the order of expiry.
+// expire deletes the transcripts that are too old. The queue is ordered by expiry.
 func (t *transcripts) expire() {
 	now := time.Now()
 	for first := t.queue.Front(); first != nil && now.After(first.Value.(*kept).until); first = t.queue.Front() {

@@ -11,8 +11,8 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// health says that the server runs. It asks nothing of the upstream, so that a probe
-// costs nothing there.
+// health responds that the server is running. It does not contact the upstream server, so that health
+// checks cost nothing.
 func health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.WriteHeader(http.StatusMethodNotAllowed)

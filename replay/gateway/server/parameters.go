@@ -11,10 +11,10 @@ import (
 	"unwire/replay/gateway/responses"
 )
 
-// WriteParameters writes what becomes of each parameter of the three APIs, as Markdown.
+// WriteParameters writes how each parameter of the three APIs is treated, as Markdown.
 func WriteParameters(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(`# What becomes of each request parameter
+	b.WriteString(`# How each request parameter is treated
 
 Honoured parameters reach the upstream. Emulated ones are carried out by unwire. Ignored ones have no effect, and the
 response's ` + "`" + front.NoteHeader + "`" + ` header names them, as it does with parameters that are not listed here. Refused ones fail the
@@ -22,6 +22,7 @@ request with status 400. A value that asks for nothing special always passes.
 
 ` + "`unwire serve --print-parameters`" + ` prints this page.
 `)
+	// One table for each API, in the order of the documentation.
 	for _, api := range []struct {
 		name   string
 		params front.Params

@@ -12,7 +12,7 @@ import (
 // recordSource is the source of the recorded exchanges.
 const recordSource = "serve"
 
-// record answers a request with page, and records both if there is a Recorder.
+// record handles a request with page and, if a Recorder is set, records the request and the response.
 func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handler) {
 	if s.o.Recorder == nil {
 		page.ServeHTTP(w, r)
@@ -65,7 +65,7 @@ func version(r *http.Request) string {
 	return "1.1"
 }
 
-// A recordedBody records what is read of a request's body.
+// A recordedBody is a request body that records the bytes read from it.
 type recordedBody struct {
 	io.ReadCloser
 	rec captures.Recording
@@ -79,14 +79,15 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recordedWriter records a response.
+// A recordedWriter is a ResponseWriter that records the response.
 type recordedWriter struct {
 	http.ResponseWriter
 	rec   captures.Recording
 	begun bool
 }
 
-// Unwrap lets http.ResponseController flush and set deadlines.
+// Unwrap returns the wrapped ResponseWriter, so that http.ResponseController can flush it and set
+// deadlines.
 func (w *recordedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *recordedWriter) begin(status int) {

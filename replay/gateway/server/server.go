@@ -48,25 +48,25 @@ const (
 	lastRequests = time.Second
 )
 
-// Options are a server's settings.
+// Options are the settings of the gateway's HTTP server.
 type Options struct {
 	// Keys are the API keys that requests must have one of. At least one is required.
 	Keys []string
-	// Origins are those of web pages that may use the server, such as
-	// http://localhost:3000. Empty: none.
+	// Origins are the web origins that may use the server (CORS), such as http://localhost:3000.
+	// Default: none.
 	Origins []string
-	// Recorder gets each request; nil: none is recorded.
+	// Recorder records each request; nil records nothing.
 	Recorder captures.Recorder
 	// Idle is how long the transcript of a response is kept for a previous_response_id.
 	// Default: 15 minutes.
 	Idle time.Duration
-	// BodyTime is how long a request's body may take. Default: 1 minute.
+	// BodyTime is the time limit for receiving a request body. Default: 1 minute.
 	BodyTime time.Duration
-	// Log gets what net/http reports of broken connections; nil: nobody.
+	// Log receives net/http's messages about broken connections; nil discards them.
 	Log *log.Logger
 }
 
-// A Server serves a gateway.
+// A Server is the HTTP server of the gateway.
 type Server struct {
 	o     Options
 	core  *gateway.Core
@@ -75,7 +75,7 @@ type Server struct {
 	http  *http.Server
 }
 
-// pages are the handlers behind the checks.
+// pages are the HTTP handlers of the front ends.
 type pages struct{ chat, responses, messages http.Handler }
 
 // New returns a server. Shutdown must be called at its end; the core is shut down with it.
@@ -97,7 +97,7 @@ func New(core *gateway.Core, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests until Shutdown.
+// Serve serves requests from a listener until Shutdown is called.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -120,7 +120,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// ServeHTTP checks a request and passes it to its front end.
+// ServeHTTP checks the origin and API key of a request, and passes it to its front end.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -133,6 +133,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+
+	// The health check needs no key, so that supervisors can use it.
 	if r.URL.Path == "/healthz" {
 		health(w, r)
 		return
@@ -148,12 +150,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	// All other requests are recorded.
 	s.limitBodyTime(w, r)
 	r = r.WithContext(gateway.WithKey(r.Context(), key))
 	s.record(w, r, s.pageOf(r))
 }
 
-// limitBodyTime ends a request whose body does not arrive in BodyTime.
+// limitBodyTime cancels a request whose body does not arrive within BodyTime.
 func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Now().Add(s.o.BodyTime)) == nil {
@@ -180,7 +183,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pageOf returns the front end of a request.
+// pageOf returns the front end that handles a request; nil if there is none.
 func (s *Server) pageOf(r *http.Request) http.Handler {
 	switch {
 	case forMessages(r):
@@ -191,7 +194,7 @@ func (s *Server) pageOf(r *http.Request) http.Handler {
 	return s.pages.chat
 }
 
-// forMessages reports whether the client speaks Anthropic's API.
+// forMessages reports whether a request uses Anthropic's API, so that errors get the right form.
 func forMessages(r *http.Request) bool {
 	if r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/") {
 		return true
@@ -207,8 +210,8 @@ func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {
 	openai.WriteError(w, err)
 }
 
-// checkOrigin refuses requests that a web page may have caused, and answers those of
-// allowed pages with the headers of CORS.
+// checkOrigin refuses requests from web pages whose origin is not allowed, and sets the CORS headers
+// for allowed ones.
 func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) *turn.Error {
 	if !isLoopbackName(r.Host) {
 		return &turn.Error{Kind: turn.Forbidden, Code: "host_not_allowed", Message: "the Host header must be localhost or a loopback address"}
@@ -242,8 +245,8 @@ func isLoopbackName(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkKey returns the key of a request, if it is one of the server's. All keys are
-// compared in full, so that the time tells nothing.
+// checkKey returns the API key of a request if it is valid. It compares all keys in constant time, so
+// that timing reveals nothing.
 func (s *Server) checkKey(h http.Header) (string, bool) {
 	key, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
 	if !ok {

@@ -34,29 +34,29 @@ type Core struct {
 // error that ends the turn, a time.Duration to wait, or a channel to wait for.
 func NewCore(scripts ...[]any) *Core { return &Core{scripts: scripts} }
 
-// Script returns the steps of a turn.
+// Script returns the scripted steps of a turn.
 func Script(steps ...any) []any { return steps }
 
-// Requests returns the requests so far.
+// Requests returns the requests received so far.
 func (c *Core) Requests() []*turn.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
 }
 
-// Closed returns how many turns were closed.
+// Closed returns the number of turns that were closed.
 func (c *Core) Closed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
 }
 
-// Models returns one model, composer-1, with the alias gpt-5.
+// Models returns a single model, composer-1, with the alias gpt-5.
 func (c *Core) Models(context.Context) ([]turn.Model, error) {
 	return []turn.Model{{ID: "composer-1", Name: "Composer 1", Aliases: []string{"gpt-5", "composer-1"}}}, nil
 }
 
-// Model finds composer-1 by its id and its alias.
+// Model returns the model composer-1 for its id or its alias.
 func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
 	models, _ := c.Models(ctx)
 	if name == models[0].ID || slices.Contains(models[0].Aliases, name) {
@@ -89,6 +89,7 @@ type play struct {
 
 func (p *play) Next(ctx context.Context) (turn.Event, error) {
 	for len(p.steps) > 0 {
+		// The deadline survives an interrupted Next, so that a second call waits only for the rest.
 		switch step := p.steps[0].(type) {
 		case time.Duration:
 			if p.wakeAt.IsZero() {
@@ -123,9 +124,9 @@ func (p *play) Close() {
 	p.core.closed++
 }
 
-// Strict fails the test unless v, which an official client has decoded, and all within
-// it has each member that its type requires and no member that its type does not know.
-// allow are names of members that are known nowhere and still right.
+// Strict fails the test if a response, decoded by an official client library to v, lacks a member that
+// its type requires, or has one that the type does not define, at any depth. allow are the names of
+// additional members that are correct.
 func Strict(t testing.TB, v any, allow ...string) {
 	t.Helper()
 	s := strict{t: t, allow: allow}
@@ -162,6 +163,7 @@ func (s strict) walkStruct(v reflect.Value, path string) {
 		return
 	}
 	extra := meta.FieldByName("ExtraFields")
+	// A union has one variant at a time, which its method AsAny returns.
 	if !extra.IsValid() { // a union
 		if as := v.MethodByName("AsAny"); as.IsValid() {
 			variant := as.Call(nil)[0]
@@ -173,6 +175,8 @@ func (s strict) walkStruct(v reflect.Value, path string) {
 		}
 		return
 	}
+
+	// Members that the SDK does not know are mistakes of ours, unless they are allowed explicitly.
 	for _, name := range extra.MapKeys() {
 		if !slices.Contains(s.allow, name.String()) {
 			s.t.Errorf("%s has the unknown member %s", path, name)
@@ -186,6 +190,7 @@ func (s strict) walkStruct(v reflect.Value, path string) {
 			continue
 		}
 		raw := present.MethodByName("Raw").Call(nil)[0].String()
+		// A constant member is always required.
 		_, constant := field.Tag.Lookup("default")
 		switch {
 		case raw == "" && (constant || field.Tag.Get("api") == "required"):
@@ -210,6 +215,9 @@ var update = flag.Bool("update", false, "write the goldens")
 // appear, and times are 0.
 func Golden(t testing.TB, file string, got []byte) {
 	t.Helper()
+
+	// Times and ids differ in each run; ids are numbered, so that references between them still
+	// count.
 	got = times.ReplaceAll(got, []byte(`"${1}":0`))
 	numbers := map[string]string{}
 	got = ids.ReplaceAllFunc(got, func(id []byte) []byte {

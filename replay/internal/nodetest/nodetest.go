@@ -13,10 +13,11 @@ import (
 	"unwire/captures/need"
 )
 
-// Serve runs a script that prints the port that it listens on and ends with its
-// standard input, and returns the port. Its arguments are files of what is given.
+// Serve runs a Node script, and returns the port that the script prints as the one that it listens on.
+// The script must exit when its standard input ends. Its arguments are paths of files with the given
+// contents.
 //
-// Errors: without Node, or what the script's folder needs, the test is skipped.
+// Errors: if Node or the packages of the script's folder are missing, the test is skipped.
 func Serve(t testing.TB, script string, files ...[]byte) (port string) {
 	t.Helper()
 	cmd := exec.Command(need.Node(t, filepath.Dir(script)), script)

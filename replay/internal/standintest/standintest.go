@@ -32,9 +32,11 @@ const Token = "a-token-for-the-stand-in"
 
 const agentService = "agent.v1.AgentService"
 
-// An Agent is a client of the stand-in whose calls are recorded.
+// An Agent is a client of the stand-in server whose calls are recorded.
 type Agent struct {
 	*testing.T
+	// Server is the stand-in, Schema its definitions, Store the capture, and Tap the transport that
+	// records into the capture.
 	Server *standin.Server
 	Schema *schema.Schema
 	Dir    string // the folder of the capture, turn.uwc
@@ -42,14 +44,14 @@ type Agent struct {
 	Tap    *Tap
 	Roots  *x509.CertPool // with the stand-in's CA
 
-	// LinesOf is how many lines a file is said to have; nil is one for each.
+	// LinesOf returns the number of lines that the client reports for a file; nil reports one line for
+	// each.
 	LinesOf func(path string) int
 
 	blobs map[string]string
 }
 
-// New starts a stand-in and returns a client of it, whose calls are recorded in a new
-// capture.
+// New starts a stand-in server, and returns a client of it whose calls are recorded in a new capture.
 func New(t *testing.T, o standin.Options) *Agent {
 	t.Helper()
 	o.Token = Token
@@ -61,6 +63,8 @@ func New(t *testing.T, o standin.Options) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	// Shutdown must end the server; its error fails the test.
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -70,6 +74,8 @@ func New(t *testing.T, o standin.Options) *Agent {
 			t.Error(err)
 		}
 	})
+
+	// The client trusts the certificate that the server wrote.
 	pem, err := os.ReadFile(server.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +100,7 @@ func New(t *testing.T, o standin.Options) *Agent {
 	}
 }
 
-// lines is how long a file is said to be.
+// lines returns the number of lines that the client reports for a file.
 func (a *Agent) lines(path any) int {
 	if name, ok := path.(string); ok && a.LinesOf != nil {
 		return a.LinesOf(name)
@@ -102,7 +108,7 @@ func (a *Agent) lines(path any) int {
 	return 1
 }
 
-// Answers is what the client sends for a server message, as JSON.
+// Answers returns the client's responses, as JSON, to a server message.
 func (a *Agent) Answers(m map[string]any) (list []any) {
 	if exec, ok := m["execServerMessage"].(map[string]any); ok {
 		answer := map[string]any{"id": exec["id"], "execId": exec["execId"]}
@@ -130,7 +136,7 @@ func (a *Agent) Answers(m map[string]any) (list []any) {
 	return []any{map[string]any{"kvClientMessage": answer}}
 }
 
-// Build makes a message of the client from what becomes JSON.
+// Build converts a value that can be encoded as JSON to a client message.
 func (a *Agent) Build(v any) *dynamicpb.Message {
 	a.Helper()
 	m := dynamicpb.NewMessage(a.Schema.Message("agent.v1.AgentClientMessage"))
@@ -144,10 +150,12 @@ func (a *Agent) Build(v any) *dynamicpb.Message {
 	return m
 }
 
-// Turn records one turn of the agent and returns its number in the capture.
+// Turn records one turn of a conversation, and returns the number of its exchange.
 func (a *Agent) Turn(prompt string, o ...connect.ClientOption) int64 {
 	a.Helper()
 	md := a.Schema.Method(agentService, "Run")
+
+	// connect-go creates responses empty; the initializer gives them their type.
 	o = append(o, connect.WithSchema(md), connect.WithResponseInitializer(func(_ connect.Spec, v any) error {
 		if m, ok := v.(*dynamicpb.Message); ok {
 			*m = *dynamicpb.NewMessage(md.Output())
@@ -166,6 +174,8 @@ func (a *Agent) Turn(prompt string, o ...connect.ClientOption) int64 {
 	}})); err != nil {
 		a.Fatal(err)
 	}
+
+	// Answer what the server asks, until the stream ends; prompts with fault: end with an error.
 	for {
 		m, err := stream.Receive()
 		if err != nil {
@@ -189,6 +199,8 @@ func (a *Agent) Turn(prompt string, o ...connect.ClientOption) int64 {
 		}
 	}
 	_, _ = stream.CloseRequest(), stream.CloseResponse()
+
+	// The tap records on its own goroutine.
 	select {
 	case <-a.Tap.Done:
 	case <-time.After(time.Minute):

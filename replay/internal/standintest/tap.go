@@ -11,15 +11,16 @@ import (
 	"unwire/captures/store"
 )
 
-// A Tap is a transport that records what passes through it, as the proxy does.
+// A Tap is an http.RoundTripper that records requests and responses as the proxy does.
 type Tap struct {
+	// Next sends the requests, which are recorded in Store.
 	Next  http.RoundTripper
 	Store *store.Store
 
 	// Last is the number of the exchange that began last.
 	Last atomic.Int64
 
-	// Done gets a value for each exchange that ended.
+	// Done receives a value for each exchange that has ended.
 	Done chan struct{}
 }
 
@@ -29,6 +30,8 @@ func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.Last.Store(rec.ID())
+
+	// The bodies are recorded while they pass.
 	out := r.Clone(r.Context())
 	if r.Body != nil {
 		out.Body = &tapped{ReadCloser: r.Body, rec: rec, dir: captures.Up}
@@ -69,7 +72,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// headers lists a header section in the order of its names.
+// headers converts HTTP headers to a list sorted by name.
 func headers(h http.Header) captures.Headers {
 	var out captures.Headers
 	for name, values := range h {

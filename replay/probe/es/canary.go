@@ -7,48 +7,56 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A canary is an illegal tag that carries an id, three bytes long. Wherever the
-// parser stumbles over one, its error names it.
+// A canary is a tag that is illegal in protobuf and carries an id; it is three bytes long. When the
+// parser reads one as a tag, its error message quotes the tag, and thereby tells how everything
+// before it was read.
 //
-// Shape: the three bytes are text, too (a letter of two bytes and an ASCII
-// character), as they may be read as the value of a string. Their wire type is
-// 6 or 7, which does not exist. 16 bits of an id are spread over what is left.
+// Shape: the three bytes are valid UTF-8 (a letter of two bytes and an ASCII character), because
+// they may be read as part of a string. Their wire type is 6 or 7, which do not exist. The
+// remaining bits carry an id of 16 bits.
 //
 // Source: replay/probe/README.md#protobuf-es-canaries
 
-// A slot says where a candidate's canary lies, which is what it means.
+// A slot is the position of a canary within the test of a candidate. It tells how the parser
+// consumed the candidate's value.
 type slot uint8
 
 const (
-	slotFixed32 slot = iota // the value was read as 4 bytes
-	slotFixed64             // as 8 bytes
-	slotMap                 // tags were read with nothing skipped between them
-	slotLen                 // the value was jumped over
-	// a varint, or a message whose fields are the outer ones
+	// slotFixed32: the value was read as 4 bytes.
+	slotFixed32 slot = iota
+	// slotFixed64: the value was read as 8 bytes.
+	slotFixed64
+	// slotMap: tags were read as those of a map entry, with nothing skipped between them.
+	slotMap
+	// slotLen: the value was skipped by its length.
+	slotLen
+	// slotVarint: a varint, or a message that has the same fields as the outer one.
 	slotVarint
-	slotMessage // another type's fields were met
-	slotPacked  // a list of varints
-	slotEnd     // nobody stumbled
+	// slotMessage: the value was read as a message of another type.
+	slotMessage
+	// slotPacked: the value was read as a list of varints.
+	slotPacked
+	// slotEnd: no test stopped the parser.
+	slotEnd
 
 	slots = 8
 )
 
-// maxBatch is how many ids one payload can have. Candidates have the indexes
-// below controlIndex; the last three are of the control, of an assertion, and of
-// what stands behind the message.
+// maxBatch is the number of ids in one payload. Candidates have the indexes below controlIndex; the
+// last three are reserved for the control, an assertion, and the end of the message.
 const (
 	maxBatch     = 1 << 16 / slots
 	assertion    = maxBatch - 2
 	controlIndex = maxBatch - 3
-	idStep       = 3001 // between the ids of two requests
+	// idStep is the distance between the ids of two consecutive requests.
+	idStep = 3001
 )
 
-// controlNumber is what the control asks about: no definition can have it.
+// controlNumber is the field number of the control; it is reserved, so no definition can have it.
 const controlNumber = 19_083
 
-// appendControl asks about a number that cannot exist. A parser that reads a
-// message there skips all of it; where it stumbles, its other answers mean
-// nothing either.
+// appendControl asks about a field number that cannot exist. If the parser stops there, the server
+// reports something about every number, and its other answers prove nothing.
 func appendControl(b []byte) []byte {
 	b = appendFixedTest(b, controlNumber, controlIndex)
 	b = appendLenTest(b, controlNumber, controlIndex)
@@ -65,21 +73,21 @@ func appendCanary(b []byte, index int, s slot) []byte {
 
 var illegalTag = regexp.MustCompile(`illegal tag: field no (\d{1,10}) wire type (\d)`)
 
-// A sighting is what an answer says of canaries.
+// A sighting is the information that an error message gives about canaries.
 type sighting struct {
 	index int
 	slot  slot
-	// illegal says that the parser met an illegal tag, canary that it is one of
-	// ours: index and slot are its.
+	// illegal means that the parser met an illegal tag; canary means that this tag is one of the
+	// probe's canaries, with this index and slot.
 	illegal, canary bool
 }
 
-// isEnd reports whether it is the end of a payload, whose canary has an index.
+// isEnd reports whether the parser reached the end of a payload, whose canary has this index.
 func (g sighting) isEnd(index int) bool {
 	return g.canary && g.slot == slotEnd && g.index == index
 }
 
-// readCanary finds the canary that an error's text names.
+// readCanary finds the canary that an error message quotes.
 func readCanary(message string) sighting {
 	m := illegalTag.FindStringSubmatch(message)
 	if m == nil {
@@ -96,18 +104,19 @@ func readCanary(message string) sighting {
 	return sighting{index: id / slots, slot: slot(id % slots), illegal: true, canary: true}
 }
 
-// Tags of numbers that no definition can have (19,000 to 19,999 are reserved),
-// so every parser skips them, in whatever message it believes to be. Their
-// three bytes are text, too.
+// Tags of reserved field numbers (19,000 to 19,999), so that every parser skips the field in any
+// message. The three bytes are valid UTF-8.
 var (
-	skip4 = []byte{0xC5, 0xA8, 0x09} // and 4 bytes: number 19,080
-	skip8 = []byte{0xC9, 0xA8, 0x09} // and 8 bytes: number 19,081
+	// skip4 precedes 4 bytes: field 19,080, fixed32
+	skip4 = []byte{0xC5, 0xA8, 0x09}
+	// skip8 precedes 8 bytes: field 19,081, fixed64
+	skip8 = []byte{0xC9, 0xA8, 0x09}
 
-	// and what a length stands before: number 19,080
+	// skipLen precedes a length and that many bytes: field 19,080.
 	skipLen = []byte{0xC2, 0xA8, 0x09}
 )
 
-// filler is a character that nobody reads.
+// filler is a byte that no parser interprets.
 const filler = ' '
 
 func fill(b []byte, n int) []byte {
@@ -117,9 +126,9 @@ func fill(b []byte, n int) []byte {
 	return b
 }
 
-// appendFixedTest stumbles for fields of 4 and 8 bytes, and for nothing else:
-// the value is the varint 0, or an empty text or message, or those bytes and
-// the following three or seven.
+// appendFixedTest stops the parser if the field is fixed32 or fixed64, and only then: the value is
+// read as the varint 0, as an empty string or message, or as those bytes and the three or seven
+// that follow.
 func appendFixedTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
@@ -128,40 +137,43 @@ func appendFixedTest(b []byte, n int32, index int) []byte {
 	return fill(appendCanary(b, index, slotFixed64), 1)
 }
 
-// appendLenTest stumbles for text and bytes, and for a map of runtimes that do
-// not skip what is unknown in an entry. It is silent for a varint, for a
-// message, and for a number that is unknown; fields of 4 and 8 bytes never get here.
+// appendLenTest stops the parser if the field is a string or bytes, or a map in runtimes that do
+// not skip unknown fields of an entry. It does not stop for a varint, a message or an unknown
+// field. Fixed-size fields never get here, because appendFixedTest precedes it.
 func appendLenTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
-	// text of ten bytes; or a varint, or a message's length, and then tags
+	// Read as a string, this is ten bytes; read as a varint or as a message's length, tags follow.
 	b = append(b, 10)
 	b = append(b, skip4...)
 	b = fill(appendCanary(b, index, slotMap), 1)
-	b = append(b, skip4...) // here the eight bytes of an unknown field end
+	// the eight bytes of an unknown field end here
+	b = append(b, skip4...)
 	return fill(appendCanary(b, index, slotLen), 1)
 }
 
-// A class as a parser consumes it, with absent for an unknown number.
+// A consumption is the way in which a parser reads a value; absent means that it skips an unknown
+// field.
 type consumption uint8
 
 const (
-	absent   consumption = iota
-	asVarint             // or a message
+	absent consumption = iota
+	// asVarint includes messages, because their length is read in the same way.
+	asVarint
 	asFixed32
 	asFixed64
 	asLen
 )
 
-// A reading is a number of the message with how its value is consumed.
+// A reading is a field number together with the way in which a message type reads the field's value.
 type reading struct {
 	number int32
 	as     consumption
 }
 
-// appendReading stumbles unless the parser consumes the value of a number as
-// expected: then it is in another message than the one that the reading is of.
+// appendReading stops the parser unless it consumes the field as expected. If it stops, the parser
+// is in a different message than the one that the reading belongs to.
 //
-// Shape: where a number is expected to be unknown, one of 4 bytes passes, too.
+// Shape: if the field is expected to be unknown, a fixed32 is accepted too.
 func appendReading(b []byte, r reading, index int) []byte {
 	type4, type8 := protowire.Fixed32Type, protowire.Fixed64Type
 	tag := func(t protowire.Type) { b = protowire.AppendTag(b, protowire.Number(r.number), t) }
@@ -170,48 +182,60 @@ func appendReading(b []byte, r reading, index int) []byte {
 	case absent:
 		tag(type4)
 		b = append(b, 7)
-		stumble() // a varint or a message
+		// reached if the field is a varint or a message
+		stumble()
 		b = append(b, skip4...)
 		b = fill(b, 1)
-		stumble() // 8 bytes, or 7 of a text
+		// reached for 8 bytes, or a string of 7
+		stumble()
 	case asVarint:
 		tag(type4)
 		b = append(b, 3)
 		b = append(b, skip8...)
-		stumble() // unknown, 4 bytes, or 3 of a text
+		// reached if it is unknown, for 4 bytes, or a string of 3
+		stumble()
 		b = fill(b, 1)
-		stumble() // 8 bytes
+		// reached for 8 bytes
+		stumble()
 		b = fill(b, 1)
 	case asLen:
 		tag(type4)
 		b = append(b, 10)
-		stumble() // a varint
-		stumble() // unknown, or 4 bytes
+		// reached if it is a varint
+		stumble()
+		// reached if it is unknown, or for 4 bytes
+		stumble()
 		b = fill(b, 1)
-		stumble() // 8 bytes
+		// reached for 8 bytes
+		stumble()
 	case asFixed64:
 		tag(type4)
 		b = append(b, 3)
-		stumble() // a varint
-		stumble() // unknown, 4 bytes, or 3 of a text
+		// reached if it is a varint
+		stumble()
+		// reached if it is unknown, for 4 bytes, or a string of 3
+		stumble()
 		b = fill(b, 1)
 	case asFixed32:
 		tag(type8)
 		b = append(b, 7)
-		stumble() // a varint
+		// reached if it is a varint
+		stumble()
 		b = append(b, skip4...)
 		b = fill(b, 1)
-		stumble() // unknown, 8 bytes, or 7 of a text
+		// reached if it is unknown, for 8 bytes, or a string of 7
+		stumble()
 	}
 	return b
 }
 
-// appendVarintTest stumbles for varints, lists of them, and messages. Text,
-// bytes and numbers of fixed size never get here.
+// appendVarintTest stops the parser at varints, packed varints and messages. Strings, bytes and
+// fixed-size numbers never get here.
 //
-// Shape: a varint is followed by tags that are read as the outer message's, a
-// message by the same ones, read as its own; readings tell them apart. A list
-// is read to the end of the value and over it, as its last varint goes on.
+// Shape: after a varint, the parser reads the following tags as fields of the outer message; in a
+// message, it reads the same tags as the message's own fields. The readings distinguish the two. A
+// packed list is read to the end of the value and beyond, because its last varint is not
+// terminated.
 func appendVarintTest(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {
@@ -224,8 +248,8 @@ func appendVarintTest(b []byte, n int32, index int, readings []reading) []byte {
 	return fill(appendCanary(b, index, slotPacked), 1)
 }
 
-// appendConfirmation is silent for a varint, and stumbles for a message some of
-// whose fields are not the outer ones.
+// appendConfirmation does not stop for a varint. It stops for a message with at least one field
+// that differs from the outer message's.
 func appendConfirmation(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {
@@ -235,12 +259,12 @@ func appendConfirmation(b []byte, n int32, index int, readings []reading) []byte
 	return protowire.AppendBytes(b, p)
 }
 
-// Levels at which parsers give up: protobuf-es 2 counts to 100, protobuf-es 1
-// runs out of stack, and needs little of it once its code is compiled.
+// tooDeep is a nesting depth at which every parser gives up: protobuf-es 2 counts to 100,
+// protobuf-es 1 runs out of stack, and needs little stack once its code is compiled.
 const tooDeep = 20_000
 
-// appendDeep is silent for a varint; where number n is a message that has
-// itself at number n, the parser goes down until it gives up.
+// appendDeep does not stop for a varint. If field n is a message that has itself as field n, the
+// parser descends until it gives up.
 func appendDeep(b []byte, n int32, levels int) []byte {
 	one := append(protowire.AppendTag(nil, protowire.Number(n), protowire.VarintType), 1)
 	for range levels {
@@ -249,15 +273,15 @@ func appendDeep(b []byte, n int32, levels int) []byte {
 	return b
 }
 
-// appendGroupTest stumbles for a group, whose tags are read at once. It is for
-// candidates the first of which that exists is one.
+// appendGroupTest appends bytes at which the parser stops if the first existing candidate is a group,
+// whose content it parses immediately.
 func appendGroupTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	return appendCanary(b, index, slotEnd)
 }
 
-// appendGroupAssertion is silent for a group, and stumbles for a number that is
-// unknown, or is read as a varint.
+// appendGroupAssertion does not stop for a group. It stops if the number is unknown, or is read as
+// a varint.
 func appendGroupAssertion(b []byte, n int32) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, skip4...)
@@ -265,7 +289,7 @@ func appendGroupAssertion(b []byte, n int32) []byte {
 	return protowire.AppendTag(b, protowire.Number(n), protowire.EndGroupType)
 }
 
-// appendEnd ends a payload with what no parser takes, wherever it stands.
+// appendEnd ends a payload with bytes that no parser accepts in any context.
 func appendEnd(b []byte, index int) []byte {
 	b = appendCanary(b, index, slotEnd)
 	for range 32 {

@@ -6,11 +6,11 @@ import (
 	"unwire/replay/probe"
 )
 
-// id is the index of a canary's id in the next request: other ones than in the
-// last, so that who says the same to everything is found out.
+// id returns the canary id for an index in the next request. Ids change between requests, so that a
+// server that gives the same answer to everything is noticed.
 func (m *message) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
-// read finds the index of the canary that an answer names.
+// read finds the index of the canary in an error response.
 func (m *message) read(a *probe.Answer) sighting {
 	g := readCanary(a.Text)
 	if g.canary && g.index < controlIndex {
@@ -19,11 +19,11 @@ func (m *message) read(a *probe.Answer) sighting {
 	return g
 }
 
-// control asks about a number that cannot exist, once for each path, before an
-// answer that names no canary is believed.
+// control tests a field number that cannot exist, once for each path, before a response without a
+// canary is trusted.
 //
-// Errors: a stopError if the answer does not name the end; then nothing is
-// claimed of the message.
+// Errors: a stopError if the error message does not quote the end of the payload; nothing is then
+// reported about the message.
 func (m *message) control(ctx context.Context) error {
 	if m.server.controlled[probe.PathText(m.path)] {
 		return nil

@@ -9,13 +9,14 @@ import (
 	"unwire/replay/probe"
 )
 
-// levelLimit is where protobuf-es 2 gives up, unless it is told otherwise.
+// levelLimit is the default nesting limit of protobuf-es 2.
 const levelLimit = 100
 
-// groupNumber is of the unknown groups: no definition can have it.
+// groupNumber is the field number of the nested unknown groups; it is reserved, so no definition
+// can have it.
 const groupNumber = 19_082
 
-// appendGroups appends unknown groups in one another.
+// appendGroups appends n unknown groups, nested in each other.
 func appendGroups(b []byte, n int) []byte {
 	for range n {
 		b = protowire.AppendTag(b, groupNumber, protowire.StartGroupType)
@@ -26,10 +27,10 @@ func appendGroups(b []byte, n int) []byte {
 	return b
 }
 
-// measure settles which varints are none, where the fields around them do not:
-// groups that go as deep as the parser goes at their level are too deep for it
-// in a message. An entry of a map is read at the level of the map, so where a
-// question is about that, the same tells messages from maps.
+// measure determines which fields that accept varints are messages, if the surrounding fields do not
+// show it. It sends as many nested groups as the parser accepts at the field's level. In a message,
+// which is one level deeper, these exceed the limit. A map entry is read at the level of the map, so
+// the same test distinguishes messages from maps.
 func (m *message) measure(ctx context.Context) error {
 	var doubt []int32
 	for _, n := range m.order() {
@@ -47,7 +48,7 @@ func (m *message) measure(ctx context.Context) error {
 	if m.server.countsLevels && len(m.path) == 0 {
 		return m.measureSome(ctx, doubt, left)
 	}
-	// An entry of a map is read at the level of the map.
+	// A map entry is read at the level of the map, so a path through maps allows more levels.
 	for range len(m.path) + 1 {
 		a, err := m.server.Ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
 		if err != nil {
@@ -63,6 +64,7 @@ func (m *message) measure(ctx context.Context) error {
 }
 
 func (m *message) measureSome(ctx context.Context, doubt []int32, left int) error {
+	// All doubtful fields are tested at once; if the parser gives up, the request is bisected.
 	groups := appendGroups(nil, left)
 	var b []byte
 	for _, n := range doubt {
@@ -87,7 +89,8 @@ func (m *message) measureSome(ctx context.Context, doubt []int32, left int) erro
 			m.addEvidence(f, "what is in it is read at its own level")
 		}
 	case !a.FromParser || !gaveUp(a.Text):
-		return nil // nothing is told
+		// the answer decides nothing
+		return nil
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
 		m.addEvidence(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())

@@ -1,21 +1,18 @@
-// Package es asks servers whose parser is protobuf-es, versions 1 and 2.
+// Package es probes servers whose parser is protobuf-es, versions 1 and 2.
 //
-// A message is laid out so that the parser stumbles over a canary, an illegal tag
-// with a number that its error repeats. Which canary it meets says how it read the
-// value before it: Probe finds the fields of messages so, and Verify whether a
-// definition of them is right.
+// A message is laid out so that the parser stops at a canary: an illegal tag whose number the error
+// message repeats. Which canary it stops at shows how it read the value before. Probe finds the
+// fields of messages in this way, and Verify checks a definition.
 //
-// A search goes from the highest number down, a payload of canaries for each batch of
-// numbers, with a lookahead at candidates behind it. A control asks about a number
-// that cannot exist. Further requests find which fields are protobuf groups, what the
-// key and the value of a map entry are, which label a field has (single or repeated),
-// and whether a field is a message: groups nested to the parser's depth limit are too
-// deep inside it. The message path is tested before a nested message is asked about.
-// JSON that ends early makes the server name the request type. A report enters what
-// is known in the result.
+// The search goes from the highest field number down, with a payload of canaries for each batch of
+// numbers and a lookahead at the candidates after a match. A control asks about a number that
+// cannot exist. Further requests find which fields are groups, the kinds of a map's key and value,
+// whether a field is repeated, and whether it is a message: groups nested to the parser's depth
+// limit are too deep inside a message. The path to a nested message is tested before its fields.
+// Truncated JSON makes the server name the request's type.
 //
-// Verify puts the claims of a whole definition into one payload, and isolates those
-// that the parser refuses. Package oracle alone calls this one.
+// Verify puts the expectations of a whole definition into one payload, and then isolates those that
+// the parser refuses. Only package oracle calls this package.
 //
 // Source: replay/probe/README.md#protobuf-es-canaries
 package es
@@ -27,8 +24,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// Probe asks a protobuf-es server about the messages that o asks for and those
-// below them.
+// Probe finds the fields of the messages that o selects, and of the messages nested in them.
 func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	s := newServer(c, o)
 	paths, numbers := o.Targets()
@@ -66,11 +62,12 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 			todo = append(todo, m.below()...)
 		}
 	}
-	return s.askType(ctx, res) // no message could be asked
+	// no message could be probed
+	return s.askType(ctx, res)
 }
 
-// askType asks, once, for the request's type, which tells the version of
-// protobuf-es, too.
+// askType asks the server once for the request's type. The error message also reveals the version of
+// protobuf-es.
 func (s *server) askType(ctx context.Context, res *probe.Result) error {
 	if s.typeAsked || !s.options.Type {
 		return nil
@@ -81,7 +78,7 @@ func (s *server) askType(ctx context.Context, res *probe.Result) error {
 	return err
 }
 
-// conclude asks what the fields that were found leave open.
+// conclude sends further requests to decide what is still open about the found fields.
 func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	if err := m.server.askType(ctx, res); err != nil {
 		return err
@@ -92,14 +89,14 @@ func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	if err := m.labels(ctx); err != nil {
 		return err
 	}
-	// which does not look at text
+	// protobuf-es 1 does not validate UTF-8.
 	if m.server.options.Refine && res.Runtime != probe.ES1 {
 		return m.refine(ctx)
 	}
 	return nil
 }
 
-// below are the messages in a message: groups and the entries of maps, too.
+// below returns the messages in a message, including groups and map entries.
 func (m *message) below() (list []*message) {
 	for _, n := range m.order() {
 		f := m.found[n]

@@ -7,17 +7,16 @@ import (
 	"unwire/replay/probe"
 )
 
-// An assumption is a number that was found to be a group, but for chance, with
-// what to go back to if it is none.
+// An assumption is a number that probably is a group, with the state to return to if it is not.
 type assumption struct {
 	number, high int32
 	suspects     []int32
 }
 
-// seekGroup asks which of the suspects is a group, whose tags are read at once:
-// the first field among them that exists is one, or we do not know what.
+// seekGroup asks which of the suspects is a group. The parser reads a group's tags at once, so the
+// first suspect that exists is one, or is of an unknown kind.
 //
-// Shape: 0 is none. What is no group may jump to a canary by chance.
+// Shape: 0 means none. A field of another kind may reach a canary by chance.
 func (m *message) seekGroup(ctx context.Context, b batch) (int32, error) {
 	var p []byte
 	for i, n := range b.numbers {
@@ -36,14 +35,14 @@ func (m *message) seekGroup(ctx context.Context, b batch) (int32, error) {
 	return b.numbers[g.index], nil
 }
 
-// retract takes back that a number is a group.
+// retract withdraws the assumption that a number is a group.
 func (m *message) retract(was *assumption) {
 	delete(m.found, was.number)
 	delete(m.excluded, was.number)
 	m.suspects = was.suspects
 }
 
-// clearSuspects takes numbers out of the suspects: the parser is past them.
+// clearSuspects removes numbers from the suspects, because the parser got past them.
 func (m *message) clearSuspects(numbers []int32) {
 	for _, n := range numbers {
 		if len(m.suspects) > 0 && m.suspects[0] == n {
@@ -52,8 +51,8 @@ func (m *message) clearSuspects(numbers []int32) {
 	}
 }
 
-// identify finds out what the one suspect is that is left: a group, a message
-// with a group in it, or what we do not know of. It is left out from then on.
+// identify finds out what the last remaining suspect is: a group, a message with a group in it, or
+// something unknown. Later payloads leave it out.
 func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error {
 	m.suspects = nil
 	m.excluded[n] = true
@@ -69,7 +68,7 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	switch g := m.read(sure); {
 	case g.isEnd(0):
 		m.enterGroup(n, a)
-	// a single number would have met its canary
+	// Any other single number would have met its own canary.
 	case g.canary && g.index == assertion:
 		m.found[n] = &field{number: n, slot: slotMessage}
 		m.addEvidence(m.found[n], "tags are read in its value, and it is no group: "+sure.Quoted())
@@ -79,8 +78,8 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	return nil
 }
 
-// enterGroup enters a number at which the parser stumbles without saying where,
-// since it is a group. It is left out from then on.
+// enterGroup records a number as a group, because the parser stops there without naming a canary.
+// Later payloads leave it out.
 func (m *message) enterGroup(n int32, a *probe.Answer) {
 	m.suspects = nil
 	m.excluded[n] = true

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// disputed reports whether a claim of a question about a field is of a sort.
+// disputed reports whether a question about the field has a claim for which is returns true.
 func (m *message) disputed(n int32, is func(*probe.Claim) bool) bool {
 	for _, q := range m.server.options.Questions {
 		if q.Number != n || q.Path != probe.PathText(m.path) {
@@ -22,15 +22,14 @@ func (m *message) disputed(n int32, is func(*probe.Claim) bool) bool {
 	return false
 }
 
-// labels tells numbers of 4 and of 8 bytes from lists of them, where a question
-// is about that: with the test of Verify, which is silent for all that are
-// single, and names the first that is a list. A request tells all that are
-// single, and each list takes one more.
+// labels determines which 4-byte and 8-byte fields are repeated; if there are questions, only for the
+// fields that they are about. It uses the test of Verify, at which the parser stops only at a repeated
+// field. One request confirms all singular fields, and each repeated field takes one more.
 func (m *message) labels(ctx context.Context) error {
 	var left []*field
 	for _, n := range m.order() {
 		f := m.found[n]
-		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *probe.Claim) bool { return c.Label != "" || c.Kind == "packed" }) {
+		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && (len(m.server.options.Questions) == 0 || m.disputed(n, func(c *probe.Claim) bool { return c.Label != "" || c.Kind == "packed" })) {
 			left = append(left, f)
 		}
 	}
@@ -54,12 +53,15 @@ func (m *message) labels(ctx context.Context) error {
 		}
 		g := m.read(a)
 		switch {
+		// The parser reached the end: all of them are single numbers.
 		case g.isEnd(len(some)):
 			for _, f := range some {
 				f.label = "singular"
 				m.addEvidence(f, "the parser reads one number of it, and no list: "+a.Quoted())
 			}
 			left = left[len(some):]
+
+		// It stopped at a list: all fields before it are single numbers.
 		case g.canary && g.slot == slotPacked && g.index < len(some):
 			for _, f := range some[:g.index] {
 				f.label = "singular"
@@ -69,11 +71,12 @@ func (m *message) labels(ctx context.Context) error {
 			m.addEvidence(some[g.index], "the parser reads a list of it: "+a.Quoted())
 			left = left[g.index+1:]
 		default:
-			return nil // nothing is told
+			// the answer decides nothing
+			return nil
 		}
 	}
 	return nil
 }
 
-// labelTestSize is at least what the test of one field takes.
+// labelTestSize is the least size in bytes of the test of one field.
 const labelTestSize = 48

@@ -2,29 +2,33 @@ package es
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A look is a candidate that is asked about behind another one, in the same
-// request: where a parser jumped over a text, or over four or eight bytes, it
-// lands in a place of its own, which every other reading skips. Canaries there
-// tell of two fields at once.
+// A look is a candidate that is tested after another candidate, in the same request. If the parser
+// skips a string, or four or eight bytes, it continues at a place of its own that all other
+// readings skip. Canaries there reveal two fields with one request.
 //
-// Shape: only what leaves the parser among the fields of the same message leads
-// to such a place. A varint does not: it could be a message yet.
+// Shape: only classes after which the parser is still in the same message have such a place. A
+// varint has none, because it could turn out to be a message.
 type look struct {
-	number int32 // it is of the class that by stands for, and
+	// number is the field number, of the class by.
+	number int32
 	by     slot
-	next   int32 // this is the first candidate below it that exists
+	// next is the first candidate below number that exists.
+	next int32
 }
 
-// The classes that lead to a place of their own.
+// jumps are the field classes after which the parser continues at a position that no other class leads
+// to.
 var jumps = [...]slot{slotFixed32, slotFixed64, slotLen}
 
 const (
-	lookFrom  = 20 // candidates at the top of a batch that are looked behind
-	lookWidth = 20 // candidates that are asked about behind each of them
+	// lookFrom is how many candidates at the top of a batch have a lookahead.
+	lookFrom = 20
+	// lookWidth is how many candidates each lookahead tests.
+	lookWidth = 20
 )
 
-// ahead chooses what is asked about behind the candidates of a batch: where the
-// numbers are dense, the next field is near.
+// ahead chooses the candidates of the lookaheads of a batch. Where field numbers are dense, the
+// next field is near.
 func (m *message) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
 	if len(m.suspects) > 0 || m.small() {
@@ -43,12 +47,13 @@ func (m *message) ahead(b batch) batch {
 	return b
 }
 
-// place is what stands where a candidate's value leads if it is of a class: the
-// tests of what is asked about there, and the canary of the class.
+// place returns the bytes at which the parser continues if the candidate's value is of class s: the
+// tests of the lookahead, and the canary of the class.
 func (m *message) place(b batch, i int, s slot) []byte {
 	var p []byte
 	n := b.numbers[i]
-	m.found[n] = &field{number: n, slot: s} // as it is for who gets here
+	// whoever gets here has read it as this class
+	m.found[n] = &field{number: n, slot: s}
 	defer delete(m.found, n)
 	for k, l := range b.looks {
 		if l.number == n && l.by == s {
@@ -60,10 +65,9 @@ func (m *message) place(b batch, i int, s slot) []byte {
 	return appendCanary(p, m.id(i), s)
 }
 
-// appendSkipped appends what every reading of a message skips: an unknown field
-// with a length.
+// appendSkipped appends what every message skips: an unknown length-delimited field.
 //
-// Shape: seven bytes stand before content, the first six of which are text.
+// Shape: seven bytes precede content, the first six of which are valid UTF-8.
 func appendSkipped(b, content []byte) []byte {
 	size := len(content) + 1
 	for size&0x7F < 0x42 || size&0x7F > 0x5F || size>>7&0x7F > 0x3F {
@@ -75,31 +79,36 @@ func appendSkipped(b, content []byte) []byte {
 	return fill(b, size-1-len(content))
 }
 
-// appendFixedJumps is appendFixedTest with places for what is read as 4 and as
-// 8 bytes: a tag that skips 8 bytes stands where each goes on, and ends before
-// its place.
+// appendFixedJumps is appendFixedTest with places to continue after 4 and after 8 bytes. At each
+// continuation there is a tag that skips 8 bytes, which end before the place.
 func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
 	b = append(b, skip4...)
-	b = append(b, skip8...) // here 4 bytes end
+	// 4 bytes end here
+	b = append(b, skip8...)
 	b = fill(b, 1)
-	b = appendSkipped(b, place4) // here 8 bytes end, and all else goes on
+	// 8 bytes end here, and all other readings continue
+	b = appendSkipped(b, place4)
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0)
 	b = append(b, skip8...)
 	b = fill(b, 4)
-	b = append(b, skip8...) // here 8 bytes end
+	// 8 bytes end here
+	b = append(b, skip8...)
 	b = fill(b, 1)
-	return appendSkipped(b, place8) // here all else goes on
+	// all other readings continue here
+	return appendSkipped(b, place8)
 }
 
-// appendLenJump is appendLenTest with a place for what jumps over text.
+// appendLenJump is appendLenTest with a place to continue after a string.
 func appendLenJump(b []byte, n int32, index int, place []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
-	// up to the place; or a varint, or a message's length, and then tags
+	// Read as a string, it ends at the place; read as a varint or as a message's length, tags
+	// follow.
 	b = append(b, 14)
 	b = append(b, skip4...)
 	b = fill(appendCanary(b, index, slotMap), 1)
-	return appendSkipped(b, place) // here the eight bytes of an unknown field end
+	// the eight bytes of an unknown field end here
+	return appendSkipped(b, place)
 }

@@ -9,26 +9,25 @@ import (
 	"unwire/replay/probe"
 )
 
-// The fields of a map's entry, which no definition can choose.
+// The field numbers of a map entry, which protobuf prescribes.
 const (
 	mapKey   int32 = 1
 	mapValue int32 = 2
 )
 
-// hiddenCanary is a canary behind one byte more, which makes it the end of a
-// longer tag of a varint: who reads tags from that byte on passes over it.
+// hiddenCanary returns a canary with one byte before it. A parser that starts at that byte reads both
+// as one longer varint tag, and does not stop at the canary.
 func hiddenCanary(b []byte, index int, s slot) []byte {
 	return appendCanary(append(b, 0xF8), index, s)
 }
 
-// appendEntryTest stumbles for each class that a key or a value can have, in an
-// entry that is read by code of its own: that knows two numbers, and skips
-// nothing behind the tag of another one.
+// appendEntryTest stops for each class that a key or value can have. The entry's own code knows two
+// numbers, and skips nothing after an unknown tag.
 //
-// Shape: 4 and 8 bytes end before canaries that are hidden from the others; text
-// ends behind ten bytes. What is left reads the ten as a varint, and goes on
-// with tags of the entry, or as a length, and goes on with tags of a message,
-// where the first is skipped with its value.
+// Shape: 4 and 8 bytes end before canaries that are hidden from the other readings; a string ends
+// after ten bytes. The remaining classes read the ten as a varint and continue with tags of the
+// entry, or as a length and continue with tags of a message, in which the first tag is skipped with
+// its value.
 func appendEntryTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
 	b = append(b, 0, 0xF8, 0x01)
@@ -39,12 +38,12 @@ func appendEntryTest(b []byte, n int32, index int) []byte {
 	b = append(b, skip4...)
 	b = fill(appendCanary(b, index, slotVarint), 1)
 	b = appendCanary(b, index, slotMessage)
-	return appendCanary(b, index, slotLen) // ten bytes of text end here
+	// ten bytes of text end here
+	return appendCanary(b, index, slotLen)
 }
 
-// controlEntry makes sure that a map's entry is read as appendEntryTest expects:
-// a tag of a number that no entry has is passed over, and what follows it is
-// read as the next tag.
+// controlEntry verifies that the runtime reads a map entry as appendEntryTest expects: it ignores
+// an unknown tag and reads what follows as the next tag.
 func (m *message) controlEntry(ctx context.Context) error {
 	b := appendCanary(append([]byte{}, skip4...), controlIndex, slotMap)
 	a, err := m.server.Ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
@@ -57,11 +56,11 @@ func (m *message) controlEntry(ctx context.Context) error {
 	return nil
 }
 
-// runEntry finds the classes of a map's key and value: a request each, and one
-// for the control.
+// runEntry finds the classes of a map's key and value, with one request for each and one for the
+// control.
 //
-// Errors: a stopError if an answer does not follow from what was asked; then
-// nothing is claimed of the entry.
+// Errors: a stopError if an answer does not fit the question. Nothing is reported about the entry
+// then.
 func (m *message) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
@@ -74,6 +73,8 @@ func (m *message) runEntry(ctx context.Context) error {
 			return err
 		}
 	}
+
+	// Each answer names one of the two; the next payload leaves it out.
 	for len(m.found) < len(asked) {
 		m.asked++
 		var b []byte
@@ -97,7 +98,7 @@ func (m *message) runEntry(ctx context.Context) error {
 	return nil
 }
 
-// entryCanHave reports whether a key or a value may be of a class.
+// entryCanHave reports whether a key or a value may be of class s.
 func entryCanHave(n int32, s slot) bool {
 	switch s {
 	case slotFixed32, slotFixed64, slotVarint, slotLen:

@@ -8,25 +8,25 @@ import (
 	"unwire/replay/probe"
 )
 
-// A server is what is known of a protobuf-es server.
+// A server is a probed protobuf-es server, with the properties determined so far.
 type server struct {
-	// client is nil while a plan is made.
+	// Client sends the probe's requests; nil if only a plan is printed.
 	*probe.Client
 	options *probe.Options
 
-	// controlled has the paths whose control was answered as it should be.
+	// controlled has the paths at which the server passed the control.
 	controlled map[string]bool
 
-	// typeAsked says that it was asked for the request's type, which tells its
-	// version.
+	// typeAsked means that the server was asked for the request's type, which also reveals the
+	// runtime's version.
 	typeAsked bool
 
-	// showsMaps says that it skips nothing in entries of maps, so that a field that
-	// was found to be a message is no map.
+	// showsMaps means that the runtime skips nothing in map entries, so that a field found to be a
+	// message is not a map.
 	showsMaps bool
 
-	// countsLevels says that it counts the levels that it goes down, up to
-	// levelLimit; levelsUncounted that it is known not to.
+	// countsLevels means that the server limits nesting to levelLimit; levelsUncounted means that it
+	// certainly does not.
 	countsLevels, levelsUncounted bool
 }
 
@@ -34,7 +34,7 @@ func newServer(c *probe.Client, o *probe.Options) *server {
 	return &server{Client: c, options: o, controlled: map[string]bool{}}
 }
 
-// sizeLimit is how many bytes of a message it takes; 0: any, as far as is known.
+// sizeLimit is the largest message in bytes that the server accepts; 0 if no limit is known.
 func (s *server) sizeLimit() int {
 	if s.Client == nil {
 		return 0
@@ -42,28 +42,37 @@ func (s *server) sizeLimit() int {
 	return s.MaxMessage
 }
 
-// A message is what is known of one message of a protobuf-es server.
+// A message is the state of probing one message.
 type message struct {
-	server  *server
-	path    []int32
-	groups  []int // places in path of groups
-	entry   bool  // it is a map's entry, and the runtime skips nothing in those
+	server *server
+	path   []int32
+	// groups are the indexes in path of the fields that are groups.
+	groups []int
+	// entry means that the message is a map entry, in a runtime that does not skip unknown fields in
+	// map entries.
+	entry   bool
 	numbers probe.Numbers
 	hints   map[int32]probe.Hint
 	found   map[int32]*field
-	// numbers that could not be told apart from their neighbours
+	// excluded are numbers that could not be distinguished from their neighbours.
 	excluded map[int32]bool
-	// one of them, from the highest down, makes the parser stumble without saying where
+	// suspects are field numbers in descending order, one of which stops the parser without an error
+	// that names a canary.
 	suspects []int32
-	illegal  bool        // it stumbles over a tag there
-	seek     bool        // the next request asks which of them is a group
-	assumed  *assumption // what the next request makes sure of
-	// numbers at which it stumbles for a reason that is not known
+	// illegal means that the parser met an illegal tag at one of them.
+	illegal bool
+	// seek means that the next request tests which of them is a group.
+	seek bool
+	// assumed is an assumption that the next request tests.
+	assumed *assumption
+	// unknown are numbers at which the parser stops for an unknown reason.
 	unknown []int32
-	unsure  bool // whether the path leads to a message
-	// requests, each of which has its canaries' ids in another order
-	asked    int
-	complete bool // nothing was left in any batch
+	// unsure means that the path may not lead to a message.
+	unsure bool
+	// asked is the number of requests. Each uses its canary ids in another order.
+	asked int
+	// complete means that all field numbers were probed.
+	complete bool
 }
 
 func newMessage(s *server, path []int32, numbers probe.Numbers) *message {
@@ -74,8 +83,8 @@ func newMessage(s *server, path []int32, numbers probe.Numbers) *message {
 	return m
 }
 
-// firstMessage is what a protobuf-es server is asked about first: the first
-// step of a path, before it is known whether the path leads to a message.
+// firstMessage is the message that is probed first: the first step of the path, because it is not
+// known yet whether the path leads to a message.
 func (s *server) firstMessage() *message {
 	paths, numbers := s.options.Targets()
 	if first := paths[0]; len(first) > 0 {
@@ -84,8 +93,8 @@ func (s *server) firstMessage() *message {
 	return newMessage(s, nil, numbers[""])
 }
 
-// FirstMessage is the message that a probe begins with. A protobuf-es server
-// answers it with what is known of its first field.
+// FirstMessage returns the first message of a probe. The answer of a protobuf-es server already
+// reveals the first field.
 func FirstMessage(c *probe.Client, o *probe.Options) []byte {
 	return newServer(c, o).firstMessage().firstPayload()
 }
@@ -94,19 +103,23 @@ type field struct {
 	number int32
 	slot   slot
 	group  bool
-	unsure bool // whether it is a message was not told
-	level  bool // what is in its value is read at the level of the field
-	// what is in its value is read a level below the field's, which entries of maps are not
+	// unsure means that it could not be determined whether the field is a message.
+	unsure bool
+	// level means that the field's content is parsed at the field's own nesting level.
+	level bool
+	// below means that the field's content is parsed one nesting level deeper, so that it is no map
+	// entry.
 	below bool
-	text  string // "string" or "bytes", or ""
-	// as in Field: of a number of 4 or 8 bytes, or "map" of a message
+	// text is "string" or "bytes"; "" if unknown.
+	text string
+	// label is as in probe.Field: for fixed-size numbers, or "map" for a message.
 	label    string
 	evidence []string
 }
 
 func (m *message) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
-// enter adds a field at whose canary the parser stumbled.
+// enter records the field at whose canary the parser stopped.
 func (m *message) enter(n int32, s slot, a *probe.Answer) *field {
 	f := &field{number: n, slot: s}
 	m.addEvidence(f, a.Quoted())
@@ -119,7 +132,7 @@ func (m *message) addEvidence(f *field, what string) {
 	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests, what))
 }
 
-// isVarint enters that a varint's deep nesting was read without going down.
+// isVarint records that a deeply nested value was read without descending, as a varint.
 func (m *message) isVarint(n int32) {
 	if f := m.found[n]; f != nil {
 		m.addEvidence(f, "it cannot be nested deeply")

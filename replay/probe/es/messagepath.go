@@ -8,14 +8,15 @@ import (
 	"unwire/replay/probe"
 )
 
-// reach makes sure that the path of a message leads to a message: what is wrapped in
-// anything else is read as something else. It enters which of the path's fields
-// are groups, and whether the last is a map whose entries are read by code of
-// their own.
+// reach verifies that the path of a message leads to a message, because a payload in a field of
+// another kind would be read differently. It records which fields of the path are groups, and
+// whether the last is a map whose entries are read by separate code.
 //
-// Shape: known holds what was asked already, by path.
+// Shape: known caches the messages that were probed, by path.
 func (s *server) reach(ctx context.Context, res *probe.Result, to *message, known map[string]*message) (ok bool, err error) {
 	o := s.options
+
+	// Walk the path one field at a time; each must be a message, a group or a map entry.
 	var groups []int
 	entry := false
 	for i, n := range to.path {
@@ -34,7 +35,7 @@ func (s *server) reach(ctx context.Context, res *probe.Result, to *message, know
 				return false, err
 			}
 			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.Below(n) == n {
-				// One number is little to tell a message by: its neighbours are more.
+				// One number is weak evidence for a message, so probe its neighbours too.
 				if err := ask(o.Numbers); err != nil {
 					return false, err
 				}

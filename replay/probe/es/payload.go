@@ -23,17 +23,20 @@ func (m *message) readingOf(n int32) (reading, bool) {
 }
 
 const (
-	// below it a candidate's own message may well use the number
-	nearNumbers    = 64
-	nearReadings   = 6
-	finalReadings  = 40
-	finalAbsent    = 16 // numbers from 1 that are read though unknown
+	// nearNumbers is the distance from a candidate within which the fields of its own message may have
+	// the same numbers.
+	nearNumbers   = 64
+	nearReadings  = 6
+	finalReadings = 40
+	// finalAbsent is how many unknown numbers, from 1, are read.
+	finalAbsent    = 16
 	maxPayloadSize = 512 << 10
-	candidateSize  = 60 // about what the canaries of a candidate take
+	// candidateSize is roughly the size of a candidate's canaries in bytes.
+	candidateSize = 60
 )
 
-// readings are those that tell candidate n's own message from the outer one, of
-// the numbers that are known by the time n is met: n and those above.
+// readings returns fields that the outer message reads differently from the message in candidate n.
+// They use only numbers that are known when n is probed: n and higher ones.
 func (m *message) readings(n int32) []reading {
 	out := []reading{{n, asVarint}}
 	if n > nearNumbers {
@@ -50,7 +53,7 @@ func (m *message) readings(n int32) []reading {
 	return out
 }
 
-// allReadings are those of all that is known once nothing is left to find.
+// allReadings returns the readings of all fields, once all numbers were probed.
 func (m *message) allReadings() []reading {
 	var out []reading
 	for _, n := range m.order() {
@@ -66,12 +69,12 @@ func (m *message) allReadings() []reading {
 	return out
 }
 
-// firstPayload is what is asked first.
+// firstPayload returns the first message that is sent.
 func (m *message) firstPayload() []byte {
 	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Below(math.MaxInt32)))))
 }
 
-// fitting is as much of a batch as the server takes in one message.
+// fitting returns as much of a batch as fits into the largest message that the server accepts.
 func (m *message) fitting(b batch) batch {
 	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
@@ -82,13 +85,15 @@ func (m *message) fitting(b batch) batch {
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
 	numbers []int32
-	next    int32  // the first number that is not in it; 0: nothing is below it
-	looks   []look // what is asked about behind candidates
-	base    int    // the index of the first of them
+	// next is the first number that is not in the batch; 0 if nothing is below it.
+	next int32
+	// looks are the lookahead candidates of the batch.
+	looks []look
+	// base is the index of the first lookahead's canary.
+	base int
 }
 
-// has reports whether a canary is of one of its candidates, or of what is asked
-// about behind one.
+// has reports whether a sighted canary belongs to a candidate or lookahead of the batch.
 func (b batch) has(g sighting) bool {
 	return g.canary && g.slot != slotEnd && (g.index < len(b.numbers) || g.index >= b.base && g.index-b.base < len(b.looks))
 }
@@ -108,7 +113,7 @@ func (m *message) batch(high int32) batch {
 	return b
 }
 
-// maxPayload is how large the tests of a batch are.
+// maxPayload is the largest size in bytes of the tests of a batch.
 func (m *message) maxPayload() int {
 	if m.small() {
 		return m.server.sizeLimit() - smallRest
@@ -116,17 +121,16 @@ func (m *message) maxPayload() int {
 	return maxPayloadSize
 }
 
-// smallRest is for what is around a batch in small messages.
+// smallRest is the number of bytes reserved for everything but the batch in small messages.
 const smallRest = 900
 
-// small reports whether the server takes small messages only: then nothing is
-// asked ahead, nested deeply, or confirmed, and what only that would tell is
-// not said.
+// small reports whether the server accepts only small messages. Lookahead, deep nesting and
+// confirmations are left out then, and the result lacks what they would reveal.
 func (m *message) small() bool {
 	return m.server.sizeLimit() > 0 && m.server.sizeLimit() < maxPayloadSize
 }
 
-// cut is the first n numbers of a batch.
+// cut returns a batch with only the first n numbers.
 func (b batch) cut(n int) batch {
 	if n < len(b.numbers) {
 		b.numbers, b.next = b.numbers[:n], b.numbers[n]
@@ -134,7 +138,7 @@ func (b batch) cut(n int) batch {
 	return b
 }
 
-// about says what a batch asks about.
+// about describes the batch in the journal.
 func (b batch) about() string {
 	if len(b.numbers) == 0 {
 		return "what was found"
@@ -142,7 +146,7 @@ func (b batch) about() string {
 	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
 }
 
-// candidatesForMessage are the varints that the last part of a payload confirms.
+// candidatesForMessage returns the varints that the last part of a payload confirms.
 func (m *message) candidatesForMessage() []int32 {
 	var out []int32
 	if m.small() {
@@ -156,8 +160,7 @@ func (m *message) candidatesForMessage() []int32 {
 	return out
 }
 
-// payload lays the canaries of a batch, then of what is to be confirmed when
-// nothing of the batch is there, then the end.
+// payload lays out the canaries of a batch, then the confirmations, then the end.
 func (m *message) payload(deep int32, batch batch) []byte {
 	b := appendControl(nil)
 	if m.assumed != nil {
@@ -177,6 +180,8 @@ func (m *message) payload(deep int32, batch batch) []byte {
 		}
 		b = appendVarintTest(b, n, m.id(i), m.readings(n))
 	}
+
+	// The confirmations are reached only if no candidate of the last batch exists.
 	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
@@ -191,7 +196,7 @@ func (m *message) payload(deep int32, batch batch) []byte {
 	return m.whole(appendEnd(b, m.id(count)))
 }
 
-// levels is how deep a payload goes so that the parser gives up.
+// levels returns the nesting depth at which the parser stops.
 func (m *message) levels() int {
 	if m.server.countsLevels {
 		return 2 * levelLimit
@@ -199,14 +204,14 @@ func (m *message) levels() int {
 	return tooDeep
 }
 
-// measures reports whether a payload ends with groups that are too deep for a
-// parser that counts levels, as measure wants to know: nothing stumbled before them.
+// measures reports whether a payload ends with groups that are too deep for a parser that counts
+// levels. They are reached only if nothing before them stopped the parser.
 func (m *message) measures(deep int32, batch batch) bool {
 	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }
 
-// whole is a request around the message. It ends behind it, too, so that no
-// parser takes it even where the path leads to no message.
+// whole wraps the message into a request. The request ends with a canary of its own, so that no
+// parser accepts it even if the path does not lead to a message.
 func (m *message) whole(message []byte) []byte {
 	return appendEnd(probe.Wrap(m.path, message, m.groups...), maxBatch-1)
 }

@@ -8,7 +8,7 @@ import (
 	"unwire/replay/probe"
 )
 
-// refine tells text from bytes: one request a field.
+// refine distinguishes string from bytes, with one request for each field.
 func (m *message) refine(ctx context.Context) error {
 	strict := false
 	for _, n := range m.order() {
@@ -29,7 +29,8 @@ func (m *message) refine(ctx context.Context) error {
 			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests))
 		}
 	}
-	if !strict { // a parser that does not look at text tells nothing
+	// a parser that does not validate UTF-8 decides nothing
+	if !strict {
 		for _, f := range m.found {
 			if f.text == "bytes" {
 				f.text, f.evidence = "", f.evidence[:len(f.evidence)-1]
@@ -50,11 +51,12 @@ func (m *message) at() string {
 	return "message at " + probe.PathText(m.path)
 }
 
-// report says what is known.
+// report adds the found fields to the result.
 func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		f := m.found[n]
 		out := probe.Field{Path: probe.PathText(m.path), Number: n, Evidence: f.evidence}
+		// The slot of the canary gives the class; the capture decides where the parser could not.
 		switch {
 		case f.group:
 			out.Class, out.Kind = probe.Message, "group"
@@ -84,6 +86,8 @@ func (m *message) report(res *probe.Result) {
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
 		}
 		res.Fields = append(res.Fields, out)
+
+		// Numbers that could not be classified are reported, so that nobody takes them for missing.
 	}
 	for _, n := range m.unknown {
 		res.Note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
@@ -94,8 +98,8 @@ func (m *message) report(res *probe.Result) {
 	}
 }
 
-// distinct reports whether the message has so many fields that another type,
-// read in its place, could hardly have the same.
+// distinct reports whether the message has so many fields that another type is unlikely to have the
+// same ones.
 func (m *message) distinct(n int32) bool {
 	if !m.complete {
 		return false
@@ -113,5 +117,6 @@ func (m *message) distinct(n int32) bool {
 	return weight >= enoughWeight || n > finalAbsent && m.numbers.Count() > finalAbsent
 }
 
-// enoughWeight is how much there must be around a varint: a text and another varint, say.
+// enoughWeight is the weight of the surrounding fields that is required, such as a string and
+// another varint.
 const enoughWeight = 3

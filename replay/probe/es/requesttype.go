@@ -10,8 +10,8 @@ import (
 
 var wholeMessage = regexp.MustCompile(`cannot decode (message )?([\w.]+) from JSON`)
 
-// requestType asks with JSON that ends after its first brace, which no parser
-// takes: protobuf-es names the request's type, and each version in its own words.
+// requestType sends JSON that ends after its first brace, which no parser accepts. protobuf-es
+// names the request's type in its error, and each version words it differently.
 func requestType(ctx context.Context, c *probe.Client, res *probe.Result) error {
 	a, err := c.AskJSON(ctx, "the request's type: JSON that ends early", []byte("{"))
 	if err != nil {

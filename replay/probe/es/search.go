@@ -8,13 +8,13 @@ import (
 	"unwire/replay/probe"
 )
 
-// run finds all fields, from the highest number down: a request a field. What
-// was passed is not asked about again.
+// run finds all fields, from the highest number down, with about one request for each field.
+// Numbers that the parser has passed are not probed again.
 func (m *message) run(ctx context.Context) error {
 	if m.entry {
 		return m.runEntry(ctx)
 	}
-	// the varint that is yet to be told from a message that has itself
+	// deep is the varint that still has to be distinguished from a message that contains itself.
 	var deep int32
 	for high := m.numbers.Below(math.MaxInt32); ; {
 		batch := m.fitting(m.batch(high))
@@ -30,16 +30,21 @@ func (m *message) run(ctx context.Context) error {
 				continue
 			}
 		}
+
+		// Bisect the suspects, one of which stops the parser without naming a canary.
 		if len(m.suspects) > 1 {
 			batch = batch.cut(len(m.suspects) / 2)
 		}
 		batch = m.ahead(batch)
 		if len(batch.numbers) == 0 && batch.last() && deep == 0 && m.assumed == nil && len(m.candidatesForMessage()) == 0 {
 			m.complete = true
-			return nil // there is nothing left to ask
+			// nothing is left to probe
+			return nil
 		}
 		payload := m.payload(deep, batch)
 		a, err := m.server.Ask(ctx, m.at()+": "+batch.about(), payload)
+
+		// If the payload is too large, retry with a smaller batch and without deep nesting.
 		if err == probe.ErrSize && len(payload) > m.server.sizeLimit() && len(batch.numbers) > 1 {
 			if deep != 0 {
 				m.found[deep].unsure = true
@@ -58,11 +63,12 @@ func (m *message) run(ctx context.Context) error {
 	}
 }
 
-// learn enters what an answer tells.
+// learn evaluates an answer.
 //
-// Shape: from is where the batch begins and high where the next one does; deep is
-// the varint that is nested deeply in it, or 0, and next the one of the next batch.
+// Shape: from is where the batch begins, and high where the next one does. deep is the varint that
+// is nested deeply in the batch, or 0; next is that of the next batch.
 func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, deep int32) (high, next int32, err error) {
+	// An assumption about a group holds only if the parser read past the assertion.
 	g := m.read(a)
 	if was := m.assumed; was != nil {
 		m.assumed = nil
@@ -88,6 +94,7 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		return 0, 0, nil
 	}
 
+	// The canary of a confirmation: a message differs from the fields around it.
 	varints := m.candidatesForMessage()
 	if k := g.index - len(b.numbers) - 1; g.canary && k >= 0 && k < len(varints) {
 		m.isVarint(deep)
@@ -103,8 +110,8 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 	return high, 0, err
 }
 
-// learnField enters the field whose canary was met, and returns where the next
-// batch begins and what is nested deeply in it.
+// learnField records the field whose canary the parser met. It returns where the next batch begins
+// and which field is nested deeply in it.
 func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
 	index := g.index
 	if index >= len(b.numbers) {
@@ -124,7 +131,7 @@ func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next i
 	return m.numbers.Below(f.number - 1), next
 }
 
-// learnPassed enters that the parser met nothing in a batch.
+// learnPassed records that the parser stopped at nothing in a batch.
 func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
 	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
 	m.complete = b.last()
@@ -136,7 +143,7 @@ func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, dee
 	return b.next, nil
 }
 
-// learnRefusal enters an error of the parser that names no canary.
+// learnRefusal evaluates an error of the parser that quotes no canary.
 func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
 	switch {
 	case deep != 0 && gaveUp(a.Text):
@@ -145,11 +152,13 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 		f.slot = slotMessage
 		m.addEvidence(f, "it can be nested until the parser gives up: "+a.Quoted())
 		return from, nil
-	case deep != 0 && !illegal: // nothing follows for the varint
+	// the answer says nothing about the varint
+	case deep != 0 && !illegal:
 		m.found[deep].unsure = true
 		return from, nil
 	}
 
+	// The batch contains something that the parser refuses without naming it; bisect it.
 	if len(b.numbers) > 0 {
 		m.isVarint(deep)
 	}
@@ -170,11 +179,11 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 	return from, nil
 }
 
-// levelsCounted is how protobuf-es 2 says where it gives up.
+// levelsCounted is the error with which protobuf-es 2 gives up.
 const levelsCounted = "maximum recursion depth of 100 "
 
-// gaveUp reports whether a parser went down too far: protobuf-es 2 counts
-// levels, protobuf-es 1 runs out of stack.
+// gaveUp reports whether a parser descended too far: protobuf-es 2 counts levels, protobuf-es 1
+// runs out of stack.
 func gaveUp(message string) bool {
 	s := strings.ToLower(message)
 	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")

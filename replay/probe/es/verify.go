@@ -8,19 +8,19 @@ import (
 	"unwire/replay/probe"
 )
 
-// A verifier holds definitions against a protobuf-es server: one payload is
-// laid out so that its parser reads all of it if the definitions are right, up
-// to the end that no parser takes. Where they are not, it stumbles over a canary
-// that names the field and what was expected of it.
+// A verifier checks definitions against a protobuf-es server. One payload is laid out so that the
+// parser reads all of it if the definitions are right, up to the end that no parser accepts.
+// Otherwise the parser stops at a canary that identifies the field and the expectation that failed.
 //
-// Shape: each part leaves the parser where it was, unless it stumbles. A field
-// that it stumbled over is left out of the next payload.
+// Shape: each part returns the parser to where it was, unless it stops. A field that stopped the
+// parser is left out of the next payload.
 type verifier struct {
 	server *server
 	o      *probe.VerifyOptions
 	res    *probe.Result
 	root   *level
-	all    []*claim // those above before those below
+	// all has the claims about all fields; parents come before their children.
+	all []*claim
 }
 
 // A claim is a field of the definitions while a protobuf-es server is asked.
@@ -32,20 +32,20 @@ type claim struct {
 
 	state claimState
 
-	// proven says that it is a message, and no number.
+	// proven means that the field is certainly a message and not a number.
 	proven bool
 
-	// guarded says that what was sent would have shown if it were none.
+	// guarded means that the parser would have stopped in the payload if the field were not a message.
 	guarded bool
 
-	// guards is how many of the ways to show it were tried.
+	// guards is the number of guards tried so far.
 	guards int
 
-	// label says that it is doubted for its label.
+	// label means that only the label of the field is in doubt.
 	label bool
 }
 
-// A level is a message of the request with the claims about its fields.
+// A level is one message of the request, with the claims about its fields.
 type level struct {
 	path   []int32
 	above  *claim
@@ -55,10 +55,13 @@ type level struct {
 type claimState uint8
 
 const (
-	asking  claimState = iota
-	passed             // nothing stumbled over it
-	doubted            // something did
-	decided            // Verdict and Concluded are set
+	asking claimState = iota
+	// the parser did not stop at the claim
+	passed
+	// the parser stopped at the claim
+	doubted
+	// Verdict and Concluded are set
+	decided
 )
 
 func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) *verifier {
@@ -83,8 +86,8 @@ func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, r
 	return v
 }
 
-// FirstVerification is the message that a verification begins with. A protobuf-es
-// server answers it with the first field that is not as the definitions say.
+// FirstVerification returns the first message of a verification. The answer of a protobuf-es server
+// names the first field that is not as defined.
 func FirstVerification(o *probe.VerifyOptions, d *probe.Definition) []byte {
 	b, _ := newVerifier(nil, o, d, nil).payload(nil)
 	return b
@@ -99,7 +102,8 @@ func consumptionOf(c probe.Class) consumption {
 	case probe.Fixed64:
 		return asFixed64
 	}
-	return asVarint // and messages, which are told apart from it
+	// messages too: they are distinguished later
+	return asVarint
 }
 
 func (c *claim) decide(verdict probe.Verdict, format string, args ...any) {
@@ -107,12 +111,12 @@ func (c *claim) decide(verdict probe.Verdict, format string, args ...any) {
 	c.Expectation.Decide(verdict, format, args...)
 }
 
-// doubt enters that the server does not read a field as expected.
+// doubt records that the server does not read a field as expected.
 func (c *claim) doubt(label bool) {
 	c.state, c.Doubted, c.label = doubted, true, label
 }
 
-// Verify holds a definition against what a protobuf-es server's parser says.
+// Verify checks a definition against the answers of a protobuf-es server's parser.
 func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
 	v := newVerifier(c, o, d, res)
 	if err := requestType(ctx, v.server.Client, v.res); err != nil {
@@ -137,7 +141,7 @@ func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	return nil
 }
 
-// ask sends a payload; done reports that the parser came to its end.
+// ask sends a payload; done means that the parser reached its end.
 func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
 	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
@@ -168,11 +172,11 @@ func (v *verifier) expectation(c *claim) string {
 	return c.Type
 }
 
-// stumbled enters what a canary names.
+// stumbled records the expectation that a canary identifies.
 func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {
-		// there is a field that the definitions do not have, or c is a number
+		// The server has a field that the definitions lack, or c is a number.
 		c.guards++
 		return nil
 	}
@@ -194,7 +198,7 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 	return nil
 }
 
-// findActual asks what the server has at the number of a claim that its parser refused.
+// findActual probes the number of a claim that the parser refused.
 func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {
@@ -208,8 +212,7 @@ func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// prove finds out whether a field whose contents are not as expected is a
-// message at all.
+// prove finds out whether a field with unexpected content is a message at all.
 func (v *verifier) prove(ctx context.Context, c *claim) error {
 	if above := c.in.above; above != nil && !above.proven {
 		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
@@ -232,8 +235,7 @@ func (v *verifier) prove(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// judge concludes from what a server was found to have, where the parser
-// stumbled over what it was expected to have.
+// judge decides a claim that the parser refused, from the field that the server was found to have.
 func (c *claim) judge(f *probe.Field) {
 	if f != nil {
 		c.Said = append(c.Said, f.Evidence...)
@@ -259,7 +261,7 @@ func (c *claim) judge(f *probe.Field) {
 	}
 }
 
-// find asks what a number is, whatever the definitions say; nil: nothing.
+// find probes a field number without using the definitions; it returns nil if there is no such field.
 func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	m := newMessage(v.server, c.in.path, probe.Numbers{{First: c.Number, Last: c.Number}})
 	m.hints = nil
@@ -283,7 +285,7 @@ func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 		if f.Number != c.Number {
 			continue
 		}
-		// too few numbers around it were asked about
+		// Too few numbers around it were probed.
 		if f.Class == probe.Varint && f.Label == "singular" && weight < leastWeight {
 			f.Class, f.Kind, f.Label = "", "", ""
 		}
@@ -292,7 +294,7 @@ func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	return nil, nil
 }
 
-// isolate finds the claim that the parser gave up at without naming it.
+// isolate finds, by bisection, the claim at which the parser gave up without quoting a canary.
 func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) error {
 	var claims []*claim
 	for _, m := range marks {
@@ -311,6 +313,8 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 			return err
 		}
 		g := readCanary(next.Text)
+
+		// The first half passed: the claim is in the second half.
 		switch {
 		case g.canary && g.index == len(marks):
 			claims = claims[len(half):]
@@ -329,8 +333,10 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 	return nil
 }
 
-// conclude says what follows, first for what the others' readings help with.
+// conclude decides all claims, beginning with those that help to decide others.
 func (v *verifier) conclude(ctx context.Context) error {
+	// First find out what the server has where it refused the definition: that helps to judge the
+	// rest.
 	for _, c := range v.all {
 		if c.state == doubted && c.Reachable() {
 			if err := v.findActual(ctx, c); err != nil {
@@ -348,6 +354,8 @@ func (v *verifier) conclude(ctx context.Context) error {
 	if err := v.recursive(ctx); err != nil {
 		return err
 	}
+
+	// What passed all tests is confirmed, as far as the wire format can show it.
 	for _, c := range v.all {
 		switch {
 		case c.state != passed || !c.Reachable():
@@ -364,9 +372,8 @@ func (v *verifier) conclude(ctx context.Context) error {
 	return nil
 }
 
-// recursive asks of single varints whether they are not messages of the type that
-// they are in, whose fields are read like those around them: nested deeply, the
-// parser gives up over those.
+// recursive tests whether a field that looks like a varint is a message of the same type as its parent.
+// Such a field can be nested until the parser reports excessive depth.
 func (v *verifier) recursive(ctx context.Context) error {
 	var rest []*claim
 	for _, c := range v.all {
@@ -374,6 +381,8 @@ func (v *verifier) recursive(ctx context.Context) error {
 			rest = append(rest, c)
 		}
 	}
+
+	// Test several at once; if the parser gives up, bisect.
 	for len(rest) > 0 {
 		n := min(len(rest), maxDeep)
 		some := rest[:n]
@@ -390,7 +399,8 @@ func (v *verifier) recursive(ctx context.Context) error {
 			if g := readCanary(a.Text); g.canary && g.slot == slotEnd {
 				break
 			}
-			if half := len(some) / 2; half > 0 { // one of them can
+			// one of them can be nested
+			if half := len(some) / 2; half > 0 {
 				rest = append(rest, some[half:]...)
 				some = some[:half]
 				continue
@@ -403,7 +413,7 @@ func (v *verifier) recursive(ctx context.Context) error {
 	return nil
 }
 
-// maxDeep is how many fields are nested deeply in one request: about a megabyte.
+// maxDeep is how many fields are nested deeply in one request, about a megabyte.
 const maxDeep = 8
 
 func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
@@ -433,8 +443,8 @@ func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// texts tells text from bytes, which protobuf-es 2 does: a request for each text,
-// and then one for each that is said to be bytes.
+// texts distinguishes strings from bytes, which only works with protobuf-es 2. It takes a request
+// for each string, and then one for each field that is defined as bytes.
 func (v *verifier) texts(ctx context.Context) error {
 	strict := false
 	var loose []*claim
@@ -456,7 +466,8 @@ func (v *verifier) texts(ctx context.Context) error {
 			loose = append(loose, c)
 		}
 	}
-	if !strict { // a server that looks at no text tells nothing
+	// a server that does not validate UTF-8 decides nothing
+	if !strict {
 		return nil
 	}
 	for _, c := range loose {
@@ -465,7 +476,7 @@ func (v *verifier) texts(ctx context.Context) error {
 	return v.bytes(ctx)
 }
 
-// bytes tells bytes from text, where the server is known to look at text.
+// bytes verifies fields that are defined as bytes, if the server is known to validate UTF-8.
 func (v *verifier) bytes(ctx context.Context) error {
 	for _, c := range v.all {
 		if c.as != asLen || c.IsText || c.Verdict != probe.Confirmed {
@@ -487,8 +498,8 @@ func (v *verifier) bytes(ctx context.Context) error {
 	return nil
 }
 
-// sendBadText sends what is no UTF-8, and reports whether the parser took it, or
-// refused it as text.
+// sendBadText sends invalid UTF-8, and reports whether the parser accepted it, or refused it as a
+// string.
 func (v *verifier) sendBadText(ctx context.Context, c *claim, what string) (a *probe.Answer, taken, refused bool, err error) {
 	a, err = v.server.Ask(ctx, fmt.Sprintf("is %s %s", c.Path, what), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
 	if err != nil {

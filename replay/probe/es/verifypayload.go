@@ -7,14 +7,18 @@ import (
 	"unwire/replay/probe"
 )
 
-// A part is what of a claim a canary is about.
+// A part is the aspect of a claim that a canary tests.
 type part uint8
 
 const (
-	partClass   part = iota // how the value is consumed
-	partLabel               // one number, or a list
-	partInside              // in the message: the guard that would show a number
-	partOutside             // around it
+	// partClass: how the value is consumed
+	partClass part = iota
+	// partLabel: a single number or a list
+	partLabel
+	// partInside: in the message, the guard that would reveal a number
+	partInside
+	// partOutside: the guard around the message
+	partOutside
 )
 
 type mark struct {
@@ -22,10 +26,11 @@ type mark struct {
 	part  part
 }
 
-// A layout is a payload while it is laid out.
+// A layout is a payload under construction.
 type layout struct {
 	marks []mark
-	only  map[*claim]bool // nil: all
+	// only restricts the payload to these claims; nil means all.
+	only map[*claim]bool
 }
 
 func (l *layout) mark(c *claim, p part) int {
@@ -35,14 +40,14 @@ func (l *layout) mark(c *claim, p part) int {
 
 func (l *layout) has(c *claim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
 
-// payload lays out what is still asked, or of it only some.
+// payload builds a message that tests the pending claims, or only those in only.
 func (v *verifier) payload(only map[*claim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)
 	return probe.Wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
 }
 
-// level lays out a message: first how each value is consumed, then what relies on it.
+// level lays out a message: first how each value is consumed, then the tests that rely on it.
 func (l *layout) level(of *level) []byte {
 	var b []byte
 	for _, c := range of.claims {
@@ -67,8 +72,8 @@ func (l *layout) level(of *level) []byte {
 	return b
 }
 
-// message lays out what is in a message, with something that stumbles if the
-// field is a number, and its fields are read as those around it.
+// message lays out the content of a message, with a guard that stops the parser if the field is a
+// number and its content is read as fields of the outer message.
 func (l *layout) message(b []byte, c *claim) []byte {
 	var inner []byte
 	if c.below != nil {
@@ -87,9 +92,9 @@ func (l *layout) message(b []byte, c *claim) []byte {
 	return appendUnlist(b, c.Number, l.mark(c, partLabel), inner)
 }
 
-// guard adds the first of these that was not tried: a field inside is read in
-// another way than that of its number around; a number of the fields around is
-// unknown inside; a number inside is unknown around.
+// guard adds the first of these guards that was not tried: a field inside is read differently than
+// the field of the same number outside; a number of the outer fields is unknown inside; a number
+// inside is unknown outside.
 func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	around := map[int32]*claim{}
 	for _, k := range c.in.claims {
@@ -104,7 +109,8 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	if c.below != nil && !c.Descriptor.IsMap() {
 		for _, k := range c.below.claims {
 			if other := around[k.Number]; other != nil && l.has(k) && other.as != k.as && next() {
-				c.guarded = true // their own parts show it
+				// their own tests serve as the guard
+				c.guarded = true
 				return b, inner
 			}
 		}
@@ -127,18 +133,18 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	return b, inner
 }
 
-// canBeUnknown reports whether a claim's number is unknown in a message, and
-// shows where it is known. A number of 4 bytes is read alike in both.
+// canBeUnknown reports whether a message type lacks the number of a claim, so that parsing the field in
+// that message would be noticed. A fixed32 is read in the same way in both cases.
 func canBeUnknown(k *claim, in protoreflect.MessageDescriptor) bool {
 	return k.as != asFixed32 && in.Fields().ByNumber(protowire.Number(k.Number)) == nil
 }
 
-// leastWeight is how much has to be alike in two messages for us to believe that
-// they are one.
+// leastWeight is the weight of common fields from which two messages are taken to be of the same
+// type.
 const leastWeight = 4
 
-// outerReadings are those of the fields beside a number, and how unlikely it is
-// that another message has the same: a varint counts for one, others for two.
+// outerReadings returns fields of the message around a claim. weight measures how improbable it is that
+// another message reads the same fields: 1 for a varint, 2 for others.
 func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
 	for _, numbers := range []bool{false, true} {
 		for _, k := range c.in.claims {
@@ -155,9 +161,9 @@ func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
 	return append(out, reading{c.Number, c.as}), weight
 }
 
-// appendSingleVarint is silent for one varint, whose following tags are those of
-// the fields around it. A list reads on over the end of the value; a message
-// stumbles unless it has the same fields.
+// appendSingleVarint appends bytes at which the parser does not stop if the field is a single varint:
+// the following tags are then fields of the surrounding message. With a packed list the parser reads
+// beyond the end of the value; in a message it stops, unless that has the same fields.
 func appendSingleVarint(b []byte, n int32, index int, readings []reading) []byte {
 	var p []byte
 	for _, r := range readings {

@@ -1,17 +1,15 @@
-// Package golang asks servers whose parser is protobuf-go, behind connect-go or
-// grpc-go. Probe finds the fields of messages, Verify checks the fields of a
-// definition. Both take a probe.Client, which sends messages, and enter what the
-// answers show in a result of package probe. Package oracle alone calls them.
+// Package golang probes servers whose parser is protobuf-go, behind connect-go or grpc-go. Probe
+// finds the fields of messages; Verify checks the fields of a definition. Both send messages with a
+// probe.Client and record the results in a type of package probe. Only package oracle calls this
+// package.
 //
-// That parser refuses invalid UTF-8 in strings, malformed messages, and packed lists
-// that are truncated, and skips everything else. A test message has a value for each
-// of many numbers, and ends with something that is refused in other words: which of
-// the two is refused shows whether one of the numbers is of the kind, and halving the
-// numbers shows which.
+// protobuf-go refuses invalid UTF-8 in strings, malformed messages and truncated packed lists; it
+// skips everything else. A test message has a value for each of many field numbers, and ends with
+// something that is refused with a different error. Which of the two errors comes back shows
+// whether one of the numbers is of the tested kind; bisection finds which.
 //
-// What is known of a message, and the tests of its fields, are in file message.
-// Verify asks for strings first: one that is refused confirms the messages that lead
-// to it, too.
+// message.go has the state of one message and the tests. Verify tests strings first: a refusal also
+// confirms the messages that contain the string.
 //
 // Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 package golang
@@ -24,20 +22,20 @@ import (
 	"unwire/replay/probe"
 )
 
-// A prober asks a Go server about messages, one after the other.
+// A prober probes the messages of a Go server's request one after the other.
 type prober struct {
 	server *server
 	o      *probe.Options
 	res    *probe.Result
 
-	// poison is what ends a request: text that is none; nil: none is known.
+	// poison ends a request: a string field with invalid UTF-8; nil if no string field is known.
 	poison []byte
 
-	// unpoisoned are the messages that were asked about without it.
+	// unpoisoned are the messages that were probed before poison was known.
 	unpoisoned []*message
 }
 
-// Probe asks a Go server about the messages that o asks for and those below them.
+// Probe finds the fields of the messages that o selects, and of the messages nested in them.
 func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	r := &prober{server: newServer(c), o: o, res: res}
 	paths, numbers := o.Targets()
@@ -45,7 +43,7 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 		return err
 	}
 
-	// The paths that are given come first, then those of the messages below them.
+	// The given paths come first, then the messages found below them.
 	for given := len(paths); len(paths) > 0; given-- {
 		m := &message{server: r.server, path: paths[0], poison: r.poison, fields: map[int32]*probe.Field{}}
 		paths = paths[1:]
@@ -71,21 +69,18 @@ func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Re
 	if err := r.askAgain(ctx); err != nil {
 		return err
 	}
-	if r.poison == nil {
-		res.Note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
-	}
-	res.Note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
+	r.server.noteEnd(res, r.poison)
+	res.Note("protobuf-go ignores bytes fields and single numbers of a wrong wire type: only JSON can reveal them, by name")
 	return nil
 }
 
-// ask asks about a message, and returns the paths of those in it that are to be
-// asked about, too.
+// ask probes one message, and returns the paths of nested messages that are to be probed next.
 func (r *prober) ask(ctx context.Context, m *message) (below [][]int32, err error) {
 	err = m.run(ctx)
 	if r.res.NoteOracleOff(err) {
 		return nil, nil
 	}
-	if m.poison == nil && err == nil {
+	if m.poison == nil && r.server.end == nil && err == nil {
 		r.unpoisoned = append(r.unpoisoned, m)
 		return nil, nil
 	}
@@ -102,8 +97,7 @@ func (r *prober) ask(ctx context.Context, m *message) (below [][]int32, err erro
 	return below, nil
 }
 
-// askAgain asks about those messages that were asked about before it was known
-// what ends a request, and reports them.
+// askAgain probes again the messages that were probed before poison was known, and reports them.
 func (r *prober) askAgain(ctx context.Context) error {
 	for _, m := range r.unpoisoned {
 		m.poison = r.poison
@@ -119,20 +113,21 @@ func (r *prober) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// findPoison looks for text that can end requests: among the fields that should
-// be text and, where it is wanted before anything is asked, among all.
+// findPoison looks for a string field that can end requests: among the fields that are probably
+// strings and, if wanted, among all fields.
 func (r *prober) findPoison(ctx context.Context, wanted bool) error {
 	root := &message{server: r.server}
 	err := root.findPoison(ctx, r.o.Texts)
 	if err == nil && root.poison == nil && wanted {
 		err = root.findPoisonAbove(ctx, r.o.Numbers)
 	}
-	r.poison = root.poison
+	if r.poison = root.poison; err == nil && r.poison == nil && wanted {
+		_, err = r.server.findEnd(ctx)
+	}
 	return err
 }
 
-// reach makes sure that a path leads to a message, with what ends a request
-// if that is known.
+// reach verifies that a path leads to a message, if poison is known.
 func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 	for i, n := range path {
 		m := &message{server: r.server, path: path[:i], poison: r.poison}
@@ -141,7 +136,7 @@ func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		message := r.poison == nil
+		message := r.poison == nil && r.server.end == nil
 		if !text && !message {
 			if message, _, err = m.ask(ctx, tests[1], []int32{n}); err != nil {
 				return false, err

@@ -14,59 +14,68 @@ import (
 	"unwire/replay/probe"
 )
 
-// A fieldTest is a value that protobuf-go refuses for some kinds of fields, and
-// passes over for all others that are still asked about, unknown ones among them.
+// A fieldTest is a field value that protobuf-go rejects for some kinds of fields, and accepts or skips
+// for all others, including unknown fields.
 //
-// Shape: a refusal for text says "invalid UTF-8", any other "cannot parse". A
-// request ends with what is refused in the other of the two ways.
+// Shape: the error for invalid strings is "invalid UTF-8"; all others are "cannot parse". Each request
+// ends with bytes that are rejected with the other error, so that the RPC handler never runs.
 //
 // Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 type fieldTest struct {
 	name  string
 	value []byte
-	text  bool // what it looks for is refused as text
+	// text means that the tested kind is refused with the error for invalid strings.
+	text bool
 }
 
-// The tests in their order: each leaves out what those before it found.
+// fieldTests returns the tests in order. Each leaves out the fields that earlier ones found.
 func fieldTests() []fieldTest {
 	return []fieldTest{
-		// An unknown field of a message, varints, and eight bytes, but no text.
+		// Valid as a message (an unknown field), as varints and as eight bytes, but not as UTF-8.
 		{name: "text", value: []byte{0xE0, 0xA8, 0x09, 0x80, 0x80, 0x80, 0x80, 0x00}, text: true},
-		// Text, varints, and eight bytes; in a message it is an illegal tag.
+		// Valid as a string, as varints and as eight bytes; as a message it is an illegal tag.
 		{name: "message", value: []byte{7, 7, 7, 7, 7, 7, 7, 7}},
-		// Eight bytes, the last varint of which goes on.
+		// Eight bytes whose last varint is not terminated.
 		{name: "list of varints", value: []byte{1, 1, 1, 1, 1, 1, 1, 0x80}},
-		// Neither four nor eight bytes.
+		// Neither four nor eight bytes long.
 		{name: "list of numbers of fixed size", value: []byte{1}},
 	}
 }
 
-// fixed64Test tells lists of numbers of 8 bytes from those of 4.
+// fixed64Test distinguishes lists of 8-byte numbers from lists of 4-byte numbers.
 func fixed64Test() fieldTest {
 	return fieldTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
 }
 
 const (
-	maxBatch = 20_000 // numbers that are asked about in one request
-	testSize = 15     // bytes of a test of one
+	// maxBatch is the number of field numbers in one request.
+	maxBatch = 20_000
+	// testSize is the size in bytes of the test of one field.
+	testSize = 15
 )
 
-// A message is what is known of one message of a Go server.
+// A message is the state of probing one message of a Go server's request.
 type message struct {
 	server  *server
 	path    []int32
 	numbers probe.Numbers
-	poison  []byte // of a whole request: text that is none; nil: none is known
-	fields  map[int32]*probe.Field
-	lazy    bool // a test was refused for what is in a lazy field
+	// poison is a whole request with invalid UTF-8 in a string; nil if no string is known.
+	poison []byte
+	fields map[int32]*probe.Field
+	// lazy means that a test was refused because of the content of a lazily parsed field.
+	lazy bool
 }
 
-// A server is what is known of a Go server.
+// A server is a probed Go server, with the properties determined so far.
 type server struct {
 	*probe.Client
 
-	// controlled has the tests at paths whose control was answered as it should be.
+	// controlled has the paths and tests whose control was answered correctly.
 	controlled map[string]bool
+
+	// end is how requests without poison end; nil if they cannot. endAsked means that it was asked.
+	end      *completeEnd
+	endAsked bool
 }
 
 func newServer(c *probe.Client) *server {
@@ -79,13 +88,12 @@ func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
 	}
-	res.Shown[probe.PathText(m.path)] = m.poison != nil
+	res.Shown[probe.PathText(m.path)] = m.poison != nil || m.server.end != nil
 }
 
-// control asks about a number that no definition can have, which no test is
-// refused for: once for each path and each way of refusing.
+// control tests a number that no definition can have, once for each path and kind of error.
 //
-// Errors: a stopError where it is; then nothing is claimed of the message.
+// Errors: a stopError if the server refuses it. Nothing is reported about the message then.
 func (m *message) control(ctx context.Context, test fieldTest) error {
 	about := fmt.Sprintf("%s %t", probe.PathText(m.path), test.text)
 	if m.server.controlled[about] {
@@ -99,20 +107,24 @@ func (m *message) control(ctx context.Context, test fieldTest) error {
 	return err
 }
 
-// run makes all tests that can be made.
+// run executes all tests that are possible for the message.
 func (m *message) run(ctx context.Context) error {
 	numbers := m.numbers
 	for _, test := range fieldTests() {
 		if !test.text && m.poison == nil {
-			return nil
+			if ok, err := m.server.findEnd(ctx); !ok {
+				return err
+			}
 		}
 		if err := m.control(ctx, test); err != nil {
 			return err
 		}
+
+		// Test the numbers in batches, from the highest down.
 		for next := numbers.Below(math.MaxInt32); next > 0; {
 			var set []int32
 			for ; next > 0 && len(set) < m.maxBatch(); next = numbers.Below(next - 1) {
-				if m.fields[next] == nil {
+				if m.fields[next] == nil && !m.isUntested(next) {
 					set = append(set, next)
 				}
 			}
@@ -121,6 +133,8 @@ func (m *message) run(ctx context.Context) error {
 				return err
 			}
 		}
+
+		// The first string that was found becomes the poison of the other tests.
 		if !test.text || m.poison != nil {
 			continue
 		}
@@ -133,8 +147,13 @@ func (m *message) run(ctx context.Context) error {
 	return m.sizes(ctx)
 }
 
-// findPoison asks which of the fields that should be text is, so that a request
-// to a Go server can end with it.
+// isUntested reports whether a number must not occur in a message that the parser may accept.
+func (m *message) isUntested(n int32) bool {
+	return m.poison == nil && m.server.end != nil && len(m.path) == 0 && slices.Contains(m.server.Untested(), n)
+}
+
+// findPoison tests which of the probable strings is one, so that a request to a Go server can end
+// with it.
 func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	for _, n := range texts[:min(len(texts), maxTexts)] {
 		hit, _, err := m.ask(ctx, fieldTests()[0], []int32{n})
@@ -149,10 +168,10 @@ func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	return nil
 }
 
-// maxTexts is how many fields that should be text are tried.
+// maxTexts is the number of probable strings that are tried.
 const maxTexts = 8
 
-// maxBatch is how many numbers are asked about in one request.
+// maxBatch returns the largest number of field numbers in one request.
 func (m *message) maxBatch() int {
 	if m.server.MaxMessage > 0 {
 		return min(maxBatch, m.server.MaxMessage/testSize)
@@ -160,17 +179,19 @@ func (m *message) maxBatch() int {
 	return maxBatch
 }
 
-// nestedTexts is up to which number text is looked for in messages below: with
-// it a test has a multiple of eight bytes, which lists take.
+// nestedTexts is the highest number that is tested in nested messages. With it, the size of the
+// test is a multiple of eight bytes, which packed lists accept.
 const nestedTexts = 12
 
-// poisonBelow looks for text in the messages of a message that has none.
+// poisonBelow looks for a string in the messages of a message that has no string itself.
 func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
 	var set, inner []int32
 	for n := numbers.Below(math.MaxInt32); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
+
+	// The test value is a nested message in which each number has invalid UTF-8.
 	set = set[:min(len(set), maxBatch/10)]
 	text := fieldTests()[0]
 	below := fieldTest{name: "text one level down", text: true}
@@ -179,6 +200,8 @@ func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error 
 		below.value = protowire.AppendTag(below.value, protowire.Number(n), protowire.BytesType)
 		below.value = protowire.AppendBytes(below.value, text.value)
 	}
+
+	// Find a message that refuses it, and then the string in that message.
 	for {
 		n, err := m.findFirst(ctx, below, set)
 		if err != nil || n == 0 {
@@ -197,8 +220,8 @@ func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error 
 	}
 }
 
-// findPoisonAbove looks for text among the request's own fields, so that it is
-// known whether a path leads to a message before anything is asked of it.
+// findPoisonAbove searches a string field among the request's own fields. It is needed before nested
+// messages are probed.
 func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) error {
 	text := fieldTests()[testText]
 	if err := m.control(ctx, text); err != nil {
@@ -222,7 +245,7 @@ func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) er
 	return nil
 }
 
-// findFirst finds one number of a set that a test is refused for; 0 is none.
+// findFirst returns one number of a set for which the server rejects the test; 0 if there is none.
 func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (int32, error) {
 	if len(set) == 0 {
 		return 0, nil
@@ -251,16 +274,16 @@ func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (i
 	return set[0], nil
 }
 
-// A refusal is what a test was refused with; its zero value is none.
+// A refusal is the answer that refused a test. The zero value means none.
 type refusal struct {
 	answer  *probe.Answer
 	request int
-	alone   bool // the test was of one number
+	// alone means that the test contained a single field number.
+	alone bool
 }
 
-// findAll halves a set until each number that the test is refused for stands
-// alone; known is the refusal of a set whose first number that it is refused for
-// is the first in this one, too.
+// findAll bisects a set until each number for which the test is refused is isolated. known is the
+// refusal of a larger set whose refused number is in this one.
 func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, known refusal) error {
 	if len(set) == 0 {
 		return nil
@@ -287,24 +310,33 @@ func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, know
 	if err := m.findAll(ctx, test, left, refusal{}); err != nil {
 		return err
 	}
+
+	// If the left half explains the refusal, the right half has to be tested anew.
 	if len(m.fields) > before {
 		known = refusal{}
 	}
 	return m.findAll(ctx, test, right, known)
 }
 
-// ask asks whether a test is refused for one of the numbers of a set.
+// ask tests a set of field numbers in one request. hit means that the server rejected one of them.
 func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit bool, a *probe.Answer, err error) {
 	var b []byte
 	for _, n := range set {
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 		b = protowire.AppendBytes(b, test.value)
 	}
-	end := m.poison
-	if test.text {
-		end = []byte{0x07}
+	what := fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at())
+	switch b = probe.Wrap(m.path, b); {
+	case test.text:
+		a, err = m.server.Ask(ctx, what, append(b, 0x07))
+	case m.poison != nil:
+		a, err = m.server.Ask(ctx, what, append(b, m.poison...))
+	default:
+		a, err = m.server.askComplete(ctx, what, b)
+		if err == nil && m.server.end.met(a) {
+			return false, a, nil
+		}
 	}
-	a, err = m.server.Ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(probe.Wrap(m.path, b), end...))
 	if err != nil {
 		return false, nil, err
 	}
@@ -329,8 +361,8 @@ func (m *message) at() string {
 
 func refusesText(message string) bool { return strings.Contains(message, "invalid UTF-8") }
 
-// refusesWire reports whether protobuf-go refused what is no message. The opaque
-// API has words of its own in messages that have lazy fields.
+// refusesWire reports whether protobuf-go refused a malformed message. The opaque API words the
+// error differently for messages with lazy fields.
 func refusesWire(message string) bool {
 	for _, words := range []string{"cannot parse", "invalid field number", "mismatching end group marker", "missing end group marker"} {
 		if strings.Contains(message, words) {
@@ -340,14 +372,13 @@ func refusesWire(message string) bool {
 	return false
 }
 
-// refusedLazily is how protobuf-go refuses what is in a lazy field, whether it is
-// text or no message. What ends a request is never in one, so it is the test
-// that was refused.
+// refusedLazily is the error of protobuf-go for invalid content of a lazy field, be it a string or
+// a message. The poison is never in a lazy field, so this error means that the test was refused.
 const refusedLazily = "invalid proto wire format"
 
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 
-// enter adds a field; the parser names the first text that is none.
+// enter records a field. The error names the first invalid string.
 func (m *message) enter(test fieldTest, n int32, r refusal) {
 	f := &probe.Field{Path: probe.PathText(m.path), Number: n}
 	switch test.name {
@@ -358,7 +389,8 @@ func (m *message) enter(test fieldTest, n int32, r refusal) {
 	case "list of varints":
 		f.Class, f.Kind, f.Label = probe.Varint, "varint", "repeated"
 	default:
-		f.Label = "repeated" // sizes tells the rest
+		// sizes finds out the rest
+		f.Label = "repeated"
 	}
 	if match := namedField.FindStringSubmatch(r.answer.Text); match != nil && test.text {
 		f.Name = match[2]
@@ -371,7 +403,7 @@ func (m *message) enter(test fieldTest, n int32, r refusal) {
 	m.fields[n] = f
 }
 
-// sizes tells lists of 8 bytes from lists of 4.
+// sizes distinguishes lists of 8-byte numbers from lists of 4-byte numbers.
 func (m *message) sizes(ctx context.Context) error {
 	for _, n := range m.order() {
 		f := m.fields[n]

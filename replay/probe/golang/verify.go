@@ -10,16 +10,17 @@ import (
 	"unwire/replay/probe"
 )
 
-// A verifier holds definitions against a Go server, which refuses text that
-// is none, messages that are none, and lists of numbers that break off, and
-// passes over everything else.
+// A verifier checks definitions against a Go server, which refuses invalid UTF-8 in strings,
+// malformed messages and truncated packed lists, and skips everything else.
 type verifier struct {
 	server     *server
 	definition *probe.Definition
 	res        *probe.Result
-	poison     []byte // of a whole request: text that is none; nil: none is known
+	// poison is a whole request with invalid UTF-8 in a string; nil if no string is known.
+	poison []byte
 }
 
+// Verify checks a definition against the answers of a Go server's parser.
 func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *probe.Result) error {
 	v := &verifier{server: newServer(c), definition: d, res: res}
 	for _, step := range []func(context.Context) error{v.texts, v.messages, v.lists, v.rest} {
@@ -27,33 +28,32 @@ func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *prob
 			return err
 		}
 	}
-	if v.poison == nil {
-		v.res.Note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
-	}
+	v.server.noteEnd(v.res, v.poison)
 	v.res.Note("protobuf-go passes over bytes and single numbers of any wire type: of them it only tells what they are not")
 	return nil
 }
 
-// message is the level as the probe asks it.
+// message returns the probing state for the message at a path.
 func (v *verifier) message(path []int32) *message {
 	return &message{server: v.server, path: path, poison: v.poison, fields: map[int32]*probe.Field{}}
 }
 
-// badTextTest is a text that is none, and nothing else is refused for it in those words.
+// badTextTest is a value that only a string refuses with the error for invalid UTF-8.
 func badTextTest() fieldTest { return fieldTest{name: "text", value: []byte{0xFF}, text: true} }
 
-// enforced reports whether text is looked at by the definitions' own rules.
+// enforced reports whether the definition makes the server validate the field's UTF-8.
 func enforced(fd protoreflect.FieldDescriptor) bool {
 	e, ok := fd.(interface{ EnforceUTF8() bool })
 	return !ok || e.EnforceUTF8()
 }
 
-// texts asks for each text. A refusal proves the messages that lead to it, too,
-// and gives what later requests end with.
+// texts tests each string field with invalid UTF-8. If the server refuses it, the field is a string,
+// the fields that lead to it are messages, and later requests can end with it (see findPoison).
 func (v *verifier) texts(ctx context.Context) error {
 	var of *probe.ExpectedMessage
 	for _, c := range v.definition.Fields {
-		if c.In != of { // a message that is text refuses what is nested in it, too
+		// a string that is defined as a message would refuse what is nested in it
+		if c.In != of {
 			if of = c.In; c.Reachable() {
 				if err := v.noMessages(ctx, of); err != nil {
 					return err
@@ -74,12 +74,14 @@ func (v *verifier) texts(ctx context.Context) error {
 		default:
 			continue
 		}
+
+		// Bad UTF-8 in a string field, or in the string key of a map.
 		m := v.message(path)
 		hit, a, err := m.ask(ctx, badTextTest(), []int32{number})
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests, "to text that is none: %s", a.Quoted())
+		c.Cite(v.server.Requests, "to invalid UTF-8: %s", a.Quoted())
 		if !hit {
 			continue
 		}
@@ -97,25 +99,43 @@ func (v *verifier) texts(ctx context.Context) error {
 		v.provedBy(c.In.Above, c.Path, a)
 	}
 	if v.poison == nil {
-		return v.textBelow(ctx)
+		return v.endWithoutTexts(ctx)
 	}
 	return nil
 }
 
-// provedBy confirms the messages that lead to text which was looked at.
+// endWithoutTexts looks for another end of requests, because no string of the definition is checked.
+func (v *verifier) endWithoutTexts(ctx context.Context) error {
+	if err := v.textBelow(ctx); err != nil || v.poison != nil {
+		return err
+	}
+	if ok, err := v.server.findEnd(ctx); !ok {
+		return err
+	}
+	for _, c := range v.definition.Fields {
+		if c.Pending() && v.message(c.In.Path).isUntested(c.Number) {
+			c.Decide(probe.Undecided, "the requests end because it is missing, so it is not tested")
+		}
+	}
+	return nil
+}
+
+// canEnd reports whether requests that a server skips can end without running the handler.
+func (v *verifier) canEnd() bool { return v.poison != nil || v.server.end != nil }
+
+// provedBy confirms the messages that contain a string which the server validated.
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
-		above.Cite(v.server.Requests, "to text that is none at %s: %s", path, a.Quoted())
+		above.Cite(v.server.Requests, "to invalid UTF-8 at %s: %s", path, a.Quoted())
 		above.Decide(probe.Confirmed, "the server reads it as a message: it looks at text in it")
 		above.Open = "whether it is repeated"
 	}
 }
 
-// maxBelow is how many texts below the messages asked about are tried.
+// maxBelow is the number of strings that are tried below the verified messages.
 const maxBelow = 8
 
-// textBelow looks for text that could end requests in messages that are not
-// asked about themselves.
+// textBelow looks for a string that can end requests, in messages that are not verified themselves.
 func (v *verifier) textBelow(ctx context.Context) error {
 	tried := 0
 	for _, c := range v.definition.Fields {
@@ -144,7 +164,7 @@ func (v *verifier) textBelow(ctx context.Context) error {
 	return nil
 }
 
-// noMessages finds which of a level's messages are text.
+// noMessages finds which of a level's messages are strings on the server.
 func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) error {
 	var set []int32
 	by := map[int32]*probe.Expectation{}
@@ -157,11 +177,13 @@ func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) err
 	return err
 }
 
-// messages asks for those that no text has proven, those above first.
+// messages tests the messages that no string has proven, parents first.
 func (v *verifier) messages(ctx context.Context) error {
-	if v.poison == nil {
+	if !v.canEnd() {
 		return nil
 	}
+
+	// A string test has proven some messages already; the others are tested one by one.
 	for _, c := range v.definition.Fields {
 		if !c.Pending() || !c.IsMessage {
 			continue
@@ -170,7 +192,7 @@ func (v *verifier) messages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests, "to tags that are none: %s", a.Quoted())
+		c.Cite(v.server.Requests, "to illegal tags: %s", a.Quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -188,7 +210,7 @@ func (v *verifier) messages(ctx context.Context) error {
 	return nil
 }
 
-// The tests of goTests, by what they look for.
+// The indexes of fieldTests.
 const (
 	testText = iota
 	testMessage
@@ -196,7 +218,7 @@ const (
 	testFixed
 )
 
-// found is what a server shows of a number, whatever the definitions say; nil: nothing.
+// found probes a number regardless of the definitions; it returns nil if nothing was found.
 func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Field, error) {
 	m := v.message(c.In.Path)
 	m.numbers = probe.Numbers{{First: c.Number, Last: c.Number}}
@@ -204,8 +226,7 @@ func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Fiel
 	return m.fields[c.Number], err
 }
 
-// contradict concludes from what a server has at a number that is not what the
-// definitions say.
+// contradict decides a claim from the field that the server was found to have instead.
 func contradict(c *probe.Expectation, f *probe.Field) {
 	if f == nil {
 		kind := "list of numbers"
@@ -231,9 +252,9 @@ func contradict(c *probe.Expectation, f *probe.Field) {
 	c.Decide(probe.Contradicted, "the server reads it as %s", what)
 }
 
-// lists asks for lists of numbers.
+// lists tests which numeric fields are repeated.
 func (v *verifier) lists(ctx context.Context) error {
-	if v.poison == nil {
+	if !v.canEnd() {
 		return nil
 	}
 	for _, c := range v.definition.Fields {
@@ -255,13 +276,14 @@ func (v *verifier) lists(ctx context.Context) error {
 	return nil
 }
 
-// rest looks among what a Go server passes over for what it does not.
+// rest tests that the server skips the fields which a Go parser should skip.
 func (v *verifier) rest(ctx context.Context) error {
 	for _, l := range v.definition.Messages {
 		texts := false
 		for _, c := range l.Fields {
 			texts = texts || c.IsText && c.Verdict == probe.Confirmed
 		}
+		// The fields that are left should be skipped by the parser; they are tested together.
 		var set []int32
 		by := map[int32]*probe.Expectation{}
 		for _, c := range l.Fields {
@@ -286,7 +308,7 @@ func (v *verifier) rest(ctx context.Context) error {
 	return nil
 }
 
-// hits contradicts those of a set that a test is refused for, and returns the others.
+// hits contradicts the fields of a set for which a test is refused, and returns the others.
 func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) ([]int32, error) {
 	t := fieldTests()[test]
 	for len(set) > 0 {
@@ -303,12 +325,12 @@ func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage,
 	return set, nil
 }
 
-// others asks whether any of the bytes and single numbers of a message is
-// something else: in a request for each that it may be, and more only if so.
+// others tests whether any of a message's bytes and single numbers is of another kind. It takes one
+// request for each kind, and more only if one is refused.
 func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) error {
 	said, from := 0, v.server.Requests+1
 	for i, test := range fieldTests() {
-		if test.text || v.poison != nil {
+		if test.text || v.canEnd() {
 			var err error
 			if set, err = v.hits(ctx, i, l, set, by); err != nil {
 				return err

@@ -11,14 +11,14 @@ import (
 
 const anyType = "google.protobuf.Any"
 
-// maxTypes bounds the types that an Any is asked for: a request each, as the
-// first that is unknown ends a batch.
+// maxTypes is the number of types that an Any is tested with. Each takes a request, because the
+// first unknown type ends the parse.
 const maxTypes = 200
 
-// askAnys finds the Anys of a message, and asks one of them which types the server
-// knows: it knows the same for all.
+// askAnys finds the fields of type google.protobuf.Any, and tests which message types the server
+// accepts in one of them, because all use the same type registry.
 //
-// Shape: nil where there is no Any.
+// Shape: the result is nil if the message has no Any.
 func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) (holds []string, err error) {
 	for _, as := range []int{asAny, asAnys} {
 		if err := n.findAnys(ctx, as); err != nil {
@@ -30,6 +30,8 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 		return nil, nil
 	}
 	f := &n.found[at]
+
+	// Each type takes a request: accepted, unknown, or an answer that is not understood.
 	types = types[:min(len(types), maxTypes)]
 	for i, name := range types {
 		a, err := n.askType(ctx, f, name)
@@ -50,11 +52,11 @@ func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) 
 	return holds, nil
 }
 
-// enoughUnknown is how many types are asked for where none is known: by default
-// protobuf-es has no registry.
+// enoughUnknown is the number of unknown types after which no more are tried. By default
+// protobuf-es has no registry at all.
 const enoughUnknown = 20
 
-// findAnys asks protojson which fields are of Any; protobuf-es names the type.
+// findAnys finds the fields of type Any with protojson; protobuf-es names the type in its errors.
 func (n *namer) findAnys(ctx context.Context, as int) error {
 	var names []string
 	for _, f := range n.found {
@@ -70,7 +72,7 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 	})
 }
 
-// askType asks whether an Any may hold a type.
+// askType tests whether the server accepts a message type in an Any field.
 func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe.Answer, error) {
 	value := fmt.Sprintf(`{"@type":%s}`, quoteJSON("type.googleapis.com/"+strings.TrimPrefix(name, ".")))
 	if f.Label == "repeated" {
@@ -80,7 +82,7 @@ func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe
 	return a, err
 }
 
-// enterHolds enters the types that a server knows.
+// enterHolds records the types that the server accepts.
 func (n *namer) enterHolds(types []string) {
 	for i := range n.found {
 		if f := &n.found[i]; f.Type == anyType && len(types) > 0 {

@@ -10,8 +10,8 @@ import (
 	"unwire/replay/probe"
 )
 
-// aliases takes out names that are of a field that has another one: protojson
-// minds a field that comes twice.
+// aliases removes names of fields that were found under another name. protojson refuses a field
+// that occurs twice.
 func (n *namer) aliases(ctx context.Context) error {
 	for {
 		var names []string
@@ -21,6 +21,8 @@ func (n *namer) aliases(ctx context.Context) error {
 		if len(names) < 2 {
 			return nil
 		}
+
+		// Give all names in one object; the error names a duplicate, which is removed.
 		var body bytes.Buffer
 		n.appendOpening(&body)
 		var starts []int
@@ -42,10 +44,10 @@ func (n *namer) aliases(ctx context.Context) error {
 	}
 }
 
-// maxLists bounds the requests that tell what lists and maps are of.
+// maxLists is the number of requests that find out the element types of lists and maps.
 const maxLists = 20
 
-// askElements asks what lists are of.
+// askElements determines the element types of repeated fields.
 func (n *namer) askElements(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {
@@ -60,10 +62,10 @@ func (n *namer) askElements(ctx context.Context) error {
 	})
 }
 
-// askAgain asks about names that were found in another way, and has join put what
-// is told of each, g, to what is known of it, f.
+// askAgain sends names again with values of another shape. join merges what the answer reveals, g,
+// into the known field f.
 //
-// Limits: more than maxLists names are not asked about.
+// Limits: at most maxLists names.
 func (n *namer) askAgain(ctx context.Context, names []string, as int, join func(f, g *namedField)) error {
 	if len(names) == 0 || len(names) > maxLists {
 		return nil
@@ -83,19 +85,21 @@ func (n *namer) askAgain(ctx context.Context, names []string, as int, join func(
 	return err
 }
 
-// askMapValues asks what the values of maps are of. protojson does not tell a map from a
-// message until then.
+// askMapValues asks the server for the types of maps' values. Its answers also show which fields are
+// maps at all: in other answers of protojson, maps look like messages, and in those of protobuf-es 1
+// like strings.
 func (n *namer) askMapValues(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {
-		if f.Label == "map" || n.goEnd && f.Class == probe.Message && f.Label == "" {
+		if f.Label == "map" || n.goEnd && f.Class == probe.Message && f.Label == "" || n.es1 && f.Class == "" && f.Label == "" && f.family == "" {
 			names = append(names, f.Name)
 		}
 	}
 	known := n.known
 	err := n.askAgain(ctx, names, asMap, func(f, g *namedField) {
-		if g.enum != "" {
+		if g.MapValue != "" || g.MapFamily != "" {
 			f.enum, f.Label = g.enum, "map"
+			f.MapValue, f.MapFamily = g.MapValue, g.MapFamily
 			f.Evidence = append(f.Evidence, g.Evidence...)
 		}
 	})

@@ -13,43 +13,59 @@ import (
 	"unwire/replay/probe"
 )
 
-// Both parsers drop names that an enum does not have without a word, and take
-// those that it has. What is around a value tells which:
+// Both parsers ignore unknown names of enum values without an error, and accept known ones. The
+// error about something after the value reveals which it was:
 //
-//   - protobuf-es 2 numbers the items of a list by those that it took, in the
-//     error about the last, a number that no enum has;
-//   - protobuf-es 2 looks at a key of a map if it took the value;
-//   - protojson minds a key that comes twice if it took the value the first time.
+// - protobuf-es 2 numbers the items of a list by those that it accepted, in the error about the
+// last item, a number that no enum has;
+// - protobuf-es 2 validates the key of a map entry only if it accepted the value;
+// - protojson refuses a duplicate key only if it accepted the first value.
 //
-// A single value, a list in protojson, and all of protobuf-es 1 tell nothing.
+// A single value, a list in protojson, and all of protobuf-es 1 reveal nothing. A parser that
+// refuses unknown names reveals all; see strict.go.
 //
 // Source: replay/probe/README.md#enum-values-and-any
 
-// maxValues bounds the names that one enum is asked for.
+// maxValues is the number of names that are tried for one enum.
 const maxValues = 20_000
 
-// notOfAnEnum is a number that is none of 32 bits.
+// notOfAnEnum is a number that does not fit into 32 bits.
 const notOfAnEnum = "3000000000"
 
 var (
 	itemES = regexp.MustCompile(`list item #(\d+): expected enum`)
-	// of a type in an Any
+	// noType matches the errors for an unknown type in an Any.
 	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
 )
 
-// askValueNames asks which names the enums of a message's fields have.
+// askValueNames tests candidates for the names of the values of a message's enum fields.
 func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
-	silent := map[string]bool{} // enums that nothing tells of
+	// silent are enums whose values cannot be found out.
+	silent := map[string]bool{}
 	told := map[string][]string{}
+	if err := n.seeWhetherStrict(ctx); err != nil {
+		return err
+	}
 	for i := range n.found {
 		f := &n.found[i]
 		switch {
 		case f.enum == "" || told[f.enum] != nil && !n.goEnd:
 			continue
+		case n.strict:
+			values, err := n.valuesRefused(ctx, f, res)
+			if err != nil {
+				return err
+			}
+			if !n.goEnd {
+				told[f.enum] = append(values, "")[:len(values):len(values)]
+			}
+			continue
 		case !n.goEnd && (n.es1 || f.Label == "singular" || n.closing(f.Name) == ""), n.goEnd && f.Label != "map":
 			silent[f.enum] = true
 			continue
 		}
+
+		// A control with made-up names: some versions accept or refuse all names in the same way.
 		if ok, err := n.showsValues(ctx, f); err != nil {
 			return err
 		} else if !ok {
@@ -73,13 +89,12 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 
 	n.copyValues(told, silent)
 	if len(silent) > 0 {
-		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
+		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": the values of some enums could not be found out")
 	}
 	return nil
 }
 
-// copyValues enters the values of an enum that one field showed in the others of
-// the enum, which is then no longer silent.
+// copyValues copies the enum values that one field revealed to other fields with the same enum.
 func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 	for i := range n.found {
 		f := &n.found[i]
@@ -93,8 +108,8 @@ func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 	}
 }
 
-// showsValues asks for names that no enum has: older versions of protobuf-es 2 do not
-// number, or look at the keys first.
+// showsValues sends names that no enum has. Older versions of protobuf-es 2 do not number the
+// items, or validate the keys first.
 func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
 	if err != nil {
@@ -107,8 +122,8 @@ func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	return item != nil && item[1] == "1", nil
 }
 
-// valuesAmong returns those of names that a field's enum has, by halves where an
-// answer does not say which.
+// valuesAmong returns which of the names a field's enum has. It bisects if an answer does not say
+// which.
 func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -125,9 +140,11 @@ func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) 
 		return n.valuesOfList(ctx, f, names, item[1])
 	}
 	if f.Label != "map" {
-		return nil, nil // it is not understood: nothing is said
+		// the answer is not understood, so nothing is reported
+		return nil, nil
 	}
 
+	// In a map, an error about a key means that the value before it was accepted.
 	badKey := strings.Contains(a.Text, "invalid map key")
 	switch at := candidateOf(a.Text, nil, starts); {
 	case at >= 0 && (badKey || strings.Contains(a.Text, "duplicate map key")):
@@ -141,8 +158,8 @@ func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) 
 	return n.valuesInHalves(ctx, f, names, len(names))
 }
 
-// valuesOfList returns those of names that an enum has, where the number of the
-// last item says how many were taken.
+// valuesOfList returns which of the names an enum has, if the number of the last item reveals how
+// many were accepted.
 func (n *namer) valuesOfList(ctx context.Context, f *namedField, names []string, item string) ([]string, error) {
 	switch count, err := strconv.Atoi(item); {
 	case err != nil || count == 1:
@@ -154,7 +171,8 @@ func (n *namer) valuesOfList(ctx context.Context, f *namedField, names []string,
 	return nil, nil
 }
 
-// valuesInHalves asks each half of names, of which the enum has some, and most at most.
+// valuesInHalves splits a set of names, of which the enum has at least one and at most most, into two
+// halves and tests both (binary search).
 func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []string, most int) ([]string, error) {
 	left, err := n.valuesAmong(ctx, f, names[:len(names)/2])
 	if err != nil || len(left) == most {
@@ -164,8 +182,8 @@ func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []strin
 	return append(left, right...), err
 }
 
-// askValues asks whether a field's enum has some of names; starts are where each
-// stands.
+// askValues asks whether a field's enum has some of the names. starts are their offsets in the
+// request.
 func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*probe.Answer, []int, error) {
 	var value bytes.Buffer
 	var starts []int
@@ -176,7 +194,8 @@ func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*
 			fmt.Fprintf(&value, "%s,", quoteJSON(name))
 		case n.goEnd:
 			fmt.Fprintf(&value, "%q:%s,%[1]q:%[2]s,", key, quoteJSON(name))
-		default: // no key may have half of a character
+		// do not split a character of a key
+		default:
 			fmt.Fprintf(&value, `"\ud800#%s":%s,`, valueOf(i, asNumber), quoteJSON(name))
 		}
 	}
@@ -192,7 +211,7 @@ func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*
 	return a, starts, err
 }
 
-// askOne asks with a value of one field; at is where it stands.
+// askOne sends a value for one field. at is the offset of the field in the request.
 //
 // Errors: a stopError.
 func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.Answer, at int, err error) {
@@ -213,8 +232,9 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	return a, at, err
 }
 
-// closing ends an object in which a field has its value with a name of the
-// request that is known, and takes no number; "" if there is none.
+// closing returns the end of a request in JSON that makes the server refuse all of it, so that its
+// handler does not run: fields that accept no number, with a number as their value. The field but,
+// which the request tests, is not among them. It returns "" if no such field is known.
 func (n *namer) closing(but string) string {
 	var b strings.Builder
 	for _, step := range slices.Backward(n.in) {
@@ -236,7 +256,7 @@ func (n *namer) closing(but string) string {
 	return b.String() + "}"
 }
 
-// Words that enums' values are often made of.
+// commonValues are words that names of enum values often consist of.
 var commonValues = [...]string{
 	"UNSPECIFIED", "UNKNOWN", "INVALID", "NONE", "DEFAULT", "UNDEFINED", "OTHER", "CUSTOM", "AUTO", "ANY", "ALL", "ON", "OFF", "YES", "NO", "TRUE", "FALSE",
 	"ENABLED", "DISABLED", "ACTIVE", "INACTIVE", "PENDING", "QUEUED", "RUNNING", "STARTED", "STOPPED", "PAUSED", "DONE", "COMPLETE", "COMPLETED", "FINISHED",
@@ -246,8 +266,8 @@ var commonValues = [...]string{
 	"TEXT", "IMAGE", "AUDIO", "VIDEO", "FILE", "DIRECTORY", "JSON", "BINARY", "STRING", "NUMBER", "BOOL", "RED", "GREEN", "BLUE", "NORTH", "SOUTH", "LEFT", "RIGHT",
 }
 
-// valuesFor are the names that a field's enum may have: those given, and words
-// behind the enum's and the field's name.
+// valuesFor returns the names to try for a field's enum: the given ones, and common words with the
+// enum's or the field's name as a prefix.
 func (n *namer) valuesFor(f *namedField) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -276,8 +296,8 @@ func (n *namer) valuesFor(f *namedField) []string {
 	return out
 }
 
-// upper writes a name as enums' values are written: AgentMode, agent_mode and
-// agentMode as AGENT_MODE.
+// upper returns a name as enum values are spelled: AgentMode, agent_mode and agentMode become
+// AGENT_MODE.
 func upper(name string) string {
 	var b strings.Builder
 	before := '_'

@@ -8,15 +8,16 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// report joins the names of a message to the numbers that are known of it, and
-// lists the others without a number.
+// report assigns the found names to the known field numbers of a message, and lists the remaining names
+// without a number.
 //
-// Shape: a name and a number are joined where every way to give all names to
-// all numbers joins them. Where their counts differ, some field is known by
-// only one of the two, and nothing is joined but what the server itself did.
+// Shape: a name is assigned to a number only if every perfect matching of names and numbers does so. If
+// their counts differ, some field is known by only one of the two, and only the assignments that the
+// server itself revealed are used.
 func (n *namer) report(res *probe.Result) {
 	path, known := n.path(res)
-	var at []int // of the message's fields that have a number
+	// at are the indexes of the message's fields that have a number.
+	var at []int
 	for i := range res.Fields {
 		if known && res.Fields[i].Path == path && res.Fields[i].Number != 0 {
 			at = append(at, i)
@@ -38,8 +39,8 @@ func (n *namer) report(res *probe.Result) {
 	}
 }
 
-// joinToNumbers finds which of a result's fields, by their places at, the names
-// are of.
+// joinToNumbers determines the field of the result, among those at the indexes at, to which each name
+// belongs.
 func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*namedField]int {
 	joined := map[*namedField]int{}
 	var names []*namedField
@@ -48,14 +49,15 @@ func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*nam
 		if !n.goEnd || f.shownByGo() {
 			names = append(names, f)
 		}
-		for _, i := range at { // which the server named itself
+		// the server named these itself
+		for _, i := range at {
 			if g := res.Fields[i]; g.Name != "" && (g.Name == f.Name || jsonname.Of(g.Name) == f.Name) {
 				joined[f] = i
 			}
 		}
 	}
 
-	// Where the counts differ, some field is known by only one of the two.
+	// If the counts differ, some field is known by only one of the two.
 	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.Complete[path]) {
 		for k, i := range certain(names, res.Fields, at) {
 			if _, ok := joined[names[k]]; !ok {
@@ -66,7 +68,8 @@ func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*nam
 	return joined
 }
 
-// path is where the message is by number, if all fields that lead to it are joined.
+// path returns the message's path in field numbers; false if the number of some field on the path is
+// unknown.
 func (n *namer) path(res *probe.Result) (string, bool) {
 	var path []int32
 	at := ""
@@ -81,12 +84,12 @@ func (n *namer) path(res *probe.Result) (string, bool) {
 	return at, true
 }
 
-// shownByGo reports whether protobuf-go's parser shows such a field.
+// shownByGo reports whether protobuf-go's error messages reveal a field like this.
 func (f *namedField) shownByGo() bool {
 	return f.Class == "" || f.Class == probe.Message || f.Type == "string" || f.Label == "repeated" && f.Type != "bytes"
 }
 
-// addName adds what is known by name to a field that has a number.
+// addName merges the information found by name into a field that has a number.
 func addName(f *probe.Field, n *namedField) {
 	f.Name, f.Values, f.Holds = n.Name, n.Values, n.Holds
 	f.Type = cmp.Or(f.Type, cmp.Or(n.Type, typeIn(n.family, f.Class)))
@@ -97,7 +100,7 @@ func addName(f *probe.Field, n *namedField) {
 	f.Evidence = append(append(f.Evidence, n.Evidence...), "no other number and no other name can be meant")
 }
 
-// fits reports whether a name and a number can be of one field.
+// fits reports whether a found name and a field number can belong to the same field.
 func fits(n *namedField, f *probe.Field) bool {
 	classes := classesOf(n.family)
 	switch {
@@ -112,8 +115,9 @@ func fits(n *namedField, f *probe.Field) bool {
 	return true
 }
 
-// certain are the pairs, by their places, that are in every perfect matching
-// of names and numbers.
+// certain returns the pairs, by index, that are in every perfect matching of names and numbers. It
+// finds one perfect matching with augmenting paths (Kuhn's algorithm), and then tests for each pair
+// whether a perfect matching without it exists.
 func certain(names []*namedField, fields []probe.Field, at []int) map[int]int {
 	edges := make([][]int, len(names))
 	for k, n := range names {
@@ -123,7 +127,8 @@ func certain(names []*namedField, fields []probe.Field, at []int) map[int]int {
 			}
 		}
 	}
-	name := make([]int, len(at)) // of a number; -1 is none
+	// name is the matched name of each number; -1 for none.
+	name := make([]int, len(at))
 	for i := range name {
 		name[i] = -1
 	}
@@ -146,6 +151,8 @@ func certain(names []*namedField, fields []probe.Field, at []int) map[int]int {
 			return nil
 		}
 	}
+
+	// A pair is certain if no augmenting path can replace it.
 	out := map[int]int{}
 	for i, k := range name {
 		before := slices.Clone(name)

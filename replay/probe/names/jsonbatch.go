@@ -8,19 +8,26 @@ import (
 	"strings"
 )
 
-// Values that candidates get: unique, so that an error that repeats the value
-// names the candidate.
+// The shapes of the values that candidates get. Each value is unique, so that an error that repeats
+// the value identifies the candidate.
 const (
-	asNumber = iota // no float takes offence
-	asText          // only floats are left to
-	asList          // of what is known to be no single scalar
-	asNulls         // two of them: protojson minds that, whatever the type
-	asMap           // of what is a map, or may be one
-	asAny           // of what may be an Any
-	asAnys          // of what may be a list of them
+	// asNumber is a number with a fraction, which every type but floats refuses.
+	asNumber = iota
+	// asText is for candidates that only floats are left for.
+	asText
+	// asList is for fields that are known to be repeated, maps or messages.
+	asList
+	// asNulls gives null twice, which protojson refuses for fields of any type.
+	asNulls
+	// asMap is for fields that are or may be maps.
+	asMap
+	// asAny is for fields that may be an Any.
+	asAny
+	// asAnys is for fields that may be a list of Any.
+	asAnys
 )
 
-// firstValue makes all values of the same length.
+// firstValue has as many digits as all later values.
 const firstValue = 1_000_000
 
 func valueOf(i, as int) string {
@@ -42,7 +49,7 @@ func valueOf(i, as int) string {
 	return n
 }
 
-// object is a batch: its JSON, and where each candidate begins, and the end.
+// object returns a batch as JSON, the offset of each candidate, and the offset of the end.
 func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	var b bytes.Buffer
 	n.appendOpening(&b)
@@ -57,12 +64,15 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	}
 	starts = append(starts, b.Len())
 	if n.goEnd {
-		b.WriteString(`"`) // and there it breaks off
+		// the JSON is truncated here on purpose
+		b.WriteString(`"`)
 		return b.Bytes(), starts
 	}
 	if len(names) > 0 {
 		b.Truncate(b.Len() - 1)
 	}
+
+	// Close the objects that lead to the message, then end the batch with a refused value.
 	for _, step := range slices.Backward(n.in) {
 		b.WriteByte('}')
 		if step.list {
@@ -82,7 +92,7 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	return b.Bytes(), starts
 }
 
-// endings are the names of the request that can end a batch.
+// endings returns the names of the request that can end a batch.
 func (n *namer) endings() []string {
 	if len(n.in) == 0 {
 		return n.known
@@ -90,7 +100,8 @@ func (n *namer) endings() []string {
 	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
 }
 
-// appendOpening begins the objects that lead to the message, and its own.
+// appendOpening writes the opening braces and names of the objects that enclose the message, and of the
+// message itself.
 func (n *namer) appendOpening(b *bytes.Buffer) {
 	b.WriteByte('{')
 	for _, step := range n.in {
@@ -108,7 +119,7 @@ func quoteJSON(s string) []byte {
 	return b
 }
 
-// at is how a question says which message it is about.
+// at describes the position of the message in a question.
 func (n *namer) at() string {
 	if len(n.in) == 0 {
 		return ""

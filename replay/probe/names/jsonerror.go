@@ -25,20 +25,24 @@ var (
 	tokenGo     = regexp.MustCompile(`unexpected token (\S)`)
 )
 
-// What an error is about, if it is about no candidate.
+// Results of candidateOf for errors that are not about a candidate.
 const (
 	unclear = -1
-	atEnd   = -2 // all candidates were passed
+	// atEnd means that the parser accepted all candidates.
+	atEnd = -2
 )
 
-// candidateOf finds the candidate that an error is about; starts are where each begins,
-// and where the last ends.
+// candidateOf finds the candidate that an error is about. starts are the offsets of the candidates
+// and of the end.
 func candidateOf(message string, names []string, starts []int) int {
+	// The error repeats the value, which is unique.
 	if m := echoed.FindStringSubmatch(message); m != nil {
 		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(starts)-1 {
 			return i - firstValue
 		}
 	}
+
+	// protojson gives the column, which is looked up among the offsets.
 	if m := column.FindStringSubmatch(message); m != nil {
 		at, err := strconv.Atoi(m[1])
 		if err != nil || len(starts) == 0 || at-1 < starts[0] {
@@ -53,6 +57,8 @@ func candidateOf(message string, names []string, starts []int) int {
 		}
 		return i
 	}
+
+	// protobuf-es names the field.
 	for _, about := range []*regexp.Regexp{twiceES, oneofES} {
 		if m := about.FindStringSubmatch(message); m != nil {
 			return lastOf(names, m[len(m)-1]+m[1])
@@ -67,8 +73,7 @@ func candidateOf(message string, names []string, starts []int) int {
 	return unclear
 }
 
-// lastOf finds a name in the form that it was asked in; where it was in two,
-// the last.
+// lastOf returns the last position of a name in the list of sent spellings.
 func lastOf(names []string, name string) int {
 	at := unclear
 	for i, s := range names {
@@ -79,26 +84,28 @@ func lastOf(names []string, name string) int {
 	return at
 }
 
-// conflict reports whether an error is about a field that came twice, or came
-// after another of its oneof: it says nothing of the field's kind.
+// conflict reports whether an error means that a field occurs twice, or together with another field of
+// its oneof. Such an error does not reveal the field's kind.
 func conflict(message string) bool {
 	return strings.Contains(message, "set multiple times") || strings.Contains(message, "multiple keys for oneof") ||
 		strings.Contains(message, "is already set") || strings.Contains(message, "duplicate field")
 }
 
-// readES reads what protobuf-es says of a candidate of a message of a type,
-// which may not be known.
+// readES interprets an error of protobuf-es about a candidate. of is the type of the message, if
+// known.
 func readES(name, message, of string, as int) (f namedField, also string) {
 	f.Name = name
 	switch m := fieldES.FindStringSubmatch(message); {
-	case m != nil && m[1] != of && wellKnownType(m[1]): // of a wrapper in it
+	// about a field of a wrapper message
+	case m != nil && m[1] != of && wellKnownType(m[1]):
 		f.Type, f.Kind, f.Label = m[1], "message", "singular"
 	case m != nil:
 		also, f.Name = m[2], m[2]
 		f.Kind, f.Type, f.Label, f.family = kindES(m[3])
 		f.composed = f.Label == "repeated" || f.Label == "map"
 		if as == asText && f.family == "" && f.Type == "" && f.Label != "repeated" && f.Label != "map" {
-			f.family = "float" // it took a number
+			// it accepted a number
+			f.family = "float"
 		}
 	default:
 		if m := typeES.FindStringSubmatch(message); m != nil {
@@ -110,23 +117,44 @@ func readES(name, message, of string, as int) (f namedField, also string) {
 	}
 	switch {
 	case as == asMap:
-		// what is told is of a value
-		f = namedField{Field: probe.Field{Name: f.Name}, enum: f.enum}
+		f = f.mapOf(message)
 	case as != asList:
 	case strings.HasSuffix(message, "from JSON: array"):
-		f = namedField{Field: probe.Field{Name: f.Name}} // it is no list
+		// it is not repeated
+		f = namedField{Field: probe.Field{Name: f.Name}}
 	default:
-		f.Label = "repeated" // what is told is of an item
+		// the error is about an item
+		f.Label = "repeated"
 	}
 	f.Class = classOfType(f.Kind, f.Type)
 	return f, also
 }
 
-// kindES reads the kind that an error expects. protobuf-es 1 tells less.
+// mapOf returns what an error about a map's value, of which f was read, reveals about the map.
+func (f namedField) mapOf(message string) namedField {
+	g := namedField{Field: probe.Field{Name: f.Name}, enum: f.enum}
+	about := fieldES.FindStringSubmatch(message)
+	switch {
+	// 1000000.5 is refused by a message or an enum, which are named
+	case f.Type != "" && about == nil, f.enum != "":
+		g.MapValue = f.Type
+	case about == nil || !strings.HasPrefix(about[3], "map entry"):
+		// it is about the key, or there is no map
+	case f.Type != "":
+		g.MapValue = f.Type
+	default:
+		g.MapFamily = f.family
+	}
+	return g
+}
+
+// kindES interprets the kind that an error expects. protobuf-es 1 is less specific.
 func kindES(message string) (kind, typ, label, family string) {
 	if m := familyES1.FindStringSubmatch(message); m != nil {
 		return "", "", "singular", m[1] + m[2] + m[3] + m[4]
 	}
+
+	// protobuf-es 2 names the JavaScript type that it expects, which determines the protobuf type.
 	m := expected.FindStringSubmatch(message)
 	if m == nil {
 		return "", "", "", ""
@@ -152,10 +180,10 @@ func kindES(message string) (kind, typ, label, family string) {
 	return "", "", "singular", ""
 }
 
-// readGo reads what protojson says of a candidate.
+// readGo interprets an error of protojson about a candidate.
 //
-// Shape: an error in a wrapper calls its field "value", which a field may be
-// called, too: then nothing is said.
+// Shape: an error in a wrapper message calls its field "value". A field may have that name too, so
+// such an error is ignored.
 func readGo(name, message string, as int) (f namedField, also string) {
 	f.Name = name
 	m := fieldGo.FindStringSubmatch(message)
@@ -166,8 +194,19 @@ func readGo(name, message string, as int) (f namedField, also string) {
 			f.Type = anyType
 		}
 	case as == asMap:
-		if m != nil && m[1] == "enum" && m[2] == "value" {
-			f.enum = m[1]
+		// A map names its value "value", and the error repeats it. A wrapper message also names its
+		// field so, but refuses the whole object.
+		if m != nil && m[2] == "value" && echoed.MatchString(message) {
+			f.Label = "map"
+			switch m[1] {
+			case "bool", "string", "bytes", "int32", "int64", "uint32", "uint64":
+				// or the wrapper of this type
+				f.MapFamily = m[1]
+			case "enum":
+				f.enum, f.MapValue = m[1], m[1]
+			default:
+				f.MapValue = m[1]
+			}
 		}
 	case m != nil && m[2] == "value":
 	case m != nil:
@@ -184,7 +223,7 @@ func readGo(name, message string, as int) (f namedField, also string) {
 	case as != asList:
 		f.composed = true
 	case token[1] == "[":
-		// or a map, which is one on the wire
+		// It may also be a map, which is a repeated message on the wire.
 		f.Class, f.Kind = probe.Message, "message"
 	default:
 		f.Class, f.Kind, f.Label = probe.Message, "message", "repeated"
@@ -223,7 +262,7 @@ func kindOf(c probe.Class, typ string) string {
 	return string(c)
 }
 
-// typeIn is the type that is left of a family once the class is known; "" is none.
+// typeIn returns the only type of a family that has the class c; "" if there is none, or several.
 func typeIn(family string, c probe.Class) string {
 	switch family + " " + string(c) {
 	case "int32 fixed32":
@@ -244,7 +283,7 @@ func typeIn(family string, c probe.Class) string {
 	return ""
 }
 
-// classesOf are those that a family can have; none: any.
+// classesOf returns the classes of a family's types; nil means any class.
 func classesOf(family string) []probe.Class {
 	switch family {
 	case "int32", "uint32":

@@ -8,13 +8,13 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// maxKeys bounds the keys that Keys collects.
+// maxKeys is the number of keys that Keys collects.
 const maxKeys = 100_000
 
-// Keys are the names of members that occur in JSON. The zero value has none.
+// Keys collects the names of members in JSON. The zero value is empty.
 type Keys struct{ seen map[string]bool }
 
-// AddJSON adds the names in an object or array; any other data is skipped.
+// AddJSON adds the names in an object or array. Other data is ignored.
 //
 // Limits: 100,000 names.
 func (k *Keys) AddJSON(data []byte) {
@@ -36,7 +36,7 @@ func (k *Keys) AddJSON(data []byte) {
 	}
 }
 
-// Sorted returns the names in their order.
+// Sorted returns the names in alphabetical order.
 func (k *Keys) Sorted() []string {
 	names := slices.AppendSeq([]string{}, maps.Keys(k.seen))
 	slices.Sort(names)

@@ -1,13 +1,11 @@
-// Package names asks for the names of a request's fields in JSON: candidates go in,
-// with values of types that no field of the name takes, and the error says which of
-// them exist. It asks for the names of enums' values and the types that an Any may
-// hold, too, and joins the names to the numbers that are known.
+// Package names finds the JSON names of a request's fields. Candidates go in, with values that no
+// field of that name accepts; the server's errors reveal which names exist. It also finds the names
+// of enum values and the types that an Any accepts, and assigns the names to known field numbers.
 //
-// Candidates come from the dictionary of definitions, and from the JSON keys of
-// captures. A batch of them is one JSON object; the JSON error names the one that it
-// is about. Further batches find the names of enum values, the elements of lists and
-// maps, and aliases: two names of one field. Package oracle alone asks; the command
-// collects the keys.
+// Candidates come from a dictionary of definitions and from the JSON keys of captures. A batch of
+// candidates is one JSON object; the error names the first that exists. Further batches find enum
+// values, the element types of lists and maps, and aliases (two names of one field). Only package
+// oracle calls this package.
 //
 // Source: replay/probe/README.md#json-names
 package names
@@ -23,98 +21,156 @@ import (
 	"unwire/replay/probe"
 )
 
-// A namer asks for the JSON names of one message: every candidate gets a value
-// of a type that no field of that name takes, all in one object, and the error
-// names the first.
+// A namer finds the JSON names of one message. Each candidate gets a value that no field of that
+// name accepts, all in one object, and the error names the first that exists.
 type namer struct {
 	c *probe.Client
-	// the server is protobuf-es 1, which says little of what it expects
+	// es1 means that the server uses protobuf-es 1, whose errors reveal little about expected types.
 	es1 bool
-	// the parser reads as it goes, so JSON that breaks off ends a batch
+	// goEnd means that the parser is streaming, so that truncated JSON ends a batch.
 	goEnd bool
-	known []string // names of the request that end a batch: of no floats
-	in    []step   // the fields that lead to the message
-	of    string   // its type, where it is known
+	// known are names of the request that can end a batch; their types are not floats.
+	known []string
+	// in are the fields on the path to the message.
+	in []step
+	// of is the name of the message's type; "" if unknown.
+	of string
 
-	refused int // names that the parser refused as unknown
-	// whether what ends a batch is understood; nil: it was not asked
+	// strict means that the parser refuses unknown names, and names of enum values, instead of
+	// ignoring them.
+	strict bool
+	// refused is the number of names that the parser refused as unknown; unasked the number of those
+	// that were not tried, because too many had been refused.
+	refused, unasked int
+	// enums are the values that a strict parser revealed of enums, for all messages.
+	enums *[][]string
+	// declared has the spelling that is probably the declared one, such as page_size, for each name
+	// that is tried in its JSON spelling only.
+	declared map[string]string
+	// controlled is whether the end of a batch is understood; nil before it was tested.
 	controlled *bool
 
 	candidates []string
-	valueNames []string // candidates for the names of enums' values
-	// that exist, but their kind was not told: something else of their oneof came first
+	// valueNames are candidates for the names of enum values.
+	valueNames []string
+	// conflicts are names of existing fields whose kind could not be determined, because another field
+	// of their oneof came first.
 	conflicts []string
 	found     []namedField
 }
 
-// A step leads to a message below the request.
+// A step is one field on the path to a nested message.
 type step struct {
 	name string
 	list bool
 }
 
-// A namedField is a field whose name exists.
+// A namedField is a field whose name exists according to the server.
 type namedField struct {
 	probe.Field
-	family string // protobuf-es has one word for several types: "int32"
-	// full name of its enum, or of its items' or values'; "enum" where only that is known
-	enum     string
-	composed bool // a message, a list or a map
+	// family is the name that protobuf-es uses in errors for a group of types, such as "int32".
+	family string
+	// enum is the full name of the enum of the field, its items or its values; "enum" if only that
+	// much is known.
+	enum string
+	// composed means that the field is a message, repeated, or a map.
+	composed bool
 }
 
-// findNames asks for the names among candidates until a batch has none, and returns
-// those that were not met.
+// findNames tests candidates until a batch contains none that exists, and returns those that were
+// not found.
 //
-// Shape: where an error does not say which candidate it is about, halves do.
+// Shape: if an error does not identify the candidate, the batch is bisected. A strict parser gets
+// small batches, because each unknown name ends one.
 // Errors: errNoName; a stopError.
-func (n *namer) findNames(ctx context.Context, names []string, as int) (left []string, err error) {
-	left = slices.Clone(names)
+func (n *namer) findNames(ctx context.Context, names []string, as int) (passed []string, err error) {
+	left := slices.Clone(names)
 	for len(left) > 0 {
-		a, starts, err := n.sendNames(ctx, left, as)
-		switch {
-		case err == probe.ErrSize && len(left) > 1:
-			return n.findInHalves(ctx, left, as)
-		case err != nil:
-			return left, err
+		batch := left
+		if n.strict {
+			batch = left[:min(len(left), strictBatch)]
 		}
-		i := candidateOf(a.Text, append(slices.Clone(left), n.endings()...), starts)
-		// who is strict
-		if name := unknownName.FindStringSubmatch(a.Text); name != nil {
-			at := slices.Index(left, name[1]+name[2])
-			if n.refused++; at < 0 || n.refused > maxRefused {
-				return left, errStrict
+		a, starts, err := n.sendNames(ctx, batch, as)
+		if err != nil && (err != probe.ErrSize || len(batch) == 1) {
+			return append(passed, left...), err
+		}
+
+		// The error is about a candidate, about the end, or not understood.
+		at := unclear
+		if err == nil {
+			at, err = n.hit(ctx, a, batch, starts, as)
+			if err != nil {
+				return append(passed, left...), err
 			}
+		}
+		switch {
+		case at == atEnd:
+			passed, left = append(passed, batch...), left[len(batch):]
+		case at == unclear:
+			rest, err := n.findInHalves(ctx, batch, as)
+			passed, left = append(passed, rest...), left[len(batch):]
+			if err != nil {
+				return append(passed, left...), err
+			}
+		case unknownName.MatchString(a.Text):
+			passed, left = n.refuse(passed, left, at, as)
+		case conflict(a.Text) && as != asNulls:
+			n.conflicts = append(n.conflicts, left[at])
 			left = slices.Delete(left, at, at+1)
-			continue
-		}
-		switch {
-		case i >= 0 && i < len(left):
-		case i == atEnd, i >= len(left):
-			return left, nil
-		case n.controlled == nil:
-			if err := n.control(ctx); err != nil {
-				return left, err
-			}
-			continue
-		case !*n.controlled:
-			return left, probe.Stop("the JSON parser's words are not understood: %s", a.Brief())
-		case len(left) == 1:
-			i = 0 // it exists, and how it is refused is not known
 		default:
-			return n.findInHalves(ctx, left, as)
+			taken := n.enter(left[at], a, as)
+			passed, left = n.without(passed, taken...), n.without(left, taken...)
 		}
-		name := left[i]
-		if conflict(a.Text) && as != asNulls {
-			n.conflicts = append(n.conflicts, name)
-			left = slices.Delete(left, i, i+1)
-			continue
-		}
-		left = n.without(left, n.enter(name, a, as)...)
 	}
-	return left, nil
+	return passed, nil
 }
 
-// sendNames sends a batch; starts are where its names stand.
+// hit returns which candidate of a batch an answer is about, atEnd, or unclear if the batch has to
+// be bisected.
+//
+// Errors: a stopError if the parser's words are not understood.
+func (n *namer) hit(ctx context.Context, a *probe.Answer, batch []string, starts []int, as int) (int, error) {
+	// Strict servers refuse unknown names. One that was not sent is inside of a candidate's value.
+	if name := unknownName.FindStringSubmatch(a.Text); name != nil {
+		if at := slices.Index(batch, name[1]+name[2]); at >= 0 {
+			return at, nil
+		}
+		if at := candidateOf(a.Text, nil, starts); at >= 0 && as != asNumber && as != asText {
+			return at, nil
+		}
+		return 0, probe.Stop("the JSON parser refuses a name that was not sent: %s", a.Brief())
+	}
+	sent := slices.Clone(batch)
+	for _, name := range n.endings() {
+		if len(n.in) > 0 || !slices.Contains(batch, name) { // as in object
+			sent = append(sent, name)
+		}
+	}
+	at := candidateOf(a.Text, sent, starts)
+	switch {
+	case at >= len(batch):
+		return atEnd, nil
+	case at != unclear:
+		return at, nil
+	}
+
+	// If a batch without candidates is understood, this error is about one of them.
+	if n.controlled == nil {
+		if err := n.control(ctx); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case !*n.controlled:
+		return 0, probe.Stop("the JSON parser's words are not understood: %s", a.Brief())
+	case len(batch) == 1:
+		// it exists, and the error is of an unknown kind
+		return 0, nil
+	}
+	return unclear, nil
+}
+
+// sendNames sends a batch. starts are the offsets of its names.
 //
 // Errors: errNoName; a stopError.
 func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe.Answer, starts []int, err error) {
@@ -138,8 +194,8 @@ func (n *namer) findInHalves(ctx context.Context, names []string, as int) (left 
 	return append(left, right...), err
 }
 
-// control asks with no candidates: where that is not understood, no error that
-// does not say which candidate it is about means one.
+// control sends a batch without candidates. If its error is not understood, errors that do not
+// identify a candidate prove nothing.
 func (n *namer) control(ctx context.Context) error {
 	body, starts := n.object(nil, asNumber)
 	a, err := n.c.AskJSON(ctx, "no names"+n.at(), body)
@@ -152,18 +208,10 @@ func (n *namer) control(ctx context.Context) error {
 	return nil
 }
 
-// maxRefused is how many names that do not exist are asked for where each of
-// them takes a request.
-const maxRefused = 100
-
-// errStrict is a parser that refuses unknown names, a request a name.
-var errStrict = errors.New("the JSON parser refuses names that do not exist")
-
-// errNoName is a first batch without a name that exists.
+// errNoName means that no name in the first batch exists.
 var errNoName = errors.New("none of the names exists")
 
-// enter enters what an error tells of a candidate, and returns the names that
-// the field has.
+// enter records what an error reveals about a candidate, and returns the names of the field.
 func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 	var f namedField
 	var also string
@@ -182,10 +230,10 @@ func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 	return []string{name, also, f.Name}
 }
 
-// maxEnds is how many names end a batch.
+// maxEnds is the number of names that end a batch.
 const maxEnds = 20
 
-// without takes a field's names out of candidates, in all of their forms.
+// without removes a field's names, in all spellings, from the candidates.
 func (n *namer) without(candidates []string, names ...string) []string {
 	taken := map[string]bool{}
 	for _, name := range names {
@@ -194,9 +242,11 @@ func (n *namer) without(candidates []string, names ...string) []string {
 	return slices.DeleteFunc(candidates, func(s string) bool { return taken[plainName(s)] })
 }
 
-// askAll asks for all names of a message, and then what the composed ones are of.
+// askAll finds all names of a message, and then the element types of lists and maps.
 func (n *namer) askAll(ctx context.Context) error {
 	left, err := n.findNames(ctx, n.candidates, asNumber)
+
+	// Candidates whose oneof had another member in the batch are tried again.
 	for err == nil && len(n.conflicts) > 0 {
 		again := n.conflicts
 		n.conflicts = nil
@@ -214,7 +264,7 @@ func (n *namer) askAll(ctx context.Context) error {
 	if err == nil {
 		left, err = n.findNames(ctx, left, asText)
 	}
-	// one after the other: they are of one oneof
+	// One after the other, because they are in the same oneof.
 	for err == nil && len(n.conflicts) > 0 {
 		name := n.conflicts[0]
 		n.conflicts = n.conflicts[1:]
@@ -226,25 +276,28 @@ func (n *namer) askAll(ctx context.Context) error {
 			err = n.aliases(ctx)
 		}
 	}
+	if err == nil && n.goEnd {
+		err = n.declaredSpellings(ctx)
+	}
 	if err == nil {
 		err = n.askElements(ctx)
 	}
-	if err == nil && len(n.valueNames) > 0 {
+	if err == nil {
 		err = n.askMapValues(ctx)
 	}
 	return err
 }
 
-// plainName is the same for all forms of a name: page_size, pageSize.
+// plainName normalises a name, so that spellings such as page_size and pageSize become equal.
 func plainName(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "_", ""))
 }
 
-// maxNames bounds a batch: its values have seven digits.
+// maxNames limits the size of a batch: the values have seven digits.
 const maxNames = 100_000
 
 func newNamer(c *probe.Client, o *probe.Options, of probe.Runtime) *namer {
-	n := &namer{c: c, goEnd: of == probe.ConnectGo, es1: of == probe.ES1, valueNames: o.Values}
+	n := &namer{c: c, goEnd: of == probe.ConnectGo, es1: of == probe.ES1, valueNames: o.Values, enums: &[][]string{}}
 	if !n.goEnd {
 		n.known = slices.Clone(o.Known)
 	}
@@ -255,7 +308,7 @@ func newNamer(c *probe.Client, o *probe.Options, of probe.Runtime) *namer {
 			n.candidates = append(n.candidates, name)
 		}
 	}
-	// A name as it is declared comes before its form in JSON, which tells less.
+	// A name as declared is tried before its JSON spelling, which reveals less.
 	sort.SliceStable(n.candidates, func(i, j int) bool {
 		return strings.Contains(n.candidates[i], "_") && !strings.Contains(n.candidates[j], "_")
 	})
@@ -271,12 +324,12 @@ func plainText(s string) bool {
 	return true
 }
 
-// Ask asks for names of the request's fields, and of those of messages
-// below it, down to Options.Depth.
+// Ask finds the names of the fields of the request, and of nested messages down to the depth
+// Options.Depth.
 //
-// Shape: protobuf-es reads the whole of an object, so a batch has to end with a
-// name that exists. Where none is known, the first batch runs the handler if no
-// candidate exists: that is risked on this machine alone, unless allowed.
+// Shape: protobuf-es reads an object completely, so that each batch must end with an existing name and
+// an invalid value. If no existing name is known, and no candidate of the first batch exists, the RPC
+// handler runs. Unless Options allow it, this risk is only taken with servers on this machine.
 func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	top := newNamer(c, o, res.Runtime)
 	if ok, err := top.canAsk(ctx, o, res); !ok {
@@ -285,7 +338,10 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 	top.of = res.RequestType
 
 	seen := map[string]bool{top.of: top.of != ""}
-	var holds []string // types that the server knows
+	// holds are the types that the server accepts in an Any.
+	var holds []string
+
+	// A breadth-first walk through the messages; each type is asked about once.
 	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
 		err := n.askAll(ctx)
@@ -301,9 +357,8 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 			return nil
 		}
 		n.report(res)
-		if err == errStrict {
-			res.Note(fmt.Sprintf("names were not all asked for: the JSON parser refuses each one that does not exist, in a request of its own, and %d were enough", maxRefused))
-			return nil
+		if n.unasked > 0 {
+			res.Note(fmt.Sprintf("%d names%s were not asked for: the JSON parser refuses each one that does not exist, in a request of its own, and unwire tries %d", n.unasked, n.at(), maxRefused))
 		}
 		if err != nil {
 			return err
@@ -320,7 +375,7 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 	return nil
 }
 
-// canAsk reports whether names can be asked for, and notes why not.
+// canAsk reports whether names can be probed, and notes why not.
 func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result) (bool, error) {
 	if len(n.candidates) == 0 || res.Runtime == probe.GRPCGo {
 		return false, nil
@@ -340,8 +395,8 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 	return true, nil
 }
 
-// messagesBelow are the messages in a message whose names can be asked for, each
-// type once; known are names of the request that end a batch.
+// messagesBelow returns the nested messages whose names can be probed, each type once. known are names
+// of existing fields of the request, one of which ends each batch.
 func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Options, res *probe.Result, seen map[string]bool) (list []*namer, err error) {
 	for _, f := range n.found {
 		if f.Kind != "message" || f.Label == "map" || wellKnownType(f.Type) || f.Type != "" && seen[f.Type] {
@@ -349,7 +404,11 @@ func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Opti
 		}
 		seen[f.Type] = f.Type != ""
 		below := newNamer(n.c, o, res.Runtime)
-		below.known, below.of = known, f.Type
+		below.known, below.of, below.enums = known, f.Type, n.enums
+		if n.strict {
+			below.strict = true
+			below.candidates = below.oneSpelling(below.candidates)
+		}
 		below.in = append(slices.Clone(n.in), step{f.Name, f.Label == "repeated"})
 		if ok, err := below.dropsUnknown(ctx); err != nil {
 			return nil, err
@@ -360,11 +419,12 @@ func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Opti
 	return list, nil
 }
 
-// acceptsAnyName asks for names that no field has, and reports whether a Go server
-// answers as if they existed: the request is a Struct, or a Value.
+// acceptsAnyName tests names that no field has, and reports whether a Go server treats them as
+// existing: the request is then a Struct or a Value.
 func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	if !n.goEnd {
-		return false, nil // it names the request's type
+		// it names the request's type
+		return false, nil
 	}
 	names := []string{"no1thing", "no2thing"}
 	body, starts := n.object(names, asNulls)
@@ -376,8 +436,8 @@ func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	return i >= 0 && i < len(names), nil
 }
 
-// dropsUnknown reports whether a message can be asked, and drops unknown names: a map, a Struct and an
-// Any, which protojson does not tell from others, do not.
+// dropsUnknown reports whether a message can be probed because it ignores or refuses unknown names.
+// A map, a Struct and an Any, which protojson does not distinguish, do neither.
 func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 	if !n.goEnd {
 		return len(n.endings()) > 0, nil
@@ -386,6 +446,10 @@ func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 		names := []string{"no1thing", "no2thing"}
 		body, starts := n.object(names, as)
 		a, err := n.c.AskJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
+		if err == nil && unknownName.MatchString(a.Text) && strings.Contains(a.Text, names[0]) {
+			// it is a message of a strict parser
+			return true, nil
+		}
 		if err != nil || candidateOf(a.Text, names, starts) != atEnd {
 			return false, err
 		}
@@ -393,5 +457,5 @@ func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// wellKnownType reports whether a type has a form of its own in JSON.
+// wellKnownType reports whether a type has a special JSON form.
 func wellKnownType(name string) bool { return strings.HasPrefix(name, "google.protobuf.") }

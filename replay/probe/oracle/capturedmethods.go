@@ -15,40 +15,39 @@ import (
 	"unwire/schema"
 )
 
-// maxSeen is how many exchanges of a method are looked into for wire types.
+// maxSeen is the number of exchanges of each method that are searched for wire types.
 const maxSeen = 50
 
 // Methods are the methods of a capture that can be verified.
 type Methods struct {
-	// Exchanges counts the exchanges that were found.
+	// Exchanges is the number of exchanges found in the capture.
 	Exchanges int
 
-	// Unknown are methods that are left out: the definitions do not know their
-	// requests, or they cannot be asked about.
+	// Unknown are the methods that are skipped, because the definitions lack their requests or their
+	// protocol cannot be probed.
 	Unknown []string
 
 	list     []*capturedMethod
 	byMethod map[string]*capturedMethod
 
-	// looked counts the exchanges that were looked into, by path.
+	// looked maps URL paths to the number of searched exchanges.
 	looked map[string]int
 }
 
-// A capturedMethod is a method of a capture whose request the definitions know.
+// A capturedMethod is a method in a capture whose request type is defined.
 type capturedMethod struct {
 	exchange int64
 	method   string
 	captured *url.URL
 	request  protoreflect.MessageDescriptor
 
-	// seen is what requests that were accepted show of fields, by path.
+	// seen has the wire types of fields in accepted requests, by path.
 	seen map[string]probe.Hint
 }
 
-// FindMethods finds the methods of a capture, or of one exchange; 0 is all of them.
+// FindMethods finds the methods called in a capture or, if exchange is not 0, in that exchange.
 //
-// Limits: 50 exchanges of a method are looked into.
-// Errors: of reading the capture.
+// Limits: it searches 50 exchanges of each method. Errors: errors of reading the capture.
 func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, exchange int64) (*Methods, error) {
 	m := &Methods{byMethod: map[string]*capturedMethod{}, looked: map[string]int{}}
 	for row, err := range src.Exchanges(ctx) {
@@ -62,7 +61,8 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 			if exchange != 0 {
 				return nil, err
 			}
-			continue // it has no method
+			// it is not a call
+			continue
 		}
 		m.Exchanges++
 		if err := m.addExchange(ctx, src, s, row); err != nil {
@@ -72,7 +72,7 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 	return m, nil
 }
 
-// addExchange looks into an exchange, unless enough of its method were looked into.
+// addExchange searches an exchange, unless enough of its method were searched.
 func (m *Methods) addExchange(ctx context.Context, src captures.Source, s *schema.Schema, row *captures.Exchange) error {
 	u, err := url.Parse(row.URL)
 	if err != nil || m.looked[u.Path] >= maxSeen {
@@ -98,6 +98,8 @@ func (m *Methods) addExchange(ctx context.Context, src captures.Source, s *schem
 		m.byMethod[method] = c
 		m.list = append(m.list, c)
 	}
+
+	// Only requests that the server accepted show what it reads.
 	for i := range ex.Frames {
 		if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
 			probe.SeenIn(c.seen, fr.Data, md)
@@ -114,10 +116,10 @@ func canAsk(p decode.Protocol) bool {
 	return false
 }
 
-// Len is how many methods can be verified.
+// Len returns the number of methods that can be verified.
 func (m *Methods) Len() int { return len(m.list) }
 
-// Local reports whether all of them were captured of servers on this machine.
+// Local reports whether all of them were captured from servers on this machine.
 func (m *Methods) Local() bool {
 	for _, c := range m.list {
 		if outbound.CheckTarget(c.captured, false, nil) != nil {
@@ -127,42 +129,44 @@ func (m *Methods) Local() bool {
 	return true
 }
 
-// MethodsOptions say how the methods of a capture are verified.
+// MethodsOptions describe how the methods of a capture are verified.
 type MethodsOptions struct {
-	// Options are those of each verification. Budget is for all of them, To is the
-	// server; nil is where each was captured.
+	// Options are for each verification, except that Budget is for all together. If To is nil, each
+	// method is verified on the server that it was captured from.
 	Options probe.Options
 
-	// Replay has the credentials for headers that were redacted.
+	// Replay has the credentials that replace redacted headers.
 	Replay replay.Options
 
-	// PlanOnly makes the plans, and sends nothing.
+	// AskNames has the same meaning as in probe.VerifyOptions.
+	AskNames bool
+
+	// PlanOnly makes plans only, and sends nothing.
 	PlanOnly bool
 
-	// Planned, if set, is called with the plan of each method before it is asked about.
+	// Planned, if set, is called with the plan of each method before it is probed.
 	Planned func(*VerifyPlan) error
 
-	// Verified, if set, is called with what came of each.
+	// Verified, if not nil, is called with the result for each method.
 	Verified func(*probe.Verification) error
 
-	// Skipped, if set, is called with each method that was not asked about, and why.
+	// Skipped, if set, is called for each method that was not probed, with the reason.
 	Skipped func(method, why string)
 }
 
-// A summary is what the verification of several methods came to.
+// A summary summarises the verification of several methods.
 type summary struct {
-	// Answered says that a server reported something of its parser, or that a plan was
-	// made.
+	// Answered means that at least one server's parser was recognised, or that a plan was made.
 	Answered bool
 
-	// Finding says that something was contradicted, or not asked to its end.
+	// Finding means that something was contradicted, or that a verification ended early.
 	Finding bool
 }
 
-// VerifyMethods verifies methods one after the other. What stops one on another
-// machine stops all.
+// VerifyMethods verifies the definitions of methods, one method after the other. If a server on another
+// machine stops the verification of one method, all others are stopped too.
 //
-// Errors: those of Run; those of the callbacks, which end it.
+// Errors: the errors of Run and of the callbacks; each ends the run.
 func VerifyMethods(ctx context.Context, src captures.Source, m *Methods, o MethodsOptions) (summary, error) {
 	r := &methodsRun{MethodsOptions: o, src: src, left: o.Options.Budget}
 	for _, c := range m.list {
@@ -180,16 +184,17 @@ func VerifyMethods(ctx context.Context, src captures.Source, m *Methods, o Metho
 	return r.sum, nil
 }
 
-// A methodsRun is what the verification of several methods has in common.
+// A methodsRun is the state that the probes of several methods share, such as the remaining budget of
+// requests.
 type methodsRun struct {
 	MethodsOptions
 	src captures.Source
 	sum summary
 
-	// left is the budget that is left.
+	// left is the remaining number of requests in the budget.
 	left int
 
-	// stopped is why no other method is asked about; "" if they are.
+	// stopped is the reason why no further method is probed; "" if there is none.
 	stopped string
 }
 
@@ -200,7 +205,7 @@ func (r *methodsRun) skip(c *capturedMethod, why string) {
 	}
 }
 
-// verify asks about one method, or says what would be asked.
+// verify verifies one method, or makes its plan.
 func (r *methodsRun) verify(ctx context.Context, c *capturedMethod) error {
 	o, err := r.optionsFor(ctx, c)
 	if err != nil {
@@ -219,6 +224,8 @@ func (r *methodsRun) verify(ctx context.Context, c *capturedMethod) error {
 		r.sum.Answered = true
 		return nil
 	}
+
+	// All methods share one journal, which each reads from its beginning.
 	if o.Journal != nil {
 		if _, err := o.Journal.Seek(0, io.SeekStart); err != nil {
 			return err
@@ -238,21 +245,21 @@ func (r *methodsRun) verify(ctx context.Context, c *capturedMethod) error {
 	r.sum.Answered = r.sum.Answered || v.Runtime != probe.Unknown && v.Runtime != ""
 	r.sum.Finding = r.sum.Finding || v.Contradicted > 0 || v.Stopped != ""
 	if plan.Live {
-		// What one method hears counts for all.
+		// A server that refuses further requests refuses them for all methods.
 		r.stopped = v.Stopped
 	}
 	return nil
 }
 
-// optionsFor are the options for a method, with what its exchange shows.
+// optionsFor returns the options for a method, completed from its exchange.
 func (r *methodsRun) optionsFor(ctx context.Context, c *capturedMethod) (*probe.VerifyOptions, error) {
-	o := &probe.VerifyOptions{Options: r.Options, Request: c.request}
+	o := &probe.VerifyOptions{Options: r.Options, Request: c.request, AskNames: r.AskNames}
 	o.Method, o.Budget = c.method, r.left
 	if o.To == nil {
 		o.To = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
 	}
 	if c.captured.Hostname() == o.To.Hostname() {
-		// another server may take what this one did not
+		// Another server may accept what this one refused.
 		o.Seen = c.seen
 	}
 	return o, o.FromCapture(ctx, r.src, c.exchange, r.Replay)

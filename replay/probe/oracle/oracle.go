@@ -1,13 +1,10 @@
-// Package oracle asks a server what its parser knows of a request: it finds out
-// which runtime answers, and asks by the package for that one: es for
-// protobuf-es, golang for protobuf-go, and names for both.
+// Package oracle probes a server's parser for the definition of a request. It finds out which
+// runtime answers, and uses the package for it: es for protobuf-es, golang for protobuf-go, and
+// names for both.
 //
-// Run gathers what can be learnt of a method, and NewPlan reports what it would send.
-// VerifyMethods checks the definitions of the requests in a capture, and can make
-// the plans alone.
-//
-// The captured methods are those of a capture that can be verified; each is verified
-// with the headers and the message of its exchange.
+// Run collects what can be found out about a method, and NewPlan reports what Run would send.
+// VerifyMethods checks the definitions of the requests in a capture; each method is verified with
+// the headers and the message of its captured exchange.
 //
 // Source: replay/probe/README.md
 package oracle
@@ -21,18 +18,17 @@ import (
 	"unwire/replay/probe/names"
 )
 
-// Run asks a method's parser what it knows.
+// Run probes the parser of a method's server.
 //
-// Shape: what was learnt before the probe was stopped, by the server or by ctx,
-// is in the Result, and Stopped says why. The same answers give the same
-// requests, so a run with the journal of one that was killed goes on.
-// Limits: Options' Budget, Rate and Timeout; an answer is read to 1 MiB.
-// Errors: replay.ErrRefused; of options; ctx's; of the journal.
+// Shape: if the server or ctx stops the probe, the Result contains the findings so far, and Stopped the
+// reason. The same answers lead to the same requests, so a run with the journal of a killed one
+// continues it. Limits: Options.Budget, Rate and Timeout; at most 1 MiB of a response is read. Errors:
+// replay.ErrRefused; invalid options; the error of ctx; errors of the journal.
 func Run(ctx context.Context, o probe.Options) (*probe.Result, error) {
 	return probe.Run(ctx, &o, es.FirstMessage, ask)
 }
 
-// ask asks by the package for the runtime that answers.
+// ask continues the probe with the package for the server's runtime.
 func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:

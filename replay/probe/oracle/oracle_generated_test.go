@@ -191,7 +191,7 @@ func TestGeneratedTypes(t *testing.T) {
 	for name, g := range generatedRequests() {
 		md := g.message.ProtoReflect().Descriptor()
 		_, files := service(t, md)
-		dynamic := startConnect(t, files, nil)
+		dynamic := map[string]*goServer{"connect-go": startConnect(t, files, nil), "grpc-go": startGRPC(t, files)}
 		for runtime, server := range map[string]*goServer{"connect-go": g.connect(t, nil), "grpc-go": g.grpc(t)} {
 			t.Run(name+" "+runtime, func(t *testing.T) {
 				o := probe.Options{To: server.url, Method: call, Type: true, Refine: true, Depth: 2, Numbers: []probe.Range{{First: 1, Last: 150}, {First: 990, Last: 1010}}, Budget: 50_000}
@@ -203,7 +203,7 @@ func TestGeneratedTypes(t *testing.T) {
 					t.Errorf("%s: %s %q, %d executed, %d ran", res.Runtime, res.Stopped, res.Notes, res.Executed, server.executed.Load())
 				}
 				compareAll(t, withoutExtensions(t, res, md), md)
-				o.To = dynamic.url
+				o.To = dynamic[runtime].url
 				want, err := oracle.Run(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)

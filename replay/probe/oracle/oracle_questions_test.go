@@ -126,7 +126,7 @@ func TestTwoLiesAreSettled(t *testing.T) {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			for seed := range uint64(4) {
+			for seed := range seedsOf(4) {
 				s := newRandomService(seed+70, 14, 5)
 				target, executed := server.start(t, s)
 				one, other := methods(s.lie().files(t)), methods(s.lie().files(t))

@@ -82,11 +82,23 @@ func randomServers() []randomServer {
 	}
 }
 
+// seedsOf is how many random services are asked: few, 50 with UNWIRE_LONG=1 (make long), or
+// UNWIRE_SEEDS.
+func seedsOf(few uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("UNWIRE_SEEDS"), 10, 16); err == nil {
+		return n
+	}
+	if os.Getenv("UNWIRE_LONG") != "" {
+		return 50
+	}
+	return few
+}
+
 // Whatever a service is like, nothing wrong is said of it.
 func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
-	seeds := uint64(3)
-	if n, err := strconv.Atoi(os.Getenv("UNWIRE_SEEDS")); err == nil {
-		seeds = uint64(n)
+	seeds, depth := seedsOf(3), func(seed uint64) int { return int(seed) % 2 }
+	if os.Getenv("UNWIRE_LONG") != "" {
+		depth = func(uint64) int { return 2 }
 	}
 	for _, server := range randomServers() {
 		t.Run(server.name, func(t *testing.T) {
@@ -103,7 +115,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 						names = nil // without one, a batch without a hit could run the handler
 					}
 					res, err := oracle.Run(context.Background(), probe.Options{
-						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Depth: int(seed) % 2,
+						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Depth: depth(seed), Budget: 20_000,
 						Numbers: numbersAsked(), Names: names, Known: knownName(md),
 					})
 					if err != nil {
@@ -167,6 +179,8 @@ func checkNames(t *testing.T, res *probe.Result, md protoreflect.MessageDescript
 			{"class", f.Class == "" || f.Class == classOf(fd)},
 			{"label", f.Label == "" || f.Label == labelOf(fd)},
 			{"type", f.Type == "" || typeIs(fd, f.Type)},
+			{"map's value", f.MapValue == "" && f.MapFamily == "" || fd.IsMap() && (f.MapValue == "" || typeIs(fd.MapValue(), f.MapValue))},
+			{"map's family", f.MapFamily == "" || fd.IsMap() && familyOf(fd.MapValue()) == f.MapFamily},
 		} {
 			if !c.is {
 				wrong++
@@ -210,10 +224,32 @@ func checkNested(t *testing.T, res *probe.Result, md protoreflect.MessageDescrip
 			wrong++
 			t.Errorf("%s is of %s, not of %s", f.In, of.FullName(), f.Message)
 		}
-		_, w := checkNames(t, &probe.Result{Fields: []probe.Field{{Name: f.Name, Class: f.Class, Kind: f.Kind, Label: f.Label, Type: f.Type, Evidence: f.Evidence}}}, of)
+		_, w := checkNames(t, &probe.Result{Fields: []probe.Field{{Name: f.Name, Class: f.Class, Kind: f.Kind, Label: f.Label, Type: f.Type, MapValue: f.MapValue, MapFamily: f.MapFamily, Evidence: f.Evidence}}}, of)
 		wrong += w
 	}
 	return wrong
+}
+
+// familyOf is the type that stands for those that JSON does not distinguish from a field's.
+func familyOf(fd protoreflect.FieldDescriptor) string {
+	if fd.Message() != nil { // a wrapper is read as what it wraps
+		if fd.Message().Fields().Len() != 1 {
+			return ""
+		}
+		fd = fd.Message().Fields().Get(0)
+	}
+	switch k := fd.Kind(); k {
+	case protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		return "int32"
+	case protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		return "int64"
+	case protoreflect.Fixed32Kind:
+		return "uint32"
+	case protoreflect.Fixed64Kind:
+		return "uint64"
+	default:
+		return k.String()
+	}
 }
 
 func labelOf(fd protoreflect.FieldDescriptor) string {

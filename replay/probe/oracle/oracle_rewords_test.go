@@ -74,7 +74,7 @@ func TestOddServers(t *testing.T) {
 		{name: "the same tag to everything", word: "oracle is off", around: says(500, "application/json", `{"code":"internal","message":"parse binary: illegal tag: field no 0 wire type 7"}`)},
 		{name: "an end to everything", word: "oracle is off", around: says(500, "application/json", `{"code":"internal","message":"illegal tag, premature EOF: wire type"}`)},
 		{name: "no text to everything", word: "oracle is off", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: string field contains invalid UTF-8"}`)},
-		{name: "no wire format to everything", word: "no text field", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: proto: cannot parse invalid wire-format data"}`)},
+		{name: "no wire format to everything", word: "no string field", around: says(400, "application/json", `{"code":"invalid_argument","message":"unmarshal message: proto: cannot parse invalid wire-format data"}`)},
 		{name: "a page", word: "is --to the server's address", around: says(200, "text/html", "<!DOCTYPE html><title>Welcome</title>")},
 		{name: "an error with the status 200", word: "may have run", executed: 1, around: says(200, "application/json", `{"code":"invalid_argument","message":"illegal tag"}`)},
 		{name: "an error of the handler's", word: "may have run", executed: 1, around: says(404, "application/json", `{"code":"not_found","message":"no such user"}`)},
@@ -93,7 +93,7 @@ func TestOddServers(t *testing.T) {
 			server := startConnect(t, files, c.around, c.opts...)
 			ask := names
 			if c.fields {
-				for i := range 200 {
+				for i := range 400 {
 					ask = append(ask, fmt.Sprintf("none_of_these_%d", i))
 				}
 			}

@@ -2,11 +2,13 @@ package oracle_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect"
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -114,6 +116,7 @@ func TestEnumValues(t *testing.T) {
 		t.Logf("%d requests", res.Requests)
 		return res
 	}
+	const levels, kinds = "LEVEL_HIGH LEVEL_UNKNOWN", "KIND_NONE KIND_SYSTEM"
 	const modes = "MODE_AGENT MODE_FAST MODE_SLOW MODE_UNSPECIFIED ODD_ONE"
 	want := map[string]map[string]string{
 		"go": {"levels": "LEVEL_HIGH LEVEL_UNKNOWN", "kinds": "KIND_NONE KIND_SYSTEM", "agents": "ODD_ONE"}, // the name of the enum is not told
@@ -123,6 +126,14 @@ func TestEnumValues(t *testing.T) {
 			"levels": "LEVEL_HIGH LEVEL_UNKNOWN", "flags": "LEVEL_HIGH LEVEL_UNKNOWN", "alone": "LEVEL_HIGH LEVEL_UNKNOWN", "list": "LEVEL_HIGH LEVEL_UNKNOWN",
 		},
 	}
+	// A parser that refuses unknown names reveals the values of all enums.
+	strictly := map[string]string{
+		"mode": modes, "modes": modes, "agents": modes, "kinds": kinds, "levels": levels, "flags": levels, "alone": levels, "list": levels,
+	}
+	want["strict go"], want["strict 2"] = maps.Clone(strictly), maps.Clone(strictly)
+	delete(want["strict go"], "flags") // a map whose keys are of type bool
+	delete(strictly, "flags")
+	want["strict 1"] = strictly
 	check := func(t *testing.T, res *probe.Result, kind string) {
 		t.Helper()
 		got := valuesOf(t, res, md)
@@ -135,7 +146,7 @@ func TestEnumValues(t *testing.T) {
 			switch {
 			case f.Name == "extra" && (f.Type != "google.protobuf.Any" || kind == "go" && !slices.Equal(f.Holds, []string{"google.protobuf.Type", "google.protobuf.Empty"})):
 				t.Errorf("%+v", f)
-			case kind != "go" && len(f.Holds) > 0:
+			case !strings.HasSuffix(kind, "go") && len(f.Holds) > 0:
 				t.Errorf("there is no registry: %+v", f)
 			}
 		}
@@ -147,7 +158,22 @@ func TestEnumValues(t *testing.T) {
 			t.Error("handlers ran")
 		}
 	})
+	t.Run("strict go", func(t *testing.T) {
+		server := startConnect(t, files, nil, connect.WithCodec(strictJSON{}))
+		check(t, run(t, probe.Options{To: server.url}), "strict go")
+		if server.executed.Load() != 0 {
+			t.Error("handlers ran")
+		}
+	})
 	for version := 1; version <= 2; version++ {
+		t.Run("strict "+strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			server := startNode(t, version, set, `{"strict":true}`)
+			check(t, run(t, probe.Options{To: server.url}), "strict "+strconv.Itoa(version))
+			if server.executed(t) != 0 {
+				t.Error("handlers ran")
+			}
+		})
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			server := startNode(t, version, set)

@@ -9,35 +9,48 @@ import (
 	"unwire/replay/probe/es"
 )
 
-// A Plan says what a probe would send, before it is known which runtime answers.
+// A Plan describes the requests that a probe would send, before the server's runtime is known.
 type Plan struct {
-	URL     string        `json:"url"`
-	Path    string        `json:"path"`
+	// URL is the URL to which requests would be sent.
+	URL string `json:"url"`
+	// Path are the field numbers that lead to the probed message; "" is the request.
+	Path string `json:"path"`
+	// Numbers are the field numbers to be probed.
 	Numbers probe.Numbers `json:"numbers"`
-	Names   int           `json:"names"`
-	// instead of all numbers at Path
-	Asks    []probe.Question `json:"questions,omitempty"`
-	Budget  int              `json:"budget"`
-	Rate    float64          `json:"rate"` // requests a second; 0: no limit
-	Live    bool             `json:"live"` // the target is another machine
-	Headers []string         `json:"headers"`
-	Body    []byte           `json:"body"` // the first
-	Steps   []step           `json:"steps"`
-	Effects []string         `json:"effects"` // what could run a handler
+	// Names is the number of candidates for field names.
+	Names int `json:"names"`
+	// Asks are questions about single fields. If there are any, only these fields are probed, instead
+	// of all numbers at Path.
+	Asks []probe.Question `json:"questions,omitempty"`
+	// Budget is the largest number of requests that the probe may send.
+	Budget int `json:"budget"`
+	// Rate is the largest number of requests per second; 0 means no limit.
+	Rate float64 `json:"rate"`
+	// Live means that the server is on another machine.
+	Live bool `json:"live"`
+	// Headers are the headers of every request, without secrets.
+	Headers []string `json:"headers"`
+	// Body is the body of the first request.
+	Body []byte `json:"body"`
+	// Steps are the steps of the probe, each with the information that it reveals.
+	Steps []step `json:"steps"`
+	// Effects describes which requests could run the RPC handler.
+	Effects []string `json:"effects"`
 
-	messages int // that are asked about
+	// messages is the number of messages to be probed.
+	messages int
 }
 
-// A step is a part of a probe.
+// A step is one step of a probe.
 type step struct {
 	Runtime  probe.Runtime `json:"runtime"`
 	Requests string        `json:"requests"`
 	Tells    string        `json:"tells"`
 }
 
-// NewPlan says what Run would do, and sends nothing.
+// NewPlan describes what Run would do, and sends nothing.
 //
-// Errors: outbound.ErrRefused; of options.
+// Errors: outbound.ErrRefused; invalid options.
 func NewPlan(o *probe.Options) (*Plan, error) {
 	all := *o
 	headers, err := all.Complete()
@@ -52,29 +65,39 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	if p.Live && p.Rate <= 0 {
 		p.Rate = 1
 	}
+
+	// The number of requests depends on the runtime, which only the first answer reveals.
 	paths, _ := all.Targets()
 	p.messages = len(paths)
 	p.Body = es.FirstMessage(nil, &all)
-	esRequests := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
+	esRequests := "at most 1 per field, often 1 per 2 fields; 1 to check that no field is missing, 1 for the type; 1 more per recursive field and group; 2 per small message that is ambiguous"
 	if all.Refine {
-		esRequests += "; one more a field of text or bytes"
+		esRequests += "; 1 more per field of text or bytes"
 	}
 	p.Steps = []step{
-		{probe.Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
+		{probe.Unknown, "1 to 3", "the runtime, the protocol, whether the method exists"},
 		{probe.ES1, esRequests, "every field's number and class, repeated numbers, maps, the request's type"},
 		{probe.ES2, esRequests, "every field's number and class, repeated numbers, the request's type"},
-		{probe.ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Numbers.Count())-2), "text, messages, repeated numbers; bytes and single numbers never show"},
+		{probe.ConnectGo, fmt.Sprintf("about %d per field that can be detected", bits(all.Numbers.Count())-2), "text, messages, repeated numbers; bytes and single numbers cannot be detected"},
 		{probe.GRPCGo, "the same", "the same"},
 	}
+
+	// Names need JSON, whose parsers run the handler if they refuse nothing.
 	if len(all.Names) > 0 {
-		p.Steps = append(p.Steps, step{probe.Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
+		p.Steps = append(p.Steps, step{probe.Unknown, "1 per name that exists, and up to 30", "names and types of the request's fields, in JSON"})
 		if len(all.Values) > 0 {
-			p.Steps = append(p.Steps, step{probe.Unknown, "about ten a value that an enum has; one a type of an Any, 200 at most", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), types of an Any"})
+			p.Steps = append(p.Steps, step{probe.Unknown, "about 10 per value of an enum; 1 per type of an Any, at most 200", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), or of all enums if the parser refuses unknown names (1 request per name, at most 200 per enum); types of an Any"})
 		}
 		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
 	}
+
+	if !p.Live || all.AllowExecute {
+		p.Effects = append(p.Effects, "on connect-go, if no string can end requests, messages that its parser accepts have a deadline that is over: if a proxy drops it, one request runs the handler")
+	}
+
+	// For streaming methods, the handler starts before the message is parsed.
 	switch allowed := !p.Live || all.AllowExecute; {
 	case all.ClientStreams && !allowed:
 		p.Effects = append(p.Effects, "none: the client streams, so that handlers would start, and nothing is sent unless that is allowed (--allow-execute)")
@@ -89,6 +112,11 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	return p, nil
 }
 
+// AddReflection adds server reflection as the first step.
+func (p *Plan) AddReflection() {
+	p.Steps = append([]step{{probe.Unknown, "1 to 4", "server reflection: if it describes the method, nothing else is sent"}}, p.Steps...)
+}
+
 func bits(n int32) (b int) {
 	for ; n > 0; n >>= 1 {
 		b++
@@ -96,7 +124,7 @@ func bits(n int32) (b int) {
 	return b
 }
 
-// Text writes the plan for people.
+// Text formats the plan for the user.
 func (p *Plan) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s\n", p.URL)

@@ -8,13 +8,11 @@ import (
 	"unwire/replay/probe/golang"
 )
 
-// verifyMethod holds the definition of a method's request against what the server's
-// parser says.
+// verifyMethod checks the definition of a method's request against the server's parser.
 //
-// Shape: every message that it sends ends with bytes that no parser takes, so
-// that no handler gets one. A message type is asked about once, where it is
-// found first; Options.Depth levels are followed.
-// Limits: Options' Budget, Rate and Timeout; 3,000 fields.
+// Shape: every message ends with bytes that no parser accepts, so no handler gets one. A message
+// type is verified once, at its first occurrence; Options.Depth levels are verified.
+// Limits: Options.Budget, Rate and Timeout; 3,000 fields.
 // Errors: those of Run.
 //
 // Source: replay/probe/README.md#verify
@@ -22,36 +20,50 @@ func verifyMethod(ctx context.Context, o probe.VerifyOptions) (*probe.Verificati
 	return probe.Verify(ctx, &o, es.FirstVerification, verify)
 }
 
-// verify asks by the package for the runtime that answers.
+// verify continues the verification with the package for the server's runtime.
 func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
+	var err error
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:
-		return es.Verify(ctx, c, o, d, res)
+		err = es.Verify(ctx, c, o, d, res)
 	case probe.ConnectGo, probe.GRPCGo:
-		return golang.Verify(ctx, c, d, res)
+		err = golang.Verify(ctx, c, d, res)
+	default:
+		res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
 	}
-	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
-	return nil
+	if err != nil {
+		return err
+	}
+	return verifyNames(ctx, c, o, d, res)
 }
 
-// A VerifyPlan says what verifyMethod would send first, before it is known which
-// runtime answers.
+// A VerifyPlan describes the first requests of a verification, before the server's runtime is known.
 type VerifyPlan struct {
-	URL     string   `json:"url"`
-	Request string   `json:"request"`
-	Fields  int      `json:"fields"`
-	Headers []string `json:"headers"` // secrets are left out
-	Body    []byte   `json:"body"`    // the first message
-	Steps   []step   `json:"steps"`
-	Budget  int      `json:"budget"`
-	Rate    float64  `json:"rate"`
-	Live    bool     `json:"live"`
+	// URL is the URL to which requests would be sent.
+	URL string `json:"url"`
+	// Request is the full name of the request's definition.
+	Request string `json:"request"`
+	// Fields is the number of fields to be verified.
+	Fields int `json:"fields"`
+	// Headers are the headers of every request, without secrets.
+	Headers []string `json:"headers"`
+	// Body is the body of the first request.
+	Body []byte `json:"body"`
+	// Steps are the steps of the verification.
+	Steps []step `json:"steps"`
+	// Budget is the largest number of requests that may be sent.
+	Budget int `json:"budget"`
+	// Rate is the largest number of requests per second; 0 means no limit.
+	Rate float64 `json:"rate"`
+	// Live means that the server is on another machine.
+	Live bool `json:"live"`
+	// Effects describes which requests could run the RPC handler.
 	Effects []string `json:"effects"`
 }
 
-// newVerifyPlan says what verifyMethod would do, and sends nothing.
+// newVerifyPlan describes what verifyMethod would do, and sends nothing.
 //
-// Errors: replay.ErrRefused; of options.
+// Errors: replay.ErrRefused; invalid options.
 func newVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 	p, err := NewPlan(&o.Options)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package certificate makes the throwaway certificate of the stand-in.
+// Package certificate creates the throwaway certificate of the stand-in.
 package certificate
 
 import (
@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// certificateLife is short: nobody should come to rely on such a certificate.
+// certificateLife is short, so that nobody relies on such a certificate.
 const certificateLife = 7 * 24 * time.Hour
 
-// Make makes an authority, forgets its key, and returns its
-// certificate as PEM with a leaf for loopback and the given hosts.
+// Make creates a CA whose key it discards. It returns the CA's certificate in PEM format, and a server
+// certificate for loopback addresses and the given hosts.
 func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 	now := time.Now()
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -35,6 +35,8 @@ func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 		MaxPathLenZero:        true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}
+
+	// The authority signs one certificate; its key is never stored.
 	rootDER, err := x509.CreateCertificate(rand.Reader, root, root, rootKey.Public(), rootKey)
 	if err != nil {
 		return nil, leaf, err
@@ -53,6 +55,8 @@ func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 		DNSNames:     []string{"localhost"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
+
+	// Hosts may be names or addresses.
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

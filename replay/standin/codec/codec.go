@@ -1,5 +1,5 @@
-// Package codec has the codecs of the stand-in: Connect's, with the same bytes for the
-// same message each time.
+// Package codec has the codecs of the stand-in. They are Connect's, but deterministic:
+// equal messages have equal bytes.
 package codec
 
 import (
@@ -13,16 +13,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Binary is connect-go's "proto" with one difference: fields are written in
-// order. A message that is built from a descriptor keeps its fields in a map,
-// and would otherwise look different each time.
+// Binary is connect-go's "proto" codec with sorted fields. A message that is built from a
+// descriptor stores its fields in a map, so their order would otherwise be random.
 type Binary struct{}
 
 var _ connect.Codec = Binary{}
 
-// Name returns "proto".
+// Name returns "proto", the name of Connect's binary codec.
 func (Binary) Name() string { return "proto" }
 
+// Marshal encodes a proto.Message in the binary format.
 func (Binary) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -31,6 +31,7 @@ func (Binary) Marshal(v any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
+// Unmarshal decodes a proto.Message from the binary format.
 func (Binary) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -42,16 +43,16 @@ func (Binary) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// JSON is connect-go's "json" without the spaces that protojson strews in
-// so that nobody relies on its bytes.
+// JSON is connect-go's "json" codec without the spaces that protojson adds at random.
 type JSON struct {
-	// Form is the name under which connect knows it: json, or json with a charset.
+	// Form is the name in the content type: json, or json with a charset.
 	Form string
 }
 
-// Name returns Form.
+// Name returns the name of the codec, such as "json".
 func (c JSON) Name() string { return c.Form }
 
+// Marshal encodes a proto.Message as JSON, always to the same bytes.
 func (JSON) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -68,6 +69,7 @@ func (JSON) Marshal(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// Unmarshal decodes a proto.Message from JSON.
 func (JSON) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -82,8 +84,8 @@ func (JSON) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// GoType is the name that the message's generated Go type would have, which is
-// what a connect-go server's parse errors show.
+// GoType returns the name that the message's generated Go type would have. The parse
+// errors of connect-go servers contain it.
 func GoType(m proto.Message) string {
 	d := m.ProtoReflect().Descriptor()
 	segments := strings.Split(string(d.ParentFile().Package()), ".")

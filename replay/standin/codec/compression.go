@@ -10,24 +10,26 @@ import (
 	"unwire/decode/envelope"
 )
 
-// maxWindow bounds the memory of a decompressor.
+// maxWindow limits the memory of a decompressor, in bytes.
 const maxWindow = 16 << 20
 
-// A Compression says what a server offers: names in its own order are gzip, br and zstd,
-// and the client's order decides. Messages below MinBytes go as they are. No names:
-// never compressed.
+// A Compression configures which compressions a server uses, and from which size.
 type Compression struct {
-	Names    []string `json:"names"`
-	MinBytes int      `json:"min_bytes"`
+	// Names are the offered encodings: gzip, br and zstd. The client's order of preference
+	// decides. If empty, nothing is compressed.
+	Names []string `json:"names"`
+	// MinBytes is the size in bytes below which messages are not compressed.
+	MinBytes int `json:"min_bytes"`
 }
 
-// Known reports whether there is a compression of that name.
+// Known reports whether a compression with the name is supported.
 func Known(name string) bool {
 	_, ok := compressions[name]
 	return ok
 }
 
-// compressions are what the server can offer. Its own gzip is connect-go's.
+// compressions are the encodings that the server can offer. gzip is built into
+// connect-go.
 var compressions = map[string]connect.HandlerOption{
 	"gzip": nil,
 	"br":   connect.WithCompression("br", newBrotliReader, newBrotliWriter),
@@ -50,16 +52,16 @@ func (c *Compression) Options() []connect.HandlerOption {
 	return list
 }
 
-// newBrotliReader returns what decompresses br.
+// newBrotliReader returns a Brotli decompressor.
 func newBrotliReader() connect.Decompressor { return newDecompressor("br") }
 
-// newBrotliWriter returns what compresses br.
+// newBrotliWriter returns a Brotli compressor.
 func newBrotliWriter() connect.Compressor { return brotli.NewWriter(nil) }
 
-// newZstdReader returns what decompresses zstd.
+// newZstdReader returns a Zstandard decompressor.
 func newZstdReader() connect.Decompressor { return newDecompressor("zstd") }
 
-// newZstdWriter returns what compresses zstd.
+// newZstdWriter returns a Zstandard compressor.
 func newZstdWriter() connect.Compressor {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {

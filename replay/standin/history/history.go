@@ -66,30 +66,34 @@ const (
 	tool      = "tool"
 )
 
-// A Message is one entry of a transcript.
+// A Message is one message of a transcript.
 type Message struct {
-	Role  string
+	// Role is the author of the message: "system", "user", "assistant" or "tool".
+	Role string
+	// Parts are the parts of the message's content, in order.
 	Parts []Part
 }
 
-// A Part is one piece of a message; its Kind says which other fields are set.
+// A Part is one piece of a message. Its Kind determines which other fields are set.
 type Part struct {
 	// Kind is "text", "reasoning", "image", "tool-call" or "tool-result".
 	Kind string
+	// Text is the content of a text or reasoning part.
 	Text string
-	// Image is a picture, and MIME its media type.
+	// Image is an encoded image, and MIME its media type.
 	Image []byte
 	MIME  string
-	// CallID and Name are those of a call or a result.
+	// CallID and Name are the id and the tool's name of a tool call or its result.
 	CallID, Name string
-	// Args are the arguments of a call.
+	// Args are the arguments of a tool call.
 	Args json.RawMessage
-	// Result is what a tool returned, as texts and images.
-	Result  []Part
+	// Result is the output of a tool: texts and images.
+	Result []Part
+	// IsError means that the tool failed.
 	IsError bool
 }
 
-// message and part are the JSON forms.
+// message and part are the JSON forms of Message and Part.
 type message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -105,14 +109,14 @@ type part struct {
 	ToolName   string          `json:"toolName"`
 	Args       json.RawMessage `json:"args"`
 	Result     json.RawMessage `json:"result"`
-	// More is what a result has besides text.
+	// More are further parts of a tool result, such as images.
 	More    json.RawMessage `json:"experimental_content"`
 	IsError bool            `json:"isError"`
 }
 
-// Parse reads the blob of one message.
+// Parse parses the blob of one message.
 //
-// Errors: a role that is not known; content that is neither text nor a list of parts; a
+// Errors: an unknown role; content that is neither text nor a list of parts; a
 // call or a result without an id.
 func Parse(blob []byte) (Message, error) {
 	var m message
@@ -131,12 +135,14 @@ func Parse(blob []byte) (Message, error) {
 	return Message{Role: m.Role, Parts: parts}, nil
 }
 
-// parseContent reads a text or a list of parts.
+// parseContent parses message content: a string or a list of parts.
 func parseContent(data json.RawMessage) ([]Part, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
 		return nil, nil
 	}
+
+	// Content is a string or a list of parts.
 	if data[0] == '"' {
 		var text string
 		if err := json.Unmarshal(data, &text); err != nil {
@@ -162,7 +168,7 @@ func parseContent(data json.RawMessage) ([]Part, error) {
 	return parts, nil
 }
 
-// read checks a part; known is false for a type that is ignored.
+// read converts a part; known is false for a type that is ignored.
 func (p *part) read() (_ Part, known bool, err error) {
 	switch p.Type {
 	case "text", "reasoning":
@@ -186,7 +192,7 @@ func (p *part) read() (_ Part, known bool, err error) {
 	return Part{}, false, nil
 }
 
-// parseResult reads the text of a result, and its further pictures.
+// parseResult parses the text of a tool result and its images.
 func parseResult(result, more json.RawMessage) ([]Part, error) {
 	parts, err := parseContent(result)
 	if err != nil {
@@ -215,22 +221,27 @@ func Text(parts []Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// A Call is a tool call of a transcript together with its result.
+// A Call is a tool call in a transcript together with its result.
 type Call struct {
-	Name    string
-	Args    json.RawMessage
-	Result  []Part
+	// Name is the name of the called tool.
+	Name string
+	// Args are the arguments of the call, a JSON object.
+	Args json.RawMessage
+	// Result is the output of the tool.
+	Result []Part
+	// IsError means that the tool failed.
 	IsError bool
 }
 
-// A Turn is one that is to go on.
+// A Turn is a turn of a transcript that a new stream continues.
 type Turn struct {
+	// Prompt is the text of the user's message that began the turn.
 	Prompt string
-	// Images came with the prompt.
+	// Images are the images in the user's message.
 	Images []Part
-	// Calls have results. They are in the order in which they were asked for.
+	// Calls are the calls that have results, in the order in which they were requested.
 	Calls []Call
-	// Place is how many turns there were before.
+	// Place is the number of turns before this one.
 	Place int
 }
 
@@ -240,6 +251,8 @@ type Turn struct {
 // have lost either.
 func Unfinished(transcript []Message) *Turn {
 	last := -1
+
+	// Only the last prompt of the user can be unfinished.
 	for i, m := range transcript {
 		if m.Role == user {
 			last = i
@@ -264,6 +277,8 @@ func Unfinished(transcript []Message) *Turn {
 			}
 		}
 	}
+
+	// A call without a result is still running, so it is left out.
 	for _, m := range transcript[last:] {
 		for _, p := range m.Parts {
 			if result, answered := results[p.CallID]; p.Kind == "tool-call" && answered {

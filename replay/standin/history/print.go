@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Print writes a transcript a line for each part.
+// Print formats a transcript as text, with one line for each part.
 func Print(transcript []Message) string {
 	var b strings.Builder
 	for _, m := range transcript {
@@ -28,7 +28,7 @@ func Print(transcript []Message) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Images lists pictures by type, size and SHA-256.
+// Images lists images by media type, size and SHA-256.
 func Images(images []Part) string {
 	var list []string
 	for _, p := range images {

@@ -1,4 +1,4 @@
-// Package ids makes the identifiers of the stand-in.
+// Package ids generates the identifiers of the stand-in.
 package ids
 
 import (
@@ -9,18 +9,19 @@ import (
 	"fmt"
 )
 
-// IDs makes the identifiers of one call. They follow from the server's seed and
-// from what the client sent (its request id and first message), so that a
-// repeated call gets the same ones and a new call gets new ones, as live.
+// IDs generates the identifiers of one call. They are derived from the server's seed and
+// the client's request id and first message, so that a repeated call gets the same ones
+// and a new call gets new ones.
 type IDs struct {
-	// Long says that ids of calls have 85 bytes, with a line feed.
+	// Long makes the ids of tool calls 85 bytes long and include a line feed.
 	Long bool
 
 	key [sha256.Size]byte
 	n   uint64
 }
 
-// New returns the identifiers of a call of the procedure whose first message is given.
+// New returns the generator of ids for a call of a procedure. first is the client's first message, from
+// which the ids are derived.
 func New(seed uint64, procedure, requestID string, first []byte) *IDs {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n%s\n%s\n", seed, procedure, requestID)
@@ -30,7 +31,7 @@ func New(seed uint64, procedure, requestID string, first []byte) *IDs {
 	return d
 }
 
-// Refresh makes IDs that no other call gets.
+// Refresh makes all further ids random, so that no other call gets the same ones.
 func (d *IDs) Refresh() { _, _ = rand.Read(d.key[:]) } // never fails
 
 func (d *IDs) next() [sha256.Size]byte {
@@ -38,7 +39,7 @@ func (d *IDs) next() [sha256.Size]byte {
 	return sha256.Sum256(binary.BigEndian.AppendUint64(d.key[:], d.n))
 }
 
-// UUID returns a version 4 UUID.
+// UUID returns a generated UUID (version 4).
 func (d *IDs) UUID() string {
 	b := d.next()
 	b[6] = b[6]&0x0f | 0x40
@@ -46,7 +47,7 @@ func (d *IDs) UUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// Call returns a tool call id in the form that model providers give them.
+// Call returns a tool call id in the format of model providers.
 func (d *IDs) Call() string {
 	if d.Long {
 		return "toolu_" + d.UUID() + "\ncall_" + d.UUID() + "_"
@@ -55,7 +56,7 @@ func (d *IDs) Call() string {
 	return "toolu_" + hex.EncodeToString(b[:12])
 }
 
-// Number returns a number in [1, limit].
+// Number returns a generated number from 1 to limit.
 func (d *IDs) Number(limit uint32) uint32 {
 	b := d.next()
 	return 1 + binary.BigEndian.Uint32(b[:4])%limit

@@ -1,5 +1,5 @@
-// Package ledger knows the streams of the stand-in: which conversation has one open,
-// which conversations were cut off, and how often everything happened.
+// Package ledger keeps track of the streams of the stand-in: which conversation has an
+// open stream, which conversations were interrupted, and counts of all events.
 //
 // A Ledger is asked before a stream begins. It refuses a second stream of a conversation
 // whose first one is alive, which is how tests find clients that open a stream per
@@ -13,31 +13,35 @@ import (
 	"time"
 )
 
-// The times that Open waits for an earlier stream of the same conversation to go: a
-// client that cancels a stream and opens the next one at once does nothing wrong, and
-// the server may learn of the two in either order.
+// The times that Open waits for an earlier stream of the same conversation to end. A
+// client may cancel a stream and open the next one at once, and the server may see the
+// two events in either order.
 const (
 	cancelGrace = 250 * time.Millisecond
 	closeGrace  = 5 * time.Second
 )
 
-// maxConversations bounds what is remembered; later conversations are counted in the
-// totals only.
+// maxConversations is the number of conversations that are counted separately; later
+// ones are only counted in the totals.
 const maxConversations = 10_000
 
-// Stats count what a server has seen since it started.
+// Stats counts streams, tool calls and other events since the server started.
 type Stats struct {
+	// Streams counts the streams of all conversations.
 	Streams Streams `json:"streams"`
 	// Conversations has the streams by conversation id, for at most 10,000 of them.
 	Conversations map[string]Streams `json:"conversations"`
-	Execs         Execs              `json:"execs"`
-	KV            Questions          `json:"kv"`
-	Queries       Questions          `json:"queries"`
+	// Execs counts tool calls.
+	Execs Execs `json:"execs"`
+	// KV counts requests to store or return blobs.
+	KV Questions `json:"kv"`
+	// Queries counts questions to the user.
+	Queries Questions `json:"queries"`
 	// TurnsEnded counts turn_ended updates that were sent.
 	TurnsEnded int `json:"turns_ended"`
-	// Cancelled counts cancel_action messages.
+	// Cancelled is the number of cancel_action messages from clients.
 	Cancelled int `json:"cancelled"`
-	// Heartbeats counts client_heartbeat messages.
+	// Heartbeats is the number of client_heartbeat messages.
 	Heartbeats int `json:"heartbeats"`
 	// Hung counts streams that were left hanging on purpose: the client announced its
 	// tools twice, or continued a conversation whose stream was cut off in a tool call.
@@ -46,39 +50,47 @@ type Stats struct {
 	Stale int `json:"stale"`
 }
 
-// Streams count the streams of all conversations or of one.
+// Streams counts the streams of all conversations, or of a single one.
 type Streams struct {
+	// Opened is the number of all streams so far.
 	Opened int `json:"opened"`
-	Open   int `json:"open"`
-	// MostOpen is the largest number that was open at once.
+	// Open is the number of streams that are open now.
+	Open int `json:"open"`
+	// MostOpen is the largest number of streams that were open at the same time.
 	MostOpen int `json:"most_open"`
-	// Refused counts runs whose conversation had a stream already.
+	// Refused is the number of streams refused because their conversation already had one.
 	Refused int `json:"refused"`
 }
 
-// Execs count tool calls and what became of them.
+// Execs counts tool calls by their outcome.
 type Execs struct {
-	Asked    int `json:"asked"`
+	// Asked is the number of tool calls that the server requested.
+	Asked int `json:"asked"`
+	// Answered is the number of tool calls with a result from the client.
 	Answered int `json:"answered"`
-	// Rejected and NotFound count results of these kinds; they are answers too.
+	// Rejected and NotFound are the numbers of results of these kinds; Answered includes them.
 	Rejected int `json:"rejected"`
 	NotFound int `json:"not_found"`
-	// Thrown counts calls that the client ended with a throw, Aborted those that the
-	// server took back.
-	Thrown     int `json:"thrown"`
-	Aborted    int `json:"aborted"`
+	// Thrown counts calls that the client ended with a throw, Aborted those that the server
+	// aborted.
+	Thrown  int `json:"thrown"`
+	Aborted int `json:"aborted"`
+	// Heartbeats is the number of heartbeats that clients sent for running tool calls.
 	Heartbeats int `json:"heartbeats"`
-	// Closed counts stream_close messages.
+	// Closed is the number of stream_close messages from clients.
 	Closed int `json:"closed"`
 }
 
-// Questions count questions of one kind and their answers.
+// Questions counts the questions of one kind, and the responses to them.
 type Questions struct {
-	Asked    int `json:"asked"`
+	// Asked is the number of questions that the server sent.
+	Asked int `json:"asked"`
+	// Answered is the number of responses from clients.
 	Answered int `json:"answered"`
 }
 
-// A Ledger counts, and says which streams may begin. The zero value is ready.
+// A Ledger counts events, and decides which streams may begin. The zero value is ready
+// for use.
 type Ledger struct {
 	mu            sync.Mutex
 	stats         Stats
@@ -92,7 +104,7 @@ type conversation struct {
 	turns    int
 }
 
-// A Stream is one that was opened.
+// A Stream is an open stream of a conversation.
 type Stream struct {
 	ledger *Ledger
 	id     string
@@ -101,8 +113,8 @@ type Stream struct {
 }
 
 // Open registers a stream of the conversation; ctx is the stream's. With alone, it
-// returns nil if the conversation has a stream that is alive. The empty id is no
-// conversation: its streams never meet.
+// returns nil if the conversation has an open stream. The streams of the empty id are
+// independent of each other.
 func (l *Ledger) Open(ctx context.Context, id string, alone bool) *Stream {
 	if alone && id != "" && !l.free(ctx, id) {
 		l.mu.Lock()
@@ -130,14 +142,15 @@ func (s *Streams) open() {
 	s.MostOpen = max(s.MostOpen, s.Open)
 }
 
-// free waits until the conversation has no stream; it returns false if there is one
-// that its client still uses.
+// free waits until a conversation has no open stream. It returns false if a client still uses one.
 func (l *Ledger) free(ctx context.Context, id string) bool {
 	l.mu.Lock()
 	var live *Stream
 	if c := l.conversation(id); c != nil {
 		live = c.live
 	}
+
+	// Release the lock while waiting: the other stream needs it to end.
 	l.mu.Unlock()
 	if live == nil {
 		return true
@@ -167,8 +180,8 @@ func (l *Ledger) free(ctx context.Context, id string) bool {
 	}
 }
 
-// conversation returns what is known of a conversation, nil if nothing can be. The lock
-// is held.
+// conversation returns the state of a conversation; nil if it is not tracked. The caller
+// holds the lock.
 func (l *Ledger) conversation(id string) *conversation {
 	c := l.conversations[id]
 	if c == nil && id != "" && len(l.conversations) < maxConversations {
@@ -181,7 +194,7 @@ func (l *Ledger) conversation(id string) *conversation {
 	return c
 }
 
-// Close says that the stream has ended; interrupted, that this was in a tool call.
+// Close records that the stream has ended; interrupted means during a tool call.
 func (s *Stream) Close(interrupted bool) {
 	s.update(func(c *conversation) {
 		c.streams.Open--
@@ -200,10 +213,10 @@ func (s *Stream) Poisoned() (yes bool) {
 	return yes
 }
 
-// SetTurns notes how many turns the conversation's newest checkpoint has.
+// SetTurns records how many turns the conversation's newest checkpoint has.
 func (s *Stream) SetTurns(n int) { s.update(func(c *conversation) { c.turns = n }) }
 
-// Turns returns what SetTurns noted.
+// Turns returns the number of turns that SetTurns recorded for the conversation.
 func (s *Stream) Turns() (n int) {
 	s.update(func(c *conversation) { n = c.turns })
 	return n
@@ -217,14 +230,14 @@ func (s *Stream) update(f func(*conversation)) {
 	}
 }
 
-// Count changes the totals.
+// Count calls change to update the totals.
 func (l *Ledger) Count(change func(*Stats)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.stats)
 }
 
-// Stats returns a copy of the counts.
+// Stats returns a copy of the statistics.
 func (l *Ledger) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()

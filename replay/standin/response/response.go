@@ -1,5 +1,5 @@
-// Package response has the writer between connect-go and net/http: it can leave out the
-// end of a stream, which connect-go cannot, and write a stream as server-sent events.
+// Package response has a writer between connect-go and net/http. It can omit the end of a
+// stream, which connect-go cannot, and write a stream as server-sent events.
 package response
 
 import (
@@ -11,14 +11,14 @@ import (
 	"unwire/decode/envelope"
 )
 
-// statusBidiNeedsHTTP2 is what the live agent endpoint's load balancer is
-// reported to answer to a stream over HTTP/1.1; connect-go itself says 505.
+// statusBidiNeedsHTTP2 is the status that the live agent endpoint's load balancer is
+// reported to return for a stream over HTTP/1.1; connect-go itself returns 505.
 //
 // Source: RESEARCH.md#transports
 const statusBidiNeedsHTTP2 = 464
 
-// A writer is between connect-go and net/http. It can swallow the end of a
-// stream, which connect-go cannot leave out, and write a stream as events.
+// A writer is between connect-go and net/http. It can discard the end of a stream, and
+// write a stream as server-sent events.
 type writer struct {
 	http.ResponseWriter
 	sse     string // "", raw or base64
@@ -28,8 +28,8 @@ type writer struct {
 
 type writerKey struct{}
 
-// DropEnd has the rest of the response swallowed: called when nothing but the
-// end-of-stream message is left to write.
+// DropEnd discards the rest of the response. It is called when only the end-of-stream
+// message is left to write.
 func DropEnd(ctx context.Context) {
 	if w, ok := ctx.Value(writerKey{}).(*writer); ok {
 		w.dropped = true
@@ -76,7 +76,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// event writes an envelope as seed 000 describes it.
+// event writes an envelope as a server-sent event, in the format of seed 000.
 func (w *writer) event(frame []byte) error {
 	line := append([]byte("data: "), base64.StdEncoding.EncodeToString(frame)...)
 	line = append(line, "\n\n"...)
@@ -87,7 +87,7 @@ func (w *writer) event(frame []byte) error {
 	return err
 }
 
-// Wrap puts a writer around a handler of the API. bidi says that the handler
+// Wrap makes a handler of the API write through a writer. bidi means that the handler
 // needs HTTP/2.
 func Wrap(next http.Handler, bidi bool, sse string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

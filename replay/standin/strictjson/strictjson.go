@@ -1,5 +1,5 @@
-// Package strictjson reads JSON into structs and refuses members that the structs do
-// not have, with the place of the mistake.
+// Package strictjson decodes JSON into structs and refuses members that the structs lack,
+// with the place of the mistake.
 package strictjson
 
 import (
@@ -15,8 +15,8 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// Read reads JSON into v, whose structs name their members by json tags.
-// encoding/json can refuse unknown members too, but not say where they are.
+// Read decodes JSON into v, whose structs have json tags. encoding/json can refuse unknown
+// members too, but does not report where they are.
 //
 // Errors: `turns[0].steps[3].tool: unknown member "nmae"`.
 func Read(data []byte, v any) error {
@@ -33,6 +33,7 @@ func Read(data []byte, v any) error {
 }
 
 func strict(path string, data []byte, v reflect.Value) error {
+	// Raw JSON is kept for later, and null is never a value.
 	switch {
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(bytes.Clone(data))
@@ -40,6 +41,8 @@ func strict(path string, data []byte, v reflect.Value) error {
 	case string(data) == "null" && v.Kind() != reflect.Map:
 		return at(path, "null is not a value here: leave the member out")
 	}
+
+	// Each kind of Go value has one form in JSON.
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -93,8 +96,8 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 	return nil
 }
 
-// duplicate returns the name of a member that an object has twice, which
-// encoding/json would take without a word.
+// duplicate returns the name of a member that occurs twice in an object, which
+// encoding/json would accept.
 func duplicate(object []byte) string {
 	root, err := jsontree.Parse(object)
 	if err != nil {
@@ -111,7 +114,7 @@ func duplicate(object []byte) string {
 	return ""
 }
 
-// at is an error with its place in the script.
+// at returns an error with its position in the JSON text.
 func at(path, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if path == "" {
@@ -132,6 +135,7 @@ func kindName(k reflect.Kind) string {
 	return "a whole number"
 }
 
+// Glimpse returns a short excerpt of a JSON value for an error.
 func Glimpse(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if len(data) > 40 {

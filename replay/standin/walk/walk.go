@@ -50,7 +50,7 @@ func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
 	return v, nil
 }
 
-// Strings replaces every string of a message.
+// Strings replaces every string in a message, recursively, by the result of each.
 func Strings(m protoreflect.Message, each func(string) (string, error)) error {
 	var failed error
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {

@@ -5,21 +5,22 @@ import (
 	"sort"
 )
 
-// An evaluated is a script in a string that its script hands to eval, as webpack
-// writes each module in development: it is read in the string's place.
+// An evaluated is a script inside a string that is passed to eval, as webpack writes modules in development
+// mode.
 type evaluated struct {
-	start, end uint32 // in what is read
-	from       uint32 // the string, in the source
-	next       uint32 // what follows it there
+	// start and end are the offsets in the evaluated result.
+	start, end uint32
+	// from is the offset in the source of the string literal.
+	from uint32
+	// next is the offset in the source after the call.
+	next uint32
 }
 
-// leastEvaluated is the length of the shortest string of eval that is read, in
-// bytes.
+// leastEvaluated is the length in bytes of the shortest string that is replaced.
 const leastEvaluated = 40
 
-// Unevaluate returns a script with the strings that it hands to eval as code in
-// their place. Nothing is evaluated. Offset returns where in src a byte of the result is:
-// what was in a string is where that string is.
+// Unevaluate replaces calls of eval with a string by the code in the string. Nothing is executed. offset maps an
+// offset in out to src; code from a string maps to the string.
 func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 	word := []byte("eval(")
 	same := func(off uint32) uint32 { return off }
@@ -36,9 +37,12 @@ func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 		}
 		begin := at + i
 		at = begin + len(word)
+		// This is another function whose name ends in eval.
 		if begin > 0 && (isWord(src[begin-1]) || src[begin-1] == '.') {
 			continue
 		}
+
+		// Only a single string literal is replaced.
 		quote, calls := argument(src, at)
 		if quote >= len(src) || src[quote] != '"' && src[quote] != '\'' || calls == 1 && quote > at {
 			continue
@@ -47,6 +51,7 @@ func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 		if end < 0 || end-quote < leastEvaluated || !bytes.HasPrefix(src[end+1:], bytes.Repeat([]byte(")"), calls)) {
 			continue
 		}
+
 		out = append(append(out, src[done:begin]...), '\n')
 		done = end + 1 + calls
 		e := evaluated{start: uint32(len(out)), from: uint32(quote), next: uint32(done)}
@@ -61,9 +66,8 @@ func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 	return append(out, src[done:]...), func(off uint32) uint32 { return sourceOffset(list, off) }
 }
 
-// argument returns where the argument of a call of eval begins, and how many calls
-// are open there: two with a policy for trusted types, as in
-// eval(__webpack_require__.ts("…")).
+// argument returns the offset of the argument of eval, and the number of calls that are open there. There are
+// two if the code uses trusted types: eval(__webpack_require__.ts("…")).
 func argument(src []byte, at int) (quote, calls int) {
 	quote, calls = at, 1
 	for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
@@ -75,11 +79,12 @@ func argument(src []byte, at int) (quote, calls int) {
 	return quote, calls
 }
 
+// isWord reports whether c may be part of an ASCII identifier.
 func isWord(c byte) bool {
 	return c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// closing returns where the string ends that a quote begins, or -1.
+// closing returns the offset of the quote that ends a string, or -1.
 func closing(src []byte, quote int) int {
 	for i := quote + 1; i < len(src); i++ {
 		switch src[i] {
@@ -94,9 +99,9 @@ func closing(src []byte, quote int) int {
 	return -1
 }
 
-// sourceOffset returns where in the source a byte is, given the scripts that were in
-// strings of it, in order.
+// sourceOffset maps an offset in the result to the source.
 func sourceOffset(list []evaluated, off uint32) uint32 {
+	// The last string that begins before the offset.
 	i := sort.Search(len(list), func(i int) bool { return list[i].start > off }) - 1
 	if i < 0 {
 		return off

@@ -1,5 +1,11 @@
-// Package lexer splits JavaScript into tokens, and reads the values of its literals.
-// It takes any bytes: no script has to be whole, or JavaScript at all.
+// Package lexer splits JavaScript into tokens and evaluates literals. It accepts any bytes: a script need not be
+// complete, or JavaScript at all. Package bundle uses it.
+//
+// l := lexer.New(src)
+//
+//	for typ := l.Next(); typ != js.ErrorToken; typ = l.Next() {
+//	    fmt.Printf("%s %q\n", typ, src[l.Start:l.At])
+//	}
 package lexer
 
 import (
@@ -10,40 +16,41 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// A Lexer splits a script into tokens. It reads every byte a bounded number of
-// times, whatever the bytes are: what begins no token is skipped, and what has
-// no end (a template, a comment) is searched for its end once.
+// A Lexer splits a script into tokens. It reads each byte a bounded number of times, whatever the input is:
+// bytes that begin no token are skipped, and the end of an unterminated template or comment is searched for only
+// once.
 //
 // Source: ECMA-262, chapter 12
 type Lexer struct {
+	// src is the source text of the script.
 	src []byte
 
-	// Start is where the token that was read last begins.
+	// Start is the offset of the current token.
 	Start int
 
-	// At is where that token ends.
+	// At is the offset after the current token.
 	At int
 
-	// open parentheses and braces
+	// level is the number of open parentheses and braces.
 	level int
 
-	// levels at which a } goes on with a template
+	// templates has the levels at which } continues a template.
 	templates []int
 
-	// Newline says that a line ended between that token and the one before.
+	// Newline is set if a line break precedes the last token.
 	Newline bool
 
-	// none of the line's tokens was read yet
+	// lineStart means that no token of the current line was read yet.
 	lineStart bool
 
-	// from here on no template ends
+	// openTemplate is the offset behind which no template ends.
 	openTemplate int
 
-	// from here on no comment of several lines ends
+	// openComment is the offset behind which no block comment ends.
 	openComment int
 }
 
-// New returns a lexer at the beginning of a script.
+// New returns a Lexer at the beginning of a script.
 func New(src []byte) *Lexer {
 	l := &Lexer{src: src, lineStart: true, openTemplate: len(src), openComment: len(src)}
 	if bytes.HasPrefix(src, []byte("#!")) {
@@ -52,7 +59,7 @@ func New(src []byte) *Lexer {
 	return l
 }
 
-// peek returns the byte n bytes after the position, 0 after the end.
+// peek returns the byte n bytes ahead, or 0 behind the end.
 func (l *Lexer) peek(n int) byte {
 	if l.At+n >= len(l.src) {
 		return 0
@@ -60,14 +67,15 @@ func (l *Lexer) peek(n int) byte {
 	return l.src[l.At+n]
 }
 
-// Next reads the next token. White space, comments and what is no token are
-// skipped. At the end of the script it returns ErrorToken, and after much that
-// was skipped WhitespaceToken, so that the caller can end.
+// Next reads the next token. White space, comments and invalid bytes are skipped. At the end of the script it
+// returns ErrorToken. After many skipped bytes it returns WhitespaceToken, so that the caller can check its
+// context.
 //
-// A slash is a DivToken or a DivEqToken: only the caller can tell whether it
-// begins a regular expression, which regexp then reads.
+// A slash is returned as DivToken or DivEqToken. The caller knows from the context whether it begins a regular
+// expression, and then calls Regexp.
 func (l *Lexer) Next() js.TokenType {
-	const most = 1 << 12 // skips at a time
+	// most is the number of skipped parts after which Next returns.
+	const most = 1 << 12
 	for n := 0; l.At < len(l.src); n++ {
 		if n == most {
 			return js.WhitespaceToken
@@ -77,7 +85,8 @@ func (l *Lexer) Next() js.TokenType {
 		}
 		l.Start = l.At
 		typ := l.token()
-		if l.At == l.Start { // what is no token
+		// The byte begins no token.
+		if l.At == l.Start {
 			_, size := utf8.DecodeRune(l.src[l.At:])
 			l.At += size
 		}
@@ -90,8 +99,7 @@ func (l *Lexer) Next() js.TokenType {
 	return js.ErrorToken
 }
 
-// token reads a token. It returns ErrorToken for what is none, of which it may
-// have read some.
+// token reads a token. It returns ErrorToken if there is none, perhaps after some bytes.
 func (l *Lexer) token() js.TokenType {
 	switch c := l.src[l.At]; {
 	case isDigit(c), c == '.' && isDigit(l.peek(1)):
@@ -109,6 +117,8 @@ func (l *Lexer) token() js.TokenType {
 			return js.ErrorToken
 		}
 		return js.PrivateIdentifierToken
+
+	// A } may end an expression inside a template.
 	case c == '}':
 		l.level--
 		if n := len(l.templates); n > 0 && l.level == l.templates[n-1] {
@@ -119,9 +129,12 @@ func (l *Lexer) token() js.TokenType {
 	case c == ')':
 		l.level--
 	}
+
+	// Everything else is a punctuator; the longest match wins.
 	for _, p := range punctuators[l.src[l.At]&0x7f] {
 		if end := l.At + len(p.text); end <= len(l.src) && string(l.src[l.At:end]) == p.text {
-			if p.typ == js.OptChainToken && isDigit(l.peek(2)) { // a ?.5 : 1
+			// In a ?.5 : 1 the question mark is an operator of its own.
+			if p.typ == js.OptChainToken && isDigit(l.peek(2)) {
 				continue
 			}
 			l.At = end
@@ -131,13 +144,13 @@ func (l *Lexer) token() js.TokenType {
 	return js.ErrorToken
 }
 
-// A punctuator is a token that is always written alike.
+// A punctuator is a token with a fixed text, such as "=>".
 type punctuator struct {
 	text string
 	typ  js.TokenType
 }
 
-// punctuators are the punctuators by their first byte, the longest first.
+// punctuators has the punctuators by their first byte, longest first.
 var punctuators = [utf8.RuneSelf][]punctuator{
 	'(': {{"(", js.OpenParenToken}},
 	')': {{")", js.CloseParenToken}},
@@ -172,8 +185,7 @@ var punctuators = [utf8.RuneSelf][]punctuator{
 	'?': {{"??=", js.NullishEqToken}, {"??", js.NullishToken}, {"?.", js.OptChainToken}, {"?", js.QuestionToken}},
 }
 
-// space skips white space, a line terminator or a comment, and reports whether
-// there was any.
+// space skips white space, a line break or a comment. It reports whether there was any.
 func (l *Lexer) space() bool {
 	switch c := l.src[l.At]; {
 	case c == ' ' || c == '\t' || c == '\v' || c == '\f':
@@ -201,7 +213,7 @@ func (l *Lexer) space() bool {
 	return true
 }
 
-// comment skips a comment of several lines. One that has no end is none.
+// comment skips a block comment. A comment without an end is ignored.
 func (l *Lexer) comment() bool {
 	if l.At >= l.openComment {
 		return false
@@ -219,7 +231,7 @@ func (l *Lexer) comment() bool {
 	return true
 }
 
-// lineEnd returns where the first line of text ends.
+// lineEnd returns the offset of the end of the first line.
 func lineEnd(text []byte) int {
 	for i := range text {
 		if isLineEnd(text[i:]) {
@@ -234,30 +246,34 @@ func isLineEnd(text []byte) bool {
 	switch text[0] {
 	case '\n', '\r':
 		return true
-	case 0xe2: // U+2028 and U+2029
+	// This may be U+2028 or U+2029 in UTF-8.
+	case 0xe2:
 		return len(text) > 2 && text[1] == 0x80 && text[2]&^1 == 0xa8
 	}
 	return false
 }
 
+// isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// isIdentStart reports whether r may begin an identifier.
 func isIdentStart(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start)
 }
 
+// isIdentPart reports whether r may continue an identifier.
 func isIdentPart(r rune) bool {
 	return isIdentStart(r) || r == '\u200c' || r == '\u200d' ||
 		unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)
 }
 
-// identifier reads an identifier or a keyword. Where none begins it reads
-// nothing.
+// identifier reads an identifier or a keyword. If there is none, it reads nothing.
 func (l *Lexer) identifier() js.TokenType {
 	begin := l.At
 	for l.At < len(l.src) {
 		c := l.src[l.At]
 		switch {
+		// ASCII is the frequent case.
 		case isWord(c) && (l.At > begin || !isDigit(c)):
 			l.At++
 			continue
@@ -281,11 +297,11 @@ func (l *Lexer) identifier() js.TokenType {
 	if typ, ok := js.Keywords[string(l.src[begin:l.At])]; ok {
 		return typ
 	}
+
 	return js.IdentifierToken
 }
 
-// unicodeEscape returns the length of the escape \uXXXX or \u{X…} that text
-// begins with, or 0.
+// unicodeEscape returns the length of an escape \uXXXX or \u{X…} at the beginning of text, or 0.
 func unicodeEscape(text []byte) int {
 	const digits = 4
 	if len(text) < 2 || text[1] != 'u' {
@@ -309,11 +325,13 @@ func unicodeEscape(text []byte) int {
 	return 0
 }
 
+// isHexDigit reports whether c is a hexadecimal digit.
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// number reads a numeric literal.
+// number scans a numeric literal.
 func (l *Lexer) number() js.TokenType {
 	if l.src[l.At] == '0' {
+		// A leading zero may be the prefix of another base.
 		typ, is := js.ErrorToken, isHexDigit
 		switch l.peek(1) | 0x20 {
 		case 'x':
@@ -330,6 +348,7 @@ func (l *Lexer) number() js.TokenType {
 			return typ
 		}
 	}
+
 	typ := js.IntegerToken
 	l.digits(isDigit)
 	if l.suffix() {
@@ -342,6 +361,7 @@ func (l *Lexer) number() js.TokenType {
 	}
 	if l.peek(0)|0x20 == 'e' {
 		n := 1
+		// The exponent may have a sign, but needs a digit.
 		if c := l.peek(1); c == '+' || c == '-' {
 			n++
 		}
@@ -351,17 +371,18 @@ func (l *Lexer) number() js.TokenType {
 			typ = js.DecimalToken
 		}
 	}
+
 	return typ
 }
 
-// digits skips digits, and _ between two of them.
+// digits skips digits, and underscores between digits.
 func (l *Lexer) digits(is func(byte) bool) {
 	for is(l.peek(0)) || l.peek(0) == '_' && is(l.peek(1)) {
 		l.At++
 	}
 }
 
-// suffix skips the n of a big integer.
+// suffix skips the suffix n of a BigInt literal.
 func (l *Lexer) suffix() bool {
 	if l.peek(0) != 'n' {
 		return false
@@ -370,8 +391,7 @@ func (l *Lexer) suffix() bool {
 	return true
 }
 
-// quoted reads a string. One that does not end on its line is no token: what
-// follows it on the line is skipped with it.
+// quoted reads a string. If it does not end on its line, the rest of the line is skipped.
 func (l *Lexer) quoted(quote byte) js.TokenType {
 	for l.At++; l.At < len(l.src); l.At++ {
 		switch c := l.src[l.At]; c {
@@ -381,6 +401,7 @@ func (l *Lexer) quoted(quote byte) js.TokenType {
 		case '\n', '\r':
 			return js.ErrorToken
 		case '\\':
+			// A backslash before a line break continues the string.
 			if l.peek(1) == '\r' && l.peek(2) == '\n' {
 				l.At++
 			}
@@ -391,9 +412,8 @@ func (l *Lexer) quoted(quote byte) js.TokenType {
 	return js.ErrorToken
 }
 
-// template reads a part of a template: from ` or } to the ` that ends it, which
-// is a token of type end, or to a ${, which is one of type more. A template
-// without an end is none.
+// template reads a part of a template, from ` or } on. If the template ends there, the token has the type end;
+// if ${ follows, the type more. A template without an end is ignored.
 func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 	ended := len(l.templates) - 1
 	for i := l.At + 1; i < len(l.src) && l.At < l.openTemplate; i++ {
@@ -403,6 +423,7 @@ func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 		case c == '`':
 			l.templates, l.At = l.templates[:ended], i+1
 			return end
+		// An expression begins inside the template.
 		case c == '$' && i+1 < len(l.src) && l.src[i+1] == '{':
 			l.level++
 			l.At = i + 2
@@ -414,10 +435,10 @@ func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 	return js.ErrorToken
 }
 
-// Regexp reads the regular expression that begins at the slash that was read
-// last, if it ends on its line; else it reads the slash alone. It returns where
-// it stopped.
+// Regexp reads the regular expression that begins at the last token, a slash. If it does not end on its line,
+// only the slash is read. stopped is the offset at which the search stopped.
 func (l *Lexer) Regexp() (ok bool, stopped int) {
+	// A slash inside a class such as [/] does not end the expression.
 	class := false
 	for i := l.Start + 1; i < len(l.src); i++ {
 		switch c := l.src[i]; {
@@ -432,7 +453,8 @@ func (l *Lexer) Regexp() (ok bool, stopped int) {
 			class = false
 		case c == '/' && !class:
 			l.At = i + 1
-			l.identifier() // flags
+			// Flags follow.
+			l.identifier()
 			return true, l.At
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Number returns the value of a numeric literal.
+// Number returns the value of a numeric literal's text.
 func Number(text string) float64 {
 	text = strings.TrimSuffix(strings.ReplaceAll(text, "_", ""), "n")
+	// A leading zero is a prefix such as 0x, or an octal number.
 	if len(text) > 1 && text[0] == '0' && text[1] != '.' {
 		if v, err := strconv.ParseUint(text, 0, 64); err == nil {
 			return float64(v)
@@ -22,11 +23,13 @@ func Number(text string) float64 {
 	return v
 }
 
-// Unquote returns what a string or a part of a template stands for.
+// Unquote returns the value of a string literal or of a part of a template literal.
 func Unquote(text string) string {
 	if len(text) > 0 {
 		text = text[1:]
 	}
+
+	// A template literal ends in a quote or in the start of an expression.
 	switch {
 	case strings.HasSuffix(text, "${"):
 		text = text[:len(text)-2]
@@ -36,6 +39,7 @@ func Unquote(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
 	}
+
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {
@@ -43,9 +47,11 @@ func Unquote(text string) string {
 			continue
 		}
 		i++
+		// The escape sequences of ECMAScript string literals.
 		switch c := text[i]; c {
 		case 'n', 't', 'r', 'b', 'f', 'v':
 			out = append(out, "\n\t\r\b\f\v"[strings.IndexByte("ntrbfv", c)])
+		// A backslash before a line break continues the line, so both are dropped.
 		case '\r', '\n':
 			if c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 				i++
@@ -62,11 +68,11 @@ func Unquote(text string) string {
 			out = append(out, c)
 		}
 	}
+
 	return string(out)
 }
 
-// octal returns the character of an escape of up to three octal digits, and how many
-// they are.
+// octal returns the character of an escape with up to three octal digits, and the number of digits.
 func octal(text string) (rune, int) {
 	n := 1
 	for n < min(3, len(text)) && '0' <= text[n] && text[n] <= '7' {
@@ -76,8 +82,8 @@ func octal(text string) (rune, int) {
 	return rune(v), n
 }
 
-// escape returns the character of an escape that begins with x or u, and its
-// length without the backslash.
+// escape returns the character of an escape that begins with x or u, and the length of the escape without the
+// backslash.
 func escape(text string) (rune, int) {
 	hex, n := "", 0
 	switch {
@@ -94,6 +100,7 @@ func escape(text string) (rune, int) {
 	if err != nil {
 		return rune(text[0]), 1
 	}
+	// Two escapes form a surrogate pair.
 	if 0xd800 <= v && v < 0xdc00 && n == 5 && len(text) >= 11 && text[5] == '\\' && text[6] == 'u' {
 		if low, err := strconv.ParseUint(text[7:11], 16, 16); err == nil && 0xdc00 <= low && low < 0xe000 {
 			return rune((v-0xd800)<<10 + (low - 0xdc00) + 0x10000), 11

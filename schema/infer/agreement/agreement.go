@@ -1,5 +1,8 @@
-// Package agreement compares inferred definitions with those that they should be,
-// field by field, and counts how far the two agree.
+// Package agreement measures how well inferred definitions agree with the true ones, field by field. Tests and
+// evaluations use it to score package infer.
+//
+// result := agreement.Of(agreement.Pair{Inferred: a, Reference: b})
+// fmt.Println(result) // 12 of 13 fields agree
 package agreement
 
 import (
@@ -12,69 +15,79 @@ import (
 	"unwire/schema/infer"
 )
 
-// A Pair is an inferred message and the one that it should be.
+// A Pair is an inferred message type with the true one.
 type Pair struct {
+	// Inferred is the inferred message type, and Reference the true one.
 	Inferred, Reference protoreflect.MessageDescriptor
 }
 
-// A Result counts how far inferred fields agree with reference ones of the
-// same number, below some pairs of messages. Each field of each pair of types
-// that meet counts once.
+// A Result counts how many fields of inferred message types agree with the fields of the same number in the
+// reference types. Each field of each pair of types is counted once.
 //
-// Same means equal. Compatible means that the difference does not show on the
-// wire for the values both can hold: an int64 for an int32, a bool or an enum;
-// singular for optional; packed for unpacked; a list of entries for a map.
+// Two fields are the same if they are equal. They are compatible if the difference does not show on the wire for
+// values that both allow: an int64 for an int32, bool or enum; singular for optional; packed for unpacked; a
+// list of entries for a map.
 type Result struct {
-	// inferred ones with a reference
+	// Fields counts the inferred fields that have a reference field.
 	Fields int `json:"fields"`
 
-	// kind, type and label compatible
+	// Agree is the number of fields whose kind, type and label are compatible with the true ones.
 	Agree int `json:"agree"`
 
-	// kinds the same
+	// Kind is the number of fields with the right kind.
 	Kind int `json:"kind"`
 
-	// types the same
-	Type            int `json:"type"`
-	TypeCompatible  int `json:"type_compatible"`
-	Label           int `json:"label"`
+	// Type is the number of fields with exactly the right type.
+	Type int `json:"type"`
+	// TypeCompatible is the number of fields whose type has the same encoding as the true one, such as
+	// int32 for bool.
+	TypeCompatible int `json:"type_compatible"`
+	// Label is the number of fields with the right label.
+	Label int `json:"label"`
+	// LabelCompatible counts the fields that hold many values (repeated or a map) in both schemas or in neither.
 	LabelCompatible int `json:"label_compatible"`
 
-	// fields rightly said to be in a oneof or not
+	// Oneof is the number of fields whose membership in a oneof was inferred correctly.
 	Oneof int `json:"oneof"`
 
-	// inferred fields that the reference has not
+	// Extra counts the inferred fields that the reference lacks.
 	Extra int `json:"extra"`
 
-	// reference fields of the types met that were not inferred
-	Missing       int            `json:"missing"`
+	// Missing counts the reference fields of the compared types that were not inferred.
+	Missing int `json:"missing"`
+	// Disagreements lists the fields that were inferred wrongly.
 	Disagreements []Disagreement `json:"disagreements"`
 }
 
-// A Disagreement is a field that is not the same, and whether it is compatible.
+// A Disagreement is a difference between an inferred field and its reference field.
 type Disagreement struct {
-	// of the inferred field
+	// Message is the full name of the inferred message.
 	Message string `json:"message"`
 
-	// full name of the reference field, or of its message
+	// Reference is the full name of the reference field, or of its message if the field is extra.
 	Reference string `json:"reference"`
-	Number    int32  `json:"number"`
+	// Number is the number of the field.
+	Number int32 `json:"number"`
 
-	// kind, type, label, extra
-	What       string `json:"what"`
-	Inferred   string `json:"inferred"`
-	Expected   string `json:"expected"`
-	Compatible bool   `json:"compatible"`
+	// What is the property that differs: "kind", "type" or "label"; or "extra" for a field that does
+	// not exist.
+	What string `json:"what"`
+	// Inferred is the inferred value of the property.
+	Inferred string `json:"inferred"`
+	// Expected is the true value of the property.
+	Expected string `json:"expected"`
+	// Compatible is set if the difference does not show on the wire.
+	Compatible bool `json:"compatible"`
 }
 
-// String returns "12 of 13 fields agree", the count of those compatible in all.
+// String returns the number of fields whose differences are at most compatible: "12 of 13 fields agree".
 func (a *Result) String() string { return fmt.Sprintf("%d of %d fields agree", a.Agree, a.Fields) }
 
-// maxPairs bounds the pairs of types that are compared.
+// maxPairs limits the pairs of types that are compared.
 const maxPairs = 200_000
 
-// Of compares the messages of each pair, and those they lead to. Pairs with
-// a nil side are left out.
+// Of compares the message types of each pair and, recursively, the types of their fields. A pair with a nil side
+// is skipped.
 func Of(pairs ...Pair) *Result {
 	a := &Result{Disagreements: []Disagreement{}}
 	met := map[[2]protoreflect.FullName]bool{}
@@ -85,6 +98,7 @@ func Of(pairs ...Pair) *Result {
 			continue
 		}
 		id := [2]protoreflect.FullName{p.Inferred.FullName(), p.Reference.FullName()}
+		// Types can be recursive.
 		if met[id] {
 			continue
 		}
@@ -94,7 +108,8 @@ func Of(pairs ...Pair) *Result {
 	return a
 }
 
-// compare counts the fields of one pair and returns the pairs below it.
+// compare counts the fields of one pair of message types, and returns the pairs of types nested in
+// them.
 func (a *Result) compare(p Pair) (below []Pair) {
 	fields, refs := p.Inferred.Fields(), p.Reference.Fields()
 	for i := range refs.Len() {
@@ -102,6 +117,7 @@ func (a *Result) compare(p Pair) (below []Pair) {
 			a.Missing++
 		}
 	}
+
 	for i := range fields.Len() {
 		fd := fields.Get(i)
 		ref := refs.ByNumber(fd.Number())
@@ -116,7 +132,7 @@ func (a *Result) compare(p Pair) (below []Pair) {
 		a.field(fd, ref)
 		if x, y := entryOrMessage(fd), entryOrMessage(ref); x != nil && y != nil {
 			if fd.IsMap() && ref.IsMap() {
-				// The entries are not fields of anybody's; what they hold is.
+				// Map entries are synthetic types, so the types of the values are compared instead.
 				x, y = fd.MapValue().Message(), ref.MapValue().Message()
 			}
 			below = append(below, Pair{x, y})
@@ -125,7 +141,7 @@ func (a *Result) compare(p Pair) (below []Pair) {
 	return below
 }
 
-// entryOrMessage is the type of a message field, a map's entry included.
+// entryOrMessage returns the type of a message field, which is the entry type for a map, or nil.
 func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	if fd.Kind() != protoreflect.MessageKind && fd.Kind() != protoreflect.GroupKind {
 		return nil
@@ -133,10 +149,14 @@ func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescrip
 	return fd.Message()
 }
 
+// field compares one inferred field with the true one, and counts the result.
 func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 	a.Fields++
 	good := true
+
+	// count compares one property and records a difference.
 	count := func(what, got, want string, compatible bool, same, alike *int) {
+		// Equal values are compatible in any case.
 		if got == want {
 			*same++
 			compatible = true
@@ -151,6 +171,7 @@ func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 		}
 		good = good && compatible
 	}
+
 	var ignore int
 	gotKind, wantKind := kindOf(fd), kindOf(ref)
 	count("kind", string(gotKind), string(wantKind), elementOf(gotKind, fd) == elementOf(wantKind, ref), &a.Kind, &ignore)
@@ -165,7 +186,7 @@ func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 	}
 }
 
-// kindOf is the kind of a declared field, in the contract's words.
+// kindOf returns how a declared field appears on the wire.
 func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	if fd.IsList() && fd.IsPacked() {
 		return wire.KindPacked
@@ -173,7 +194,7 @@ func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	return elementKind(fd.Kind())
 }
 
-// elementKind is the kind of a value of the declared kind.
+// elementKind returns how a single value of a declared kind appears on the wire.
 func elementKind(k protoreflect.Kind) wire.Kind {
 	switch k {
 	case protoreflect.MessageKind:
@@ -192,7 +213,7 @@ func elementKind(k protoreflect.Kind) wire.Kind {
 	return wire.KindVarint
 }
 
-// elementOf is the kind with packing taken off.
+// elementOf returns the kind of a field's elements: packing is ignored.
 func elementOf(k wire.Kind, fd protoreflect.FieldDescriptor) wire.Kind {
 	if k == wire.KindPacked {
 		return elementKind(fd.Kind())
@@ -200,10 +221,10 @@ func elementOf(k wire.Kind, fd protoreflect.FieldDescriptor) wire.Kind {
 	return k
 }
 
-// typeOfField is the declared type; messages are all one, their fields are compared.
+// typeOfField returns the declared type. All message types count as one, because their fields are compared.
 func typeOfField(fd protoreflect.FieldDescriptor) string { return fd.Kind().String() }
 
-// typeClass is what types that read each other's bytes have in common.
+// typeClass names the set of types that read each other's bytes without loss for common values.
 func typeClass(fd protoreflect.FieldDescriptor) string {
 	switch k := fd.Kind(); k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind:

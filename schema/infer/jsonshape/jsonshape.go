@@ -1,17 +1,21 @@
-// Package jsonshape keeps what messages in JSON have in common: evidence, as package infer
-// has it of protobuf messages.
+// Package jsonshape summarizes JSON messages: it is for JSON what package infer's evidence is for protobuf.
 //
-// A Set groups messages by the place that they come from, and by a discriminator: a member
-// such as "type" or "op" with few distinct texts. Of each group it has a Shape: the members
-// of the objects, how often each was seen, and which kinds of values it has. Sets merge in
-// any order, and are read and written as JSON as a part of infer.Evidence. Package messages
-// fills and prints them.
+// s := jsonshape.NewSet()
+// s.Add("wss://host/chat down", "HostChatDown", value)
+//
+//	for _, g := range s.Groups() {
+//	    fmt.Println(g.Member, g.Value, len(g.Shape.Members))
+//	}
+//
+// A Set groups messages by their place and by a discriminator: a member such as "type" or "op" with few distinct
+// values. Each group has a Shape: the members of the objects, how often each occurred, and the kinds of its
+// values. Sets can be merged in any order, and are part of the JSON of infer.Evidence. Package messages fills
+// and prints them.
 //
 // Limits: 256 places, 48 values of a discriminator, 20,000 members of objects.
 package jsonshape
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,55 +26,58 @@ import (
 	"unwire/decode/jsontree"
 )
 
+// Limits of a Set.
 const (
-	// maxPlaces is how many places are told apart.
+	// maxPlaces is the largest number of different places of JSON messages.
 	maxPlaces = 256
 
-	// maxKinds is how many values a discriminator has at most.
+	// maxKinds limits the values of a discriminator.
 	maxKinds = 48
 
-	// maxNodes bounds the members of all shapes.
+	// maxNodes limits the members of all shapes.
 	maxNodes = 20_000
 
-	// maxText bounds the texts that are read from JSON, in bytes.
+	// maxText limits each text that is read from JSON, in bytes.
 	maxText = 1 << 16
 
-	// maxCount bounds the numbers that are read from JSON, so that sums do not overflow.
+	// maxCount limits each number that is read from JSON, so that sums do not overflow.
 	maxCount = 1 << 52
 )
 
-// discriminators are the members that say of which kind a message is, in the order in which
-// they are looked for.
+// discriminators are the members that may show the kind of a message, in the order of preference.
 var discriminators = []string{"type", "op", "event", "method", "kind", "action", "cmd", "command", "msg", "t", "@type", "__typename"}
 
 // kindText matches a text that may name a kind of message.
 var kindText = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_.:/$-]{0,63}$`)
 
-// A Set is the shapes of messages, in groups. Make one with NewSet.
+// A Set is a collection of shapes. Make one with NewSet.
 type Set struct {
+	// places maps keys to the places of messages.
 	places map[string]*place
-	nodes  int // of all shapes
+	// nodes is the number of members in all shapes, for the limit.
+	nodes int
 }
 
-// A place is where messages come from.
+// A place is a source of JSON messages: a URL and a direction.
 type place struct {
-	Name string `json:"name"` // of a message type
+	// Name is the prefix of the names of the place's message types.
+	Name string `json:"name" pb:"1"`
 
-	// Groups are the shapes by discriminator, as in "type=join"; "" is without.
-	Groups map[string]*Shape `json:"groups"`
+	// Groups are the shapes by discriminator, such as "type=join". "" is for messages without one.
+	Groups map[string]*Shape `json:"groups" pb:"2"`
 
-	// TooMany says that there were more values of the discriminator than groups.
-	TooMany bool `json:"too_many,omitempty"`
+	// TooMany is set if the discriminator had more values than there can be groups.
+	TooMany bool `json:"too_many,omitempty" pb:"3"`
 }
 
-// NewSet returns an empty set.
+// NewSet returns a Set without messages.
 func NewSet() *Set { return &Set{places: map[string]*place{}} }
 
-// Len counts the places.
+// Len returns the number of places with messages.
 func (s *Set) Len() int { return len(s.places) }
 
-// Add enters a message, which is an object, of a place whose messages have a name. It
-// reports false if there are too many places.
+// Add adds one JSON message, which must be an object, to the shapes of the place called at. name is the
+// beginning of the names of the inferred message types. Add returns false if there are too many places.
 func (s *Set) Add(at, name string, v jsontree.Value) bool {
 	p := s.place(at, name)
 	if p == nil {
@@ -80,7 +87,7 @@ func (s *Set) Add(at, name string, v jsontree.Value) bool {
 	return true
 }
 
-// place is the place of a key, which is made; nil if there is no room.
+// place returns the place with a key, which is created if needed. It returns nil if there are too many.
 func (s *Set) place(at, name string) *place {
 	p := s.places[at]
 	if p == nil && len(s.places) < maxPlaces {
@@ -90,8 +97,10 @@ func (s *Set) place(at, name string) *place {
 	return p
 }
 
-// group is the shape of a group, which is made, or if there is no room that of no group.
+// group returns the shape of a group, which is created if needed. If there are too many groups, it returns the
+// shape of messages without a discriminator.
 func (p *place) group(name string) *Shape {
+	// Too many values: the member is probably not a discriminator.
 	if _, known := p.Groups[name]; !known && len(p.Groups) > maxKinds {
 		p.TooMany, name = true, ""
 	}
@@ -103,8 +112,9 @@ func (p *place) group(name string) *Shape {
 	return sh
 }
 
-// groupOf is the group of a message: the discriminator and its value, or "".
+// groupOf returns the group of a message: the discriminator and its value, or "".
 func groupOf(v jsontree.Value) string {
+	// The order of preference is that of discriminators, not of the message.
 	byName := map[string]string{}
 	for m := range v.Items() {
 		name := m.Name()
@@ -120,7 +130,7 @@ func groupOf(v jsontree.Value) string {
 	return ""
 }
 
-// Merge adds what another set has, which stays as it is.
+// Merge adds the messages of another set. o is unchanged.
 func (s *Set) Merge(o *Set) {
 	for _, at := range sorted(o.places) {
 		from := o.places[at]
@@ -135,19 +145,20 @@ func (s *Set) Merge(o *Set) {
 	}
 }
 
-// A Group is messages of one kind.
+// A Group is the JSON messages at one place with the same value of the discriminator.
 type Group struct {
-	// Place is where they come from, and Name what is made of it for a message type.
+	// Place is the key of the place, and Name the beginning of the type's name.
 	Place, Name string
 
-	// Member and Value are the discriminator and its text; "" if there is none.
+	// Member and Value are the discriminator's name and its value in the group, or "".
 	Member, Value string
 
+	// Shape summarises the structure of the group's messages.
 	Shape *Shape
 }
 
-// Groups returns the groups by place and value. If the discriminator of a place has too
-// many values for the messages that there are, it is none, and all are one group.
+// Groups returns the groups, sorted by place and value. If the discriminator of a place has too many values for
+// the number of messages, the messages of the place form one group.
 func (s *Set) Groups() []Group {
 	var list []Group
 	for _, at := range sorted(s.places) {
@@ -157,6 +168,7 @@ func (s *Set) Groups() []Group {
 			messages += sh.Objects
 		}
 		groups := p.Groups
+		// One group for the whole place is more useful than one for each message.
 		if p.TooMany || int64(len(groups)) > max(8, messages/2) {
 			all := NewSet()
 			one := newShape()
@@ -173,40 +185,56 @@ func (s *Set) Groups() []Group {
 	return list
 }
 
+// sorted returns the keys of a map in ascending order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// MarshalJSON writes the set; the same set is the same JSON.
-func (s *Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.places) }
+// A Doc is the form in which a Set is stored: its places by key.
+type Doc map[string]*place
 
-// UnmarshalJSON reads what MarshalJSON wrote, perhaps by another program.
+// Doc returns the stored form, which shares its parts with the set. Equal sets have equal forms.
+func (s *Set) Doc() Doc { return s.places }
+
+// Set validates a Doc, which may come from an untrusted party, and converts it to a Set that shares
+// memory with the Doc.
 //
-// Errors: what no messages can have left.
-func (s *Set) UnmarshalJSON(data []byte) error {
-	*s = *NewSet()
-	if err := json.Unmarshal(data, &s.places); err != nil {
-		return fmt.Errorf("JSON messages: %w", err)
+// Errors: if no messages can produce the counts.
+func (d Doc) Set() (*Set, error) {
+	s := NewSet()
+	if len(d) > maxPlaces {
+		return nil, fmt.Errorf("JSON messages: more than %d places", maxPlaces)
 	}
-	if len(s.places) > maxPlaces {
-		return fmt.Errorf("JSON messages: more than %d places", maxPlaces)
-	}
-	for at, p := range s.places {
+	for at, p := range d {
 		if p == nil || len(at)+len(p.Name) > maxText || p.Groups == nil || len(p.Groups) > maxKinds+2 || !isName(p.Name) {
-			return fmt.Errorf("JSON messages: the place %.80q", at)
+			return nil, fmt.Errorf("JSON messages: the place %.80q", at)
 		}
 		for group, sh := range p.Groups {
+			// The key of a group must be one that groupOf returns.
 			member, value, found := strings.Cut(group, "=")
 			if group != "" && (!found || !slices.Contains(discriminators, member) || !kindText.MatchString(value)) {
-				return fmt.Errorf("JSON messages: the group %.80q", group)
+				return nil, fmt.Errorf("JSON messages: the group %.80q", group)
 			}
 			if err := s.checkShape(sh, 0); err != nil {
-				return fmt.Errorf("JSON messages: the group %.80q of %.80q: %w", group, at, err)
+				return nil, fmt.Errorf("JSON messages: the group %.80q of %.80q: %w", group, at, err)
 			}
 		}
+		s.places[at] = p
 	}
-	return nil
+	return s, nil
 }
 
-// isName reports whether the name of a message type may begin with s.
+// Part returns a Set of only the place with a key. It shares memory with s.
+func (s *Set) Part(at string) *Set {
+	part := NewSet()
+	if p := s.places[at]; p != nil {
+		part.places[at] = p
+	}
+	return part
+}
+
+// Places returns the keys of all places in ascending order.
+func (s *Set) Places() []string { return sorted(s.places) }
+
+// isName reports whether s can begin the name of a message type.
 func isName(s string) bool {
 	for i := range len(s) {
 		letter := s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z'
@@ -217,9 +245,10 @@ func isName(s string) bool {
 	return s != ""
 }
 
+// errRange reports counts that no messages can produce.
 var errRange = errors.New("counts out of range")
 
-// checkShape checks a shape that was read, and counts its members.
+// checkShape validates a shape, and counts its members.
 func (s *Set) checkShape(sh *Shape, depth int) error {
 	switch {
 	case sh == nil:
@@ -232,6 +261,7 @@ func (s *Set) checkShape(sh *Shape, depth int) error {
 	if sh.Members == nil {
 		sh.Members = map[string]*Member{}
 	}
+	// Limits apply to the sum of all shapes in the file.
 	for name, m := range sh.Members {
 		if s.nodes++; m == nil || len(name) > maxText || s.nodes > maxNodes {
 			return errors.New("too many members")
@@ -243,6 +273,7 @@ func (s *Set) checkShape(sh *Shape, depth int) error {
 	return nil
 }
 
+// checkMember validates a member and everything nested in it.
 func (s *Set) checkMember(m *Member, depth int) error {
 	for kind := jsontree.Null; kind <= jsontree.Object; kind++ {
 		if n := *m.Kinds.of(kind); n < 0 || n > maxCount {

@@ -6,48 +6,60 @@ import (
 	"unwire/decode/jsontree"
 )
 
+// Limits of a shape.
 const (
-	// maxMembers is how many names an object has before it is taken for a map.
+	// maxMembers is the number of names above which an object is taken for a map with arbitrary keys.
 	maxMembers = 200
 
-	// maxDepth is how deep objects are looked into.
+	// maxDepth is the nesting depth below which objects are not examined.
 	maxDepth = 24
 )
 
-// A Shape is what objects at one place have in common: their members with the kinds of
-// their values.
+// A Shape summarizes objects: their members and the kinds of their values.
 type Shape struct {
-	Objects int64              `json:"objects"`
-	Members map[string]*Member `json:"members"`
+	// Objects is the number of JSON objects that were added.
+	Objects int64 `json:"objects" pb:"1"`
+	// Members maps the names of members to their statistics.
+	Members map[string]*Member `json:"members" pb:"2"`
 
-	// Open says that the objects have more names, or are too deep.
-	Open bool `json:"open,omitempty"`
+	// Open is set if the objects have more names than Members, or are nested too deeply.
+	Open bool `json:"open,omitempty" pb:"3"`
 }
 
-// A Member is what the values of one name have in common, or the elements of arrays.
+// A Member summarizes the values of a member, or the elements of arrays.
 type Member struct {
-	Seen  int64 `json:"seen"`
-	Kinds Kinds `json:"kinds"`
+	// Seen is the number of objects that contain the member or, for the elements of arrays, the number
+	// of elements.
+	Seen int64 `json:"seen" pb:"1"`
+	// Kinds counts the member's values by kind.
+	Kinds Kinds `json:"kinds" pb:"2"`
 
-	// Fractional says that one of the numbers is not a 64-bit integer.
-	Fractional bool `json:"fractional,omitempty"`
+	// Fractional is set if a number is not a 64-bit integer.
+	Fractional bool `json:"fractional,omitempty" pb:"3"`
 
-	// Object is of the values that are objects, Items of the elements of arrays.
-	Object *Shape  `json:"object,omitempty"`
-	Items  *Member `json:"items,omitempty"`
+	// Object summarizes the values that are objects. It may be nil.
+	Object *Shape `json:"object,omitempty" pb:"4"`
+	// Items summarizes the elements of arrays. It may be nil.
+	Items *Member `json:"items,omitempty" pb:"5"`
 }
 
-// Kinds counts the values of each kind.
+// Kinds counts JSON values by kind.
 type Kinds struct {
-	Null   int64 `json:"null,omitempty"`
-	Bool   int64 `json:"bool,omitempty"`
-	Number int64 `json:"number,omitempty"`
-	String int64 `json:"string,omitempty"`
-	Array  int64 `json:"array,omitempty"`
-	Object int64 `json:"object,omitempty"`
+	// Null is the number of null values.
+	Null int64 `json:"null,omitempty" pb:"1"`
+	// Bool is the number of booleans.
+	Bool int64 `json:"bool,omitempty" pb:"2"`
+	// Number is the number of JSON numbers.
+	Number int64 `json:"number,omitempty" pb:"3"`
+	// String is the number of JSON strings.
+	String int64 `json:"string,omitempty" pb:"4"`
+	// Array is the number of JSON arrays.
+	Array int64 `json:"array,omitempty" pb:"5"`
+	// Object is the number of JSON objects.
+	Object int64 `json:"object,omitempty" pb:"6"`
 }
 
-// of is the count of a kind.
+// of returns the counter for a kind of JSON value.
 func (k *Kinds) of(kind jsontree.Kind) *int64 {
 	switch kind {
 	case jsontree.Null:
@@ -64,9 +76,10 @@ func (k *Kinds) of(kind jsontree.Kind) *int64 {
 	return &k.Object
 }
 
+// newShape returns a Shape without objects.
 func newShape() *Shape { return &Shape{Members: map[string]*Member{}} }
 
-// add enters an object.
+// add adds a JSON object to a shape.
 func (s *Set) add(sh *Shape, v jsontree.Value, depth int) {
 	sh.Objects++
 	if depth >= maxDepth {
@@ -80,6 +93,7 @@ func (s *Set) add(sh *Shape, v jsontree.Value, depth int) {
 		if m == nil {
 			continue
 		}
+		// A name that is repeated in an object counts once.
 		if !seen[name] {
 			seen[name] = true
 			m.Seen++
@@ -88,12 +102,13 @@ func (s *Set) add(sh *Shape, v jsontree.Value, depth int) {
 	}
 }
 
-// member is the member of a name, which is made; nil if there is no room.
+// member returns a member, which is created if needed. It returns nil if there are too many.
 func (s *Set) member(sh *Shape, name string) *Member {
 	m := sh.Members[name]
 	if m != nil {
 		return m
 	}
+	// Further members are dropped, and the shape says so.
 	if len(sh.Members) >= maxMembers || s.nodes >= maxNodes {
 		sh.Open = true
 		return nil
@@ -104,11 +119,12 @@ func (s *Set) member(sh *Shape, name string) *Member {
 	return m
 }
 
-// addValue enters a value.
+// addValue adds a JSON value to the statistics of a member.
 func (s *Set) addValue(m *Member, v jsontree.Value, depth int) {
 	*m.Kinds.of(v.Kind())++
 	switch v.Kind() {
 	case jsontree.Number:
+		// Numbers beyond 64 bits count as fractional as well.
 		if _, err := strconv.ParseInt(v.Text(), 10, 64); err != nil {
 			m.Fractional = true
 		}
@@ -130,7 +146,7 @@ func (s *Set) addValue(m *Member, v jsontree.Value, depth int) {
 	}
 }
 
-// merge adds what another shape has, which stays as it is.
+// merge adds the objects of another shape, which is unchanged.
 func (s *Set) merge(sh, o *Shape) {
 	sh.Objects += o.Objects
 	sh.Open = sh.Open || o.Open
@@ -141,6 +157,7 @@ func (s *Set) merge(sh, o *Shape) {
 	}
 }
 
+// mergeMember adds the statistics of another member to m.
 func (s *Set) mergeMember(m, o *Member) {
 	m.Seen += o.Seen
 	m.Fractional = m.Fractional || o.Fractional

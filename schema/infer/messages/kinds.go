@@ -6,41 +6,48 @@ import (
 	"unwire/decode/wire"
 )
 
+// Limits of a discriminator.
 const (
-	// maxKinds is how many values a discriminator has at most.
+	// maxKinds is the maximum number of values of a discriminator.
 	maxKinds = 48
 
 	// maxKind is the greatest value of an enum of kinds.
 	maxKind = 1 << 16
 
-	// maxFields is how many fields of a message are looked at.
+	// maxFields limits the fields of a message that are examined.
 	maxFields = 1000
 )
 
-// kinds find out whether field 1 of protobuf messages says which kind each is. A message
-// without it has the value 0.
+// kinds decides whether field 1 of protobuf messages is a discriminator: an enum whose value determines which
+// other fields a message has. A message without the field has the value 0.
 type kinds struct {
+	// messages is the number of messages, and irregular the number of those whose field 1 cannot be a
+	// discriminator.
 	messages, irregular int64
-	byValue             map[uint64]*fieldSets
-	many                bool
+	// byValue maps the value of field 1 to the other fields of the messages with it.
+	byValue map[uint64]*fieldSets
+	// many means that field 1 has more than maxKinds values.
+	many bool
 
-	// decided says that field 1 is the discriminator, as far as is known.
+	// decided is set if field 1 was found to be the discriminator.
 	decided bool
 }
 
-// A fieldKey is a field as it is on the wire.
+// A fieldKey is a field number with a wire type.
 type fieldKey struct {
 	number uint64
 	wire   wire.Type
 }
 
-// fieldSets are the other fields of messages with one value.
+// fieldSets counts the other fields of the messages with one value of field 1.
 type fieldSets struct {
+	// messages is the number of these messages.
 	messages int64
-	seen     map[fieldKey]int64
+	// seen is the number of messages that contain each field.
+	seen map[fieldKey]int64
 }
 
-// kindOf is the value of field 1; false if there is none that could be a kind.
+// kindOf returns the value of field 1. ok is false if it cannot be a discriminator.
 func kindOf(t *wire.Tree) (value uint64, ok bool) {
 	found := false
 	for c := range t.Children(0) {
@@ -48,6 +55,7 @@ func kindOf(t *wire.Tree) (value uint64, ok bool) {
 		if n.Number != 1 {
 			continue
 		}
+		// A discriminator is a single number.
 		if found || n.Type != wire.Varint {
 			return 0, false
 		}
@@ -56,7 +64,7 @@ func kindOf(t *wire.Tree) (value uint64, ok bool) {
 	return value, value <= maxKind
 }
 
-// observe looks at a message.
+// observe adds the fields of a message.
 func (k *kinds) observe(t *wire.Tree) {
 	k.messages++
 	value, ok := kindOf(t)
@@ -66,6 +74,7 @@ func (k *kinds) observe(t *wire.Tree) {
 	}
 	sets := k.byValue[value]
 	if sets == nil {
+		// Field 1 with many values is an identifier or a counter.
 		if k.many = k.many || len(k.byValue) == maxKinds; k.many {
 			return
 		}
@@ -75,7 +84,10 @@ func (k *kinds) observe(t *wire.Tree) {
 		sets = &fieldSets{seen: map[fieldKey]int64{}}
 		k.byValue[value] = sets
 	}
+
 	sets.messages++
+
+	// A repeated field counts once for each message.
 	own := map[fieldKey]bool{}
 	for c := range t.Children(0) {
 		n := t.Node(c)
@@ -90,9 +102,8 @@ func (k *kinds) observe(t *wire.Tree) {
 	}
 }
 
-// discriminates reports whether the fields of a message depend on field 1: two of its
-// values have each messages with a field that those of the other never have, or one has a
-// field always that the other never has.
+// discriminates reports whether the other fields depend on field 1: there are two values such that all messages
+// with the first have a field that no message with the second has.
 func (k *kinds) discriminates() bool {
 	if k.many || k.irregular > 0 || len(k.byValue) < 2 || int64(len(k.byValue)) > max(2, k.messages/2) {
 		return false
@@ -107,7 +118,7 @@ func (k *kinds) discriminates() bool {
 	return false
 }
 
-// alwaysHasWhatLacks reports a field that all messages of a have, and none of b.
+// alwaysHasWhatLacks reports whether all messages of a have a field that no message of b has.
 func (a *fieldSets) alwaysHasWhatLacks(b *fieldSets) bool {
 	for key, n := range a.seen {
 		if n == a.messages && b.seen[key] == 0 {
@@ -117,7 +128,7 @@ func (a *fieldSets) alwaysHasWhatLacks(b *fieldSets) bool {
 	return false
 }
 
-// rootOf names the type of a message.
+// rootOf returns the name of the root type for a message.
 func (k *kinds) rootOf(name string, t *wire.Tree) string {
 	if value, ok := kindOf(t); ok && k.decided {
 		return fmt.Sprintf("%sKind%d", name, value)

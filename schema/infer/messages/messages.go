@@ -1,17 +1,20 @@
-// Package messages infers the messages of exchanges that are no calls: of WebSockets, and of
-// connections without HTTP if a user says how these divide into messages.
+// Package messages infers the types of messages that are not part of an RPC: those of WebSockets, and those of
+// connections without HTTP if the user says how the bytes divide into messages.
 //
-// Nothing names the types of such messages. A Set groups them by the URL, whose parts that
-// look like identifiers count as one, by direction, and by a discriminator. In JSON that is
-// a member such as "type" or "op" with few distinct texts. In protobuf it is field 1, if it
-// has few distinct values on which it depends what other fields there are: an enum of kinds.
-// Each group is a message type of its own. Protobuf messages that set one field of several
-// need no groups: the inference finds the oneof, each member of which has a type already.
+// var set messages.Set
+// err := set.Add(ctx, capture, 0, evidence)
+// in, err := infer.Infer(evidence, infer.Options{})
+// err = messages.Write(in, evidence, "")
 //
-// Add reads a capture: protobuf messages become evidence of package infer, under the name of
-// the group, and so does what JSON messages have in common. Write adds the latter to what
-// was inferred. JSON has names and no numbers, so the numbers are made up. The command
-// schema infer and schema merge-evidence are the users.
+// Nothing names the types of such messages. A Set groups them by URL (identifiers in it are ignored), by
+// direction, and by a discriminator. In JSON the discriminator is a member such as "type" or "op" with few
+// distinct values. In protobuf it is field 1 if the other fields depend on its value. Each group becomes a
+// message type. Protobuf messages that set one of several fields need no groups, because the inference finds the
+// oneof.
+//
+// Add reads a capture. Protobuf messages become evidence of package infer under the name of their group; of JSON
+// messages the evidence has the common shape. Write adds definitions for JSON messages to the inferred ones,
+// with arbitrary field numbers. The commands schema infer and schema merge-evidence use this package.
 //
 // Limits: 256 places, 48 values of a discriminator, and those of package jsonshape.
 package messages
@@ -28,34 +31,38 @@ import (
 	"unwire/schema/infer/jsonshape"
 )
 
-// maxPlaces is how many URLs and directions are told apart.
+// maxPlaces limits the combinations of URL and direction.
 const maxPlaces = 256
 
-// A Set is the messages of captures, in groups. The zero value is empty, and splits
-// nothing.
+// A Set groups the messages of captures. The zero value is empty and ignores connections that are not
+// WebSockets.
 type Set struct {
-	// Split says how the bytes of connections without HTTP divide into messages. Default:
-	// those that are no WebSockets are left out.
+	// Split selects how connections without HTTP are split into messages. Default: only WebSockets are
+	// read.
 	Split decode.Splitting
 
-	// Raw counts the connections that were left out, and Others the messages that are
-	// neither protobuf nor an object of JSON.
+	// Raw counts the connections that were ignored.
+	// Others counts the messages that are neither protobuf nor a JSON object.
 	Raw, Others int64
 
-	// Undecoded is what could not be decoded because of Split.
+	// Undecoded has the errors of decoding with Split, at most 100.
 	Undecoded []error
 
+	// places maps keys to the places of messages.
 	places map[string]*place
 }
 
-// A place is where messages of one direction come from.
+// A place is a source of messages: a URL template and a direction.
 type place struct {
-	key   string
-	name  string // of a message type
+	// key is the URL template together with the direction.
+	key string
+	// name is the prefix of the names of the place's message types.
+	name string
+	// proto decides whether the protobuf messages of the place have a discriminator.
 	proto kinds
 }
 
-// wanted reports whether the messages of an exchange are known.
+// wanted reports whether the exchange has messages of this kind, and counts those that are ignored.
 func (s *Set) wanted(ex *captures.Exchange) bool {
 	switch {
 	case ex.Transport == captures.HTTP:
@@ -67,11 +74,16 @@ func (s *Set) wanted(ex *captures.Exchange) bool {
 	return false
 }
 
-// Add reads the exchanges of a capture, or only the one with the number id if that is not
-// 0. Protobuf messages are entered into the evidence.
+// Add adds the messages in a capture to the evidence. If id is not 0, it reads only the exchange with
+// that number.
 //
-// Errors: where src cannot be read; what was read until then is there.
+// Errors: if src cannot be read; messages read before the error have been added.
 func (s *Set) Add(ctx context.Context, src captures.Capture, id int64, to *infer.Evidence) error {
+	return s.AddTo(ctx, src, id, func(*decode.Exchange) *infer.Evidence { return to })
+}
+
+// AddTo is like Add, with separate evidence for each exchange, which evidenceOf returns.
+func (s *Set) AddTo(ctx context.Context, src captures.Capture, id int64, evidenceOf func(*decode.Exchange) *infer.Evidence) error {
 	var ids []int64
 	var damage error
 	if id != 0 {
@@ -93,19 +105,21 @@ func (s *Set) Add(ctx context.Context, src captures.Capture, id int64, to *infer
 			}
 		}
 	}
-	observe := func(ex *decode.Exchange, f *decode.Frame) error { return s.observe(ex, f, to.JSON()) }
 
-	// The discriminator of protobuf messages is known when all have been seen.
+	observe := func(ex *decode.Exchange, f *decode.Frame) error { return s.observe(ex, f, evidenceOf(ex).JSON()) }
+
+	// The first pass finds the discriminators of protobuf messages, the second groups the messages by them.
 	for _, id := range ids {
 		damage = cmp.Or(damage, s.each(ctx, src, id, observe, true))
 	}
 	for _, p := range s.places {
 		p.proto.decided = p.proto.discriminates()
 	}
+
 	enter := func(ex *decode.Exchange, f *decode.Frame) error {
 		if p := s.place(ex, f.Dir); p != nil && f.Tree != nil {
-			// What is no message was reported when it was decoded.
-			_ = to.Add(p.proto.rootOf(p.name, f.Tree), f.Data)
+			// A message that cannot be parsed was reported when it was decoded.
+			_ = evidenceOf(ex).Add(p.proto.rootOf(p.name, f.Tree), f.Data)
 		}
 		return nil
 	}
@@ -115,7 +129,7 @@ func (s *Set) Add(ctx context.Context, src captures.Capture, id int64, to *infer
 	return damage
 }
 
-// each calls do with the messages of an exchange.
+// each calls do for the messages of an exchange. Errors of decoding are recorded if first is set.
 func (s *Set) each(ctx context.Context, src captures.Capture, id int64, do func(*decode.Exchange, *decode.Frame) error, first bool) error {
 	ex, err := decode.EachFrame(ctx, src, id, decode.Options{NoInner: true, Split: s.Split}, func(ex *decode.Exchange, f *decode.Frame) error {
 		if err := ctx.Err(); err != nil || !ex.IsMessage(f) {
@@ -123,6 +137,7 @@ func (s *Set) each(ctx context.Context, src captures.Capture, id int64, do func(
 		}
 		return do(ex, f)
 	})
+	// The second pass meets the same errors.
 	const maxUndecoded = 100
 	if first && ex != nil && ex.Err != nil && s.Split != "" && !errors.Is(err, captures.ErrDamaged) && len(s.Undecoded) < maxUndecoded {
 		s.Undecoded = append(s.Undecoded, ex.Err)
@@ -130,7 +145,7 @@ func (s *Set) each(ctx context.Context, src captures.Capture, id int64, do func(
 	return err
 }
 
-// place is where a direction of an exchange is; nil if there are too many places.
+// place returns the place for one direction of an exchange, or nil if there are too many places.
 func (s *Set) place(ex *decode.Exchange, dir captures.Direction) *place {
 	url, name := templateOf(ex.URL)
 	key := url + " " + dir.String()
@@ -149,7 +164,7 @@ func (s *Set) place(ex *decode.Exchange, dir captures.Direction) *place {
 	return p
 }
 
-// observe looks at a message.
+// observe adds a message to the shapes or to the search for a discriminator.
 func (s *Set) observe(ex *decode.Exchange, f *decode.Frame, to *jsonshape.Set) error {
 	p := s.place(ex, f.Dir)
 	switch {
@@ -158,6 +173,7 @@ func (s *Set) observe(ex *decode.Exchange, f *decode.Frame, to *jsonshape.Set) e
 	case f.Tree != nil:
 		p.proto.observe(f.Tree)
 	default:
+		// Arrays and plain values have no members to describe.
 		v, err := jsontree.Parse(f.Data)
 		if err != nil || v.Kind() != jsontree.Object || !to.Add(p.key, p.name, v) {
 			s.Others++

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// maxNamed is how many bytes of a URL and of a value go into a name.
+// maxNamed limits the bytes of a URL or value that are used for a name.
 const maxNamed = 80
 
-// identifier matches a part of a path that is different for each client or object.
+// identifier matches a path segment that differs between clients or objects.
 var identifier = regexp.MustCompile(`^([0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}|[0-9a-fA-F]{16,}|[0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*)$`)
 
 // leastIdentifier is the length from which on letters with digits are an identifier.
 const leastIdentifier = 16
 
-// isIdentifier reports whether a part of a path is one of many.
+// isIdentifier reports whether a path segment is an identifier rather than a word.
 func isIdentifier(part string) bool {
 	if !identifier.MatchString(part) {
 		return false
@@ -24,8 +24,8 @@ func isIdentifier(part string) bool {
 	return strings.Trim(part, "0123456789") == "" || len(part) >= leastIdentifier
 }
 
-// templateOf returns what the URLs of one kind of exchange have in common, and a name made
-// of it. Hosts that are this machine are not named.
+// templateOf returns a URL with identifiers replaced by {id}, and a type name derived from the rest of
+// the URL. IP addresses and localhost are not part of the name.
 func templateOf(raw string) (template, name string) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -50,8 +50,7 @@ func templateOf(raw string) (template, name string) {
 	return u.Scheme + "://" + u.Host + "/" + strings.Join(parts, "/"), name
 }
 
-// camel joins the words of s, each with an upper-case first letter. Of s there is what can
-// stand in a name.
+// camel returns the words of s in camel case. Characters that are not allowed in a name separate words.
 func camel(s string) string {
 	var b strings.Builder
 	upper := true

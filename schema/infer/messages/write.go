@@ -13,6 +13,7 @@ import (
 	"unwire/schema/infer/jsonshape"
 )
 
+// The well-known types for JSON values without a fixed shape.
 const (
 	structFile = "google/protobuf/struct.proto"
 	valueType  = "google.protobuf.Value"
@@ -20,22 +21,25 @@ const (
 	structType = "google.protobuf.Struct"
 )
 
-// Write adds a message for each group of JSON messages in the evidence to what was inferred
-// of it, in a package; "" is the package of messages that are no method's.
+// Write adds a message type for each group of JSON messages in the evidence to the inferred definitions. pkg is
+// the package; "" is the package for messages without a method.
 //
-// Errors: if the definitions do not compile, which is a defect.
+// Errors: the definitions do not compile, which is a defect of unwire.
 func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
 	pkg = cmp.Or(pkg, "inferred")
 	w := &writer{taken: map[string]bool{}}
 	if in.Schema != nil {
 		w.isTaken = func(name string) bool { return in.Schema.Message(pkg+"."+name) != nil }
 	}
+
+	// Each group becomes a message type, with a list of its fields for the evidence.
 	groups := ev.JSON().Groups()
 	for i := range groups {
 		g := &groups[i]
 		m := infer.JSONMessage{Message: pkg + "." + w.root(g), Place: g.Place, Messages: g.Shape.Objects, Member: g.Member, Value: g.Value, Fields: w.fields}
 		in.JSON, w.fields = append(in.JSON, m), nil
 	}
+
 	if w.text.Len() == 0 {
 		return nil
 	}
@@ -51,30 +55,34 @@ func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
 	return nil
 }
 
-// A writer writes messages.
+// A writer writes the message types of JSON messages as .proto text.
 type writer struct {
-	text    strings.Builder
+	// text is the source text of the definitions.
+	text strings.Builder
+	// taken are the names already used, and isTaken reports names used by the inferred definitions.
 	taken   map[string]bool
 	isTaken func(name string) bool
+	// imports is set if the well-known types must be imported.
 	imports bool
 
-	// fields are those of the last message.
+	// fields are the fields of the current message type.
 	fields []infer.JSONField
 }
 
-// appendTo returns a file with the messages behind what it has.
+// appendTo returns the text of a file with the definitions appended. file is its text, or "" for a new one.
 func (w *writer) appendTo(file, pkg string) string {
 	head := "package " + pkg + ";\n\n"
 	if file == "" {
 		file = "// Inferred from traffic by unwire.\nsyntax = \"proto3\";\n\n" + head
 	}
+	// The import follows the package statement.
 	if w.imports && !strings.Contains(file, strconv.Quote(structFile)) {
 		file = strings.Replace(file, head, head+"import "+strconv.Quote(structFile)+";\n\n", 1)
 	}
 	return strings.TrimRight(file, "\n") + "\n\n" + strings.TrimRight(w.text.String(), "\n") + "\n"
 }
 
-// root writes the message of a group, and returns its name.
+// root writes the message type for a group of JSON messages, and returns its name.
 func (w *writer) root(g *jsonshape.Group) string {
 	name := g.Name + camel(g.Value)
 	free := name
@@ -92,6 +100,7 @@ func (w *writer) root(g *jsonshape.Group) string {
 	return free
 }
 
+// counted returns "1 message" or "n messages".
 func counted(n int64) string {
 	if n == 1 {
 		return "1 message"
@@ -99,13 +108,14 @@ func counted(n int64) string {
 	return fmt.Sprintf("%d messages", n)
 }
 
-// comment makes a text safe for a comment's line.
+// comment makes text from traffic safe for a one-line comment in a .proto file.
 func comment(s string) string {
 	q := strconv.QuoteToASCII(s)
 	return q[1 : len(q)-1]
 }
 
-// message writes a message with those inside it. path is that of the object in the group's.
+// message writes a message type and the types nested in it. path is the path of the object within the message of
+// the group.
 func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) {
 	fmt.Fprintf(&w.text, "%smessage %s {\n", indent, name)
 	inner := indent + "  "
@@ -114,6 +124,7 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 	number := 0
 	for _, member := range slices.Sorted(maps.Keys(sh.Members)) {
 		m := sh.Members[member]
+
 		number++
 		field := uniqueIn(taken, fieldName(member))
 		at := path + member
@@ -121,11 +132,14 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 		mine := len(w.fields) - 1
 		typ, repeated := w.typeOf(m, member, taken, inner, at+".")
 		w.fields[mine].Type, w.fields[mine].Repeated = typ, repeated
+
+		// The field is written after its type, so that nested types precede it.
 		fmt.Fprintf(&w.text, "%s// Seen in %d of %d.\n", inner, m.Seen, sh.Objects)
 		label := ""
 		if repeated {
 			label = "repeated "
 		}
+		// A name that protobuf would convert to another one needs the option json_name.
 		option := ""
 		if defaultJSONName(field) != member && !jsonNames[member] && isPlainText(member) {
 			option = " [json_name = " + strconv.QuoteToASCII(member) + "]"
@@ -139,19 +153,25 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 	fmt.Fprintf(&w.text, "%s}\n", indent)
 }
 
-// typeOf is the type of a member, whose message it writes if it has one.
+// typeOf returns the type of a member, and writes the message type of an object. repeated is set for an array.
 func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool, indent, path string) (typ string, repeated bool) {
 	values := m.Kinds
 	kinds := 0
+
+	// Null does not count: every field may be absent.
 	for _, n := range []int64{values.Bool, values.Number, values.String, values.Array, values.Object} {
 		if n > 0 {
 			kinds++
 		}
 	}
+
+	// Values of several kinds have no common type.
+
 	if kinds != 1 {
 		w.imports = true
 		return valueType, false
 	}
+
 	switch {
 	case values.String > 0:
 		return "string", false
@@ -162,6 +182,7 @@ func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool,
 	case values.Number > 0:
 		return "int64", false
 	case values.Object > 0:
+		// An object with arbitrary keys has no fixed fields.
 		if m.Object.Open || len(m.Object.Members) == 0 {
 			w.imports = true
 			return structType, false
@@ -173,6 +194,8 @@ func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool,
 		w.message(free, m.Object, indent, path)
 		return free, false
 	}
+
+	// The elements of an array need a single type that is no array itself.
 	if m.Items == nil || m.Items.Seen == 0 || m.Items.Kinds.Array > 0 || m.Items.Kinds.Null > 0 {
 		w.imports = true
 		return listType, false
@@ -181,7 +204,7 @@ func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool,
 	return typ, true
 }
 
-// uniqueIn is a name that is not taken, and takes it.
+// uniqueIn reserves and returns a name that is not in use, neither itself nor in its JSON form.
 func uniqueIn(taken map[string]bool, name string) string {
 	free := name
 	for i := 2; taken[free] || taken[defaultJSONName(free)+"\x00json"]; i++ {
@@ -191,7 +214,7 @@ func uniqueIn(taken map[string]bool, name string) string {
 	return free
 }
 
-// fieldName makes the name of a field of a member's.
+// fieldName derives the name of a field from the name of a member.
 func fieldName(member string) string {
 	var b strings.Builder
 	for _, r := range member[:min(len(member), maxNamed)] {
@@ -208,7 +231,7 @@ func fieldName(member string) string {
 	return name
 }
 
-// defaultJSONName is the name that a field has in JSON where nothing else is declared.
+// defaultJSONName returns the JSON name that protobuf derives from a field name.
 func defaultJSONName(field string) string {
 	var b strings.Builder
 	upper := false
@@ -227,7 +250,7 @@ func defaultJSONName(field string) string {
 	return b.String()
 }
 
-// isPlainText reports a name that may stand in a definition as it is.
+// isPlainText reports whether a name can be written as the option json_name.
 func isPlainText(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

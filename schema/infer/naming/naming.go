@@ -1,11 +1,9 @@
-// Package naming gives the fields of inferred definitions the names that known definitions
-// have for them:
+// Package naming gives fields of inferred definitions the names that other definitions have for them.
 //
-//	n := naming.Fields(inferred, known)
+// n := naming.Fields(inferred, remembered) // field_3 becomes text
 //
-// What was inferred stays as it is: which fields there are, and their numbers and types.
-// Messages keep their names, to which the evidence refers. It is for commands that infer
-// where definitions are remembered.
+// Only names of fields change: numbers and types stay as inferred, and messages keep the names to which the
+// evidence refers. Commands that infer use it if they know definitions of an earlier version.
 package naming
 
 import (
@@ -18,14 +16,14 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxPairs bounds the pairs of messages that are followed.
+// maxPairs limits the pairs of messages that are compared.
 const maxPairs = 100_000
 
-// Fields renames fields of the files of an inference, and returns how many. A field gets the
-// name of the field of its number if both are of one method, or below fields that are, and
-// if bytes of the one can be read as the other.
+// Fields renames fields of the inferred files and returns the number of renamed fields. A field gets the name of
+// the known field with the same number if both belong to the same method, directly or through their message
+// types, and if the wire types agree.
 func Fields(in *infer.Inferred, known *schema.Schema) int {
-	// Names are by message and placeholder.
+	// The new names by message and placeholder.
 	names := map[protoreflect.FullName]map[string]string{}
 	var follow func(inferred, other protoreflect.MessageDescriptor)
 	follow = func(inferred, other protoreflect.MessageDescriptor) {
@@ -34,9 +32,11 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 		}
 		of := map[string]string{}
 		names[inferred.FullName()] = of
+
 		for i := range inferred.Fields().Len() {
 			fd := inferred.Fields().Get(i)
 			like := other.Fields().ByNumber(fd.Number())
+			// A number that was reused for another type has another meaning.
 			if like == nil || !readsAs(fd, like) {
 				continue
 			}
@@ -48,6 +48,7 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 			}
 		}
 	}
+
 	for sd := range in.Schema.Services() {
 		for i := range sd.Methods().Len() {
 			m := sd.Methods().Get(i)
@@ -57,18 +58,19 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 			}
 		}
 	}
-	return rename(in, names)
+	return rename(in, names, "")
 }
 
+// Lines of inferred files: a field name without a meaning, the beginning of a message, and a field.
 var (
 	placeholder = regexp.MustCompile(`^field_[0-9]+$`)
 	message     = regexp.MustCompile(`^message ([A-Za-z_][A-Za-z0-9_]*) \{$`)
 	declaration = regexp.MustCompile(`^( +[^/=]* )(field_[0-9]+)( = [0-9]+( \[.*\])?;)$`)
 )
 
-// rename puts names into the files, whose messages are not nested and have a line for each
-// field.
-func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]string) (n int) {
+// rename replaces names in the files. Inferred messages are not nested and have one line for each field, so
+// regular expressions suffice. mark follows each renamed declaration.
+func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]string, mark string) (n int) {
 	for _, fd := range in.Schema.Files {
 		text, ok := in.Files[fd.Path()]
 		if !ok {
@@ -82,7 +84,7 @@ func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]strin
 			}
 			if m := declaration.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && of[m[2]] != "" {
 				n++
-				line = m[1] + of[m[2]] + m[3] + "\n"
+				line = m[1] + of[m[2]] + m[3] + mark + "\n"
 			}
 			out.WriteString(line)
 		}
@@ -91,12 +93,12 @@ func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]strin
 	return n
 }
 
-// readsAs reports whether the bytes of an inferred field can be those of another.
+// readsAs reports whether the inferred field fd and the known field like can decode the same bytes.
 func readsAs(fd, like protoreflect.FieldDescriptor) bool {
 	return fd.IsMap() == like.IsMap() && wireTypes[fd.Kind()] == wireTypes[like.Kind()]
 }
 
-// wireTypes are the wire types of kinds.
+// wireTypes are the protobuf wire types of the kinds.
 var wireTypes = map[protoreflect.Kind]int{
 	protoreflect.BoolKind: 0, protoreflect.EnumKind: 0, protoreflect.Int32Kind: 0, protoreflect.Int64Kind: 0,
 	protoreflect.Uint32Kind: 0, protoreflect.Uint64Kind: 0, protoreflect.Sint32Kind: 0, protoreflect.Sint64Kind: 0,

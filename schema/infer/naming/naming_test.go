@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,5 +59,43 @@ message Part { int32 id = 1; string label = 2; }`})
 	}
 	if _, err := schema.FromTexts(in.Files); err != nil {
 		t.Errorf("%v in\n%s", err, after)
+	}
+}
+
+// Fields whose values everybody knows get a name, which is marked; of two with the same name the second gets a
+// number, and a name from definitions stays.
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	ev := infer.NewEvidence()
+	for i := range 12 {
+		var data []byte
+		for n, s := range []string{1: fmt.Sprintf("https://example.com/%d", i), 2: fmt.Sprintf("https://example.org/%d", i), 3: []string{"user", "assistant"}[i%2], 4: fmt.Sprintf("words without a form, %d", i)} {
+			if n > 0 {
+				data = protowire.AppendString(protowire.AppendTag(data, protowire.Number(n), protowire.BytesType), s)
+			}
+		}
+		if err := ev.Add("Root", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := infer.Infer(ev, infer.Options{Package: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Suggest(in)
+	text, err := in.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"string url = 1; // suggested name\n", "string url_2 = 2; // suggested name\n", "string role = 3; // suggested name\n", "string field_4 = 4;\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d names", n)
+	}
+	if _, err := schema.FromTexts(in.Files); err != nil {
+		t.Errorf("%v in\n%s", err, text)
 	}
 }

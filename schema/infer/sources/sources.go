@@ -1,6 +1,12 @@
-// Package sources remembers of which inputs evidence is, so that what is merged twice does
-// not count twice. Package infer keeps a Set with its evidence, and names the inputs by
-// hashes.
+// Package sources remembers which inputs were counted as evidence, so that an input that is merged twice is not
+// counted twice. Package infer keeps a Set in each Evidence and identifies inputs by hashes.
+//
+// A set is a bottom-k sketch (Cohen and Kaplan 2007): it keeps the smallest hashes only. The sketches of two
+// sets keep the same inputs, so their overlap estimates the overlap of the sets (coordinated sampling).
+//
+// var s sources.Set
+// s.Add(hash)
+// shared := other.Share(&s) // 0 to 1
 package sources
 
 import (
@@ -8,17 +14,20 @@ import (
 	"slices"
 )
 
-// maxSources is how many sources are remembered, those with the smallest hashes.
+// maxSources is k, the number of hashes that a set keeps. Below it, Share is exact.
 const maxSources = 1024
 
-// A Set is a bounded set of inputs. It unites whatever the order. The zero value is empty.
+// A Set is a bounded set of inputs. Merging is commutative and associative. The zero value is empty.
 type Set struct {
-	Hashes []uint64 `json:"hashes,omitempty"` // ascending
-	Full   bool     `json:"full,omitempty"`   // there were more
+	// Hashes are the smallest hashes, in ascending order.
+	Hashes []uint64 `json:"hashes,omitempty" pb:"1,fixed"`
+	// Full means that the set reached its limit, and greater hashes were dropped.
+	Full bool `json:"full,omitempty" pb:"2"`
 }
 
-// Add adds an input.
+// Add adds the hash of an input to the set.
 func (s *Set) Add(h uint64) {
+	// The hash is greater than all that are kept.
 	if len(s.Hashes) == maxSources && h > s.Hashes[maxSources-1] {
 		s.Full = true
 		return
@@ -33,7 +42,7 @@ func (s *Set) Add(h uint64) {
 	}
 }
 
-// Merge adds those of another set.
+// Merge adds all hashes of another set.
 func (s *Set) Merge(o *Set) {
 	for _, h := range o.Hashes {
 		s.Add(h)
@@ -41,8 +50,10 @@ func (s *Set) Merge(o *Set) {
 	s.Full = s.Full || o.Full
 }
 
-// Share is the share of o's sources that s has, as far as both remember.
+// Share estimates the share, from 0 to 1, of o's inputs that s has. It compares only the range of hashes that
+// both sets keep.
 func (s *Set) Share(o *Set) float64 {
+	// Only hashes that both sets would keep can be compared.
 	within, common := 0, 0
 	for _, h := range o.Hashes {
 		if s.Full && (len(s.Hashes) == 0 || h > s.Hashes[len(s.Hashes)-1]) {
@@ -59,7 +70,7 @@ func (s *Set) Share(o *Set) float64 {
 	return float64(common) / float64(within)
 }
 
-// Check reports what no Set can be.
+// Check reports contents that no Set can have, for sets that were read from a file.
 func (s *Set) Check() error {
 	if len(s.Hashes) > maxSources {
 		return fmt.Errorf("more than %d sources", maxSources)

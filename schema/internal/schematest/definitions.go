@@ -39,8 +39,8 @@ func BuiltIn(t testing.TB) *schema.Schema {
 	return s
 }
 
-// GoogleTypes returns the types of google/protobuf and google/rpc, and of whatever
-// else is linked into the test.
+// GoogleTypes returns the types of google/protobuf and google/rpc, and of all other generated code that is
+// linked into the test.
 func GoogleTypes() *schema.Schema {
 	var files []protoreflect.FileDescriptor
 	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
@@ -50,7 +50,7 @@ func GoogleTypes() *schema.Schema {
 	return schema.FromFiles(files...)
 }
 
-// SetOf returns the files of s as a descriptor set.
+// SetOf returns the files of a schema as a FileDescriptorSet.
 func SetOf(s *schema.Schema) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}
 	for _, f := range s.Files {

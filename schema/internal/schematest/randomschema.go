@@ -24,7 +24,7 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// RandomFile makes a proto3 file of a few messages that refer to each other.
+// RandomFile returns a proto3 file with a few messages that refer to each other.
 func RandomFile(r *rand.Rand) *descriptorpb.FileDescriptorProto {
 	count := 3 + r.IntN(6)
 	file := &descriptorpb.FileDescriptorProto{
@@ -43,6 +43,7 @@ func RandomFile(r *rand.Rand) *descriptorpb.FileDescriptorProto {
 	return file
 }
 
+// randomMessage returns a random message definition, the one with the given index out of count.
 func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto {
 	m := &descriptorpb.DescriptorProto{Name: new(fmt.Sprintf("M%d", index))}
 	number := int32(0)
@@ -52,6 +53,7 @@ func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto
 		oneofLen = 2 + r.IntN(4)
 		oneofFrom = r.IntN(fields)
 	}
+
 	var optional []*descriptorpb.FieldDescriptorProto
 	for i := range fields {
 		number += int32(1 + r.IntN(4)*r.IntN(2)*r.IntN(2))
@@ -75,7 +77,9 @@ func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto
 			addMap(r, m, f, index, count)
 		}
 	}
-	for _, f := range optional { // synthetic oneofs come last
+
+	// Synthetic oneofs must come last.
+	for _, f := range optional {
 		f.Proto3Optional = new(true)
 		f.OneofIndex = new(int32(len(m.OneofDecl)))
 		m.OneofDecl = append(m.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: new("_" + f.GetName())})
@@ -83,7 +87,7 @@ func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto
 	return m
 }
 
-// randomType gives f a type as often as public schemas have it.
+// randomType gives f a type. The weights are the frequencies of types in public schemas.
 func randomType(r *rand.Rand, f *descriptorpb.FieldDescriptorProto, index, count int) {
 	types := []struct {
 		weight int
@@ -105,6 +109,7 @@ func randomType(r *rand.Rand, f *descriptorpb.FieldDescriptorProto, index, count
 		{5, descriptorpb.FieldDescriptorProto_TYPE_FIXED32},
 		{35, descriptorpb.FieldDescriptorProto_TYPE_BYTES},
 	}
+
 	total := 0
 	for _, t := range types {
 		total += t.weight
@@ -118,7 +123,8 @@ func randomType(r *rand.Rand, f *descriptorpb.FieldDescriptorProto, index, count
 	}
 	switch f.GetType() {
 	case descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
-		to := index + 1 + r.IntN(3) // mostly downwards, at times a loop
+		// Most references lead to a later message, some back, so that recursive types occur.
+		to := index + 1 + r.IntN(3)
 		if to >= count || r.IntN(12) == 0 {
 			to = r.IntN(count)
 		}
@@ -128,6 +134,7 @@ func randomType(r *rand.Rand, f *descriptorpb.FieldDescriptorProto, index, count
 	}
 }
 
+// addMap makes the field f a map with string keys.
 func addMap(r *rand.Rand, m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorProto, index, count int) {
 	name := fmt.Sprintf("F%dEntry", f.GetNumber())
 	value := &descriptorpb.FieldDescriptorProto{Name: new("value"), Number: new(int32(2)), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}

@@ -27,24 +27,27 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// A generator makes values that look like those of real services: each field
-// has a style of its own, drawn once.
+// A generator generates values that look like those of real services. Each field has a style of its own, which
+// is drawn once.
 type generator struct {
 	r      *rand.Rand
 	styles map[protoreflect.FullName]style
 }
 
+// A style describes the kind of random values that a field gets.
 type style struct {
 	what     int
 	presence float64
-	many     float64 // mean count of a repeated field
+	// many is the mean number of elements in a repeated field.
+	many float64
 }
 
-// NewGenerator returns a generator whose values depend on r alone.
+// NewGenerator returns a generator of random messages. Its values depend only on r.
 func NewGenerator(r *rand.Rand) *generator {
 	return &generator{r: r, styles: map[protoreflect.FullName]style{}}
 }
 
+// style returns the style of random values for a field, always the same one for the same field.
 func (g *generator) style(fd protoreflect.FieldDescriptor) style {
 	s, ok := g.styles[fd.FullName()]
 	if !ok {
@@ -54,6 +57,7 @@ func (g *generator) style(fd protoreflect.FieldDescriptor) style {
 	return s
 }
 
+// Message returns a random message of a type.
 func (g *generator) Message(md protoreflect.MessageDescriptor, depth int) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	for i := range md.Oneofs().Len() {
@@ -70,11 +74,13 @@ func (g *generator) Message(md protoreflect.MessageDescriptor, depth int) *dynam
 	return m
 }
 
+// Set sets a field to a random value, list or map.
 func (g *generator) Set(m *dynamicpb.Message, fd protoreflect.FieldDescriptor, depth int) {
 	if depth > 6 && fd.Message() != nil {
 		return
 	}
 	s := g.style(fd)
+
 	switch {
 	case fd.IsMap():
 		list := m.Mutable(fd).Map()
@@ -95,8 +101,11 @@ func (g *generator) Set(m *dynamicpb.Message, fd protoreflect.FieldDescriptor, d
 	}
 }
 
+// value returns a random value for a field with the style s.
 func (g *generator) value(fd protoreflect.FieldDescriptor, s style, depth int) protoreflect.Value {
 	r := g.r
+
+	// Most numbers are small; how small depends on the style.
 	small := uint64(r.ExpFloat64() * []float64{3, 40, 1000, 2e5}[s.what%4])
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
@@ -118,6 +127,7 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, s style, depth int) p
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
 		v := int64(small)
 		switch {
+		// These are times in milliseconds and in seconds.
 		case s.what < 25:
 			v = 1_700_000_000_000 + int64(r.Uint64N(1e11))
 		case s.what < 40:
@@ -143,6 +153,7 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, s style, depth int) p
 	}
 }
 
+// real returns a random floating-point number in a style.
 func (g *generator) real(s style) float64 {
 	switch s.what % 4 {
 	case 0:
@@ -155,12 +166,15 @@ func (g *generator) real(s style) float64 {
 	return float64(g.r.IntN(1000))
 }
 
+// words are the words of which random texts consist.
 var words = strings.Fields(`the model answers with a list of files and reads each line before it edits main.go src/index.ts
 	error warning value request response session token path name id user agent tool call result of in to for is on
 	été größe Ünïcode 你好 世界 Привет мир こんにちは`)
 
+// word returns a random word.
 func (g *generator) word() string { return words[g.r.IntN(len(words))] }
 
+// text returns a random text: a word, an identifier, lines, a number or a sentence.
 func (g *generator) text(s style) string {
 	r := g.r
 	switch {
@@ -183,6 +197,7 @@ func (g *generator) text(s style) string {
 	return b.String()
 }
 
+// bytes returns random bytes in a style.
 func (g *generator) bytes(s style) []byte {
 	n := []int{32, 16, 1 + g.r.IntN(60), 200}[s.what%4]
 	b := make([]byte, 0, n+8)
@@ -192,5 +207,5 @@ func (g *generator) bytes(s style) []byte {
 	return b[:n]
 }
 
-// NewRand returns a random source that repeats for the same seed.
+// NewRand returns a random source that repeats for equal seeds.
 func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

@@ -21,17 +21,20 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// Tags builds a message of fields given as number, wire type and encoded value.
+// Tags is a serialized message that is built field by field.
 type Tags []byte
 
+// Varint appends an encoded varint field.
 func (b Tags) Varint(n protowire.Number, v uint64) Tags {
 	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
 }
 
+// Text appends an encoded string field.
 func (b Tags) Text(n protowire.Number, s string) Tags {
 	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), s)
 }
 
+// Fixed64 appends an encoded 8-byte field.
 func (b Tags) Fixed64(n protowire.Number, v uint64) Tags {
 	return protowire.AppendFixed64(protowire.AppendTag(b, n, protowire.Fixed64Type), v)
 }

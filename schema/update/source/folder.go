@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,19 +15,25 @@ import (
 	"unwire/schema/update"
 )
 
-// A Folder is .proto files below a folder, with the evidence of what they declare.
+// A Folder is a folder of .proto files together with its evidence file.
 type Folder struct {
-	// Schema is what the files declare.
+	// Schema has the compiled declarations of the files.
 	Schema *schema.Schema
 
-	texts    map[string]string
+	// texts maps the paths of files to their contents.
+	texts map[string]string
+	// evidence is the content of the evidence file.
 	evidence string
 }
 
-// ReadFolder reads the files below a folder.
+// ReadFolder reads the .proto files below dir and the evidence file.
 //
-// Errors: files that do not compile; a folder without any.
+// Errors: files that do not compile, or no files.
 func ReadFolder(ctx context.Context, dir string) (*Folder, error) {
+	// Below os.DirFS, a missing folder would be called ".".
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
 	texts, err := schema.ReadTexts(os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)
@@ -35,17 +42,37 @@ func ReadFolder(ctx context.Context, dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)
 	}
-	evidence, err := os.ReadFile(filepath.Join(dir, update.EvidenceFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	evidence, err := readEvidence(filepath.Join(dir, update.EvidenceFile))
+	if err != nil {
 		return nil, err
 	}
 	return &Folder{Schema: have, texts: texts, evidence: string(evidence)}, nil
 }
 
-// Update works out the update of the folder by sources, and then by the names in calls
-// that were recorded in both codecs. complete completes the source that these make.
+// maxEvidence limits an evidence file in bytes.
+const maxEvidence = 256 << 20
+
+// readEvidence reads an evidence file; a missing file counts as empty.
+func readEvidence(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	data, err := io.ReadAll(io.LimitReader(f, maxEvidence+1))
+	if err == nil && len(data) > maxEvidence {
+		err = fmt.Errorf("%s is larger than %d MiB", name, maxEvidence>>20)
+	}
+	return data, err
+}
+
+// Update computes the update of the folder by sources, and then by the names from calls that were recorded both
+// as protobuf and as JSON. complete, if set, is called with the source that these calls result in.
 //
-// Shape: the file of evidence is among the result's files where it changes.
+// Shape: the evidence file is among the files of the result if it changes.
 func (f *Folder) Update(ctx context.Context, sources []update.Source, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
 	r, err := interrupt.Run(ctx, func() (*update.Result, error) {
 		r, err := update.Run(f.texts, f.evidence, sources, o)

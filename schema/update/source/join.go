@@ -10,9 +10,8 @@ import (
 	"unwire/schema/update"
 )
 
-// nameByCalls goes on with an update of files: the definitions that it comes to are
-// joined with the names in calls that were recorded in both codecs. complete, if set,
-// completes the source that the joins make.
+// nameByCalls continues an update: it matches the resulting definitions with the names in calls that were
+// recorded in both codecs, and applies what it finds as another source.
 func nameByCalls(r *update.Result, files map[string]string, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
 	now := maps.Clone(files)
 	for _, file := range r.Files {
@@ -23,7 +22,8 @@ func nameByCalls(r *update.Result, files map[string]string, calls *align.Calls, 
 		return nil, err
 	}
 
-	calls.NameBy(have)
+	// The names of the updated files are used, so that names which the sources brought are not asked again.
+	calls.SetSchema(have)
 	var aligner align.Aligner
 	if _, err := calls.Pair(&aligner); err != nil {
 		return nil, err
@@ -36,10 +36,12 @@ func nameByCalls(r *update.Result, files map[string]string, calls *align.Calls, 
 	if err != nil {
 		return nil, err
 	}
+
 	if complete != nil {
 		complete(src)
 	}
 
+	// The joins are one more source. Its changes are added to the result.
 	next, err := update.Run(now, r.Evidence, []update.Source{*src}, o)
 	if err != nil {
 		return nil, err

@@ -12,76 +12,85 @@ import (
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
-	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
 	"unwire/schema/extract"
 	"unwire/schema/infer"
 	"unwire/schema/interrupt"
 	"unwire/schema/update"
 )
 
-// A Loader loads sources: definitions, captures, evidence, joins, what a probe found,
-// and shipped code.
+// A Loader loads sources: definitions, captures, evidence, joins, the results of probes, and shipped code.
+// WithCapture and ReadFile are required for the inputs that need them.
 type Loader struct {
-	// Have are the definitions to update; nil if there are none.
+	// Have are the definitions to be updated; nil for none.
 	Have *schema.Schema
-	// Partial says that what a source lacks is not gone.
+	// Partial is set if a source is not complete: elements that it lacks are not gone.
 	Partial bool
-	// Profile has secrets that examples must not show; it may be nil.
+	// Profile has the secrets of a client that examples must not show. It may be nil.
 	Profile *profile.Profile
 
-	// WithCapture calls do with the capture that an input names, with its file, and with
-	// the number of the only exchange to read if that is not 0.
+	// WithCapture calls do with the capture that an input names, with the name of its file, and with the number
+	// of the only exchange to read, or 0. part restricts reading to that call without its conversation.
 	WithCapture func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error
-	// ReadFile reads a file of evidence, joins or findings.
+	// ReadFile returns the content of a file of evidence, joins or findings.
 	ReadFile func(name string) ([]byte, error)
 
-	// Calls collects the calls of captures.
+	// Calls collects the calls of captures, for Folder.Update.
 	Calls align.Calls
 	// OnExchange, if set, is called with each exchange of a capture.
 	OnExchange func(*decode.Exchange)
-	// OnRemark, if set, is called with what the user should know of a source.
+	// OnRemark, if set, is called with remarks for the user.
 	OnRemark func(Remark)
 }
 
-// A Remark is something that a user should know of a source. One field is set in
-// addition to Source.
+// A Remark is an observation about a source for the user. In addition to Source, one of the others is set.
+// Source is the input.
 type Remark struct {
+	// Source is the input that the remark is about.
 	Source string
 
-	// Rejected is why messages of Exchange are left out.
+	// Exchange is the number of the exchange in which messages are left out, or 0.
 	Exchange int64
+	// Rejected is the reason why definitions of the input are ignored, or nil.
 	Rejected error
-	// Left is a finding that is left out, with the reason.
+	// Left is a finding that cannot be declared, with the reason.
 	Left string
-	// Unresolved is an element of shipped code whose definition is not complete.
-	Unresolved *bundle.Unresolved
-	// Unrelated says that the definitions have none of the messages.
+	// Unresolved is an element of shipped code whose definition is incomplete.
+	Unresolved *model.Unresolved
+	// Unrelated is set if the definitions have none of the messages.
 	Unrelated bool
 }
 
-// A Form is what a file is read as.
+// A Form is a format of source files.
 type Form string
 
-// The forms whose files may turn out to be something else.
+// Formats of files that may turn out to be something else.
 const (
-	Joins    Form = "joins"
+	// Joins is the format of `align`.
+	Joins Form = "joins"
+	// Findings is the format of probes and of `schema infer`.
 	Findings Form = "findings"
 	code     Form = "code"
 )
 
-// A FormError reports a file that is not of the form that it seems to be of.
+// A FormError reports that a file does not have the format that it seems to have.
 type FormError struct {
+	// Form is the format that the file appears to have.
 	Form Form
-	Err  error
+	// Err is the error of reading the file in that format.
+	Err error
 }
 
+// Error formats the format and the error.
 func (e *FormError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err, for errors.Is and errors.As.
 func (e *FormError) Unwrap() error { return e.Err }
 
-// Load loads the source that an input names: a file, a folder, or the address of an
-// exchange. head is the beginning of the file; a folder has none.
+// Load loads the source that input names: a file, a folder, or an exchange of a capture. head is the beginning
+// of the file; it is empty for a folder.
 //
-// Errors: a FormError. Faults of the source are set even then.
+// Errors: *FormError. Even then, the source may be set with its Faults.
 func (l *Loader) Load(ctx context.Context, input string, head []byte) (*update.Source, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("SQLite format 3")):
@@ -96,16 +105,20 @@ func (l *Loader) Load(ctx context.Context, input string, head []byte) (*update.S
 	if err != nil {
 		return nil, err
 	}
-	return fromDefinitions(s, l.Partial), nil
+	return l.OfDefinitions(s), nil
 }
 
+// OfDefinitions returns a source for an update from definitions.
+func (l *Loader) OfDefinitions(s *schema.Schema) *update.Source { return fromDefinitions(s, l.Partial) }
+
+// remark passes a remark to the callback, if there is one.
 func (l *Loader) remark(r Remark) {
 	if l.OnRemark != nil {
 		l.OnRemark(r)
 	}
 }
 
-// loadCapture makes a source of what a capture has and the definitions lack.
+// loadCapture returns the declarations that a capture shows and that the definitions lack.
 func (l *Loader) loadCapture(ctx context.Context, input string) (src *update.Source, err error) {
 	err = l.WithCapture(input, func(c captures.Capture, file string, exchange int64, part bool) error {
 		t := newTraffic(l.Have, l.Profile)
@@ -125,12 +138,14 @@ func (l *Loader) loadCapture(ctx context.Context, input string) (src *update.Sou
 	return src, err
 }
 
-// loadJSON reads evidence of either form, joins, or the result of a probe.
+// loadJSON loads evidence, joins, or the result of a probe.
 func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	data, err := l.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
+
+	// The formats have no common marker, so each is recognised by a member of its own.
 	if bytes.Contains(data[:min(len(data), 4096)], []byte(`"unwire_evidence"`)) {
 		ev, err := infer.ReadEvidence(bytes.NewReader(data))
 		if err != nil {
@@ -144,6 +159,7 @@ func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	src, err := update.ParseFindings(data, l.Have)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
+		// The caller may know better what the file is.
 		if errors.Is(err, update.ErrNoFindings) {
 			err = &FormError{Findings, err}
 		}
@@ -155,7 +171,7 @@ func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	return src, nil
 }
 
-// loadJoins reads what align wrote.
+// loadJoins loads a source from the JSON output of `unwire align`.
 func (l *Loader) loadJoins(name string, data []byte) (*update.Source, error) {
 	r, err := align.ParseReport(data)
 	if err != nil {
@@ -169,6 +185,7 @@ func (l *Loader) loadJoins(name string, data []byte) (*update.Source, error) {
 
 // loadCode extracts the definitions of shipped code.
 func (l *Loader) loadCode(ctx context.Context, name string) (*update.Source, error) {
+	// Anything else may be a script, an archive or an executable.
 	found, err := extract.Read(ctx, name, nil)
 	if err != nil {
 		return nil, &FormError{code, err}
@@ -188,7 +205,7 @@ func (l *Loader) loadCode(ctx context.Context, name string) (*update.Source, err
 	if err != nil {
 		return nil, err
 	}
-	// What is in a file that was not read is not gone.
+	// A file that was not read may contain what seems to be gone.
 	src.Complete = !l.Partial && len(found.Unread) == 0
 	return src, nil
 }

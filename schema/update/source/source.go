@@ -1,14 +1,13 @@
-// Package source loads the sources of updates: definitions, captures (traffic) and the
-// evidence that they leave, the joins of calls in two codecs, and shipped code. A Folder
-// is what is updated.
+// Package source loads the sources of package update: definitions, captures, evidence, names from calls in two
+// codecs, and shipped code. A Folder has the files to update.
 //
-//	folder, err := source.ReadFolder(ctx, "proto")
-//	loader := &source.Loader{Have: folder.Schema}
-//	src, err := loader.Load(ctx, "app/dist/main.js", head)
-//	result, err := folder.Update(ctx, []update.Source{*src}, &loader.Calls, complete, update.Options{})
+// folder, err := source.ReadFolder(ctx, "proto")
+// loader := &source.Loader{Have: folder.Schema}
+// src, err := loader.Load(ctx, "app/dist/main.js", head)
+// result, err := folder.Update(ctx, []update.Source{*src}, &loader.Calls, complete, update.Options{})
 //
-// Traffic is checked against the definitions at hand, and only what is new is inferred.
-// After an update, calls in two codecs are joined, which gives placeholders names.
+// A capture is checked against the existing definitions, and only what they lack is inferred. The command schema
+// update uses this package.
 package source
 
 import (
@@ -24,8 +23,8 @@ import (
 	"unwire/schema/update"
 )
 
-// fromDefinitions is what definitions say, or what align wrote as definitions. With
-// partial, what they do not have is not gone.
+// fromDefinitions returns the source for definitions. Those that `align` wrote are guesses. With partial,
+// elements that the source lacks are not gone.
 func fromDefinitions(s *schema.Schema, partial bool) *update.Source {
 	if isAligned(s) {
 		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}
@@ -33,7 +32,7 @@ func fromDefinitions(s *schema.Schema, partial bool) *update.Source {
 	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !partial}
 }
 
-// isAligned reports whether definitions are those that align makes of joins.
+// isAligned reports whether the definitions were written by `align`.
 func isAligned(s *schema.Schema) bool {
 	found := false
 	for _, f := range s.Files {
@@ -47,8 +46,8 @@ func isAligned(s *schema.Schema) bool {
 	return found
 }
 
-// fromEvidence is what evidence comes to. Roots that are no method's are messages by
-// their full names.
+// fromEvidence infers definitions from evidence. The names of root types that belong to no method are full names
+// of messages.
 func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error) {
 	in, err := infer.Infer(ev, infer.Options{Profile: p})
 	if err != nil {
@@ -61,7 +60,7 @@ func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error
 	return src, nil
 }
 
-// fromJoins is what the joins of align come to.
+// fromJoins returns the source for the joins of `align`.
 func fromJoins(r *align.Report) (*update.Source, error) {
 	s, err := schema.FromDescriptorSet(r.DescriptorSet())
 	if err != nil {

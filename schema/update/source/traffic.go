@@ -14,31 +14,34 @@ import (
 	"unwire/schema/update"
 )
 
-// traffic collects what captures have that definitions lack: unknown fields, methods,
-// and what contradicts the definitions.
+// traffic collects what captures contain and definitions lack: unknown fields, unknown methods, and
+// contradictions.
 type traffic struct {
-	// onExchange, if set, is called with each exchange before it is entered, but not
-	// with the heads of conversations: of these the conversation was entered before.
+	// onExchange, if set, is called with each exchange before it is added. It is not called for the call that
+	// carries a conversation, because the conversation itself was added before.
 	onExchange func(*decode.Exchange)
-	// onRejected, if set, is called with why messages of an exchange are left out.
+	// onRejected, if set, is called with the reason why messages of an exchange are left out.
 	onRejected func(exchange int64, err error)
 
-	have    *schema.Schema
+	// have are the definitions to be updated.
+	have *schema.Schema
+	// profile has the secrets that examples must not show. It may be nil.
 	profile *profile.Profile
+	// checker finds the unknown fields and the contradictions.
 	checker *check.Checker
 
-	// methods is evidence of the methods that the definitions do not know.
+	// methods is the evidence for methods that the definitions lack.
 	methods *infer.Evidence
 }
 
-// newTraffic returns a traffic for definitions. The profile has secrets that examples
-// must not show; it may be nil.
+// newTraffic returns an empty collection for the definitions have. p has secrets that examples must not show; it
+// may be nil.
 func newTraffic(have *schema.Schema, p *profile.Profile) *traffic {
-	return &traffic{have: have, profile: p, checker: check.NewChecker(have, check.CheckOptions{Profile: p}), methods: infer.NewEvidence()}
+	return &traffic{have: have, profile: p, checker: check.NewChecker(have, check.Options{Profile: p}), methods: infer.NewEvidence()}
 }
 
-// addCapture enters the exchanges of a capture, or only the one with the number id if
-// that is not 0, as conversation.EachCall walks them.
+// addCapture adds the exchanges of a capture, or only the one with the number id if it is not 0, joined
+// to conversations as by conversation.EachCall. part restricts this to the single call.
 func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64, part bool) error {
 	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if joined {
@@ -47,6 +50,7 @@ func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64
 			t.onExchange(ex)
 		}
 		t.checker.Add(ex)
+		// The checker collects the unknown fields of known methods.
 		if t.have.Method(ex.Service, ex.RPC) != nil {
 			return nil
 		}
@@ -57,13 +61,15 @@ func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64
 	})
 }
 
-// source is what was collected.
+// source infers definitions from the collected traffic.
 func (t *traffic) source() (*update.Source, error) {
-	t.methods.Merge(t.checker.Unknown())
+	t.methods.Merge(t.checker.UnknownEvidence())
 	src, err := fromEvidence(t.methods, t.profile)
 	if err != nil {
 		return nil, err
 	}
+
+	// Contradictions cannot be expressed as definitions.
 	for _, c := range t.checker.Report().Contradicted {
 		element := c.Message
 		if c.Name != "" {

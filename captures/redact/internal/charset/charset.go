@@ -1,5 +1,5 @@
-// Package charset has the sets of bytes that secrets and their names consist of, and what
-// can be said of a run of such bytes. Packages keyshape, names and syntax use it.
+// Package charset has the sets of bytes of which secrets and their names consist, and checks for runs of such
+// bytes. Packages keyshape, names and syntax use it.
 package charset
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Set is a set of bytes.
+// A Set is a set of byte values, indexed by the byte.
 type Set [256]bool
 
 // Has reports whether c is in the set.
@@ -33,13 +33,13 @@ var (
 	Word   = of(digits + letters + "_-")  // base64url
 	Dotted = of(digits + letters + "_-.") // a JWT
 
-	// Token are those of RFC 6750 and others that tokens have.
+	// Token contains the characters of bearer tokens (RFC 6750) and of other common tokens.
 	Token = of(digits + letters + "_-.~+/=%|:")
 
-	// Login are those of a name and a password with a colon between them.
+	// Login contains the characters of a user name and password joined by a colon.
 	Login = of(digits + letters + "_-.~+=%:@!")
 
-	// Base64 are those of base64 with its line breaks, or their escapes.
+	// Base64 contains the characters of base64, and its line breaks and their escapes.
 	Base64 = of(digits + letters + "+/=\r\n\\")
 
 	Hex     = of("0123456789abcdef")
@@ -48,10 +48,10 @@ var (
 	// Name are those of the names of parameters and members.
 	Name = of(digits + letters + "_-.")
 
-	// Member are those of the names of members of JSON.
+	// Member contains the characters of names of JSON members.
 	Member = of(digits + letters + "_-. [:$/]")
 
-	// User are those of a URL's userinfo.
+	// User contains the characters of the user information in a URL.
 	User = of(digits + letters + "_-.~!$&'()*+%=")
 
 	// Bare are those of a value without quotes, as in a line of a configuration.
@@ -63,13 +63,12 @@ var (
 		return &s
 	}()
 
-	// BeforeSign are the bytes that may stand in front of the sign of an assignment or at
-	// the end of a tag.
+	// BeforeSign are the bytes that may precede the sign of an assignment or at the end of a tag.
 	BeforeSign = of(digits + letters + "_-. []\t\"':$/\\<&;")
 )
 
-// LooksRandom reports whether a value of a name that often means other things
-// is a token after all: long, one word, with a digit.
+// LooksRandom reports whether a value looks like a token rather than words: long, one word, and with a digit. It
+// is used for values whose names often denote other things.
 func LooksRandom(v []byte) bool {
 	digit := false
 	for _, c := range v {
@@ -81,8 +80,8 @@ func LooksRandom(v []byte) bool {
 	return digit && len(v) >= 16
 }
 
-// LooksKey reports whether a value looks like a key at random: 32 digits of hex or more, or 20
-// letters and digits or more whose kinds change as often as they do by chance.
+// LooksKey reports whether a value looks like a random key: at least 32 hexadecimal digits, or at least 20
+// letters and digits that alternate as often as random ones do.
 func LooksKey(v []byte) bool {
 	if len(v) < 20 || len(v) > 4<<10 {
 		return false
@@ -104,6 +103,7 @@ func LooksKey(v []byte) bool {
 		default:
 			return false
 		}
+		// Random text changes its character class often; words do not.
 		if class != last {
 			changes++
 		}
@@ -112,10 +112,10 @@ func LooksKey(v []byte) bool {
 	return digit && (hex || 3*changes >= len(v))
 }
 
-// IsHex reports whether s has no other bytes than digits of hex in lower case.
+// IsHex reports whether s consists of hexadecimal digits in lower case only.
 func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// Unhex returns the value of a digit of hex.
+// Unhex returns the value, 0 to 15, of a hexadecimal digit.
 func Unhex(c byte) byte {
 	switch {
 	case c >= 'a':

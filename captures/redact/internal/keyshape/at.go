@@ -7,7 +7,7 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// At looks for a key of shape s at position i.
+// At checks whether a key of shape s begins at position i.
 func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	rest := b[i:]
 	n := min(len(rest), len(s.Prefix))
@@ -18,6 +18,7 @@ func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State
 		return match.Pending(final)
 	}
 
+	// The prefix matches; the rest must be a run of the right length and characters.
 	run, full := s.run(rest[n:])
 	cut := n+run == len(rest) && !full // what follows may belong to it
 	if cut && !final {
@@ -28,7 +29,7 @@ func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State
 		end, whole = s.keyEnd(b, i, end)
 	}
 	open := flush && cut
-	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
+	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= leastOpen) {
 		return match.Match{}, match.Nothing
 	}
 
@@ -43,8 +44,8 @@ func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State
 	return m, match.Found
 }
 
-// run returns how many bytes of p, from its beginning, a key may have after its
-// prefix; full reports that these are as many as are searched.
+// run returns how many bytes at the beginning of p can belong to a key, after its prefix. full means
+// that the search limit was reached.
 func (s *Shape) run(p []byte) (n int, full bool) {
 	limit := match.MaxSecret
 	if s.max > 0 {
@@ -56,8 +57,8 @@ func (s *Shape) run(p []byte) (n int, full bool) {
 	return n, n == limit
 }
 
-// keyEnd returns where a key that begins at position i ends, relative to it, if its
-// run of characters ends at end. ok is false in the middle of a word.
+// keyEnd returns the length of a key that begins at position i and whose characters end at end. ok is
+// false if the key would end in the middle of a word.
 func (s *Shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
 	n := len(s.Prefix)
 	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
@@ -72,10 +73,9 @@ func (s *Shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
 	return end, i == 0 || s.dots || !charset.Alnum.Has(b[i-1]) || hasLength(b, i, end)
 }
 
-// cutByLength shortens a run that has run into what follows it. In protobuf a
-// string has its length in front and the next field's tag, which may be a
-// letter, behind it; a length that is a few bytes shorter than the run is
-// taken for true, if what it leaves is at least as long as a key.
+// cutByLength removes a following protobuf tag from the end of a key. In protobuf the length precedes a
+// string, and the tag of the next field, which may be a letter, follows it. If the byte before the key
+// is a length a few bytes shorter than the run, and still long enough for a key, the run is cut to it.
 func cutByLength(b []byte, i, run, least int) int {
 	for n := run; n >= least && n > run-12; n-- {
 		if hasLength(b, i, n) {
@@ -85,8 +85,8 @@ func cutByLength(b []byte, i, run, least int) int {
 	return run
 }
 
-// hasLength reports whether n stands in front of i as a protobuf length, with
-// something in front of it that can be the tag of a length-delimited field.
+// hasLength reports whether n precedes i as a protobuf length, after a byte that can be the tag of
+// a length-delimited field.
 func hasLength(b []byte, i, n int) bool {
 	switch {
 	case n < 0x80 && i >= 2:

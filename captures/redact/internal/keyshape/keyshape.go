@@ -1,8 +1,7 @@
-// Package keyshape has what the keys and tokens of issuers look like: a prefix, then a run of
-// characters. The shapes are those of a published set of rules and of vendors' documentation.
+// Package keyshape has the shapes of the keys and tokens of many issuers: a prefix, and a run of characters.
+// They come from a published set of rules and from the documentation of vendors.
 //
-// All returns them; package redact asks each Shape at the positions at which its prefix may
-// begin.
+// All returns the shapes; package redact calls Shape.At at each position at which the prefix may begin.
 package keyshape
 
 import (
@@ -10,8 +9,8 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// All returns the shapes that are looked for everywhere, and those of a profile's keys.
-func All(keys []profile.Key) []Shape {
+// All returns the shapes that are searched for everywhere, and those of a profile's keys.
+func All(keys []profile.KeyShape) []Shape {
 	shapes := append(known(), published()...)
 	for _, k := range keys {
 		shapes = append(shapes, Shape{Prefix: k.Prefix, chars: charset.Alnum, min: k.MinLength, digit: true})
@@ -19,26 +18,41 @@ func All(keys []profile.Key) []Shape {
 	return shapes
 }
 
-// A Shape is what the keys of one issuer look like: a prefix, then a run of
-// characters of a set.
+// A Shape describes the keys of one issuer: a prefix and a run of characters of a set.
 type Shape struct {
-	// Prefix is what the key begins with, three bytes or more.
+	// Prefix is the beginning of the key, at least three bytes.
 	Prefix string
 
-	chars    *charset.Set
-	min, max int  // of the run; max 0: as long as it goes
-	digit    bool // there must be one, because the prefix occurs in words
-	dots     bool // there must be one, as in a JWT
-	colon    bool // there must be one, between a name and a password
-	keep     bool // the prefix is no part of the secret
+	chars *charset.Set
+	// min and max are the least and greatest length of the characters after the prefix; max 0 means
+	// unlimited.
+	min, max int
+	// digit means that the key must contain a digit, because its prefix also occurs in words.
+	digit bool
+	// dots means that the key must contain a dot, as a JSON Web Token does.
+	dots bool
+	// The run must have a colon, between a name and a password.
+	colon bool
+	// keep means that the prefix is not secret and is not replaced.
+	keep bool
 
-	// after, if set, is the byte in front of the prefix. It is left, so that no lone byte of
-	// its kind has to be waited for.
+	// after, if set, is the byte before the prefix. It is not a part of Prefix, so that the scanner need not
+	// wait after every such byte.
 	after byte
 }
 
-// known are looked for everywhere. Prefixes have three bytes or more,
-// because the filter in front of the search looks at three.
+// Follows reports whether the byte c may follow the prefix of the shape.
+func (s *Shape) Follows(c byte) bool { return s.chars.Has(c) }
+
+// Least is the length in bytes of the shortest key, and of the shortest beginning of a key that is recognized if
+// the scanner must not wait for more bytes.
+func (s *Shape) Least() int { return len(s.Prefix) + min(s.min, leastOpen) }
+
+// leastOpen is how many bytes must follow the prefix if the scanner must not wait for more.
+const leastOpen = 8
+
+// known returns the shapes of secrets that are searched for in every text. Their prefixes have at least
+// three bytes, because the search's filter tests three bytes.
 func known() []Shape {
 	shapes := []Shape{
 		{Prefix: "eyJ", chars: charset.Dotted, min: 27, dots: true},
@@ -83,7 +97,7 @@ func known() []Shape {
 	return shapes
 }
 
-// fits reports whether a run, the prefix not included, is a key of shape s.
+// fits reports whether run, the bytes after the prefix, belongs to a key of shape s.
 func (s *Shape) fits(run []byte) bool {
 	if len(run) < s.min {
 		return false

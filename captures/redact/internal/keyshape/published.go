@@ -51,8 +51,9 @@ var published = sync.OnceValue(func() []Shape {
 	return shapes
 })
 
-// shapesOf returns the shapes that cover what re matches, none if it does not begin with a
-// fixed text. A shape has every byte that may follow, and so may match more than re.
+// shapesOf converts a regular expression to shapes that match at least the same keys. It returns none
+// if re does not begin with a fixed text. A shape records only which bytes may follow the prefix, and
+// so may match more than re.
 func shapesOf(re *syntax.Regexp, source string) []Shape {
 	w := &shapeWalk{source: source, prefixes: []string{""}, open: true}
 	if group := firstGroup(re); group != nil {
@@ -72,8 +73,8 @@ func shapesOf(re *syntax.Regexp, source string) []Shape {
 	return shapes
 }
 
-// firstGroup returns what the first group captures of a rule whose other parts only say
-// what may stand around it.
+// firstGroup returns the first capture group of a rule; the rest of such a rule only describes the text
+// around the key.
 func firstGroup(re *syntax.Regexp) *syntax.Regexp {
 	switch re.Op {
 	case syntax.OpCapture:
@@ -92,8 +93,8 @@ func firstGroup(re *syntax.Regexp) *syntax.Regexp {
 	return nil
 }
 
-// A shapeWalk collects the prefixes of an expression, and of the rest of it the bytes and
-// the least length.
+// A shapeWalk collects from a regular expression its possible prefixes and, for the part after the
+// prefix, the possible bytes and the least length.
 type shapeWalk struct {
 	source   string
 	prefixes []string
@@ -183,7 +184,8 @@ func (w *shapeWalk) addRange(from, to rune) {
 	}
 }
 
-// alternatives adds several texts to the prefixes, or else whatever any of them has.
+// alternatives adds several alternative texts to the prefixes or, after the prefix, the bytes that
+// occur in any of them.
 func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
 	var prefixes []string
 	least, failed := -1, false
@@ -212,7 +214,7 @@ func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
 	w.open, w.least = open, w.least+max(least, 0)
 }
 
-// repeat adds what occurs at least n times.
+// repeat adds an expression that occurs at least n times.
 func (w *shapeWalk) repeat(sub *syntax.Regexp, n int) {
 	w.open = false
 	before := w.least

@@ -1,6 +1,6 @@
-// Package match says what was found at a position of the bytes that are searched for secrets.
-// Packages keyshape and syntax return a Match with its State; the scanner of package redact
-// asks them for each position at which something may begin.
+// Package match has the result of searching one position for a secret. Packages keyshape and syntax return a
+// Match and a State for a position; the scanner of package redact calls them at each position at which a secret
+// may begin.
 package match
 
 import (
@@ -9,15 +9,15 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// MaxSecret bounds the run of bytes that is taken for one secret, and so what is held back
-// while it may still be one.
+// MaxSecret limits the bytes that are regarded as one secret, and so the bytes that are held while a secret may
+// continue.
 const MaxSecret = 16 << 10
 
-// ShortSecret is the length in bytes below which a secret could be guessed, and its value
-// occurs by chance.
+// ShortSecret is the length in bytes below which a secret could be found by guessing, and its value occurs by
+// chance.
 const ShortSecret = 16
 
-// A Rule says by what a secret was found.
+// A Rule names the way in which a secret was recognised.
 type Rule string
 
 // Rules of package redact.
@@ -29,7 +29,7 @@ const (
 
 	Member Rule = "member" // the name of a JSON member or an XML element does
 
-	// It looks like a key or a token of some issuer.
+	// Shape means that the text has the syntax of a key or token of a known issuer.
 	Shape Rule = "key-shape"
 
 	PrivateKey  Rule = "private-key"  // the body of a PEM private key
@@ -39,24 +39,28 @@ const (
 	Seen Rule = "seen"
 )
 
-// A Match is a secret that was found: the bytes to replace and the secret they spell.
+// A Match is a secret that was found at a position.
 type Match struct {
+	// Start and End are the offsets of the secret in the searched bytes, and Secret is its text.
 	Start, End int
 	Secret     string
 
-	// Learn says that it was named: look for it elsewhere too.
+	// Learn means that the secret was recognised by a name, so that the same value is then searched for
+	// in all other places.
 	Learn bool
 
-	// Mask, if set, covers what follows and belongs to it too.
+	// Mask, if set, describes the bytes after End that belong to the secret too.
 	Mask *Mask
 
+	// Rule is the rule that recognised the secret.
 	Rule Rule
 
-	// Name is that of the parameter or member; of a shape, what it begins with.
+	// Name is the name of the parameter or member, or the prefix of a key's shape.
 	Name string
 }
 
-// A State is what can be said of a position.
+// A State is the result of searching one position: found, nothing, or undecided because more bytes are
+// needed.
 type State uint8
 
 // States of a position.
@@ -66,7 +70,7 @@ const (
 	Undecided // more bytes are needed
 )
 
-// Pending is the result where bytes are missing: Undecided, or Nothing if none follow.
+// Pending returns the result if bytes are missing: Undecided, or Nothing if none follow.
 func Pending(final bool) (Match, State) {
 	if final {
 		return Match{}, Nothing
@@ -74,15 +78,15 @@ func Pending(final bool) (Match, State) {
 	return Match{}, Undecided
 }
 
-// A Mask covers what follows a secret that was cut off: one that is too long
-// to be held, or that was not waited for any longer.
+// A Mask describes the bytes that continue a secret whose end was not received: one that is too long to be held,
+// or for which the scanner must not wait.
 type Mask struct {
 	Literal string       // the rest of a known one, or
 	Chars   *charset.Set // a run of these, or
 	Until   string       // everything up to one of these
 }
 
-// Covers reports whether c, the next byte, belongs to the secret still.
+// Covers reports whether c, the next byte, still belongs to the long secret that is being replaced.
 func (m *Mask) Covers(c byte) bool {
 	switch {
 	case m.Until != "":

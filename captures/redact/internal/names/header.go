@@ -2,13 +2,13 @@ package names
 
 import "strings"
 
-// Header reports whether the field's whole value is a secret. Name is
-// in lower case.
+// Header reports whether the whole value of a field is a secret. name is in lower case.
 func (n *Names) Header(name string) bool {
 	if n.headers[name] {
 		return true
 	}
-	name = strings.TrimSuffix(name, "-bin") // metadata of gRPC
+	// gRPC's binary metadata.
+	name = strings.TrimSuffix(name, "-bin")
 	switch name {
 	case "token", "api-key", "apikey", "x-auth", "authentication", "x-authentication", "x-authorization", "jwt", "dpop", "signature",
 		"x-amzn-oidc-data", "x-ms-client-principal", "x-wsse", "set-cookie2", "authentication-info", "proxy-authentication-info", "session", "key":
@@ -31,8 +31,8 @@ func (n *Names) Header(name string) bool {
 	return n.Kind([]byte(name)) == Secret || n.Kind([]byte(strings.TrimPrefix(name, "x-"))) == Secret
 }
 
-// isKeyHeader reports whether a field whose name ends in "-key", after start, has a key
-// of a user rather than of a cache or a database.
+// isKeyHeader reports whether a header field named start + "-key" contains a user's API key, rather
+// than the key of a cache or database entry.
 func isKeyHeader(start string) bool {
 	for _, word := range []string{"idempotency", "idempotent", "cache", "surrogate", "partition", "routing", "sort", "request", "trace", "websocket", "object", "shard", "row", "public", "client", "group", "lock", "dedup", "deduplication"} {
 		if strings.HasSuffix(start, word) {
@@ -42,8 +42,7 @@ func isKeyHeader(start string) bool {
 	return true
 }
 
-// CarriesSecret reports whether what a field has is a secret, whatever it looks like. Name
-// is in lower case.
+// CarriesSecret reports whether the value of a field always contains a secret. name is in lower case.
 func (n *Names) CarriesSecret(name string) bool {
 	switch name {
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":

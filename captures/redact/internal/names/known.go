@@ -2,7 +2,7 @@ package names
 
 import "strings"
 
-// wholeNames are names that say it as a whole, normalised.
+// wholeNames are complete names, normalized, with their kinds.
 var wholeNames = kindsOfNames(map[Kind]string{
 	Secret: "cookie setcookie credentials xamzsignature xamzsecuritytoken xgoogsignature pwd pass passcode otp totp otpcode totpcode " +
 		"mfacode mfatoken twofactorcode 2facode verificationcode onetimecode onetimepassword recoverycode recoverycodes backupcode backupcodes " +
@@ -30,7 +30,7 @@ func kindsOfNames(lists map[Kind]string) map[string]Kind {
 	return all
 }
 
-// families are the names of secrets that end alike, after one of several words.
+// families are groups of names that denote secrets and share an ending, such as "token".
 var families = [...]struct {
 	end   string
 	names []string
@@ -53,7 +53,7 @@ var families = [...]struct {
 	{"authorization", []string{""}},
 }
 
-// endings are what names end with that may tell of a secret, if the value looks like one.
+// endings are ends of names that may denote secrets, depending on the value.
 var endings = [...]struct {
 	end  string
 	kind Kind
@@ -66,13 +66,13 @@ var endings = [...]struct {
 	{"key", PerhapsKey},
 }
 
-// notBefore are words in front of these endings with which a name means something else: a place
-// in a list, or a key of a table or of a pair that everybody may know.
+// notBefore are words before these endings with which a name has another meaning: a position in a list, or a key
+// of a table, or a public key.
 var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
 	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
 
-// byEnding classifies a normalised name by its end.
+// byEnding classifies a normalised name by its ending.
 func byEnding(name string) Kind {
 	for i := range endings {
 		start, ok := strings.CutSuffix(name, endings[i].end)

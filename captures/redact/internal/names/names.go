@@ -1,8 +1,8 @@
-// Package names says which names tell that what they name is a secret: names of parameters,
-// of members of JSON, and of header fields.
+// Package names knows the names that denote secrets: of parameters, of JSON members, and of header fields. For
+// example, Kind("accessToken") is Secret.
 //
-// A Names has the known names and those that a user adds. Package redact asks it for header
-// fields and parameters of URLs, package syntax for all else.
+// A Names has the known names and those added by the user. Package redact uses it for header fields and
+// parameters of URLs, package syntax for everything else.
 package names
 
 import (
@@ -11,30 +11,33 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// MaxLen bounds the name of a member or a parameter, in bytes.
+// MaxLen limits the name of a member or a parameter, in bytes.
 const MaxLen = 64
 
-// A Kind says what a name tells.
+// A Kind classifies a name: it denotes a secret, perhaps a secret, or none.
 type Kind uint8
 
 // Kinds of names.
 const (
-	Other     Kind = iota
-	Secret         // its value is a secret
-	Perhaps        // it is, if it looks like one
-	Parameter      // it is in a URL; elsewhere the name means other things
+	Other Kind = iota
+	// The value is a secret.
+	Secret
+	// Perhaps means that the value is a secret only if it looks random.
+	Perhaps
+	// The value is a secret in a URL; elsewhere the name has other meanings.
+	Parameter
 
-	// PerhapsParameter is one in a URL, if its value looks like a token.
+	// PerhapsParameter denotes a secret in a URL if the value looks random.
 	PerhapsParameter
 
-	// PerhapsKey is one if its value looks like a key of letters and digits at random.
+	// PerhapsKey denotes a secret if the value looks like a random key.
 	PerhapsKey
 
-	// parameterOrKey is one in a URL, and elsewhere if its value looks like a key.
+	// parameterOrKey is PerhapsParameter in a URL, and PerhapsKey elsewhere.
 	parameterOrKey
 )
 
-// Fits reports whether a value in a body is a secret, by the name's kind.
+// Fits reports whether a value in a body is a secret, if its name is of kind k.
 func (k Kind) Fits(value []byte) bool {
 	switch k {
 	case Secret:
@@ -47,12 +50,12 @@ func (k Kind) Fits(value []byte) bool {
 	return false
 }
 
-// MayTell reports whether the value of a member of this kind may be a secret.
+// MayTell reports whether the value of a member whose name is of kind k may be a secret.
 func (k Kind) MayTell() bool {
 	return k == Secret || k == Perhaps || k == PerhapsKey || k == parameterOrKey
 }
 
-// FitsParameter is Fits for the value of a parameter, whose names tell more.
+// FitsParameter is Fits for a parameter of a URL, where more names denote secrets.
 func (k Kind) FitsParameter(value []byte) bool {
 	if k == Parameter || k == PerhapsParameter || k == parameterOrKey {
 		return charset.LooksRandom(value)
@@ -60,16 +63,18 @@ func (k Kind) FitsParameter(value []byte) bool {
 	return k.Fits(value)
 }
 
-// Names are the names of secrets.
+// Names decides which names of header fields, parameters and members denote secrets.
 type Names struct {
-	headers, added map[string]bool // in lower case; normalised
+	// The names of header fields in lower case, and the added names, normalized.
+	headers, added map[string]bool
 
-	// ends has a bit for the hash of what a name of a secret ends with: most names need no
-	// other look.
+	// ends has a bit for each hash of the end of a name that denotes a secret. Most names are rejected by it
+	// alone.
 	ends [1 << 7]uint64
 }
 
-// New returns the known names, with further header fields and names of parameters and members.
+// New returns the built-in names together with additional ones: headers for header fields, added for
+// parameters and JSON members.
 func New(headers, added []string) *Names {
 	n := &Names{headers: make(map[string]bool), added: make(map[string]bool)}
 	for _, h := range headers {
@@ -101,8 +106,8 @@ func (n *Names) addEnd(name string) {
 	n.ends[h>>6] |= 1 << (h & 63)
 }
 
-// hashEnd returns a hash of the last five letters of a name, normalised, or of what it has of
-// them behind a bracket or a colon.
+// hashEnd returns a hash of the last five letters of a normalised name, or of fewer if a bracket or
+// colon precedes them.
 func hashEnd(name []byte) uint32 {
 	h, found := uint32(0), 0
 	for i := len(name) - 1; i >= 0 && found < 5; i-- {
@@ -135,8 +140,8 @@ func endsInKey(name []byte) bool {
 	return n >= 3 && name[n-1]|0x20 == 'y' && name[n-2]|0x20 == 'e' && name[n-3]|0x20 == 'k'
 }
 
-// Kind classifies a name as it is spelt, without allocating: bodies have many. Of names such
-// as user[password] and ns:password, the last part may tell.
+// Kind classifies a name in its original spelling. It does not allocate, because bodies contain many
+// names. For names such as user[password] and ns:password, the last part counts too.
 func (n *Names) Kind(name []byte) Kind {
 	if !n.mayEnd(name) {
 		return Other
@@ -155,7 +160,7 @@ func (n *Names) Kind(name []byte) Kind {
 	return Other
 }
 
-// whole classifies a normalised name.
+// whole classifies a complete normalised name.
 func (n *Names) whole(name string) Kind {
 	if len(n.added) > 0 && n.added[name] {
 		return Secret

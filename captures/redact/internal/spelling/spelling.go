@@ -1,6 +1,5 @@
-// Package spelling writes a secret in the ways in which it may stand in traffic: percent-encoded,
-// escaped, in hex, base64 and base32, in UTF-16. Package redact looks for all of them once it
-// has met the secret.
+// Package spelling returns the encodings in which a secret may occur in traffic: percent-encoding, escapes, hex,
+// base64, base32 and UTF-16. Package redact searches for all of them once it has learned the secret.
 package spelling
 
 import (
@@ -12,8 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-// Of returns secret as it stands in text, in URLs, in JSON and XML, in base64, base32
-// and hex, and in UTF-16.
+// Of returns secret and its spellings: as in text, URLs, JSON and XML, in base64, base32 and hex, and in UTF-16.
 func Of(secret string) []string {
 	query, path := url.QueryEscape(secret), url.PathEscape(secret)
 	l := []string{secret, query, path, lowerEscapes(query), lowerEscapes(path), url.QueryEscape(query), url.QueryEscape(path)}
@@ -35,7 +33,7 @@ func Of(secret string) []string {
 	return append(l, base32Spellings(secret)...)
 }
 
-// rareSpellings are those that write each byte or character of a secret by its number.
+// rareSpellings returns the spellings that write each byte or character by its number.
 func rareSpellings(secret string) []string {
 	var l []string
 	for _, f := range []struct {
@@ -56,6 +54,8 @@ func rareSpellings(secret string) []string {
 	} {
 		l = append(l, eachByte(secret, f.before, f.between, f.upper))
 	}
+
+	// UTF-16 in both byte orders, and as \u escapes.
 	var little, big, escaped []byte
 	for _, u := range utf16.Encode([]rune(secret)) {
 		little = append(little, byte(u), byte(u>>8))
@@ -65,7 +65,7 @@ func rareSpellings(secret string) []string {
 	return append(l, string(little), string(big), string(escaped))
 }
 
-// maxRespelt is the length of the longest secret that is looked for in rare spellings, in bytes.
+// maxRespelt is the greatest length of a secret for which rare spellings are searched, in bytes.
 const maxRespelt = 512
 
 // Read-only after this.
@@ -78,7 +78,7 @@ var (
 	escapesXMLDecimal = strings.NewReplacer("&", "&amp;", `"`, "&#34;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
 )
 
-// lowerEscapes returns s with its percent-escapes in lower case.
+// lowerEscapes returns s with the hex digits of its percent-escapes in lower case.
 func lowerEscapes(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -108,8 +108,8 @@ func eachByte(s, before, between string, upper bool) string {
 	return string(out)
 }
 
-// base64Spellings returns secret as it stands in the base64 of a longer text. There it begins
-// at one of three places of a group; only the characters that are wholly its own are sure.
+// base64Spellings returns the base64 of secret within a longer text. It depends on the offset modulo three at
+// which the secret begins there; only the characters that consist entirely of the secret's bits are returned.
 func base64Spellings(enc *base64.Encoding, secret string) []string {
 	var l []string
 	for offset := range 3 {
@@ -121,7 +121,7 @@ func base64Spellings(enc *base64.Encoding, secret string) []string {
 	return l
 }
 
-// base32Spellings does the same for base32, which has five places.
+// base32Spellings returns the base32 encodings in which secret may occur, for each offset modulo five.
 func base32Spellings(secret string) []string {
 	var l []string
 	for offset := range 5 {

@@ -50,6 +50,8 @@ func userinfoAt(b []byte, i int, final bool) (match.Match, match.State) {
 	} else if n < 3 {
 		return match.Pending(final)
 	}
+
+	// The user, up to a colon, then the password, up to an @.
 	n := 3
 	for n < len(rest) && n < 256 && charset.User.Has(rest[n]) {
 		n++

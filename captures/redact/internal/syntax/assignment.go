@@ -8,7 +8,7 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// notSecrets are what stands in place of a secret in code and in schemas.
+// notSecrets are placeholders and type names that replace a secret in source code and schemas.
 var notSecrets = map[string]bool{
 	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
 	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
@@ -69,8 +69,8 @@ func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
 	return kind
 }
 
-// nameBefore returns the name in front of the sign at position i, and where it begins;
-// quoted says that a double quote ends it.
+// nameBefore returns the name before the sign (such as "=") at position i, and the position of the
+// name. quoted means that a double quote ends the name.
 func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 	end := i
 	if end > 0 && b[i] == '=' && b[end-1] == ':' {
@@ -120,8 +120,8 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 	return m, match.Found
 }
 
-// assignedEnd returns where the value at p begins, without the scheme of an authorization, and
-// where it ends.
+// assignedEnd returns the start and end of the value at p, excluding an authorization scheme such as
+// "Bearer".
 func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 	end = p
 	for end < len(b) && end-p < match.MaxSecret && inAssigned(b, end, quote, cookie) {
@@ -133,8 +133,8 @@ func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 	return afterScheme(b, p, end), end
 }
 
-// valueStart passes what stands in front of a value at p: white space, in YAML the sign of a
-// block or of a list, and a quote, which it returns with what escapes it.
+// valueStart skips what precedes a value at p: white space, in YAML the sign of a block or of a
+// list, and a quote. It returns the quote and what escapes it.
 func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
 	p, v := skipBlanks(b, p)
 	if v == match.Found {
@@ -181,7 +181,7 @@ func blockStart(b []byte, p int) (int, match.State) {
 	return p, match.Nothing
 }
 
-// skipBlanks passes blanks in a line.
+// skipBlanks skips spaces and tabs.
 func skipBlanks(b []byte, p int) (int, match.State) {
 	for n := 0; p < len(b); n, p = n+1, p+1 {
 		if b[p] != ' ' && b[p] != '\t' || n == 32 {
@@ -191,8 +191,8 @@ func skipBlanks(b []byte, p int) (int, match.State) {
 	return p, match.Undecided
 }
 
-// inAssigned reports whether the byte at p belongs to a value that a quote ends, if there is
-// one. The value of a cookie goes on to the end of the line.
+// inAssigned reports whether the byte at p belongs to the value. A quoted value ends at its quote; the
+// value of a cookie header extends to the end of the line.
 func inAssigned(b []byte, p int, quote string, cookie bool) bool {
 	c := b[p]
 	switch {
@@ -227,7 +227,7 @@ func afterSchemeOf(b []byte, from, end int) (int, int) {
 	return from, from
 }
 
-// isBearer reports whether the scheme of bearer tokens stands in front of a position.
+// isBearer reports whether the scheme of bearer tokens precedes a position.
 func isBearer(b []byte, at int) bool {
 	const scheme = "earer "
 	return at > len(scheme) && string(b[at-len(scheme):at]) == scheme && b[at-len(scheme)-1]|0x20 == 'b'
@@ -252,14 +252,14 @@ func isBareSecret(b, value []byte, end int) bool {
 	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
 }
 
-// isCookie reports whether name is that of the field of cookies.
+// isCookie reports whether name is Cookie or Set-Cookie.
 func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
 
 // isValueName reports whether name is that of the value in a pair of a name and a value.
 func isValueName(name []byte) bool { return string(name) == "value" || string(name) == "Value" }
 
-// siblingName returns the name that stands in front of a member or attribute called "value", at
-// position at: in {"name":"password","value":"x"}, in <add key="password" value="x"/>, in YAML.
+// siblingName returns the name that precedes a member or attribute called "value", at position at:
+// in {"name":"password","value":"x"}, in <add key="password" value="x"/>, in YAML.
 func siblingName(b []byte, at int) []byte {
 	window := b[max(0, at-lookBack):at]
 	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
@@ -280,7 +280,7 @@ func siblingName(b []byte, at int) []byte {
 	return nil
 }
 
-// textAfter returns the word that is assigned at the beginning of b.
+// textAfter returns the value at the beginning of b, after an assignment sign.
 func textAfter(b []byte) []byte {
 	const around = "\\\"' \t"
 	b = bytes.TrimLeft(b, around)

@@ -11,8 +11,8 @@ import (
 // maxPartHead is how long the rest of the head of a part of a form may be, in bytes.
 const maxPartHead = 256
 
-// element finds the text of an element of XML whose name, or whose attribute "name", tells
-// of a secret; i is at the end of its tag.
+// element searches the text of an XML element whose name, or whose attribute "name", denotes a secret.
+// i is the end of the start tag.
 func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	name := f.elementName(b, i)
 	if len(name) == 0 {
@@ -29,6 +29,8 @@ func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match
 	case v == match.Undecided && !final:
 		return match.Match{}, v
 	}
+
+	// The value ends at the next tag or, in a CDATA section, at its end.
 	end := p
 	for end < len(b) && end-p < match.MaxSecret && b[end] != until[0] {
 		end++
@@ -51,8 +53,8 @@ func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match
 	return m, match.Found
 }
 
-// elementName returns the name that tells of a secret of the element whose tag ends at i: its
-// own, that in an attribute, or in a property list that of the element before it.
+// elementName returns the name that denotes a secret of the element whose tag ends at i: its own,
+// that in an attribute, or in a property list that of the element before it.
 func (f *Finder) elementName(b []byte, i int) []byte {
 	window := b[max(0, i-lookBack):i]
 	open := bytes.LastIndexByte(window, '<')
@@ -71,6 +73,8 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 		return name
 	}
 	name = nil
+
+	// Otherwise the name is in an attribute, or in a preceding <key> element of a property list.
 	if bytes.IndexByte(tag, '=') > 0 {
 		name = siblingName(b, i)
 	} else if key, ok := bytes.CutSuffix(window[:open], []byte("</key>")); ok {
@@ -113,7 +117,7 @@ func (f *Finder) part(b []byte, i int, final bool) (match.Match, match.State) {
 	return m, v
 }
 
-// partContent finds the content of a part of a form whose head goes on at p.
+// partContent searches the content of a part of a multipart form. Its headers continue at p.
 func partContent(b []byte, p int, kind names.Kind, final bool) (match.Match, match.State) {
 	head := b[p:min(len(b), p+maxPartHead)]
 	n := bytes.Index(head, []byte("\n\r\n"))

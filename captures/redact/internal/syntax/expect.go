@@ -4,7 +4,7 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// expect consumes want at p; undecided says that b ends within it.
+// expect skips the text want at p. The state is undecided if b ends before the whole text.
 func expect(b []byte, p int, want string) (int, match.State) {
 	n := min(len(b)-p, len(want))
 	switch {
@@ -27,7 +27,8 @@ func skipSpace(b []byte, p int) (int, match.State) {
 	return p, match.Undecided
 }
 
-// orNothing turns "undecided" into "nothing" where nothing more will come.
+// orNothing returns v, but "nothing" instead of "undecided" if final is set, because no more bytes
+// follow.
 func orNothing(v match.State, final bool) (match.Match, match.State) {
 	if v == match.Undecided && final {
 		v = match.Nothing

@@ -6,10 +6,11 @@ import (
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
 	"unwire/captures/redact/internal/names"
+	"unwire/captures/redact/internal/textrun"
 )
 
-// isOwnedName reports whether a member of this name holds what another name says: that of
-// the object, or the member "name".
+// isOwnedName reports whether a member with this generic name, such as "value", contains what another
+// name describes: the name of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
 	switch string(name) {
 	case "value", "Value", "current", "previous", "new", "old", "plain", "raw":
@@ -18,8 +19,8 @@ func isOwnedName(name []byte) bool {
 	return false
 }
 
-// ownerKind classifies what a member at position i holds by the name of the pair or of the object
-// that it is in.
+// ownerKind classifies the value of a generic member at position i by the name of the enclosing object
+// or pair.
 func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	if isValueName(name) {
 		if kind := f.headerKind(siblingName(b, i)); kind != names.Other {
@@ -46,7 +47,7 @@ func (f *Finder) headerKind(name []byte) names.Kind {
 	return kind
 }
 
-// nameOf returns the name of the member whose value begins after b.
+// nameOf returns the name of the JSON member whose value begins after b.
 func nameOf(b []byte) []byte {
 	b = bytes.TrimRight(b, " \t\r\n")
 	b, ok := bytes.CutSuffix(b, []byte(":"))
@@ -61,15 +62,16 @@ func nameOf(b []byte) []byte {
 	return b[at:]
 }
 
-// listKind classifies the string at position i as an item of a list whose name tells of a
-// secret, or as the second of a pair whose first does.
+// listKind classifies the string at position i as an item of a list whose name denotes a secret, or
+// as the second of a pair whose first does. What precedes the comma before it is ASCII: the end of
+// a string or of a number.
 func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	window := b[max(0, i-lookBack):i]
 	n := len(window)
 	for n > 0 && (window[n-1] == ' ' || window[n-1] == '\n' || window[n-1] == '\\' || window[n-1] == '\t' || window[n-1] == '\r') {
 		n--
 	}
-	if n == 0 || window[n-1] != '[' && window[n-1] != ',' {
+	if n == 0 || window[n-1] != '[' && window[n-1] != ',' || n == len(window) && n > 1 && !textrun.IsText(window[n-2]) {
 		return names.Other, nil
 	}
 	window = window[:n]
@@ -88,7 +90,7 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	return f.headerKind(name), name
 }
 
-// inList reports whether the string at position i may be an item of a list that tells of a
+// inList reports whether the string at position i may be an item of a list whose name denotes a
 // secret.
 func (f *Finder) inList(b []byte, i int) bool {
 	if i == 0 || b[i-1] == ':' {

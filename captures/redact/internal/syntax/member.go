@@ -8,9 +8,8 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// member finds the value of "name": "value" in JSON where the name tells of a
-// secret, also within JSON strings, where the quotes are escaped; i is at the
-// name's first quote.
+// member finds the value of "name": "value" in JSON if the name denotes a secret, also within JSON
+// strings, where the quotes are escaped; i is at the name's first quote.
 func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	escapes := 0
 	for escapes < 7 && i > escapes && b[i-escapes-1] == '\\' {
@@ -19,6 +18,8 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	if f.inList(b, i) {
 		return f.listItem(b, i, escapes, final, flush)
 	}
+	// The closing quote has as many backslashes as the opening one, if JSON is nested in a JSON
+	// string.
 	quote := string(b[i-escapes : i+1])
 	name, p := memberName(b, i+1, quote)
 	if len(name) < 2 && p < len(b) {
@@ -34,6 +35,8 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	if p, v = expect(b, p, ":"); v != match.Found {
 		return orNothing(v, final)
 	}
+
+	// Some names denote a secret only together with the name of the enclosing object.
 	kind := f.names.Kind(name)
 	if kind == names.Other && isOwnedName(name) {
 		kind = f.ownerKind(b, i, name)
@@ -54,7 +57,7 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	return m, v
 }
 
-// memberName returns the name that begins at from, without escapes, and where it ends.
+// memberName returns the JSON name that begins at from, with escapes removed, and its end.
 func memberName(b []byte, from int, quote string) (name []byte, end int) {
 	p := from
 	for p < len(b) && p-from <= names.MaxLen && charset.Member.Has(b[p]) {
@@ -122,7 +125,7 @@ func valueEnd(b []byte, from, escapes int) int {
 	return end
 }
 
-// afterScheme skips the scheme of an authorization.
+// afterScheme skips an authorization scheme, such as "Bearer", at the beginning of a value.
 func afterScheme(b []byte, from, end int) int {
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
 		if n := len(scheme); end-from > n && string(b[from:from+n]) == scheme {

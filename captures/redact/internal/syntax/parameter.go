@@ -6,8 +6,8 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// Parameter finds the value of name=value, as in a form or in a URL that
-// stands in a text; from is where the name begins.
+// Parameter searches the value of name=value in a form, or in a URL within a text. from is the position
+// of the name.
 func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, match.State) {
 	p := from
 	for p < len(b) && p-from <= names.MaxLen && charset.Name.Has(b[p]) {

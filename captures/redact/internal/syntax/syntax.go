@@ -1,35 +1,35 @@
-// Package syntax finds secrets by the names that stand around them: members and lists of JSON,
-// parameters, lines of configurations, elements of XML, parts of forms, private keys and
-// passwords in URLs.
+// Package syntax recognizes secrets by the names before or around them: in members and lists of JSON,
+// parameters, lines of configuration files, XML elements and parts of forms. It also recognizes private keys,
+// and passwords in URLs.
 //
-// A Finder is asked for one position at a time, at a byte of Signs, by the scanner of package
-// redact. It needs no whole document: a body may be cut off, or text around JSON.
+// The scanner of package redact calls a Finder for one position at a time, at a byte of Signs. A Finder does not
+// parse whole documents, because a body may be truncated, or text may surround the JSON.
 package syntax
 
 import (
 	"unwire/captures/redact/internal/charset"
 	"unwire/captures/redact/internal/match"
 	"unwire/captures/redact/internal/names"
+	"unwire/captures/redact/internal/textrun"
 )
 
 const (
-	// Signs are the bytes at which a Finder finds something, whatever follows. At a colon
-	// and at a dash it finds what begins with Starts too.
-	Signs = "\"&?=:>"
+	// Signs are the bytes at which a Finder may find a secret, whatever follows. At a colon or a dash it may
+	// also find what begins with one of Starts.
+	Signs = textrun.Signs
 
-	// Context is how many bytes a Finder looks back at most.
+	// Context is how many bytes before a position a Finder examines at most.
 	Context = lookBack + 2*names.MaxLen
 
-	// lookBack is how far the search for the name of a value goes back, in bytes.
+	// lookBack is how many bytes before a value its name is searched for.
 	lookBack = 160
 )
 
-// Starts returns what a URL's authority and a private key begin with.
-func Starts() []string { return []string{"://", "---"} }
+// Starts returns the beginnings of a URL's authority and of a private key.
+func Starts() []string { return []string{"://", "-----BEGIN "} }
 
-// Pairs calls before with all bytes that may stand before a sign at which something may be
-// found, and after with all that may follow it: most signs stand in numbers, in markup, and in
-// random bytes.
+// Pairs calls before for each byte that may precede a sign at which a secret may be found, and after for each
+// byte that may follow it. This rejects most signs, which are in numbers, markup and random bytes.
 func Pairs(before, after func(sign, other byte)) {
 	for i := range len(Signs) {
 		c := Signs[i]
@@ -45,6 +45,7 @@ func Pairs(before, after func(sign, other byte)) {
 	}
 }
 
+// mayPrecede reports whether c may be directly before a sign.
 func mayPrecede(sign, c byte) bool {
 	switch sign {
 	case '"', '&', '?':
@@ -55,6 +56,7 @@ func mayPrecede(sign, c byte) bool {
 	return charset.BeforeSign.Has(c)
 }
 
+// mayFollow reports whether c may be directly after a sign.
 func mayFollow(sign, c byte) bool {
 	switch sign {
 	case '"':
@@ -67,16 +69,37 @@ func mayFollow(sign, c byte) bool {
 	return c < 0x80 && charset.Bare.Has(c) || isSpace(c) || c == '"' || c == '\'' || c == '`' || c == '\\'
 }
 
+// MayBegin reports whether At may find something at the sign at position i of b, by the four bytes
+// on either side, which b must have.
+func MayBegin(b []byte, i int) bool {
+	switch b[i] {
+	case '"':
+		return isBeforeItem(b[i-1]) || inName(b[i+1]) && inName(b[i+2]) && (inName(b[i+3]) || b[i+3] == '"')
+	case '&', '?':
+		return charset.Name.Has(b[i+1]) && charset.Name.Has(b[i+2]) && (charset.Name.Has(b[i+3]) || b[i+3] == '=')
+	case ':':
+		return b[i+1] == '/' && b[i+2] == '/' || maySign(b, i)
+	}
+	return maySign(b, i)
+}
+
+// isBeforeItem reports whether c may precede an item of a list, or escapes a quote.
+func isBeforeItem(c byte) bool { return c == '[' || c == ',' || c == '\\' || isSpace(c) }
+
+// inName reports whether c may occur in the name of a JSON member, or begin an escape in it.
+func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
+
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// A Finder finds secrets by names.
+// A Finder finds secrets by the names before them.
 type Finder struct{ names *names.Names }
 
-// New returns a Finder that asks n what names tell.
+// New returns a Finder that classifies names with n.
 func New(n *names.Names) *Finder { return &Finder{n} }
 
-// At calls consider with what may be at position i of b. Final says that no bytes follow;
-// flush, that none can be waited for: what has been seen of a secret is taken for it.
+// At calls consider with the possible matches at position i of b. final means that no bytes follow.
+// flush means that the caller cannot wait for more bytes: an incomplete secret is then reported as
+// found.
 func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
 	switch b[i] {
 	case '"':
@@ -93,9 +116,9 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 	}
 }
 
-// Quoted returns how many bytes from the quote at position i on belong to a string that is no
-// secret and the name of none, 0 if At has to look at it. JSON has so many quotes that At
-// would take longer for them than for all else.
+// Quoted returns the length of the JSON string at position i if it is neither a secret nor the name of
+// one, and 0 if At must examine it. It is a fast path: JSON contains so many quotes that At would
+// otherwise dominate the search.
 func (f *Finder) Quoted(b []byte, i int) int {
 	p := i + 1
 	for p < len(b) && p-i <= names.MaxLen && charset.Member.Has(b[p]) {
@@ -139,7 +162,7 @@ func (f *Finder) quotedOther(b []byte, i, p int) int {
 	return p - i
 }
 
-// mayTell reports whether a member of this name may hold a secret.
+// mayTell reports whether a JSON member of this name may contain a secret.
 func (f *Finder) mayTell(name []byte) bool {
 	kind := f.names.Kind(name)
 	return kind.MayTell() || isOwnedName(name)

@@ -1,37 +1,38 @@
-// Package ring says when the files of a capture that keeps the newest traffic only are
-// removed. A series of captures calls it, and removes them.
+// Package ring decides when the oldest files of a capture must be removed so that all files together stay below
+// a size limit. Package series implements the removal.
 package ring
 
 import "time"
 
 const (
-	// Parts is in how many files about a ring is kept: one of them goes at a time.
+	// Parts is the approximate number of files of a ring. One file at a time is removed.
 	Parts = 16
 
-	// reserve is how many of these are free for what is written between two looks, and
-	// while a file is closed.
-	reserve = 4
+	// reserveParts is the number of parts that are kept free for traffic that arrives between two checks or
+	// while a file is being closed.
+	reserveParts = 4
 
-	// interval is how often the size of a ring is looked at.
-	interval = 50 * time.Millisecond
+	// checkInterval is the time between two size checks.
+	checkInterval = 50 * time.Millisecond
 )
 
-// files are those of a ring.
+// files is the set of files of a ring, from which the oldest can be removed.
 type files interface {
-	// Size is what all of them take, in bytes.
+	// Size returns the total size of all files in bytes.
 	Size() int64
 
-	// DropClosed removes the oldest one that is closed, if there is one.
-	DropClosed() bool
+	// RemoveOldestClosed removes the oldest file that is no longer written to, and reports whether
+	// there was one.
+	RemoveOldestClosed() bool
 
-	// EndOldest closes the oldest one, so that what runs in it ends.
-	EndOldest() bool
+	// CloseOldest closes the oldest open file, whose running exchanges end. It reports whether there was one.
+	CloseOldest() bool
 }
 
-// Keep removes old files, so that all take no more than limit, until stop is closed. It
-// looks more often if rotated says that there is a new file.
-func Keep(f files, limit int64, rotated, stop <-chan struct{}) {
-	tick := time.NewTicker(interval)
+// Maintain keeps the total size below limit by removing old files, until stop is closed. It checks periodically,
+// and at once when rotated signals a new file.
+func Maintain(f files, limit int64, rotated, stop <-chan struct{}) {
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -40,19 +41,18 @@ func Keep(f files, limit int64, rotated, stop <-chan struct{}) {
 		case <-tick.C:
 		case <-rotated:
 		}
-		Trim(f, limit-reserve*limit/Parts, limit-reserve*limit/Parts/2)
+		Trim(f, limit-reserveParts*limit/Parts, limit-reserveParts*limit/Parts/2)
 	}
 }
 
-// Trim removes files, the oldest first, until they take no more than soft. Those with
-// exchanges that still run stay, unless nothing else is left to remove and they take more
-// than hard.
+// Trim removes the oldest closed files until the total size is at most soft. Only if no closed file is left and
+// the size exceeds hard, it closes files in which exchanges still run.
 func Trim(f files, soft, hard int64) {
 	for f.Size() > soft {
-		if f.DropClosed() {
+		if f.RemoveOldestClosed() {
 			continue
 		}
-		if f.Size() <= hard || !f.EndOldest() {
+		if f.Size() <= hard || !f.CloseOldest() {
 			return
 		}
 	}

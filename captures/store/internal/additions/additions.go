@@ -1,7 +1,9 @@
-// Package additions keeps what users add to a capture: notes, the readings of fields that
-// they chose, and definitions. It checks an addition, writes it in a transaction that its
-// caller began, and reads the three tables of a file that is not trusted. FORMAT.md of
-// package store, which uses it, describes the tables.
+// Package additions stores what users add to a capture: notes, the types that they chose for fields, and
+// definitions. It validates an addition, writes it in a transaction of the caller, and reads the three tables of
+// an untrusted file. Only package store uses it; its FORMAT.md describes the tables.
+//
+//	c, err := additions.Prepare(captures.Addition{Note: &note})
+//	n, err := c.Write(ctx, tx, nextNumber)
 package additions
 
 import (
@@ -16,28 +18,28 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// Limits of the three tables.
+// Limits of the three tables. The sizes are in bytes.
 const (
-	maxNotes    = 100_000
-	maxNote     = 64 << 10
-	maxMark     = 64
-	maxPath     = 4 << 10
-	maxNoteKind = 64
+	maxNotes         = 100_000
+	maxNoteBytes     = 64 << 10
+	maxMarkBytes     = 64
+	maxPathBytes     = 4 << 10
+	maxNoteKindBytes = 64
 
-	maxReadings = 10_000
-	maxReading  = 4 << 10
+	maxReadings     = 10_000
+	maxReadingBytes = 4 << 10
 
 	maxDefinitions = 10_000
-	maxName        = 1 << 10
+	maxNameBytes   = 1 << 10
 
-	// maxDefinitionBytes bounds the data of all active definitions together.
+	// maxDefinitionBytes limits the data of all active definitions together.
 	maxDefinitionBytes = 256 << 20
 )
 
-// ErrInvalid is wrapped where an addition is none that can be stored.
+// ErrInvalid is wrapped by the error for an addition that cannot be stored.
 var ErrInvalid = errors.New("invalid")
 
-// Check reports what is wrong with an addition before it is written.
+// Check validates an addition.
 //
 // Errors: ErrInvalid, captures.ErrTooLarge.
 func Check(a *captures.Addition) error {
@@ -60,24 +62,27 @@ func checkNote(n *captures.Note) error {
 		return fmt.Errorf("%w: no place of exchange %d", ErrInvalid, n.Exchange)
 	case n.Frame == captures.NoFrame && n.Path != "":
 		return fmt.Errorf("%w: a path without a frame", ErrInvalid)
-	case len(n.Path) > maxPath:
-		return fmt.Errorf("%w: a path of more than %d bytes", captures.ErrTooLarge, maxPath)
+	case len(n.Path) > maxPathBytes:
+		return fmt.Errorf("%w: a path of more than %d bytes", captures.ErrTooLarge, maxPathBytes)
 	case n.Kind != captures.TextNote && n.Kind != captures.MarkNote:
 		return fmt.Errorf("%w: %.40q is no kind of note", ErrInvalid, n.Kind)
 	case !utf8.ValidString(n.Value) || !utf8.ValidString(n.Path):
 		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
 	}
+
+	// A mark is one printable word, such as star.
+	// Marks are shown in lists, so they must be short and printable.
 	if n.Kind == captures.MarkNote && strings.ContainsFunc(n.Value, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		return fmt.Errorf("%w: a mark is one word", ErrInvalid)
 	}
-	return noteSize(n)
+	return checkNoteSize(n)
 }
 
-// noteSize reports a note above its limit.
-func noteSize(n *captures.Note) error {
-	limit := maxNote
+// checkNoteSize returns an error if a note is longer than notes of its kind may be.
+func checkNoteSize(n *captures.Note) error {
+	limit := maxNoteBytes
 	if n.Kind == captures.MarkNote {
-		limit = maxMark
+		limit = maxMarkBytes
 	}
 	if len(n.Value) > limit {
 		return fmt.Errorf("%w: a %s of more than %d bytes", captures.ErrTooLarge, n.Kind, limit)
@@ -89,20 +94,21 @@ func checkReading(r *captures.Reading) error {
 	switch {
 	case r.Dir > captures.Down || r.Method == "" || r.Path == "":
 		return fmt.Errorf("%w: a reading belongs to a method, a direction and a path", ErrInvalid)
-	case len(r.Method)+len(r.Path)+len(r.Type) > maxReading:
-		return fmt.Errorf("%w: the reading of %.40q at %.40q has more than %d bytes", captures.ErrTooLarge, r.Method, r.Path, maxReading)
+	case len(r.Method)+len(r.Path)+len(r.Type) > maxReadingBytes:
+		return fmt.Errorf("%w: the reading of %.40q at %.40q has more than %d bytes", captures.ErrTooLarge, r.Method, r.Path, maxReadingBytes)
 	case !utf8.ValidString(r.Method + r.Path + r.Type):
 		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
 	}
 	return nil
 }
 
+// checkDefinition validates a definition. One that is not active only removes, so it needs no kind and no data.
 func checkDefinition(d *captures.Definition) error {
 	switch {
 	case d.Name == "" || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl):
 		return fmt.Errorf("%w: %.40q is no name of definitions", ErrInvalid, d.Name)
-	case len(d.Name) > maxName:
-		return fmt.Errorf("%w: a name of more than %d bytes", captures.ErrTooLarge, maxName)
+	case len(d.Name) > maxNameBytes:
+		return fmt.Errorf("%w: a name of more than %d bytes", captures.ErrTooLarge, maxNameBytes)
 	case d.Kind != captures.DescriptorSet && d.Kind != captures.ProtoFile && (d.Active || d.Kind != ""):
 		return fmt.Errorf("%w: %.40q is no kind of definitions", ErrInvalid, d.Kind)
 	case d.Kind == captures.DescriptorSet && strings.ContainsAny(d.Name, `/\`):

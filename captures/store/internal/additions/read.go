@@ -10,21 +10,22 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// A Query is the text of a query of one table, with its arguments, and what is made of a
-// row.
+// A Query is an SQL query on one table, with a function that interprets the rows.
 type Query struct {
+	// Text is the SQL text, and Args are its arguments.
 	Text string
 	Args []any
 
-	// Row is called with the values of each row. Limits on what is read: one value more
-	// than the table may have is damage.
+	// Row is called with the values of each row. It returns an error if the table has more rows than allowed:
+	// the file is then damaged or forged.
 	Row func(values []any) error
 }
 
+// noteColumns are the columns that row.note reads.
 const noteColumns = `t.n, t.exchange, t.dir, t.frame, t.path, t.kind, t.value, t.changed_ns, e.id
 	FROM notes t LEFT JOIN exchanges e ON e.id = t.exchange`
 
-// Notes queries the notes of an exchange, or of all for 0.
+// Notes queries the notes of an exchange, or of all exchanges if the ID is 0. Removed notes are skipped.
 func Notes(exchange int64, give func(captures.Note)) Query {
 	rows := 0
 	return Query{
@@ -34,6 +35,8 @@ func Notes(exchange int64, give func(captures.Note)) Query {
 			if rows++; rows > maxNotes {
 				return captures.Damaged("more than %d notes", maxNotes)
 			}
+
+			// Removed notes stay as rows, for followers.
 			r := row{values: values}
 			_, note := r.note()
 			if r.err == nil && note.Value != "" {
@@ -44,7 +47,7 @@ func Notes(exchange int64, give func(captures.Note)) Query {
 	}
 }
 
-// Readings queries the readings of a method, or of all for "".
+// Readings queries the readings of a method, or of all methods if method is "". Removed readings are skipped.
 func Readings(method string, give func(captures.Reading)) Query {
 	rows := 0
 	return Query{
@@ -64,9 +67,9 @@ func Readings(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// ReadingsBefore is Readings for formats 1 and 2, which have them in meta under names of
-// four parts.
-func ReadingsBefore(method string, give func(captures.Reading)) Query {
+// ReadingsInMeta is Readings for formats 1 and 2. They store readings in the table meta, under a name of four
+// parts separated by the byte 0x1f.
+func ReadingsInMeta(method string, give func(captures.Reading)) Query {
 	return Query{
 		Text: `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`,
 		Args: []any{maxReadings},
@@ -74,7 +77,8 @@ func ReadingsBefore(method string, give func(captures.Reading)) Query {
 			r := row{values: values}
 			parts, value := strings.Split(r.text(), "\x1f"), r.bytes()
 			if r.err != nil || len(parts) != 4 || parts[2] != captures.Up.String() && parts[2] != captures.Down.String() || len(value) == 0 {
-				return r.err // nothing that was stored as a reading
+				// The row was not written as a reading.
+				return r.err
 			}
 			reading := captures.Reading{Method: parts[1], Path: parts[3], Type: string(value)}
 			if parts[2] == captures.Down.String() {
@@ -88,7 +92,8 @@ func ReadingsBefore(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// Definitions queries the definitions, with their data if they are active.
+// Definitions returns the query for all definitions in a capture. The data of a definition is included
+// if it is active.
 func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 	rows, total := 0, int64(0)
 	return Query{
@@ -109,6 +114,8 @@ func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 				give(d)
 				return nil
 			}
+
+			// Check the total before decompressing.
 			if total += size; total > maxDefinitionBytes {
 				return captures.Damaged("the definitions have more than %d bytes", maxDefinitionBytes)
 			}
@@ -121,16 +128,18 @@ func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 	}
 }
 
-// Since are queries of what was added after a number, in the order of the numbers: up to
-// count rows of each table.
-func Since(number int64, count int, give func(n int64, a captures.Addition)) []Query {
+// After returns one query for each table of additions, for those with numbers above number. Each query
+// returns up to count rows, ordered by number.
+func After(number int64, count int, give func(n int64, a captures.Addition)) []Query {
 	last := [3]int64{number, number, number}
+
+	// Numbers must increase, or a forged file could make the reader loop.
 	of := func(table int, text string, read func(r *row) (int64, captures.Addition)) Query {
 		return Query{Text: text, Args: []any{number, count}, Row: func(values []any) error {
 			r := row{values: values}
 			n, a := read(&r)
 			if r.err == nil && n <= last[table] {
-				r.err = captures.Damaged("number %d stands behind %d", n, last[table])
+				r.err = captures.Damaged("number %d follows %d", n, last[table])
 			}
 			if r.err == nil {
 				last[table] = n
@@ -155,8 +164,8 @@ func Since(number int64, count int, give func(n int64, a captures.Addition)) []Q
 	}
 }
 
-// A row reads the values of one row in order, and keeps the first error. They may have any
-// type, since the file is not trusted.
+// A row reads the values of one row in order, and keeps the first error. The file is not trusted, so values may
+// have any type.
 type row struct {
 	values []any
 	next   int
@@ -165,7 +174,8 @@ type row struct {
 
 var errType = errors.New("a value of another type")
 
-func take[T any](r *row) (v T) {
+// nextAs returns the next value of the row, which must be a T.
+func nextAs[T any](r *row) (v T) {
 	v, ok := r.values[r.next].(T)
 	if r.next++; !ok && r.err == nil {
 		r.err = captures.Damaged("column %d of an addition: %v", r.next, errType)
@@ -173,25 +183,27 @@ func take[T any](r *row) (v T) {
 	return v
 }
 
-func (r *row) text() string { return take[string](r) }
+func (r *row) text() string { return nextAs[string](r) }
 
-// bytes reads a blob; SQLite hands out an empty one as nil.
+// bytes reads a blob. SQLite returns an empty one as nil.
 func (r *row) bytes() []byte {
 	if r.values[r.next] == nil {
 		r.next++
 		return nil
 	}
-	return take[[]byte](r)
+	return nextAs[[]byte](r)
 }
 
+// int reads an integer between least and most from the row.
 func (r *row) int(least, most int64) int64 {
-	v := take[int64](r)
+	v := nextAs[int64](r)
 	if r.err == nil && (v < least || v > most) {
 		r.err = captures.Damaged("column %d of an addition holds %d", r.next, v)
 	}
 	return v
 }
 
+// time reads a time in nanoseconds since 1970; 0 is the zero time.
 func (r *row) time() time.Time {
 	if ns := r.int(math.MinInt64, math.MaxInt64); ns != 0 {
 		return time.Unix(0, ns).UTC()
@@ -199,7 +211,7 @@ func (r *row) time() time.Time {
 	return time.Time{}
 }
 
-// note reads the values of noteColumns.
+// note reads the values of noteColumns. The last one shows whether the exchange exists.
 func (r *row) note() (n int64, t captures.Note) {
 	n = r.int(1, math.MaxInt64)
 	t.Exchange = r.int(math.MinInt64, math.MaxInt64)
@@ -214,29 +226,31 @@ func (r *row) note() (n int64, t captures.Note) {
 	switch {
 	case r.values[r.next] == nil:
 		r.err = captures.Damaged("note %d is about exchange %d, which does not exist", n, t.Exchange)
-	case (dir < 0) != (frame < 0) || frame < 0 && t.Path != "" || len(t.Path) > maxPath || len(t.Kind) > maxNoteKind:
+	case (dir < 0) != (frame < 0) || frame < 0 && t.Path != "" || len(t.Path) > maxPathBytes || len(t.Kind) > maxNoteKindBytes:
 		r.err = captures.Damaged("note %d has no place", n)
 	default:
-		if err := noteSize(&t); err != nil {
+		if err := checkNoteSize(&t); err != nil {
 			r.err = captures.Damaged("note %d: %v", n, err)
 		}
 	}
 	return n, t
 }
 
+// reading reads a row of the table readings, which stores the types chosen for fields.
 func (r *row) reading() (n int64, reading captures.Reading) {
 	n, reading = r.int(1, math.MaxInt64), captures.Reading{Method: r.text(), Dir: captures.Direction(r.int(0, 1)), Path: r.text(), Type: r.text()}
-	if r.err == nil && len(reading.Method)+len(reading.Path)+len(reading.Type) > maxReading {
-		r.err = captures.Damaged("reading %d has more than %d bytes", n, maxReading)
+	if r.err == nil && len(reading.Method)+len(reading.Path)+len(reading.Type) > maxReadingBytes {
+		r.err = captures.Damaged("reading %d has more than %d bytes", n, maxReadingBytes)
 	}
 	return n, reading
 }
 
+// definition reads a row of the table definitions, without its data.
 func (r *row) definition() (n int64, d captures.Definition) {
 	n, d.Kind, d.Name = r.int(1, math.MaxInt64), captures.DefinitionKind(r.text()), r.text()
 	d.Active, d.Changed = r.int(0, 1) == 1, r.time()
-	if r.err == nil && len(d.Name) > maxName {
-		r.err = captures.Damaged("definition %d has a name of more than %d bytes", n, maxName)
+	if r.err == nil && len(d.Name) > maxNameBytes {
+		r.err = captures.Damaged("definition %d has a name of more than %d bytes", n, maxNameBytes)
 	}
 	return n, d
 }

@@ -12,24 +12,24 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// A Change is an addition that is ready to be written.
+// A Change is an addition that was validated and is ready to be written.
 type Change struct {
 	captures.Addition
 
-	// packed is the data of a definition as it is stored. It is made before the transaction,
-	// so that a recording does not wait for it.
-	packed blob
+	// packed is the compressed data of a definition. It is prepared before the transaction, so that recording
+	// does not wait for the compression.
+	packed packedBlob
 }
 
-// A blob is a row of the table of payloads.
-type blob struct {
+// A packedBlob is a compressed row of the table blobs.
+type packedBlob struct {
 	sum   [sha256.Size]byte
 	codec int
 	size  int
 	data  []byte
 }
 
-// Prepare checks an addition.
+// Prepare validates an addition and compresses its data.
 //
 // Errors: those of Check.
 func Prepare(a captures.Addition) (*Change, error) {
@@ -43,15 +43,14 @@ func Prepare(a captures.Addition) (*Change, error) {
 			return nil, err
 		}
 		codec, data := p.Pack(d.Data)
-		c.packed = blob{sha256.Sum256(d.Data), codec, len(d.Data), data}
+		c.packed = packedBlob{sha256.Sum256(d.Data), codec, len(d.Data), data}
 	}
 	return c, nil
 }
 
-// Write writes the change, and returns the number of its row, which next draws.
+// Write writes the change and returns the number of its row. next returns the next free number.
 //
-// Errors: ErrInvalid, captures.ErrNoExchange, captures.ErrFull, captures.ErrTooLarge, or
-// those of the database.
+// Errors: ErrInvalid, captures.ErrNoExchange, captures.ErrFull, captures.ErrTooLarge, or those of the database.
 func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n int64, err error) {
 	w := writer{ctx, tx, next, time.Now().UnixNano()}
 	switch {
@@ -65,12 +64,13 @@ func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n in
 	return w.deactivate(c.Definition)
 }
 
-// A writer writes one change.
+// A writer writes one addition in a transaction.
 type writer struct {
-	ctx     context.Context
-	tx      *sql.Tx
-	next    func() int64
-	changed int64 // nanoseconds since 1970
+	ctx  context.Context
+	tx   *sql.Tx
+	next func() int64
+	// changed is the time of the change in nanoseconds since 1970.
+	changed int64
 }
 
 func (w *writer) note(t *captures.Note) (n int64, err error) {
@@ -80,35 +80,42 @@ func (w *writer) note(t *captures.Note) (n int64, err error) {
 	case !known:
 		return 0, fmt.Errorf("%w: %d", captures.ErrNoExchange, t.Exchange)
 	}
+
+	// The direction of a note on the exchange as a whole is stored as -1.
 	dir, frame := int64(t.Dir), int64(t.Frame)
 	if t.Frame == captures.NoFrame {
 		dir = captures.NoFrame
 	}
+
+	// A place has at most one note of each kind.
 	key := []any{t.Exchange, dir, frame, t.Path, string(t.Kind)}
-	err = w.room("notes", `exchange = ? AND dir = ? AND frame = ? AND path = ? AND kind = ?`, maxNotes, key)
+	err = w.checkCapacity("notes", `exchange = ? AND dir = ? AND frame = ? AND path = ? AND kind = ?`, maxNotes, key)
 	if err != nil {
 		return 0, err
 	}
-	return w.put(`INSERT INTO notes (n, changed_ns, value, exchange, dir, frame, path, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	return w.setRow(`INSERT INTO notes (n, changed_ns, value, exchange, dir, frame, path, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (exchange, dir, frame, path, kind) DO UPDATE SET n = excluded.n, value = excluded.value, changed_ns = excluded.changed_ns`,
 		append([]any{t.Value}, key...))
 }
 
 func (w *writer) reading(r *captures.Reading) (n int64, err error) {
 	key := []any{r.Method, int64(r.Dir), r.Path}
-	if err := w.room("readings", `method = ? AND dir = ? AND path = ?`, maxReadings, key); err != nil {
+	if err := w.checkCapacity("readings", `method = ? AND dir = ? AND path = ?`, maxReadings, key); err != nil {
 		return 0, err
 	}
-	return w.put(`INSERT INTO readings (n, changed_ns, type, method, dir, path) VALUES (?, ?, ?, ?, ?, ?)
+	return w.setRow(`INSERT INTO readings (n, changed_ns, type, method, dir, path) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (method, dir, path) DO UPDATE SET n = excluded.n, type = excluded.type, changed_ns = excluded.changed_ns`,
 		append([]any{r.Type}, key...))
 }
 
-func (w *writer) definition(d *captures.Definition, b *blob) (n int64, err error) {
+// definition writes a definition, and its data to the table blobs.
+func (w *writer) definition(d *captures.Definition, b *packedBlob) (n int64, err error) {
 	key := []any{string(d.Kind), d.Name}
-	if err := w.room("definitions", `kind = ? AND name = ?`, maxDefinitions, key); err != nil {
+	if err := w.checkCapacity("definitions", `kind = ? AND name = ?`, maxDefinitions, key); err != nil {
 		return 0, err
 	}
+
+	// The total size is limited, apart from the definition that is replaced.
 	var others int64
 	err = w.tx.QueryRowContext(w.ctx, `SELECT coalesce(sum(b.size), 0) FROM definitions d JOIN blobs b ON b.id = d.blob
 		WHERE d.active = 1 AND NOT (d.kind = ? AND d.name = ?)`, key...).Scan(&others)
@@ -118,16 +125,17 @@ func (w *writer) definition(d *captures.Definition, b *blob) (n int64, err error
 	if others+int64(b.size) > maxDefinitionBytes {
 		return 0, fmt.Errorf("%w: the definitions have more than %d bytes together", captures.ErrTooLarge, maxDefinitionBytes)
 	}
-	id, err := w.blob(b)
+	id, err := w.storeBlob(b)
 	if err != nil {
 		return 0, err
 	}
-	return w.put(`INSERT INTO definitions (n, changed_ns, active, blob, kind, name) VALUES (?, ?, 1, ?, ?, ?)
+	return w.setRow(`INSERT INTO definitions (n, changed_ns, active, blob, kind, name) VALUES (?, ?, 1, ?, ?, ?)
 		ON CONFLICT (kind, name) DO UPDATE SET n = excluded.n, blob = excluded.blob, active = 1, changed_ns = excluded.changed_ns`,
 		append([]any{id}, key...))
 }
 
-// deactivate takes back the definitions of a name, of one kind or of all.
+// deactivate removes the active definitions with a name: those of d.Kind, or of all kinds if it is "". It
+// returns the last number.
 func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 	rows, err := w.tx.QueryContext(w.ctx, `SELECT kind FROM definitions WHERE name = ?1 AND active = 1 AND (kind = ?2 OR ?2 = '')`, d.Name, string(d.Kind))
 	if err != nil {
@@ -144,9 +152,13 @@ func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 	if err := rows.Err(); err != nil {
 		return 0, err
 	}
+
+	// Report a wrong name instead of doing nothing.
 	if len(kinds) == 0 {
 		return 0, fmt.Errorf("%w: there are no definitions named %.80q", ErrInvalid, d.Name)
 	}
+
+	// The rows stay, so that followers see the removal.
 	for _, kind := range kinds {
 		n = w.next()
 		if _, err := w.tx.ExecContext(w.ctx, `UPDATE definitions SET n = ?, active = 0, changed_ns = ? WHERE kind = ? AND name = ?`, n, w.changed, kind, d.Name); err != nil {
@@ -156,17 +168,18 @@ func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 	return n, nil
 }
 
-// put runs a statement that sets the row of a change, with its number and its time before
-// the other values.
-func (w *writer) put(statement string, values []any) (n int64, err error) {
+// setRow runs an INSERT … ON CONFLICT statement whose first parameters are the number and the time, followed by
+// values.
+func (w *writer) setRow(statement string, values []any) (n int64, err error) {
 	n = w.next()
 	_, err = w.tx.ExecContext(w.ctx, statement, append([]any{n, w.changed}, values...)...)
 	return n, err
 }
 
-// room fails if a table has its limit of rows and none that a condition is true of.
-func (w *writer) room(table, where string, limit int, key []any) error {
-	// A change of what is there needs no room, and counting takes longer.
+// checkCapacity returns ErrFull if a row would have to be added to a table with limit rows. The condition where,
+// with the parameters key, selects the row to be replaced.
+func (w *writer) checkCapacity(table, where string, limit int, key []any) error {
+	// If the row exists, it is replaced. Check this first, because counting takes longer.
 	known, err := w.exists(`SELECT 1 FROM `+table+` WHERE `+where, key...)
 	if known || err != nil {
 		return err
@@ -181,8 +194,8 @@ func (w *writer) room(table, where string, limit int, key []any) error {
 	return nil
 }
 
-// blob stores a payload once, and returns its id.
-func (w *writer) blob(b *blob) (id int64, err error) {
+// storeBlob stores data in the table blobs unless it is already there, and returns its id.
+func (w *writer) storeBlob(b *packedBlob) (id int64, err error) {
 	err = w.tx.QueryRowContext(w.ctx, `SELECT id FROM blobs WHERE sha256 = ?`, b.sum[:]).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err

@@ -13,61 +13,67 @@ import (
 	"unwire/captures"
 )
 
-// ErrNobody is returned if no writer can be asked: there is no control file, or nobody
-// listens at its address.
-var ErrNobody = errors.New("its writer accepts no additions")
+// ErrNoWriter means that no writer accepts additions: there is no control file, or nobody listens at its
+// address.
+var ErrNoWriter = errors.New("its writer accepts no additions")
 
-// ErrBusy is returned if the writer hung up: it has as many connections as it allows, or it
-// ended. Whether the addition was stored is not known.
+// ErrBusy means that the writer closed the connection: it has too many connections, or it is ending. It is
+// unknown whether the addition was stored.
 var ErrBusy = errors.New("its writer hung up")
 
-const dialTime = 2 * time.Second
+// dialTimeout limits connecting.
+const dialTimeout = 2 * time.Second
 
-// Add has the writer of the capture at path store an addition, and returns the number of
-// its row once it is committed.
+// Add sends an addition to the process that records to the capture at path. It returns the number of the
+// addition's row once it is committed.
 //
-// Errors: ErrNobody, ErrBusy, what the writer answered, or why the control file must not be used.
+// Errors: ErrNoWriter, ErrBusy, the error in the writer's answer, or the reason why the control file is not safe
+// to use.
 func Add(ctx context.Context, path string, a captures.Addition) (n int64, err error) {
 	file, err := readFile(path + suffix)
 	if err != nil {
 		return 0, err
 	}
 	var d net.Dialer
-	dialing, cancel := context.WithTimeout(ctx, dialTime)
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := d.DialContext(dialing, file.Network, file.Address)
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		return 0, fmt.Errorf("%w: %w", ErrNobody, err)
+		return 0, fmt.Errorf("%w: %w", ErrNoWriter, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	_ = conn.SetDeadline(time.Now().Add(messageTime + requestTime))
+	_ = conn.SetDeadline(time.Now().Add(messageTimeout + requestTimeout))
 
+	// The first message authenticates, the second is the request.
 	if err = exchange(conn, hello{version, file.Token}, &answer{}); err == nil {
 		id := int64(1)
-		q := requestOf(a)
+		q := newRequest(a)
 		q.ID = &id
 		var got answer
 		err = exchange(conn, q, &got)
 		n = got.N
 	}
+
+	// The cancelled context made the read fail.
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return n, err
 }
 
-// exchange sends a message, and reads the answer to it.
+// exchange sends one message to the recorder, and decodes the response.
 func exchange(conn net.Conn, message any, got *answer) error {
 	b, err := appendMessage(nil, message)
 	if err != nil {
 		return err
 	}
 	_, werr := conn.Write(b)
-	// What the writer says of a message that it refuses comes before it was all sent.
+	// The writer may refuse a message, and answer, before all of it was sent. So read the answer even if writing
+	// failed.
 	text, err := readMessage(conn, maxAnswer)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBusy, errors.Join(werr, err))
@@ -77,16 +83,16 @@ func exchange(conn net.Conn, message any, got *answer) error {
 	}
 	switch {
 	case got.Error != nil:
-		return &refusal{*got.Error}
+		return &requestError{*got.Error}
 	case !got.OK:
 		return errors.New("the writer's answer says neither that it did what it was asked for nor why not")
 	}
 	return nil
 }
 
-// readFile reads a control file.
+// readFile reads a control file, and checks that its address is on this machine.
 //
-// Errors: ErrNobody if it is not there.
+// Errors: ErrNoWriter if it does not exist.
 func readFile(name string) (*controlFile, error) {
 	f, err := openPrivate(name)
 	if err != nil {
@@ -103,6 +109,8 @@ func readFile(name string) (*controlFile, error) {
 	}
 	if file.V != version {
 		return nil, fmt.Errorf("%s has version %d, which this unwire does not speak: %w", name, file.V, captures.ErrNewerFormat)
+
+		// The file names a socket that this process will connect to, so only local ones are accepted.
 	}
 	switch file.Network {
 	case "unix":

@@ -1,11 +1,12 @@
-// Package control lets other programs add notes, readings and definitions to a capture
-// while it is recorded: only its writer changes the file, so they send it what is to be
-// added over a local socket. Listen serves the socket, and writes the control file beside
-// the capture that says where it is; Add sends one addition to it. FORMAT.md of package
-// store, which uses both ends, describes the protocol.
+// Package control lets other processes add notes, readings and definitions to a capture while it is being
+// recorded. Only the recording process may change the file, so the others send it their additions over a local
+// socket.
 //
-// The other side is not trusted before it has shown the token of the control file, which
-// only the recorder's user can read, and bounded afterwards.
+// Listen serves the socket and writes a control file next to the capture, which contains the socket's address
+// and a token. Add sends one addition. Package store uses both ends; its FORMAT.md describes the protocol.
+//
+// A client is not trusted until it has sent the token, which only the recorder's user can read. Its messages are
+// limited even afterwards.
 package control
 
 import (
@@ -20,35 +21,41 @@ import (
 	"unwire/captures/store/internal/additions"
 )
 
-// suffix is what the name of a control file has behind that of the capture.
+// suffix is appended to the name of the capture to form the name of the control file.
 const suffix = "-control"
 
-// version is that of the protocol.
+// version is the version of the protocol.
 const version = 1
 
-// Limits of messages, in bytes.
+// Limits of the sizes of messages, in bytes.
 const (
-	maxFirst   = 4 << 10  // from a client that has not authenticated
-	maxRequest = 96 << 20 // from one that has
+	// maxHello limits the first message, which authenticates.
+	maxHello = 4 << 10
+	// maxRequest is the largest size of a request after authentication, in bytes: 96 MiB.
+	maxRequest = 96 << 20
 	maxAnswer  = 64 << 10
-	maxFile    = 4 << 10 // of a control file
+	// maxFile limits a control file.
+	maxFile = 4 << 10
 )
 
-// A controlFile is the content of one.
+// A controlFile is the content of the file that tells other processes how to reach the recorder's
+// socket.
 type controlFile struct {
 	V       int    `json:"v"`
 	Network string `json:"network"`
 	Address string `json:"address"`
-	Token   string `json:"token"`
+
+	// Token is a random secret in hex that clients must send.
+	Token string `json:"token"`
 }
 
-// A hello is a client's first message.
+// A hello is a client's first message. It contains the token of the control file.
 type hello struct {
 	V     int    `json:"v"`
 	Token string `json:"token"`
 }
 
-// A request is any other message of a client. What it lacks is nil.
+// A request is any later message of a client. Absent members are nil.
 type request struct {
 	ID       *int64  `json:"id,omitempty"`
 	Do       string  `json:"do"`
@@ -65,7 +72,7 @@ type request struct {
 	Active   *bool   `json:"active,omitempty"`
 }
 
-// What requests do.
+// The values of request.Do.
 const (
 	doNote        = "note"
 	doReading     = "reading"
@@ -73,7 +80,7 @@ const (
 	doFlush       = "flush"
 )
 
-// An answer is a message of the server.
+// An answer is a message from the recorder to a client.
 type answer struct {
 	V     int     `json:"v,omitempty"`
 	ID    *int64  `json:"id,omitempty"`
@@ -82,13 +89,13 @@ type answer struct {
 	Error *reason `json:"error,omitempty"`
 }
 
-// A reason says why a request failed.
+// A reason describes why a request failed, as a code and a text.
 type reason struct {
 	Code    code   `json:"code"`
 	Message string `json:"message"`
 }
 
-// A code is a reason for programs.
+// A code identifies the kind of an error for programs.
 type code string
 
 const (
@@ -102,7 +109,7 @@ const (
 	codeStopped      code = "stopped"
 )
 
-// codeOf is the code of the error of an addition.
+// codeOf returns the code for an error of an addition.
 func codeOf(err error) code {
 	for _, c := range []struct {
 		err  error
@@ -121,14 +128,14 @@ func codeOf(err error) code {
 	return codeStopped
 }
 
-// A refusal is what the writer answered. It is one of the errors of package captures where
-// they have one for its code.
-type refusal struct{ reason }
+// A requestError is the error in the writer's answer. errors.Is matches it with the error of package captures
+// that has the same code.
+type requestError struct{ reason }
 
-func (e *refusal) Error() string { return e.Message }
+func (e *requestError) Error() string { return e.Message }
 
-// Is makes the errors of package captures known by their codes.
-func (e *refusal) Is(target error) bool {
+// Is reports whether target is the error that corresponds to this code.
+func (e *requestError) Is(target error) bool {
 	switch target {
 	case additions.ErrInvalid, captures.ErrNoExchange, captures.ErrTooLarge, captures.ErrFull, captures.ErrClosed:
 		return codeOf(target) == e.Code
@@ -138,8 +145,8 @@ func (e *refusal) Is(target error) bool {
 
 var errTooLong = errors.New("the message is too long")
 
-// readMessage reads one message of at most limit bytes. Memory grows with what came, not
-// with what was announced.
+// readMessage reads one message of at most limit bytes. Memory grows with the bytes that arrive, not with the
+// announced length, which a hostile client can make large.
 func readMessage(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -159,7 +166,7 @@ func readMessage(r io.Reader, limit int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// appendMessage appends a message to b.
+// appendMessage appends a message with its length prefix to b.
 func appendMessage(b []byte, message any) ([]byte, error) {
 	text, err := marshal(message)
 	if err != nil {
@@ -168,7 +175,7 @@ func appendMessage(b []byte, message any) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...), nil
 }
 
-// marshal is json.Marshal that leaves < and > in texts as they are.
+// marshal is json.Marshal without escaping < and > in strings.
 func marshal(message any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -177,8 +184,8 @@ func marshal(message any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// requestOf is the request for an addition.
-func requestOf(a captures.Addition) *request {
+// newRequest returns the request that stores an addition.
+func newRequest(a captures.Addition) *request {
 	switch {
 	case a.Note != nil:
 		n := a.Note
@@ -196,6 +203,8 @@ func requestOf(a captures.Addition) *request {
 		dir := a.Reading.Dir.String()
 		return &request{Do: doReading, Method: &a.Reading.Method, Dir: &dir, Path: &a.Reading.Path, Type: &a.Reading.Type}
 	}
+
+	// The remaining kind is a definition.
 	d := a.Definition
 	r := &request{Do: doDefinitions, Name: &d.Name}
 	if kind := string(d.Kind); kind != "" {
@@ -209,7 +218,7 @@ func requestOf(a captures.Addition) *request {
 	return r
 }
 
-// addition is the addition that a request asks for.
+// addition returns the addition that a request contains.
 //
 // Errors: additions.ErrInvalid.
 func (r *request) addition() (a captures.Addition, err error) {
@@ -251,6 +260,7 @@ func (r *request) reading() (a captures.Addition, err error) {
 	return captures.Addition{Reading: &captures.Reading{Method: *r.Method, Dir: dir, Path: *r.Path, Type: *r.Type}}, err
 }
 
+// definition converts a request for a definition. To deactivate one, only its name is needed.
 func (r *request) definition() (a captures.Addition, err error) {
 	active := r.Active == nil || *r.Active
 	if r.Name == nil || active && (r.Kind == nil || len(r.Data) == 0) {
@@ -266,6 +276,7 @@ func (r *request) definition() (a captures.Addition, err error) {
 	return captures.Addition{Definition: d}, nil
 }
 
+// direction parses the direction "up" or "down".
 func direction(s string) (captures.Direction, error) {
 	for _, d := range []captures.Direction{captures.Up, captures.Down} {
 		if s == d.String() {

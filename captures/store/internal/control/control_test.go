@@ -177,7 +177,7 @@ func TestVectors(t *testing.T) {
 	}) {
 		t.Errorf("%+v", a.Note)
 	}
-	q := requestOf(a)
+	q := newRequest(a)
 	one := int64(1)
 	q.ID = &one
 	_, third, _ := strings.Cut(lines[2], " ")
@@ -205,7 +205,7 @@ func TestRequests(t *testing.T) {
 		{Definition: &captures.Definition{Kind: captures.ProtoFile, Name: "a/b.proto", Data: []byte{0, 255}, Active: true}},
 		{Definition: &captures.Definition{Name: "a/b.proto"}},
 	} {
-		q := requestOf(a)
+		q := newRequest(a)
 		b, err := appendMessage(nil, q)
 		if err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func TestConnections(t *testing.T) {
 	for _, c := range slow {
 		c.closed()
 	}
-	if took := time.Since(began); took > authTime+3*time.Second {
+	if took := time.Since(began); took > authTimeout+3*time.Second {
 		t.Errorf("connections without a token were closed after %v", took)
 	}
 	if n, err := Add(t.Context(), path, note); err != nil || n != 4711 {
@@ -387,7 +387,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%s is still there: %v", name, err)
 		}
 	}
-	if _, err := Add(t.Context(), path, captures.Addition{}); !errors.Is(err, ErrNobody) {
+	if _, err := Add(t.Context(), path, captures.Addition{}); !errors.Is(err, ErrNoWriter) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -433,7 +433,7 @@ func TestPrivate(t *testing.T) {
 		put("f.uwc", 0o600, `{"v":1,"network":"tcp","address":"localhost:1","token":""}`),
 		put("g.uwc", 0o600, `{"v":1,"network":"udp","address":"127.0.0.1:1","token":""}`),
 	} {
-		if _, err := Add(t.Context(), bad, note); err == nil || errors.Is(err, ErrNobody) || errors.Is(err, ErrBusy) {
+		if _, err := Add(t.Context(), bad, note); err == nil || errors.Is(err, ErrNoWriter) || errors.Is(err, ErrBusy) {
 			t.Errorf("%s was used: %v", bad, err)
 		}
 	}

@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// A listener is the socket of a server.
+// A listener is the socket of a server, with its address for the control file.
 type listener struct {
 	net.Listener
+	// folder is the folder that was created for a Unix socket; "" if it is another kind.
 	network, address string
-	folder           string // of a Unix socket, only for that; "": none
+	folder           string
 }
 
-// Names of a Unix socket: unwire-*/control.sock.
+// The path of a Unix socket is unwire-*/control.sock below a folder for temporary files.
 const (
 	socketFolder = "unwire-"
 	socketName   = "control.sock"
 )
 
-// maxSocketPath is how long the path of a Unix socket may be on every system.
+// maxSocketPath is the longest path of a Unix socket that all systems support, in bytes.
 const maxSocketPath = 103
 
-// listen opens a socket that only this user can connect to: a Unix socket in a folder of
-// its own, or if there are none here, a port of 127.0.0.1, which the token protects.
+// listen opens a socket to which only this user can connect: a Unix socket in a private folder or, if that is
+// not possible, a TCP port of 127.0.0.1, which is protected by the token.
 func listen() (*listener, error) {
 	for _, parent := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
 		if l := listenUnix(parent); l != nil {
@@ -38,12 +39,13 @@ func listen() (*listener, error) {
 	return &listener{Listener: l, network: "tcp", address: l.Addr().String()}, nil
 }
 
-// listenUnix opens a Unix socket below a folder; nil if that is not possible.
+// listenUnix creates a Unix socket below parent, or returns nil if that is not possible.
 func listenUnix(parent string) *listener {
 	if !unixSockets || !filepath.IsAbs(parent) {
 		return nil
 	}
-	folder, err := os.MkdirTemp(parent, socketFolder) // 0700
+	// MkdirTemp creates the folder with mode 0700.
+	folder, err := os.MkdirTemp(parent, socketFolder)
 	if err != nil {
 		return nil
 	}
@@ -57,17 +59,19 @@ func listenUnix(parent string) *listener {
 	return nil
 }
 
-// close closes the socket and removes its folder.
+// close closes the socket, and removes its folder.
 func (l *listener) close() error {
-	err := l.Close() // removes a Unix socket
+	// This also removes a Unix socket's file.
+	err := l.Close()
 	if l.folder != "" {
-		_ = os.Remove(l.folder) // what is left of it is empty, and harmless
+		// If it cannot be removed, an empty folder remains, which is harmless.
+		_ = os.Remove(l.folder)
 	}
 	return err
 }
 
-// removeStale removes the control file of a killed recorder and its socket. Only what has
-// the name of a socket that this program makes, and is one, is removed.
+// removeStale removes the control file and the socket of a recorder that was killed. The control file is not
+// trusted: only what is a socket and has the name that this package gives to sockets is removed.
 func removeStale(name string) {
 	if file, err := readFile(name); err == nil && file.Network == "unix" {
 		folder, base := filepath.Split(file.Address)

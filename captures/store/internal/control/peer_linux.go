@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sameUser reports whether the other side of a connection is a process of this user. Over
-// TCP the token alone tells.
+// sameUser reports whether the process at the other end of a Unix socket runs as the same user. For TCP
+// it returns true, because only the token protects the connection.
 func sameUser(conn net.Conn) bool {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -4,6 +4,5 @@ package control
 
 import "net"
 
-// sameUser reports whether the other side of a connection is a process of this user. Here
-// the folder of the socket and the token alone tell.
+// sameUser returns true: on this system, the permissions of the socket's folder and the token protect.
 func sameUser(net.Conn) bool { return true }

@@ -10,16 +10,18 @@ import (
 	"syscall"
 )
 
+// unixSockets reports whether the permissions of a folder protect a Unix socket in it.
 const unixSockets = true
 
-// openPrivate opens a file that only this user can write to.
+// openPrivate opens a file, and checks that only this user can write to it: another user could redirect
+// additions.
 //
-// Errors: ErrNobody if it is not there.
+// Errors: ErrNoWriter if it does not exist.
 func openPrivate(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNobody
+		return nil, ErrNoWriter
 	case errors.Is(err, syscall.ELOOP):
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed: remove it", name)
 	case err != nil:

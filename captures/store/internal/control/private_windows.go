@@ -7,17 +7,17 @@ import (
 	"os"
 )
 
-// unixSockets is false: who may connect to one depends on rights that it inherits here.
+// unixSockets is false on Windows, where a socket inherits the permissions of its folder.
 const unixSockets = false
 
-// openPrivate opens a regular file. The rights to it are those of the capture's folder.
+// openPrivate opens a regular file. Its permissions are those of the capture's folder.
 //
-// Errors: ErrNobody if it is not there.
+// Errors: ErrNoWriter if it does not exist.
 func openPrivate(name string) (*os.File, error) {
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNobody
+		return nil, ErrNoWriter
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():

@@ -20,50 +20,60 @@ import (
 )
 
 const (
+
+	// maxConnections limits the concurrent connections.
 	maxConnections = 16
 
-	authTime    = 5 * time.Second  // for the first message
-	messageTime = 60 * time.Second // from the first byte of a request to its last
-	answerTime  = 5 * time.Second  // for a client to read an answer
+	// authTimeout is for the first message.
+	authTimeout = 5 * time.Second
+	// messageTimeout is the time for receiving one request, from its first to its last byte.
+	messageTimeout = 60 * time.Second
+	// answerTimeout is the time in which a client must read a response.
+	answerTimeout = 5 * time.Second
 
-	// lastAnswerTime is the same when the server closes.
-	lastAnswerTime = 200 * time.Millisecond
+	// closingAnswerTimeout is the same while the server closes.
+	closingAnswerTimeout = 200 * time.Millisecond
 
-	requestTime = 60 * time.Second // for the recorder to carry out a request
+	// requestTimeout is for the recorder to execute a request.
+	requestTimeout = 60 * time.Second
 )
 
-// largeRequest is the size of requests of which one is handled at a time.
+// largeRequest is the size in bytes above which only one request at a time is read, which limits memory.
 const largeRequest = 1 << 20
 
-// A target carries out requests. Its methods are called from several goroutines.
+// A target executes requests. Its methods are called from several goroutines.
 type target interface {
-	// Add stores an addition, and returns the number of its row once it is committed.
+	// Add stores an addition, and returns the number of its row after the commit.
 	Add(ctx context.Context, a captures.Addition) (n int64, err error)
 
-	// Flush waits until everything that was recorded is committed.
+	// Flush waits until all data recorded so far is committed.
 	Flush(ctx context.Context) error
 }
 
-// A Server serves the socket of one recording.
+// A Server accepts additions from other processes during one recording.
 type Server struct {
 	target   target
 	listener *listener
-	file     string // the control file
-	token    []byte // in hex
+	// file is the path of the control file.
+	file string
+	// token is the secret that clients must send, in hex.
+	token []byte
 
-	large   sync.Mutex // held while a large request is read and handled
-	running sync.WaitGroup
+	// large is locked while a large request is read and executed.
+	large      sync.Mutex
+	goroutines sync.WaitGroup
 
 	mu          sync.Mutex
 	closing     bool
 	connections map[net.Conn]bool
 }
 
-// Listen serves additions to the capture at path, and writes its control file. A control
-// file that a killed recorder left is replaced: the caller holds the lock of the capture.
+// Listen starts a server for additions to the capture at path and writes its control file. It replaces the
+// control file of a recorder that was killed. The caller must have the lock file of the capture.
 func Listen(path string, r target) (*Server, error) {
 	token := make([]byte, 32)
-	_, _ = rand.Read(token) // never fails: it would end the program
+	// rand.Read never fails: it would end the program.
+	_, _ = rand.Read(token)
 	s := &Server{
 		target: r, file: path + suffix, token: hex.AppendEncode(nil, token), connections: make(map[net.Conn]bool),
 	}
@@ -75,17 +85,18 @@ func Listen(path string, r target) (*Server, error) {
 	if err := s.writeFile(); err != nil {
 		return nil, errors.Join(err, s.listener.close())
 	}
-	s.running.Go(s.accept)
+	s.goroutines.Go(s.accept)
 	return s, nil
 }
 
-// writeFile writes the control file, which nobody sees before it is complete.
+// writeFile creates the control file atomically, by renaming a temporary one.
 func (s *Server) writeFile() error {
 	text, err := marshal(controlFile{V: version, Network: s.listener.network, Address: s.listener.address, Token: string(s.token)})
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.file), ".unwire-control-*") // 0600
+	// CreateTemp creates the file with mode 0600.
+	f, err := os.CreateTemp(filepath.Dir(s.file), ".unwire-control-*")
 	if err != nil {
 		return err
 	}
@@ -100,25 +111,29 @@ func (s *Server) writeFile() error {
 	return nil
 }
 
-// Close removes the control file, ends the requests that are being carried out, and closes
-// all connections. It must be called before the writer ends.
+// Close removes the control file, waits for the requests that are being executed, and closes all connections. It
+// must be called before the writer ends.
 func (s *Server) Close() error {
 	s.mu.Lock()
+
+	// The deadlines end connections that wait for a request.
 	s.closing = true
 	for c := range s.connections {
 		_ = c.SetReadDeadline(time.Now())
-		_ = c.SetWriteDeadline(time.Now().Add(lastAnswerTime))
+		_ = c.SetWriteDeadline(time.Now().Add(closingAnswerTimeout))
 	}
 	s.mu.Unlock()
 	err := os.Remove(s.file)
 	if errors.Is(err, os.ErrNotExist) {
-		err = nil // the folder of the capture was removed, which its writer reports
+		// The folder of the capture was deleted, which the writer reports.
+		err = nil
 	}
 	err = errors.Join(err, s.listener.close())
-	s.running.Wait()
+	s.goroutines.Wait()
 	return err
 }
 
+// accept accepts connections until the server closes.
 func (s *Server) accept() {
 	for {
 		conn, err := s.listener.Accept()
@@ -126,15 +141,16 @@ func (s *Server) accept() {
 			if errors.Is(err, net.ErrClosed) || s.isClosing() {
 				return
 			}
-			time.Sleep(50 * time.Millisecond) // no file descriptors are left, say
+			// Accept fails, for instance, while no file descriptor is free.
+			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		if !s.admit(conn) {
+		if !s.addConnection(conn) {
 			_ = conn.Close()
 			continue
 		}
-		s.running.Go(func() {
-			defer s.forget(conn)
+		s.goroutines.Go(func() {
+			defer s.removeConnection(conn)
 			s.serve(conn)
 		})
 	}
@@ -146,8 +162,8 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// admit counts a connection, unless there are enough.
-func (s *Server) admit(conn net.Conn) bool {
+// addConnection registers a connection. It returns false if there are too many.
+func (s *Server) addConnection(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || len(s.connections) >= maxConnections {
@@ -157,40 +173,41 @@ func (s *Server) admit(conn net.Conn) bool {
 	return true
 }
 
-func (s *Server) forget(conn net.Conn) {
+// removeConnection closes and unregisters a connection.
+func (s *Server) removeConnection(conn net.Conn) {
 	_ = conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.connections, conn)
 }
 
-// readBy sets when a message must have been read. It fails once the server closes.
-func (s *Server) readBy(conn net.Conn, t time.Time) bool {
+// setReadDeadline sets the deadline for reading a message. It returns false once the server closes.
+func (s *Server) setReadDeadline(conn net.Conn, t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closing && conn.SetReadDeadline(t) == nil
 }
 
-// serve answers the messages of a connection.
+// serve authenticates a client, and executes its requests.
 func (s *Server) serve(conn net.Conn) {
 	if !sameUser(conn) {
 		return
 	}
 	r := bufio.NewReader(conn)
-	if !s.readBy(conn, time.Now().Add(authTime)) || !s.authenticate(conn, r) {
+	if !s.setReadDeadline(conn, time.Now().Add(authTimeout)) || !s.authenticate(conn, r) {
 		return
 	}
 	s.serveRequests(conn, r)
 }
 
-// serveRequests answers requests until the connection ends.
+// serveRequests executes requests until the connection ends.
 func (s *Server) serveRequests(conn net.Conn, r *bufio.Reader) {
-	for s.readBy(conn, time.Time{}) {
-		// Between two requests a client may take its time, but not within one.
+	for s.setReadDeadline(conn, time.Time{}) {
+		// Between two requests a client may wait; within one it may not.
 		if _, err := r.Peek(1); err != nil {
 			break
 		}
-		if !s.readBy(conn, time.Now().Add(messageTime)) || !s.serveOne(conn, r) {
+		if !s.setReadDeadline(conn, time.Now().Add(messageTimeout)) || !s.serveOne(conn, r) {
 			return
 		}
 	}
@@ -199,10 +216,11 @@ func (s *Server) serveRequests(conn net.Conn, r *bufio.Reader) {
 	}
 }
 
-// authenticate reads the first message and answers it.
+// authenticate reads and answers the client's first message, which must contain the token. It reports
+// whether the client may continue.
 func (s *Server) authenticate(conn net.Conn, r *bufio.Reader) bool {
-	text, err := readMessage(r, maxFirst)
-	if why := tooLong(err); why != nil {
+	text, err := readMessage(r, maxHello)
+	if why := tooLongReason(err); why != nil {
 		s.send(conn, answer{V: version, Error: why})
 		return false
 	}
@@ -225,14 +243,15 @@ func (s *Server) authenticate(conn net.Conn, r *bufio.Reader) bool {
 	return s.send(conn, answer{V: version, OK: true})
 }
 
-// serveOne reads one request and answers it; more says that the connection stays open.
+// serveOne reads and executes one request. more reports whether the connection stays open.
 func (s *Server) serveOne(conn net.Conn, r *bufio.Reader) (more bool) {
+	// The length comes first in a message.
 	if head, err := r.Peek(4); err == nil && isLarge(head) {
 		s.large.Lock()
 		defer s.large.Unlock()
 	}
 	text, err := readMessage(r, maxRequest)
-	if why := tooLong(err); why != nil {
+	if why := tooLongReason(err); why != nil {
 		s.send(conn, answer{Error: why})
 		return false
 	}
@@ -241,7 +260,8 @@ func (s *Server) serveOne(conn net.Conn, r *bufio.Reader) (more bool) {
 	}
 	var q request
 	if err := json.Unmarshal(text, &q); err != nil {
-		// What could be read of a request with a member of another type has its id.
+		// If a member has the wrong type, the JSON was read to its end: the id is known and the stream is in
+		// step.
 		wrong, readable := errors.AsType[*json.UnmarshalTypeError](err)
 		readable = readable && wrong.Field != ""
 		return s.send(conn, answer{ID: q.ID, Error: &reason{codeBadRequest, "no request: " + err.Error()}}) && readable
@@ -249,21 +269,22 @@ func (s *Server) serveOne(conn net.Conn, r *bufio.Reader) (more bool) {
 	return s.send(conn, s.handle(&q))
 }
 
-// handle carries out a request.
+// handle executes one request of a client, and returns the response.
 func (s *Server) handle(q *request) answer {
 	if q.ID == nil {
 		return answer{Error: &reason{codeBadRequest, "a request has an id"}}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	n, err := s.carryOut(ctx, q)
+	n, err := s.execute(ctx, q)
 	if err != nil {
-		return answer{ID: q.ID, Error: &reason{codeOf(err), shorten(err.Error())}}
+		return answer{ID: q.ID, Error: &reason{codeOf(err), truncateMessage(err.Error())}}
 	}
 	return answer{ID: q.ID, OK: true, N: n}
 }
 
-func (s *Server) carryOut(ctx context.Context, q *request) (n int64, err error) {
+// execute executes a request and returns the number of the added row.
+func (s *Server) execute(ctx context.Context, q *request) (n int64, err error) {
 	if q.Do == doFlush {
 		return 0, s.target.Flush(ctx)
 	}
@@ -277,37 +298,38 @@ func (s *Server) carryOut(ctx context.Context, q *request) (n int64, err error) 
 	return s.target.Add(ctx, a)
 }
 
-// send sends an answer, and reports whether it could.
+// send sends a response to the client, and reports whether that succeeded.
 func (s *Server) send(conn net.Conn, a answer) bool {
 	b, err := appendMessage(nil, a)
 	if err != nil {
 		return false
 	}
-	patience := answerTime
+	patience := answerTimeout
 	if s.isClosing() {
-		patience = lastAnswerTime
+		patience = closingAnswerTimeout
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(patience))
 	_, err = conn.Write(b)
 	return err == nil
 }
 
-// tooLong is the answer to a message that is too long, or nil.
-func tooLong(err error) *reason {
+// tooLongReason returns the reason for the answer to a message that is too long, or nil for other errors.
+func tooLongReason(err error) *reason {
 	if !errors.Is(err, errTooLong) {
 		return nil
 	}
 	return &reason{codeTooLarge, err.Error()}
 }
 
-// isLarge reports whether the length of a message is one of a large request.
+// isLarge reports whether a message with this length prefix is a large request.
 func isLarge(head []byte) bool {
 	return uint64(head[0])<<24|uint64(head[1])<<16|uint64(head[2])<<8|uint64(head[3]) > largeRequest
 }
 
-// shorten cuts what is longer than an answer may be.
-func shorten(message string) string {
-	const most = maxAnswer / 16 // six bytes of JSON for one are possible
+// truncateMessage limits the length of an error message in a response.
+func truncateMessage(message string) string {
+	// A byte can become six bytes of JSON.
+	const most = maxAnswer / 16
 	if len(message) > most {
 		return message[:most] + "…"
 	}

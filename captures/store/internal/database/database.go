@@ -1,6 +1,5 @@
-// Package database opens capture files as SQLite databases: those of others are only read,
-// with SQLite's defences on, and their header and schema are checked before anything else
-// is. Package store does all else.
+// Package database opens capture files as SQLite databases for package store. The files may be forged: SQLite's
+// defences are switched on, and the header and the schema are checked before anything else is read.
 package database
 
 import (
@@ -21,14 +20,15 @@ import (
 	"unwire/captures/store/internal/schema"
 )
 
-// CheckPath refuses what cannot be a capture by its directory entry alone;
-// fresh says that it is an empty file, which Create may fill.
+// CheckPath returns an error if the path cannot be a capture, without opening the file. fresh means
+// that it is an empty file, which store.Create may use.
 func CheckPath(path string) (fresh bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		if pe, ok := errors.AsType[*os.PathError](err); ok {
-			err = pe.Err // the path stands in front already
+			// The caller's error names the path already.
+			err = pe.Err
 		}
 		return false, err
 	case info.IsDir():
@@ -41,15 +41,14 @@ func CheckPath(path string) (fresh bool, err error) {
 	return false, nil
 }
 
-// OpenChecked opens the file for reading, says which format it has and
-// verifies its schema. The header is read through SQLite, not through a file
-// of our own: closing one would drop the locks that a recorder in this very
-// process holds on it.
+// OpenChecked opens a file for reading, determines its format and verifies its schema. It reads the header
+// through SQLite: opening and closing the file here would drop the POSIX locks that a recorder in this process
+// has on it.
 func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db *sql.DB, version int, err error) {
 	db, version, err = openIdentified(ctx, path, "ro", len(steps))
-	if err != nil && cannotShare(err) {
-		// A folder that cannot be written to has no place for the
-		// write-ahead log's index. Without a log none is needed.
+	if err != nil && isSharedMemoryError(err) {
+		// In a folder without write permission, SQLite cannot create the index of the write-ahead log. If there
+		// is no log, it is not needed.
 		if info, serr := os.Stat(path + "-wal"); serr == nil && info.Size() > 0 {
 			return nil, 0, fmt.Errorf("%w: its write-ahead log cannot be read in this folder: copy it together with %s-wal to one that can be written to", err, filepath.Base(path))
 		}
@@ -58,7 +57,7 @@ func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db
 	if err != nil {
 		return nil, 0, Explain(err)
 	}
-	if err = wholePages(ctx, db, path); err == nil {
+	if err = checkWholePages(ctx, db, path); err == nil {
 		err = checkSchema(ctx, db, steps[:version])
 	}
 	if err != nil {
@@ -67,7 +66,7 @@ func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db
 	return db, version, nil
 }
 
-// checkSchema is verifySchema on a connection that reads no long definitions.
+// checkSchema verifies the schema, on a connection that does not read long definitions.
 func checkSchema(ctx context.Context, db *sql.DB, steps []schema.Migration) error {
 	conn, err := Conn(ctx, db, maxSchemaText)
 	if err != nil {
@@ -77,10 +76,9 @@ func checkSchema(ctx context.Context, db *sql.DB, steps []schema.Migration) erro
 	return ExplainTime(ctx, Explain(schema.Verify(ctx, conn, steps)))
 }
 
-// OpenPart opens a file that is cut short, so that what is there can be read.
-// SQLite refuses it as long as the schema counts as sound; here that is found
-// out by comparing it, as ever.
-func OpenPart(ctx context.Context, path string, steps []schema.Migration) (*sql.DB, int, error) {
+// OpenDamaged opens a file that is truncated, so that the rest can be read. SQLite itself would refuse the file,
+// so its check of the schema is switched off; schema.Verify replaces it.
+func OpenDamaged(ctx context.Context, path string, steps []schema.Migration) (*sql.DB, int, error) {
 	db, version, err := openIdentified(ctx, path, "part", len(steps))
 	if err != nil {
 		return nil, 0, err
@@ -91,9 +89,9 @@ func OpenPart(ctx context.Context, path string, steps []schema.Migration) (*sql.
 	return db, version, nil
 }
 
-// wholePages refuses a file that ends within a page: SQLite would read zeros
-// there. With a write-ahead log beside it that is no harm: the log has the page.
-func wholePages(ctx context.Context, db *sql.DB, path string) error {
+// checkWholePages returns an error if the file ends within a page, for which SQLite would read zeros. If there
+// is a write-ahead log, the log contains the page, so this is no damage.
+func checkWholePages(ctx context.Context, db *sql.DB, path string) error {
 	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
 		return nil
 	}
@@ -111,6 +109,7 @@ func wholePages(ctx context.Context, db *sql.DB, path string) error {
 	return nil
 }
 
+// openIdentified opens a capture file, and returns the version of its format.
 func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB, int, error) {
 	db, err := Open(path, mode)
 	if err != nil {
@@ -129,9 +128,9 @@ func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB
 	return db, version, conn.Close()
 }
 
-// cannotShare reports whether SQLite could not set up the index of a
-// write-ahead log, as opposed to being unable to open the file itself.
-func cannotShare(err error) bool {
+// isSharedMemoryError reports whether SQLite could not create the index of a write-ahead log (-shm), as opposed
+// to not being able to open the file.
+func isSharedMemoryError(err error) bool {
 	var se *sqlite.Error
 	if !errors.As(err, &se) {
 		return false
@@ -140,11 +139,11 @@ func cannotShare(err error) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 
-// Open opens a connection pool without reading the file yet. Mode is "ro",
-// "rw", "immutable", or "part".
+// Open returns a connection pool. It does not read the file yet. mode is "ro", "rw", "immutable" (read-only,
+// without locks and log) or "part" (read-only, of a truncated file).
 func Open(path, mode string) (*sql.DB, error) {
-	// Without this (Linux has it, others not), any part of the program that
-	// reads the file and closes it would drop SQLite's locks on it.
+	// Use open file description locks where they exist (on Linux). Otherwise, any code in this process that
+	// opens and closes the file drops SQLite's locks on it.
 	_, _ = sqlite.OFDLocking(true)
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -152,9 +151,10 @@ func Open(path, mode string) (*sql.DB, error) {
 	}
 	name := filepath.ToSlash(abs)
 	if !strings.HasPrefix(name, "/") {
-		name = "/" + name // C:/…
+		// On Windows, the path begins with a drive: C:/…
+		name = "/" + name
 	}
-	// The pragmas run before anything reads the file's schema.
+	// These settings apply before SQLite reads the schema.
 	options := "_defensive=1&_dqs=0&_error_rc=1&_pragma=busy_timeout(5000)&_pragma=trusted_schema(OFF)" +
 		"&_pragma=cell_size_check(ON)&_pragma=mmap_size(0)&_pragma=temp_store(MEMORY)"
 	switch mode {
@@ -172,15 +172,17 @@ func Open(path, mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(4) // no reader holds one while its caller runs
-	db.SetMaxIdleConns(4)
+	// A read uses a connection only while it fetches a page, so a few are enough: those of Readers, which keeps them, and
+	// one more for a transaction.
+	db.SetMaxOpenConns(maxReaders + 1)
+	db.SetMaxIdleConns(maxReaders + 1)
 	return db, nil
 }
 
-// maxSchemaText bounds the definition of a table.
+// maxSchemaText limits the definition of a table, in bytes.
 const maxSchemaText = 64 << 10
 
-// Conn returns a connection on which no value of more than limit bytes can be read.
+// Conn returns a connection that refuses to read values of more than limit bytes.
 func Conn(ctx context.Context, db *sql.DB, limit int) (*sql.Conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -192,15 +194,15 @@ func Conn(ctx context.Context, db *sql.DB, limit int) (*sql.Conn, error) {
 	return c, nil
 }
 
-// LimitValues bounds the values that are read on a connection from now on.
+// LimitValues sets the limit, in bytes, for values that are read on a connection.
 func LimitValues(c *sql.Conn, limit int) error {
 	_, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, limit)
 	return err
 }
 
-// CheckWhole refuses a file that is shorter than its first page says: to write to a part of
-// a capture could lose more of it.
-func CheckWhole(path string) error {
+// CheckNotTruncated returns an error if the file is shorter than its header declares. Writing to such a file
+// could destroy more of it.
+func CheckNotTruncated(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -210,13 +212,16 @@ func CheckWhole(path string) error {
 	if err != nil {
 		return err
 	}
+
+	// The header has the page size at offset 16 and the number of pages at offset 28.
 	var head [32]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil {
 		return fmt.Errorf("%w: %w", captures.ErrDamaged, err)
 	}
 
 	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
-	if pageSize == 1 { // stands for 65,536, which two bytes cannot hold
+	// 1 stands for 65,536, which does not fit into two bytes.
+	if pageSize == 1 {
 		pageSize = 1 << 16
 	}
 	pages := int64(binary.BigEndian.Uint32(head[28:]))
@@ -226,16 +231,17 @@ func CheckWhole(path string) error {
 	return nil
 }
 
-// ExplainTime returns what ended a query: the cause of its context's end, or else err.
+// ExplainTime returns the cause if the context of a query has ended, and err otherwise.
 func ExplainTime(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return context.Cause(ctx) // SQLite may call it an interrupt
+	// SQLite may report the end of the context as an interrupt.
+	return context.Cause(ctx)
 }
 
-// Explain turns what SQLite says about a file into the package's own terms.
-// Errors that are about the system (a full disk, no permission) stay as they are.
+// Explain converts an error of SQLite about the contents of the file to an error of package captures. Errors of
+// the system, such as a full disk, stay unchanged.
 func Explain(err error) error {
 	var se *sqlite.Error
 	if err == nil || !errors.As(err, &se) {
@@ -251,8 +257,7 @@ func Explain(err error) error {
 			return captures.Damaged("cut short: %v", err)
 		}
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
-		// The statements are fixed, so one that fails to run or a value
-		// that is too long tells of the file, not of the statement.
+		// Our statements are constant. If one fails, or a value is too long, the file is damaged.
 		return captures.Damaged("%v", err)
 	}
 	return err

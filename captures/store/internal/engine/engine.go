@@ -1,7 +1,6 @@
-// Package engine writes rows through SQLite's own interface, by the library that is below
-// the driver of database/sql: that driver takes as long for a small row as SQLite does, and
-// allocates memory for each value. Package rows writes what is recorded with it; all else is
-// done with database/sql.
+// Package engine writes rows through SQLite's C interface, as translated by the library on which the
+// database/sql driver is based. For small rows, the driver itself takes as long as SQLite, and it allocates
+// memory for each value. Package rows uses this package for recorded traffic; everything else uses database/sql.
 //
 //	c, err := engine.Open(path)
 //	insert, err := c.Prepare("INSERT INTO t VALUES (?, ?)")
@@ -9,8 +8,8 @@
 //	insert.Text("one")
 //	err = insert.Run()
 //
-// Values are bound in the order of the parameters, all of them each time. A Conn and its
-// statements are for one goroutine at a time.
+// Values are bound in the order of the parameters; all of them must be bound for each run. A Conn and its
+// statements may be used by one goroutine at a time.
 //
 // Source: https://www.sqlite.org/c3ref/intro.html
 package engine
@@ -26,47 +25,53 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
+// errMemory is the error for a failed allocation outside of Go's heap.
 var errMemory = errors.New("out of memory")
 
-// A Conn is a connection to a database.
+// A Conn is a connection to an SQLite database.
 type Conn struct {
+	// tls is the thread state that the translated C code needs.
 	tls *libc.TLS
 	db  uintptr
 
-	// pointer is where SQLite stores pointers that it returns.
+	// pointer is the address of memory in which SQLite stores the pointers that it returns.
 	pointer uintptr
 	stmts   []*Stmt
 }
 
-// A block is memory that SQLite can read.
+// A block is memory outside of Go's heap, which SQLite can read.
 type block struct {
 	at   uintptr
 	data []byte
 }
 
-// minBlock is how many bytes the first block of a statement has.
+// minBlock is the size of the first block of a statement, in bytes.
 const minBlock = 4 << 10
 
-// maxBlock is how many bytes a block has that is kept.
+// maxBlock is the size of the largest block that is kept for reuse, in bytes.
 const maxBlock = 1 << 20
 
-// Open opens a file that exists for writing, with the defences that package database has.
+// Open opens an existing file for writing, with the same defences as package database.
 func Open(path string) (*Conn, error) {
 	c := &Conn{tls: libc.NewTLS()}
 	if c.pointer = libc.Xmalloc(c.tls, types.Size_t(bits.UintSize/8)); c.pointer == 0 {
 		c.tls.Close()
 		return nil, errMemory
 	}
+
+	// SQLite needs the path as a C string.
 	name, err := libc.CString(path)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	defer libc.Xfree(c.tls, name)
 	code := sqlite3.Xsqlite3_open_v2(c.tls, name, c.pointer, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_NOMUTEX, 0)
-	c.db = c.returned()
+	c.db = c.returnedPointer()
 	if err := c.errorOf(code); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+
+	// Set the options that have no pragma.
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	for option, on := range map[int32]int32{
 		sqlite3.SQLITE_DBCONFIG_DEFENSIVE: 1, sqlite3.SQLITE_DBCONFIG_DQS_DDL: 0, sqlite3.SQLITE_DBCONFIG_DQS_DML: 0,
@@ -84,8 +89,8 @@ func Open(path string) (*Conn, error) {
 	return c, nil
 }
 
-// returned is the pointer that SQLite has just returned.
-func (c *Conn) returned() uintptr {
+// returnedPointer returns the pointer that SQLite has just returned.
+func (c *Conn) returnedPointer() uintptr {
 	p := libc.GoBytes(c.pointer, bits.UintSize/8)
 	if bits.UintSize == 32 {
 		return uintptr(binary.NativeEndian.Uint32(p))
@@ -93,7 +98,7 @@ func (c *Conn) returned() uintptr {
 	return uintptr(binary.NativeEndian.Uint64(p))
 }
 
-// errorOf is the error of a result code.
+// errorOf converts an SQLite result code to an error; nil for success.
 func (c *Conn) errorOf(code int32) error {
 	switch code {
 	case sqlite3.SQLITE_OK, sqlite3.SQLITE_ROW, sqlite3.SQLITE_DONE:
@@ -108,7 +113,7 @@ func (c *Conn) errorOf(code int32) error {
 	return fmt.Errorf("%s (%d)", text, code)
 }
 
-// Exec runs statements without parameters.
+// Exec runs SQL statements without parameters.
 func (c *Conn) Exec(text string) error {
 	p, err := libc.CString(text)
 	if err != nil {
@@ -118,10 +123,10 @@ func (c *Conn) Exec(text string) error {
 	return c.errorOf(sqlite3.Xsqlite3_exec(c.tls, c.db, p, 0, 0, 0))
 }
 
-// LastInsertID is the number of the row that was inserted last.
+// LastInsertID returns the row id of the last inserted row.
 func (c *Conn) LastInsertID() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
-// Close closes the connection and its statements.
+// Close closes the connection and its prepared statements.
 func (c *Conn) Close() error {
 	for _, s := range c.stmts {
 		sqlite3.Xsqlite3_finalize(c.tls, s.p)
@@ -129,7 +134,8 @@ func (c *Conn) Close() error {
 			libc.Xfree(c.tls, b.at)
 		}
 	}
-	code := sqlite3.Xsqlite3_close(c.tls, c.db) // no database is none to close
+	// Closing a null database has no effect.
+	code := sqlite3.Xsqlite3_close(c.tls, c.db)
 	libc.Xfree(c.tls, c.pointer)
 	c.db = 0
 	err := c.errorOf(code)
@@ -137,20 +143,22 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// A Stmt is a statement with parameters.
+// A Stmt is a prepared SQL statement with parameters.
 type Stmt struct {
-	c     *Conn
-	p     uintptr
-	bound int32 // parameters that have a value
-	code  int32 // of the first value that could not be bound
+	c *Conn
+	p uintptr
+	// bound is the number of parameters that have a value.
+	bound int32
+	// code is the result of the first value that could not be bound.
+	code int32
 
-	// The texts and blobs that are bound are in blocks, of the last of which used bytes are
-	// taken. It is the largest.
+	// blocks contain the bound texts and blobs. used is the number of used bytes in the last block, which is the
+	// largest.
 	blocks []block
 	used   int
 }
 
-// Prepare prepares a statement, which is closed with the connection.
+// Prepare prepares a statement. It is closed together with the connection.
 func (c *Conn) Prepare(text string) (*Stmt, error) {
 	p, err := libc.CString(text)
 	if err != nil {
@@ -160,60 +168,63 @@ func (c *Conn) Prepare(text string) (*Stmt, error) {
 	if err := c.errorOf(sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, p, -1, sqlite3.SQLITE_PREPARE_PERSISTENT, c.pointer, 0)); err != nil {
 		return nil, err
 	}
-	s := &Stmt{c: c, p: c.returned()}
+	s := &Stmt{c: c, p: c.returnedPointer()}
 	c.stmts = append(c.stmts, s)
 	return s, nil
 }
 
-// next begins to bind the next parameter, and returns its index.
-func (s *Stmt) next() int32 {
+// nextParameter returns the index of the next parameter. At the first one, memory of the last run becomes free.
+func (s *Stmt) nextParameter() int32 {
 	if s.bound == 0 {
-		s.release()
+		s.reuseMemory()
 	}
 	s.bound++
 	return s.bound
 }
 
-// note keeps the result of binding a value for Run.
-func (s *Stmt) note(code int32) {
+// recordCode stores the first error of binding a value; Run returns it.
+func (s *Stmt) recordCode(code int32) {
 	if s.code == sqlite3.SQLITE_OK {
 		s.code = code
 	}
 }
 
-// Int binds an integer to the next parameter.
-func (s *Stmt) Int(v int64) { s.note(sqlite3.Xsqlite3_bind_int64(s.c.tls, s.p, s.next(), v)) }
+// Int binds an integer to the next parameter of the statement.
+func (s *Stmt) Int(v int64) {
+	s.recordCode(sqlite3.Xsqlite3_bind_int64(s.c.tls, s.p, s.nextParameter(), v))
+}
 
-// Null binds NULL to the next parameter.
-func (s *Stmt) Null() { s.note(sqlite3.Xsqlite3_bind_null(s.c.tls, s.p, s.next())) }
+// Null binds NULL to the next parameter of the statement.
+func (s *Stmt) Null() { s.recordCode(sqlite3.Xsqlite3_bind_null(s.c.tls, s.p, s.nextParameter())) }
 
-// Text binds a text to the next parameter.
+// Text binds a string to the next parameter of the statement.
 func (s *Stmt) Text(v string) {
-	i := s.next()
-	at, mem := s.take(len(v))
+	i := s.nextParameter()
+	at, mem := s.allocate(len(v))
 	if at == 0 {
-		s.note(sqlite3.SQLITE_NOMEM)
+		s.recordCode(sqlite3.SQLITE_NOMEM)
 		return
 	}
 	copy(mem, v)
-	s.note(sqlite3.Xsqlite3_bind_text(s.c.tls, s.p, i, at, int32(len(v)), 0))
+	s.recordCode(sqlite3.Xsqlite3_bind_text(s.c.tls, s.p, i, at, int32(len(v)), 0))
 }
 
-// Blob binds bytes to the next parameter.
+// Blob binds bytes to the next parameter of the statement.
 func (s *Stmt) Blob(v []byte) {
-	i := s.next()
-	at, mem := s.take(len(v))
+	i := s.nextParameter()
+	at, mem := s.allocate(len(v))
 	if at == 0 {
-		s.note(sqlite3.SQLITE_NOMEM)
+		s.recordCode(sqlite3.SQLITE_NOMEM)
 		return
 	}
 	copy(mem, v)
-	s.note(sqlite3.Xsqlite3_bind_blob(s.c.tls, s.p, i, at, int32(len(v)), 0))
+	s.recordCode(sqlite3.Xsqlite3_bind_blob(s.c.tls, s.p, i, at, int32(len(v)), 0))
 }
 
-// take returns n bytes of memory that SQLite can read until the statement has run; 0 if
-// there are none.
-func (s *Stmt) take(n int) (at uintptr, mem []byte) {
+// allocate returns n bytes of memory that SQLite can read until the statement has run; at is 0 if the allocation
+// failed.
+func (s *Stmt) allocate(n int) (at uintptr, mem []byte) {
+	// Blocks double in size, so their number stays small.
 	last := len(s.blocks) - 1
 	if last < 0 || len(s.blocks[last].data)-s.used < n {
 		size := max(minBlock, n)
@@ -234,8 +245,8 @@ func (s *Stmt) take(n int) (at uintptr, mem []byte) {
 	return at, mem
 }
 
-// release lets the memory be taken anew. One block is enough, and a large one is not kept.
-func (s *Stmt) release() {
+// reuseMemory makes the memory of the last run available again. It keeps only one block, and no large one.
+func (s *Stmt) reuseMemory() {
 	s.used = 0
 	for n := len(s.blocks); n > 1 || n == 1 && len(s.blocks[0].data) > maxBlock; n-- {
 		libc.Xfree(s.c.tls, s.blocks[0].at)
@@ -243,15 +254,17 @@ func (s *Stmt) release() {
 	}
 }
 
-// Run runs the statement to its end, whatever it returns.
+// Run executes the statement, and ignores its rows.
 func (s *Stmt) Run() error {
 	_, err := s.step(nil)
 	return err
 }
 
-// Row runs the statement and has read look at its first row, if it has one.
+// Row executes the statement, and calls read with the first row of the result. found is false if there
+// is none.
 func (s *Stmt) Row(read func(Columns)) (found bool, err error) { return s.step(read) }
 
+// step executes the statement once, and resets it for the next use.
 func (s *Stmt) step(read func(Columns)) (found bool, err error) {
 	code := s.code
 	s.bound, s.code = 0, sqlite3.SQLITE_OK
@@ -263,19 +276,20 @@ func (s *Stmt) step(read func(Columns)) (found bool, err error) {
 		read(Columns{s})
 	}
 	err = s.c.errorOf(code)
-	sqlite3.Xsqlite3_reset(s.c.tls, s.p) // repeats the error
+	// The result is ignored: it repeats the error.
+	sqlite3.Xsqlite3_reset(s.c.tls, s.p)
 	return found, err
 }
 
-// Columns are the values of a row.
+// Columns are the column values of the current row.
 type Columns struct{ s *Stmt }
 
-// Int returns an integer.
+// Int returns the integer in a column.
 func (r Columns) Int(column int) int64 {
 	return sqlite3.Xsqlite3_column_int64(r.s.c.tls, r.s.p, int32(column))
 }
 
-// Blob returns a copy of bytes.
+// Blob returns a copy of the bytes in a column.
 func (r Columns) Blob(column int) []byte {
 	p := sqlite3.Xsqlite3_column_blob(r.s.c.tls, r.s.p, int32(column))
 	n := int(sqlite3.Xsqlite3_column_bytes(r.s.c.tls, r.s.p, int32(column)))

@@ -1,5 +1,8 @@
-// Package fields is how a capture keeps a section of header or trailer fields: as JSON,
-// in wire order. Package store writes and reads sections with it.
+// Package fields encodes a header or trailer section for a capture file, as JSON in wire order. Package store
+// writes and reads sections with it.
+//
+//	text := fields.Text(captures.Headers{{Name: "te", Value: "trailers"}}) // [["te","trailers"]]
+//	h, err := fields.Parse(text)
 package fields
 
 import (
@@ -11,17 +14,17 @@ import (
 	"unwire/captures"
 )
 
-// Text writes h as a JSON array of [name, value] pairs. A field that
-// is not UTF-8, which HTTP allows, becomes [name, value, "base64"] with both
-// encoded.
+// Text encodes h as a JSON array of [name, value] pairs. A field that is not valid UTF-8, which HTTP allows,
+// becomes [name, value, "base64"] with both encoded.
 func Text(h captures.Headers) string {
-	if text, ok := plain(h); ok {
+	if text, ok := encodePlain(h); ok {
 		return text
 	}
-	return escaped(h)
+	return encodeEscaped(h)
 }
 
-func escaped(h captures.Headers) string {
+// encodeEscaped is like Text, for header fields whose text needs JSON escapes.
+func encodeEscaped(h captures.Headers) string {
 	rows := make([][]string, 0, len(h))
 	for _, f := range h {
 		if utf8.ValidString(f.Name) && utf8.ValidString(f.Value) {
@@ -34,22 +37,25 @@ func escaped(h captures.Headers) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(rows) // strings in slices cannot fail
+	// Encoding strings cannot fail.
+	_ = enc.Encode(rows)
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// plain is Text where JSON escapes nothing, as mostly.
-func plain(h captures.Headers) (string, bool) {
+// encodePlain is Text for fields without characters that JSON escapes, which is the usual case. It is faster.
+func encodePlain(h captures.Headers) (string, bool) {
 	if len(h) == 0 {
 		return "[]", true
 	}
 	n := 2
 	for _, f := range h {
-		if !plainJSON(f.Name) || !plainJSON(f.Value) {
+		if !needsNoEscapes(f.Name) || !needsNoEscapes(f.Value) {
 			return "", false
 		}
 		n += len(f.Name) + len(f.Value) + len(`["",""],`)
 	}
+
+	// The exact size is known, so there is one allocation.
 	b := append(make([]byte, 0, n), '[')
 	for i, f := range h {
 		if i > 0 {
@@ -62,16 +68,16 @@ func plain(h captures.Headers) (string, bool) {
 	return string(append(b, ']')), true
 }
 
-// Size is how many bytes a field has in the file.
+// Size returns the size of a field in the file, in bytes.
 func Size(f captures.Header) int {
-	if plainJSON(f.Name) && plainJSON(f.Value) {
+	if needsNoEscapes(f.Name) && needsNoEscapes(f.Value) {
 		return len(f.Name) + len(f.Value) + len(`["",""],`)
 	}
-	return len(escaped(captures.Headers{f}))
+	return len(encodeEscaped(captures.Headers{f}))
 }
 
-// plainJSON reports whether s is ASCII that JSON has no escapes for.
-func plainJSON(s string) bool {
+// needsNoEscapes reports whether s is printable ASCII without characters that JSON escapes.
+func needsNoEscapes(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false
@@ -80,11 +86,10 @@ func plainJSON(s string) bool {
 	return true
 }
 
-// Max bounds the fields of one section: what is done with a field takes
-// far longer than to read its few bytes.
+// Max limits the fields of one section. Processing a field takes far longer than reading its few bytes.
 const Max = 100_000
 
-// Parse reverses Text.
+// Parse decodes a section that Text has encoded.
 //
 // Limits: 100,000 fields.
 func Parse(s string) (captures.Headers, error) {
@@ -100,6 +105,7 @@ func Parse(s string) (captures.Headers, error) {
 		switch {
 		case len(r) == 2:
 			h = append(h, captures.Header{Name: r[0], Value: r[1]})
+		// Fields that are not valid UTF-8 are stored in base64.
 		case len(r) == 3 && r[2] == "base64":
 			name, err := base64.StdEncoding.DecodeString(r[0])
 			if err != nil {

@@ -16,8 +16,8 @@ func TestSections(t *testing.T) {
 			text := rapid.OneOf(rapid.StringMatching(`[ -~]*`), rapid.String())
 			return captures.Header{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")}
 		})).Draw(t, "headers"))
-		if quick, ok := plain(h); ok && quick != escaped(h) {
-			t.Fatalf("%s, JSON has %s", quick, escaped(h))
+		if quick, ok := encodePlain(h); ok && quick != encodeEscaped(h) {
+			t.Fatalf("%s, JSON has %s", quick, encodeEscaped(h))
 		}
 		size := 2
 		for _, f := range h {

@@ -5,13 +5,13 @@ import (
 	"os"
 )
 
-// Free reports with an error that a lock is held, or cannot be taken, and otherwise leaves
-// it free.
-func Free(path string) error {
+// CheckFree returns an error if another process has the lock, or if it cannot be acquired. It does not keep the
+// lock.
+func CheckFree(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	lock, err := Take(path)
+	lock, err := Acquire(path)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,11 @@
 //go:build unix
 
-// Package filelock is the lock that the one recorder of a capture holds: a file beside
-// the capture, which the system frees when the process dies. Package store takes it.
+// Package filelock implements the lock that gives one process the right to record to a capture. It is a file
+// next to the capture. The system releases the lock when the process ends, even if it is killed. Package store
+// uses it.
+//
+//	lock, err := filelock.Acquire("a.uwc-lock")
+//	defer lock.Release()
 package filelock
 
 import (
@@ -12,13 +16,12 @@ import (
 	"unwire/captures"
 )
 
-// A Lock is held by the one recorder of a capture, in a file beside it:
-// on some systems a lock on the database itself would meet SQLite's own. The
-// kernel releases it when the process dies, however it dies.
+// A Lock is an acquired lock. The lock is on a file of its own, because on some systems a lock on the database
+// would collide with SQLite's.
 type Lock struct{ f *os.File }
 
-// Take takes the lock at path or fails with ErrInUse at once.
-func Take(path string) (*Lock, error) {
+// Acquire acquires the lock at path. If another process has it, it fails at once with ErrInUse.
+func Acquire(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
@@ -31,8 +34,8 @@ func Take(path string) (*Lock, error) {
 			}
 			return nil, err
 		}
-		// Its last owner removes the file. If that happened after our
-		// open, we hold a lock that nobody else will ever see.
+		// The previous owner may have removed the file after we opened it. Our lock is then on a file that no
+		// other process can see: try again.
 		ours, err := f.Stat()
 		if err != nil {
 			_ = f.Close()
@@ -45,7 +48,8 @@ func Take(path string) (*Lock, error) {
 	}
 }
 
-// Release removes the lock's file and frees the lock, in this order.
+// Release removes the file and then releases the lock. In the opposite order, it could remove the lock of the
+// next owner.
 func (l *Lock) Release() error {
 	err := os.Remove(l.f.Name())
 	return errors.Join(err, l.f.Close())

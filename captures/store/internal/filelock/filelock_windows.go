@@ -7,19 +7,18 @@ import (
 	"unwire/captures"
 )
 
-// A Lock is held by the one recorder of a capture: a handle to a file
-// beside it that cannot be shared and that removes the file when it is
-// closed, also when the process dies.
+// A Lock is an acquired lock: an open handle of a file that cannot be shared. Windows deletes the file when the
+// handle is closed, even if the process is killed.
 type Lock struct{ h syscall.Handle }
 
-// fileFlagDeleteOnClose is FILE_FLAG_DELETE_ON_CLOSE, which syscall lacks.
+// fileFlagDeleteOnClose is FILE_FLAG_DELETE_ON_CLOSE, which package syscall lacks.
 const fileFlagDeleteOnClose = 0x0400_0000
 
-// errorSharingViolation is ERROR_SHARING_VIOLATION, which syscall lacks.
+// errorSharingViolation is ERROR_SHARING_VIOLATION, which package syscall lacks.
 const errorSharingViolation = syscall.Errno(32)
 
-// Take takes the lock at path or fails with captures.ErrInUse at once.
-func Take(path string) (*Lock, error) {
+// Acquire acquires the lock at path. If another process has it, it fails at once with captures.ErrInUse.
+func Acquire(path string) (*Lock, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
@@ -35,5 +34,5 @@ func Take(path string) (*Lock, error) {
 	return &Lock{h}, nil
 }
 
-// Release frees the lock, which removes its file.
+// Release releases the lock. Windows then deletes the file.
 func (l *Lock) Release() error { return syscall.CloseHandle(l.h) }

@@ -1,5 +1,8 @@
-// Package payload compresses what a capture stores of bodies, and inflates it within
-// limits. Package store writes and reads payloads with it.
+// Package payload compresses bodies and long header sections for a capture file, and decompresses them within
+// limits. Package store uses it.
+//
+//	codec, data := packer.Pack(body)
+//	body, err := unpacker.Unpack(int64(codec), int64(len(body)), data)
 package payload
 
 import (
@@ -11,96 +14,103 @@ import (
 	"unwire/captures"
 )
 
-// MaxSize is the most bytes that a payload has, and may inflate to.
+// MaxSize is the largest size of a payload, decompressed, in bytes.
 const MaxSize = 64 << 20
 
-// Codecs of a stored payload.
+// Codecs of a stored payload: Raw is uncompressed.
 const (
 	Raw       = 0
 	zstdCodec = 1
 
-	// InBlob is that of a segment whose data is a payload of the table blobs.
+	// InBlob marks a segment whose data is in the table blobs.
 	InBlob = 2
 )
 
-// A Packer compresses payloads. It is for one goroutine.
+// A Packer compresses payloads. It must be used by one goroutine at a time.
 type Packer struct {
 	enc    *zstd.Encoder
 	buf    []byte
 	sample []byte
 }
 
-// NewPacker returns a Packer.
+// NewPacker returns a Packer, which compresses payloads.
 func NewPacker() (*Packer, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	return &Packer{enc: enc}, err
 }
 
-// Samples of a payload tell whether it may be worth to compress it: most that is not is
+// Large payloads are sampled first, to decide whether compressing them may be worthwhile. Most that are not are
 // compressed or encrypted already.
 const (
-	sampledFrom = 8 << 10 // bytes
-	samples     = 8
-	sampleSize  = 256 // bytes
+	// minSampledSize is the size from which payloads are sampled, in bytes.
+	minSampledSize = 8 << 10
+	// samples is the number of samples, of sampleSize bytes each.
+	samples    = 8
+	sampleSize = 256
 
-	// glanceSize is how many bytes at the beginning of each sample are looked at first.
-	glanceSize = 64
+	// uniformTestSize is the number of bytes at the beginning of each sample that isUniform reads.
+	uniformTestSize = 64
 )
 
-// maxBuffer is how many bytes of memory are kept for the next payload.
+// maxBuffer is the size of the largest buffer that is kept for the next payload, in bytes.
 const maxBuffer = 1 << 20
 
-// Pack returns p as it is stored, until the next call; compression must save an eighth to be
-// worth it.
+// Pack returns p in its stored form, which is valid until the next call. p is compressed only if that saves at
+// least an eighth.
 func (k *Packer) Pack(p []byte) (codec int, data []byte) {
-	if len(p) >= sampledFrom {
+	if len(p) >= minSampledSize {
 		if isUniform(p) {
 			return Raw, p
 		}
+
+		// Compress the samples only. If that does not help, the rest will not compress either.
 		k.sample = k.sample[:0]
 		for i := range samples {
 			at := sampleAt(p, i)
 			k.sample = append(k.sample, p[at:at+sampleSize]...)
 		}
-		if !k.compress(k.sample) {
+		if !k.tryCompress(k.sample) {
 			return Raw, p
 		}
 	}
-	return k.PackWhole(p)
+	return k.PackUnsampled(p)
 }
 
-// sampleAt is where a sample of p begins.
+// sampleAt returns the offset in p of the i-th sample that is hashed.
 func sampleAt(p []byte, i int) int { return i * (len(p) - sampleSize) / (samples - 1) }
 
-// isUniform reports whether the samples of p have all bytes alike often, as what is
-// compressed or encrypted has: to compress them would take five times as long. It is the
-// chi-squared test: the squares of how often each of 256 bytes occurs among 512 have a sum
-// of 1,534 on average, and a standard deviation of 45, if the bytes are random; of text it
-// is above 10,000, of base64 above 4,000.
+// isUniform reports whether all byte values are about equally frequent in the samples of p, as in compressed or
+// encrypted data. It takes a fifth of the time of compressing the samples.
+//
+// This is Pearson's chi-squared test in the form of a sum of squared counts. For 512 random bytes, the sum is
+// 1,534 on average with a standard deviation of 45; for base64 it is above 4,000, for text above 10,000.
+//
+// Source: https://en.wikipedia.org/wiki/Pearson%27s_chi-squared_test
 func isUniform(p []byte) bool {
 	var counts [256]uint16
 	sum := 0
 	for i := range samples {
 		at := sampleAt(p, i)
-		for _, c := range p[at : at+glanceSize] {
-			sum += 2*int(counts[c]) + 1 // the next square
+		for _, c := range p[at : at+uniformTestSize] {
+			// (n+1)² - n²: the increase of the squared count.
+			sum += 2*int(counts[c]) + 1
 			counts[c]++
 		}
 	}
 	return sum < 1750
 }
 
-// PackWhole is Pack without samples, for what may repeat itself over a long distance, as
-// the fields of a long section of headers do.
-func (k *Packer) PackWhole(p []byte) (codec int, data []byte) {
-	if k.compress(p) {
+// PackUnsampled is Pack without sampling, for data that repeats itself over a long distance, such as a long
+// header section.
+func (k *Packer) PackUnsampled(p []byte) (codec int, data []byte) {
+	if k.tryCompress(p) {
 		return zstdCodec, k.buf
 	}
 	return Raw, p
 }
 
-// compress compresses p into buf, and reports whether that is worth it.
-func (k *Packer) compress(p []byte) bool {
+// tryCompress compresses p into buf, and reports whether that saves enough.
+func (k *Packer) tryCompress(p []byte) bool {
 	if cap(k.buf) > maxBuffer {
 		k.buf = nil
 	}
@@ -108,35 +118,35 @@ func (k *Packer) compress(p []byte) bool {
 	return len(k.buf) <= len(p)-len(p)/8
 }
 
-// An Unpacker inflates payloads; it may be used by many goroutines.
+// An Unpacker decompresses payloads. It may be used by several goroutines.
 type Unpacker struct {
 	dec *zstd.Decoder
 
-	// Verify says that payloads have to be compared with their hashes: the file is damaged,
-	// and SQLite reads zeros where it ends within a page.
+	// Verify compares decompressed payloads with their hashes. It is set for damaged files, because
+	// SQLite returns zeros if a file ends within a page.
 	Verify bool
 
 	mu sync.Mutex
 
-	// last is the payload that was inflated last: what repeats mostly does so at once.
-	last packed
+	// last caches the payload that was decompressed last: repetitions usually follow each other directly.
+	last cachedPayload
 
-	inflated int64 // how many payloads were inflated
+	// inflated is the number of payloads that were decompressed, for tests.
+	inflated int64
 }
 
-// packed is a payload as it is stored, and inflated.
-type packed struct{ stored, data []byte }
+// A cachedPayload is a payload in compressed and decompressed form.
+type cachedPayload struct{ stored, data []byte }
 
-// NewUnpacker returns an Unpacker.
+// NewUnpacker returns an Unpacker, which decompresses payloads.
 func NewUnpacker() (*Unpacker, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxSize))
 	return &Unpacker{dec: dec}, err
 }
 
-// Unpack reverses Pack. Size is what the row declares.
+// Unpack decompresses a payload that Pack has compressed. size is the decompressed size that the row declares.
 //
-// Limits: size is at most MaxSize and the data may not inflate to more.
-// Errors: ErrDamaged.
+// Limits: MaxSize. Errors: ErrDamaged.
 func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) {
 	if size < 0 || size > MaxSize {
 		return nil, captures.Damaged("a payload declares %d bytes", size)
@@ -144,7 +154,7 @@ func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	switch codec {
 	case Raw:
 	case zstdCodec:
-		// A payload that is longer than declared fails below.
+		// If the payload is longer than declared, the length check below fails.
 		if data, err = u.inflate(data, size); err != nil {
 			return nil, captures.Damaged("a payload does not inflate: %v", err)
 		}
@@ -157,7 +167,7 @@ func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	return data, nil
 }
 
-// inflate inflates a payload, or returns a copy of the last one if it is that.
+// inflate decompresses a payload, or returns a copy of the cached one if that is equal.
 func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	u.mu.Lock()
 	last := u.last
@@ -172,6 +182,6 @@ func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.inflated++
-	u.last = packed{stored, bytes.Clone(data)}
+	u.last = cachedPayload{stored, bytes.Clone(data)}
 	return data, nil
 }

@@ -91,7 +91,7 @@ func BenchmarkPack(b *testing.B) {
 
 // TestIsUniform: random bytes are not tried to compress, what has fewer different ones is.
 func TestIsUniform(t *testing.T) {
-	noise := make([]byte, sampledFrom)
+	noise := make([]byte, minSampledSize)
 	r := rand.NewChaCha8([32]byte{})
 	missed := 0
 	for range 1000 {

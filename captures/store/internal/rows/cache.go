@@ -11,28 +11,28 @@ import (
 	"unwire/captures/store/internal/fields"
 )
 
-// maxCachedRows is how many rows are found without asking the database, and maxCachedText
-// the size of the largest section that is remembered for that.
+// maxCachedRows limits the ids that each cache remembers, and maxCachedText the size of a header section that is
+// remembered, in bytes.
 const (
 	maxCachedRows = 1024
 	maxCachedText = 16 << 10
 
-	// maxSection is how many bytes a section has that stands in its row: with HPACK, a few
-	// bytes on the wire can stand for many, which mostly compress.
-	maxSection = 4 << 10
+	// maxInlineSection is the largest header section, in bytes, that is stored as text in its row. Larger ones
+	// are compressed: with HPACK, a few bytes on the wire can expand to many.
+	maxInlineSection = 4 << 10
 )
 
-// A rowCache adds rows that are stored once to a table, and remembers the last ones. Its
-// statements find and add a row.
+// A rowCache adds rows that are stored only once to a table, and remembers the ids of recent ones. The statement
+// find looks for a row by its key, and add inserts it.
 type rowCache[K comparable] struct {
 	conn      *engine.Conn
 	find, add *engine.Stmt
 	known     map[K]int64
 }
 
-// put returns the id of the row with a key. BindKey binds the parameters of the statement
-// that looks for it, and bindRow those of the one that adds it if there is none.
-func (r *rowCache[K]) put(key K, bindKey, bindRow func(*engine.Stmt)) (id int64, err error) {
+// findOrInsert returns the id of the row with a key. bindKey binds the parameters of find, and bindRow those of
+// add.
+func (r *rowCache[K]) findOrInsert(key K, bindKey, bindRow func(*engine.Stmt)) (id int64, err error) {
 	if id, ok := r.known[key]; ok {
 		return id, nil
 	}
@@ -46,6 +46,8 @@ func (r *rowCache[K]) put(key K, bindKey, bindRow func(*engine.Stmt)) (id int64,
 	if err != nil {
 		return 0, err
 	}
+
+	// When it is full, the cache starts over.
 	if len(r.known) >= maxCachedRows || r.known == nil {
 		r.known = make(map[K]int64)
 	}
@@ -53,22 +55,25 @@ func (r *rowCache[K]) put(key K, bindKey, bindRow func(*engine.Stmt)) (id int64,
 	return id, nil
 }
 
-// A sectionCache finds sections of headers that were stored by their content.
+// A sectionCache stores header sections, each distinct one once.
 type sectionCache struct {
 	rowCache[[sha256.Size]byte]
 
-	blobs  *blobs // of large ones
+	// blobs is the table for large header sections.
+	blobs *blobs
+	// recent maps a fast hash of a section to its id, which avoids encoding the section.
 	recent map[uint64]storedSection
 	seed   maphash.Seed
 }
 
-// A storedSection is a section that has a row.
+// A storedSection is a header section with the id of its row.
 type storedSection struct {
 	fields captures.Headers
 	id     int64
 }
 
-// store stores a section of headers, and returns its id; 0 for an empty one.
+// store returns the id of the row with a header section, which it inserts if necessary; 0 for an empty
+// section.
 func (c *sectionCache) store(h captures.Headers) (id int64, err error) {
 	if len(h) == 0 {
 		return 0, nil
@@ -76,6 +81,8 @@ func (c *sectionCache) store(h captures.Headers) (id int64, err error) {
 	if c.recent == nil || len(c.recent) >= maxCachedRows {
 		c.recent, c.seed = make(map[uint64]storedSection), maphash.MakeSeed()
 	}
+
+	// Most sections repeat recent ones: look them up by a fast hash first, and compare.
 	var sum maphash.Hash
 	sum.SetSeed(c.seed)
 	size := 0
@@ -90,42 +97,48 @@ func (c *sectionCache) store(h captures.Headers) (id int64, err error) {
 	if at, ok := c.recent[key]; ok && slices.Equal(at.fields, h) {
 		return at.id, nil
 	}
+
+	// Then look for the row by the SHA-256 hash of its text.
+	// A fast hash may collide, so the fields were compared.
 	text := fields.Text(h)
 	hash := sha256.Sum256([]byte(text))
-	if len(text) > maxSection {
-		if text, err = c.asPayload(hash, text); err != nil {
+	if len(text) > maxInlineSection {
+		if text, err = c.storeAsBlob(hash, text); err != nil {
 			return 0, err
 		}
 	}
-	id, err = c.put(hash, func(s *engine.Stmt) { s.Blob(hash[:]) }, func(s *engine.Stmt) {
+	id, err = c.findOrInsert(hash, func(s *engine.Stmt) { s.Blob(hash[:]) }, func(s *engine.Stmt) {
 		s.Blob(hash[:])
 		s.Text(text)
 	})
 	if err != nil {
 		return 0, err
 	}
+
+	// Remembering large sections would take too much memory.
 	if size <= maxCachedText {
 		c.recent[key] = storedSection{h, id}
 	}
 	return id, nil
 }
 
-// asPayload stores a section as a payload, unless it has a row, and returns what its row has:
-// the payload's id.
-func (c *sectionCache) asPayload(hash [sha256.Size]byte, text string) (string, error) {
+// storeAsBlob stores a large header section in the table blobs, unless the section already has a row.
+// It returns the text for the section's row, which contains the id of the blob.
+func (c *sectionCache) storeAsBlob(hash [sha256.Size]byte, text string) (string, error) {
 	if _, ok := c.known[hash]; ok {
 		return "", nil
 	}
-	id, err := c.blobs.put([]byte(text), c.blobs.pack.PackWhole)
+	id, err := c.blobs.put([]byte(text), c.blobs.pack.PackUnsampled)
 	return strconv.FormatInt(id, 10), err
 }
 
-// A processCache finds processes that were stored.
+// A processCache stores client programs, each distinct one once.
 type processCache struct {
 	rowCache[captures.Process]
 }
 
-// store stores a process, and returns its id; 0 if nothing is known of it.
+// store returns the id of the row with a client program, which it inserts if necessary; 0 if the
+// program is unknown.
 func (c *processCache) store(p captures.Process) (id int64, err error) {
 	if p == (captures.Process{}) {
 		return 0, nil
@@ -136,5 +149,5 @@ func (c *processCache) store(p captures.Process) (id int64, err error) {
 		s.Text(p.Client)
 		s.Text(p.Version)
 	}
-	return c.put(p, bind, bind)
+	return c.findOrInsert(p, bind, bind)
 }

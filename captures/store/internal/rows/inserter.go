@@ -6,23 +6,23 @@ import (
 	"unwire/captures/store/internal/engine"
 )
 
-// rowsAtOnce is how many rows one statement inserts: to begin and end a statement takes as
-// long as to insert a small row.
-const rowsAtOnce = 16
+// rowsPerStatement is the number of rows that one statement inserts. Starting and ending a statement takes as
+// long as inserting a small row.
+const rowsPerStatement = 16
 
-// An inserter adds rows to a table, several with one statement, in their order. Rows wait
-// until there are enough of them; flush writes those that do.
+// An inserter adds rows to a table, several per statement, in order. Rows are pending until there are enough for
+// a statement, or flush is called.
 type inserter[R any] struct {
+	// one inserts a single row, and many inserts rowsPerStatement rows at once.
 	one, many *engine.Stmt
-	waiting   []R
+	pending   []R
 	bind      func(*engine.Stmt, *R)
 }
 
-// prepare prepares the statements. into names the table and its columns, of which there are
-// as many as a row has values.
+// prepare prepares the statements. into is the table with its columns; bind must bind one value for each column.
 //
-// A row that cannot be inserted ends the recording, so the rows before it need not be taken
-// back: with OR FAIL SQLite keeps no journal of the statement for that.
+// OR FAIL avoids SQLite's statement journal, which would undo a statement that fails halfway. That is not
+// needed, because a failure ends the recording.
 func (i *inserter[R]) prepare(c *engine.Conn, into string, bind func(*engine.Stmt, *R)) (err error) {
 	i.bind = bind
 	row := "(?" + strings.Repeat(", ?", strings.Count(into, ",")) + ")"
@@ -30,25 +30,25 @@ func (i *inserter[R]) prepare(c *engine.Conn, into string, bind func(*engine.Stm
 	if i.one, err = c.Prepare(text); err != nil {
 		return err
 	}
-	i.many, err = c.Prepare(text + strings.Repeat(", "+row, rowsAtOnce-1))
+	i.many, err = c.Prepare(text + strings.Repeat(", "+row, rowsPerStatement-1))
 	return err
 }
 
-// add adds a row, which must not change before it is written.
+// add adds a row. The row must not change until it is written.
 func (i *inserter[R]) add(row R) error {
-	if i.waiting = append(i.waiting, row); len(i.waiting) < rowsAtOnce {
+	if i.pending = append(i.pending, row); len(i.pending) < rowsPerStatement {
 		return nil
 	}
 	return i.flush()
 }
 
-// flush writes the rows that wait.
+// flush inserts the pending rows.
 func (i *inserter[R]) flush() error {
-	rest := i.waiting
+	rest := i.pending
 	for len(rest) > 0 {
 		s, n := i.one, 1
-		if len(rest) >= rowsAtOnce {
-			s, n = i.many, rowsAtOnce
+		if len(rest) >= rowsPerStatement {
+			s, n = i.many, rowsPerStatement
 		}
 		for k := range rest[:n] {
 			i.bind(s, &rest[k])
@@ -58,7 +58,7 @@ func (i *inserter[R]) flush() error {
 		}
 		rest = rest[n:]
 	}
-	clear(i.waiting)
-	i.waiting = i.waiting[:0]
+	clear(i.pending)
+	i.pending = i.pending[:0]
 	return nil
 }

@@ -1,9 +1,13 @@
-// Package rows writes what is recorded as the rows that FORMAT.md of package store
-// describes. The writer of that package, which alone uses this one, decides what is
-// committed when.
+// Package rows converts recorded operations to the rows that FORMAT.md of package store describes. Only the
+// writer of that package uses it, and decides when to commit.
 //
-// A Writer puts small chunks together to segments, and stores sections of headers,
-// processes and payloads that repeat once. It keeps what may still grow: Flush writes it.
+// A Writer combines small chunks to segments, and stores repeated header sections, processes and payloads once.
+// It keeps rows that may still change in memory until Flush.
+//
+//	w, err := rows.NewWriter(conn)
+//	err = w.Exchange(&exchange, true)
+//	err = w.Chunk(n, &chunk, false)
+//	err = w.Flush()
 package rows
 
 import (
@@ -20,7 +24,7 @@ const (
 		response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
 		outcome, error, bytes_up, bytes_down, source)`
 
-	// updateExchange has the parameters of a row of intoExchanges, and leaves what is fixed when an
+	// updateExchange has the parameters of a row of intoExchanges. It does not change what is fixed when an
 	// exchange begins.
 	updateExchange = `UPDATE exchanges SET
 		url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
@@ -31,7 +35,7 @@ const (
 // HTTP is how the file spells captures.HTTP.
 const HTTP = "http"
 
-// protocolOf is what the file has for a transport.
+// protocolOf returns the text for a transport in the file.
 func protocolOf(t captures.Transport) string {
 	if t == captures.HTTP {
 		return HTTP
@@ -39,32 +43,38 @@ func protocolOf(t captures.Transport) string {
 	return string(t)
 }
 
-// A Writer writes rows in the transaction that its connection has begun.
+// A Writer writes rows. Its connection must have begun a transaction.
 type Writer struct {
 	update, relate *engine.Stmt
 
 	exchanges inserter[exchangeRow]
 	events    inserter[eventRow]
 	segments  segments
+	edits     edits
 	sections  sectionCache
 	processes processCache
 
-	tls     captures.TLS // that was written last, and
-	tlsText string       // as JSON
+	// tls is the TLS value that was encoded last, and tlsText its JSON. Most exchanges share it.
+	tls     captures.TLS
+	tlsText string
 }
 
-// NewWriter returns a Writer that uses a connection.
+// NewWriter returns a Writer that inserts rows on a connection.
 func NewWriter(c *engine.Conn) (w *Writer, err error) {
 	w = &Writer{segments: newSegments()}
+
+	// Prepare all statements once; a statement is then executed for each row without being parsed.
 	for _, s := range []struct {
 		stmt **engine.Stmt
 		text string
 	}{
 		{&w.update, updateExchange},
 		{&w.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
+		{&w.edits.insert, insertEdit},
+		{&w.edits.insertHead, insertHead},
 		{&w.segments.extend, extendSegment},
 		{&w.segments.findInline, findInline},
-		{&w.segments.refer, refer},
+		{&w.segments.referToBlob, referToBlob},
 		{&w.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&w.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
 		{&w.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
@@ -76,6 +86,8 @@ func NewWriter(c *engine.Conn) (w *Writer, err error) {
 			return nil, err
 		}
 	}
+
+	// These tables get several rows per statement.
 	if err := errors.Join(
 		w.exchanges.prepare(c, intoExchanges, bindExchange),
 		w.events.prepare(c, intoEvents, bindEvent),
@@ -89,13 +101,13 @@ func NewWriter(c *engine.Conn) (w *Writer, err error) {
 	return w, err
 }
 
-// Chunk adds a chunk with its number, which has an opcode if it is of a WebSocket. Its data
-// is not used after Flush.
+// Chunk adds a chunk with its number. hasOpcode is set for the chunks of a WebSocket. The data must not change
+// until Flush.
 func (w *Writer) Chunk(n int64, c *captures.Chunk, hasOpcode bool) error {
 	return w.segments.add(n, c, hasOpcode)
 }
 
-// Relation adds a relation with its number.
+// Relation inserts a relation, with n as its row number.
 func (w *Writer) Relation(n int64, r *captures.Relation) error {
 	w.relate.Int(n)
 	w.relate.Int(r.Exchange)
@@ -105,7 +117,7 @@ func (w *Writer) Relation(n int64, r *captures.Relation) error {
 	return w.relate.Run()
 }
 
-// Event adds what happened to an exchange under a number.
+// Event inserts an event of an exchange, with n as its row number.
 func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
 	if kind == captures.Ended {
 		if err := w.segments.end(exchange); err != nil {
@@ -115,6 +127,7 @@ func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
 	return w.events.add(eventRow{n, exchange, kind})
 }
 
+// intoEvents are the columns that bindEvent binds.
 const intoEvents = `events (n, exchange, kind)`
 
 type eventRow struct {
@@ -128,13 +141,12 @@ func bindEvent(s *engine.Stmt, r *eventRow) {
 	s.Int(int64(r.kind))
 }
 
-// Flush writes what was kept.
+// Flush inserts all rows that are still buffered.
 func (w *Writer) Flush() error {
 	return errors.Join(w.segments.flush(), w.exchanges.flush(), w.events.flush())
 }
 
-// Exchange writes the state of an exchange, which has no row if it is new, and must not
-// change before Flush.
+// Exchange writes the state of an exchange. isNew means that it has no row yet. e must not change until Flush.
 func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	if w.tlsText == "" || w.tls != e.TLS {
 		text, err := json.Marshal(e.TLS)
@@ -143,6 +155,8 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 		}
 		w.tls, w.tlsText = e.TLS, string(text)
 	}
+
+	// The row refers to sections and the process by their ids.
 	r := exchangeRow{Exchange: e, tls: w.tlsText}
 	for i, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		id, err := w.sections.store(h)
@@ -162,7 +176,7 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	return w.update.Run()
 }
 
-// An exchangeRow is an exchange with the numbers of rows that it refers to.
+// An exchangeRow is an exchange with the ids of the rows that it refers to.
 type exchangeRow struct {
 	*captures.Exchange
 	tls      string
@@ -170,6 +184,7 @@ type exchangeRow struct {
 	process  int64
 }
 
+// bindExchange binds the columns of intoExchanges, in their order.
 func bindExchange(s *engine.Stmt, e *exchangeRow) {
 	var started int64
 	if !e.Started.IsZero() {

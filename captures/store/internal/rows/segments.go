@@ -15,90 +15,94 @@ import (
 const (
 	intoSegments = `segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)`
 
-	findInline = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
-	refer      = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
+	// findInline reads the data of a segment unless it is in the table blobs; referToBlob moves it there.
+	findInline  = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
+	referToBlob = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
 
 	extendSegment = `UPDATE segments SET last = ?2, chunks = ?3, size_up = ?4, size_down = ?5, entries = ?6, codec = ?7, data = ?8 WHERE n = ?1`
 
-	// maxSegment is how many bytes of data a segment has.
-	maxSegment = 64 << 10
+	// maxSegmentBytes is the largest size of a segment's data.
+	maxSegmentBytes = 64 << 10
 
-	// maxExtended is how many bytes a segment has that is written again with a further
-	// chunk. A commit writes whole pages anyway, which have twice as many.
-	maxExtended = 4 << 10
+	// maxRewritten is the largest size of the data of a segment, in bytes, up to which its row is written again
+	// when a chunk is added. A commit writes whole pages anyway, which are twice as large.
+	maxRewritten = 4 << 10
 
-	// maxFirsts bounds the payloads that are recognized when they come again.
-	maxFirsts = 1 << 16
+	// maxFirstSegments limits the large payloads that are recognized when they repeat.
+	maxFirstSegments = 1 << 16
 
-	// maxShared bounds the bytes of those that come again and again.
-	maxShared = 8 << 20
+	// maxSharedBytes limits the memory for payloads that have repeated.
+	maxSharedBytes = 8 << 20
 
-	// maxTails bounds the segments that may be extended.
-	maxTails = 4096
+	// maxOpenExchanges limits the exchanges with segments that may be extended.
+	maxOpenExchanges = 4096
 
-	// minPacked is from how many bytes on the data of a segment is compressed.
-	minPacked = 1 << 10
+	// minCompressed is the size from which the data of a segment is compressed, in bytes.
+	minCompressed = 1 << 10
 )
 
-// segments writes chunks: small ones share a segment, a large one has its own, which
-// refers to the table blobs if its data comes again.
+// segments writes chunks. Small chunks share a segment. A large one has its own segment, which refers to the
+// table blobs if the same data occurs again.
 type segments struct {
-	extend, findInline, refer *engine.Stmt
+	extend, findInline, referToBlob *engine.Stmt
 
 	insert inserter[segmentRow]
 	blobs  blobs
 
-	// firsts are the numbers of segments with large payloads of their own, by a hash of
-	// these.
-	firsts map[uint64]int64
-	seed   maphash.Seed
+	// firstSegments maps the hash of a large payload to the number of the segment that contains it.
+	firstSegments map[uint64]int64
+	seed          maphash.Seed
 
-	// hashAll says that the hash is of all of a payload, not of parts.
+	// hashAll hashes all bytes of a payload, instead of samples only.
 	hashAll bool
 
-	// shared are payloads that came again, by the same hash.
+	// shared maps the hash of a payload to the payload in the table blobs.
 	shared     map[uint64]sharedPayload
 	sharedSize int
 
-	tails map[int64][]*tail // by exchange: what may be extended
-	dirty []*tail           // what has to be written, in order
+	// open are the segments that may be extended, by exchange.
+	open map[int64][]*openSegment
+	// dirty are the segments whose rows must be written or updated, in order.
+	dirty []*openSegment
 }
 
 func newSegments() segments {
-	return segments{firsts: make(map[uint64]int64), shared: make(map[uint64]sharedPayload), seed: maphash.MakeSeed()}
+	return segments{firstSegments: make(map[uint64]int64), shared: make(map[uint64]sharedPayload), seed: maphash.MakeSeed()}
 }
 
-// A sharedPayload is one in the table blobs.
+// A sharedPayload is a payload in the table blobs, to which segments refer.
 type sharedPayload struct {
 	id   int64
 	data []byte
 }
 
-// tailsOfExchange is how many segments of an exchange may be extended: a chunk that was
-// held back comes after later ones, which go on in another segment.
-const tailsOfExchange = 3
+// maxOpenPerExchange limits the open segments of an exchange. There can be several, because a chunk that was
+// held back comes after later ones, which are in another segment already.
+const maxOpenPerExchange = 3
 
-// A tail is a segment to which chunks may still be added.
-type tail struct {
+// An openSegment is a segment to which chunks may still be added.
+type openSegment struct {
 	segment.Builder
-	stored bool // it has a row
-	dirty  bool // it has more than its row
+	// stored means that the segment's row was inserted.
+	stored bool
+	// dirty means that the segment's row is missing or out of date.
+	dirty bool
 }
 
-// limit is how many bytes of data it may have.
-func (t *tail) limit() int {
+// limit returns the largest size of the segment's data, in bytes.
+func (t *openSegment) limit() int {
 	if t.stored {
-		return maxExtended
+		return maxRewritten
 	}
-	return maxSegment
+	return maxSegmentBytes
 }
 
-// add adds a chunk with its number.
+// add adds a chunk, with its sequence number n, to the segment of its exchange.
 func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 	if len(c.Data) >= blobThreshold {
 		return s.addLarge(n, c, hasOpcode)
 	}
-	t := s.tailFor(n, c)
+	t := s.openSegmentFor(n, c)
 	t.Add(n, c, hasOpcode)
 	if !t.dirty {
 		t.dirty = true
@@ -107,18 +111,20 @@ func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 	return nil
 }
 
-// addLarge writes a chunk as a segment of its own. Its data stands in the row until the
-// same comes again: to look every payload up by its hash would take longer than all else
-// that is done with it.
+// addLarge writes a large chunk as a separate segment. Its data is stored in that row, and moves to the
+// table blobs only when the same data occurs again. Looking up each payload by its SHA-256 hash would
+// take longer than everything else.
 func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	var b segment.Builder
 	b.AddEntry(n, c, hasOpcode)
-	sum := s.sum(c.Data)
-	blob, found, err := s.find(sum, c.Data)
-	if err == nil && !found && !s.hashAll && s.hasSum(sum) {
+	sum := s.payloadHash(c.Data)
+	blob, found, err := s.findShared(sum, c.Data)
+
+	// Two payloads agree in the hashed parts but differ elsewhere: hash all bytes from now on.
+	if err == nil && !found && !s.hashAll && s.hasHash(sum) {
 		s.hashAll = true
-		sum = s.sum(c.Data)
-		blob, found, err = s.find(sum, c.Data)
+		sum = s.payloadHash(c.Data)
+		blob, found, err = s.findShared(sum, c.Data)
 	}
 	if err != nil {
 		return err
@@ -126,26 +132,28 @@ func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	if found {
 		return s.insertRow(&b.Row, payload.InBlob, blob, nil)
 	}
-	if len(s.firsts) >= maxFirsts {
-		clear(s.firsts)
+
+	// When the table is full, start over.
+	if len(s.firstSegments) >= maxFirstSegments {
+		clear(s.firstSegments)
 	}
-	s.firsts[sum] = n
+	s.firstSegments[sum] = n
 	codec, data := s.blobs.pack.Pack(c.Data)
 	return s.insertRow(&b.Row, codec, 0, data)
 }
 
-// Of a payload of more than summedWhole bytes, summedParts parts are hashed, of
-// summedPart bytes.
+// Of a payload of more than maxFullyHashed bytes, only hashedParts parts of hashedPartSize bytes each are
+// hashed.
 const (
-	summedWhole = 1 << 10
-	summedParts = 8
-	summedPart  = 64
+	maxFullyHashed = 1 << 10
+	hashedParts    = 8
+	hashedPartSize = 64
 )
 
-// sum returns a hash of a payload: of parts of it, until two payloads differ in nothing
-// else.
-func (s *segments) sum(p []byte) uint64 {
-	if s.hashAll || len(p) <= summedWhole {
+// payloadHash returns a fast hash of a payload: of parts of it, until two payloads with equal parts differ
+// elsewhere.
+func (s *segments) payloadHash(p []byte) uint64 {
+	if s.hashAll || len(p) <= maxFullyHashed {
 		return maphash.Bytes(s.seed, p)
 	}
 	var h maphash.Hash
@@ -153,33 +161,36 @@ func (s *segments) sum(p []byte) uint64 {
 	var size [8]byte
 	binary.LittleEndian.PutUint64(size[:], uint64(len(p)))
 	_, _ = h.Write(size[:])
-	for i := range summedParts {
-		at := i * (len(p) - summedPart) / (summedParts - 1)
-		_, _ = h.Write(p[at : at+summedPart])
+	for i := range hashedParts {
+		at := i * (len(p) - hashedPartSize) / (hashedParts - 1)
+		_, _ = h.Write(p[at : at+hashedPartSize])
 	}
 	return h.Sum64()
 }
 
-// hasSum reports whether a payload with a hash was stored.
-func (s *segments) hasSum(sum uint64) bool {
-	_, first := s.firsts[sum]
+// hasHash reports whether a payload with this hash was stored.
+func (s *segments) hasHash(sum uint64) bool {
+	_, first := s.firstSegments[sum]
 	_, shared := s.shared[sum]
 	return first || shared
 }
 
-// find returns the number of a payload of the table blobs, if it was stored before.
-func (s *segments) find(sum uint64, p []byte) (blob int64, found bool, err error) {
+// findShared returns the id of a payload in the table blobs. found is false if the payload occurs for the first
+// time.
+func (s *segments) findShared(sum uint64, p []byte) (blob int64, found bool, err error) {
 	if again, ok := s.shared[sum]; ok {
 		return again.id, bytes.Equal(again.data, p), nil
 	}
-	first, ok := s.firsts[sum]
+	first, ok := s.firstSegments[sum]
 	if !ok {
 		return 0, false, nil
 	}
-	if blob, found, err = s.share(first, p); !found || err != nil {
+	if blob, found, err = s.moveToBlobs(first, p); !found || err != nil {
 		return 0, false, err
 	}
-	if s.sharedSize += len(p); s.sharedSize > maxShared {
+
+	// When the memory is full, start over.
+	if s.sharedSize += len(p); s.sharedSize > maxSharedBytes {
 		clear(s.shared)
 		s.sharedSize = len(p)
 	}
@@ -187,18 +198,17 @@ func (s *segments) find(sum uint64, p []byte) (blob int64, found bool, err error
 	return blob, true, nil
 }
 
-// insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
-// says so. A large payload, which is looked for when it comes again, and what is compressed,
-// whose memory is used again, do not wait.
+// insertRow adds the row of a segment; codec determines whether its data is in blob or in data. A large or
+// compressed payload is written at once: it may have to be found again, and the compression buffer is reused.
 func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
 	err := s.insert.add(segmentRow{*r, codec, blob, data})
-	if err == nil && codec != payload.InBlob && (codec != payload.Raw || len(data) >= minPacked) {
+	if err == nil && codec != payload.InBlob && (codec != payload.Raw || len(data) >= minCompressed) {
 		err = s.insert.flush()
 	}
 	return err
 }
 
-// A segmentRow is a segment as it is stored.
+// A segmentRow is a segment's row with its stored data.
 type segmentRow struct {
 	segment.Row
 	codec int
@@ -226,10 +236,10 @@ func bindSegment(s *engine.Stmt, r *segmentRow) {
 	}
 }
 
-// share stores a payload by its hash, since it comes again, and has the segment that had
-// it first refer to it. It reports whether that is the same payload, or refers to one
-// already.
-func (s *segments) share(first int64, p []byte) (id int64, same bool, err error) {
+// moveToBlobs stores a repeated payload in the table blobs, and changes the segment first, which
+// contains it, to refer to the blob. same is false if that segment contains another payload with the
+// same hash.
+func (s *segments) moveToBlobs(first int64, p []byte) (id int64, same bool, err error) {
 	var codec int64
 	var data []byte
 	s.findInline.Int(first)
@@ -237,53 +247,57 @@ func (s *segments) share(first int64, p []byte) (id int64, same bool, err error)
 	if err != nil {
 		return 0, false, err
 	}
+
+	// Compare the stored forms: compression is deterministic.
 	if inline {
 		if packed, again := s.blobs.pack.Pack(p); int64(packed) != codec || !bytes.Equal(again, data) {
 			return 0, false, nil
 		}
 	}
 	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err == nil && inline {
-		s.refer.Int(first)
-		s.refer.Int(id)
-		err = s.refer.Run()
+		s.referToBlob.Int(first)
+		s.referToBlob.Int(id)
+		err = s.referToBlob.Run()
 	}
 	return id, err == nil, err
 }
 
-// tailFor returns the segment that a chunk can be added to.
-func (s *segments) tailFor(n int64, c *captures.Chunk) *tail {
-	of := s.tails[c.Exchange]
+// openSegmentFor returns the open segment to which a chunk can be added, or a new one.
+func (s *segments) openSegmentFor(n int64, c *captures.Chunk) *openSegment {
+	of := s.open[c.Exchange]
 	for _, t := range of {
 		if t.Fits(n, c, t.limit()) {
 			return t
 		}
 	}
-	t := new(tail)
-	if s.tails == nil || len(s.tails) >= maxTails {
-		s.tails = make(map[int64][]*tail)
+	t := new(openSegment)
+	if s.open == nil || len(s.open) >= maxOpenExchanges {
+		s.open = make(map[int64][]*openSegment)
 	}
-	if len(of) == tailsOfExchange {
+
+	// Drop the oldest one, which is least likely to fit.
+	if len(of) == maxOpenPerExchange {
 		of = slices.Delete(of, 0, 1)
 	}
-	s.tails[c.Exchange] = append(of, t)
+	s.open[c.Exchange] = append(of, t)
 	return t
 }
 
-// end writes what an exchange has: no further chunks come.
+// end writes the open segments of an exchange, which gets no more chunks.
 func (s *segments) end(exchange int64) error {
-	for _, t := range s.tails[exchange] {
-		if err := s.write(t); err != nil {
+	for _, t := range s.open[exchange] {
+		if err := s.writeSegment(t); err != nil {
 			return err
 		}
 	}
-	delete(s.tails, exchange)
+	delete(s.open, exchange)
 	return nil
 }
 
-// flush writes what was added.
+// flush writes the rows of all changed segments.
 func (s *segments) flush() error {
 	for _, t := range s.dirty {
-		if err := s.write(t); err != nil {
+		if err := s.writeSegment(t); err != nil {
 			return err
 		}
 	}
@@ -292,13 +306,13 @@ func (s *segments) flush() error {
 	return s.insert.flush()
 }
 
-// write writes the row of a segment that has more than that.
-func (s *segments) write(t *tail) error {
+// writeSegment inserts or updates the row of a segment, if it has changed.
+func (s *segments) writeSegment(t *openSegment) error {
 	if !t.dirty {
 		return nil
 	}
 	codec, data := payload.Raw, t.Data
-	if len(data) >= minPacked {
+	if len(data) >= minCompressed {
 		codec, data = s.blobs.pack.Pack(data)
 	}
 	stored := t.stored
@@ -306,6 +320,8 @@ func (s *segments) write(t *tail) error {
 	if !stored {
 		return s.insertRow(&t.Row, codec, 0, data)
 	}
+
+	// The row to be updated may still be pending.
 	if err := s.insert.flush(); err != nil {
 		return err
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// formatThree keeps small chunks in segments and headers once, and has a place for
-// transports other than HTTP, processes, relations, edits, notes and definitions.
+// formatThree stores small chunks in segments and each header section once. It adds transports other than HTTP,
+// processes, relations, edits, notes and definitions.
 var formatThree = Migration{before: formatThreeBefore, Statements: formatThreeTables, after: toFormatThree}
 
-// formatThreeBefore moves what formatThreeTables makes anew out of the way.
+// formatThreeBefore renames the table that formatThreeTables creates anew, and drops two that were never used.
 const formatThreeBefore = `
 ALTER TABLE exchanges RENAME TO exchanges_2;
 DROP TABLE frames;
@@ -145,7 +145,7 @@ CREATE TABLE definitions (
 ) STRICT;
 `
 
-// toFormatThree copies what earlier formats keep elsewhere.
+// toFormatThree converts the data of formats 1 and 2 that format 3 stores differently.
 func toFormatThree(ctx context.Context, tx *sql.Tx) error {
 	if err := moveExchanges(ctx, tx); err != nil {
 		return err
@@ -160,7 +160,7 @@ func toFormatThree(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// moveExchanges copies the exchanges, with each section of headers once.
+// moveExchanges copies the exchanges. Each different header section is stored once.
 func moveExchanges(ctx context.Context, tx *sql.Tx) error {
 	const copied = `INSERT INTO exchanges SELECT id, 'http', method, url, http, status, ?2, ?3, ?4, ?5, started_ns, duration_ns,
 		client, server, 0, tls, outcome, error, bytes_up, bytes_down, source FROM exchanges_2 WHERE id = ?1`
@@ -169,6 +169,8 @@ func moveExchanges(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	defer func() { _ = insert.Close() }()
+
+	// Copy one exchange at a time: a capture can have millions.
 	known := make(map[[sha256.Size]byte]int64)
 	for after := int64(-1 << 63); ; {
 		var sections [4]string
@@ -196,7 +198,7 @@ func moveExchanges(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
-// putHeaders stores a section of headers, which is new unless it is known.
+// putHeaders returns the row id of a header section, and inserts the section unless known has it.
 func putHeaders(ctx context.Context, tx *sql.Tx, known map[[sha256.Size]byte]int64, fields string) (id int64, err error) {
 	if fields == "[]" {
 		return 0, nil
@@ -211,7 +213,8 @@ func putHeaders(ctx context.Context, tx *sql.Tx, known map[[sha256.Size]byte]int
 	return id, err
 }
 
-// moveReadings moves the readings from meta to their table, in the order of their names.
+// moveReadings moves the users' choices of field types from the table meta to the table readings,
+// ordered by name.
 func moveReadings(ctx context.Context, tx *sql.Tx) error {
 	var last int64
 	err := tx.QueryRowContext(ctx, `SELECT max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0))`).Scan(&last)
@@ -223,6 +226,8 @@ func moveReadings(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
+
+	// Read all rows before writing: the transaction has one connection.
 	var moved [][]any
 	for rows.Next() {
 		var name string
@@ -232,7 +237,8 @@ func moveReadings(ctx context.Context, tx *sql.Tx) error {
 		}
 		parts := strings.Split(name, "\x1f")
 		if len(parts) != 4 || parts[2] != "up" && parts[2] != "down" || len(value) == 0 {
-			continue // nothing that was stored as a reading
+			// The row was not written as a reading.
+			continue
 		}
 		last++
 		dir := 0

@@ -1,6 +1,8 @@
-// Package schema has the tables of each format of capture files: it makes them, brings a
-// file from one format to the next, and checks that a foreign file has these and nothing
-// else. Package store, whose FORMAT.md describes them, uses it.
+// Package schema defines the tables of each format of capture files. It creates them, migrates a file to the
+// newest format, and verifies that an untrusted file has exactly these tables. Package store uses it; its
+// FORMAT.md describes the tables.
+//
+//	err = schema.Migrate(ctx, db, 0, schema.Steps()) // 0: an empty database
 package schema
 
 import (
@@ -12,35 +14,39 @@ import (
 	"unwire/captures"
 )
 
-// ApplicationID marks a SQLite file as a capture ("UWC1" in its header).
+// ApplicationID marks an SQLite file as a capture: "UWC1" in the file's header.
 const ApplicationID = 0x55574331
 
-// Formats, as user_version has them. Readers read all of them.
+// Formats, as numbered by SQLite's user_version. Readers accept all formats.
 const (
-	WithSummaries = 2 // the first format that has summaries
-	WithSegments  = 3 // the first that has segments, and all else that is new
+	// WithSummaries is the first format with summaries.
+	WithSummaries = 2
+	// WithSegments is the first format with segments, processes, relations, notes and definitions.
+	WithSegments = 3
 )
 
-// A Migration brings a capture from one format to the next.
+// A Migration converts a capture file from one format version to the next.
 type Migration struct {
-	before     string // statements that come first
-	Statements string // what makes the tables of the format
-	after      func(ctx context.Context, tx *sql.Tx) error
+	// before are SQL statements that run before Statements.
+	before string
+	// Statements are the SQL statements that create the tables of the format version.
+	Statements string
+	// after copies data to the new tables; nil if there is nothing to copy.
+	after func(ctx context.Context, tx *sql.Tx) error
 }
 
-// Steps returns the steps from an empty database; step i leads to format i+1. Steps
-// are only ever appended: captures of every age exist.
+// Steps returns all migrations; step i leads to format i+1. Steps must never change, only be appended, because
+// captures of every format exist.
 func Steps() []Migration {
 	return []Migration{{Statements: formatOne}, {Statements: formatTwo}, formatThree}
 }
 
 // formatOne is the first format.
 //
-// The numbers n of events (what happened to an exchange) and of chunks are
-// drawn from one counter, in the order in which things were recorded; a
-// follower needs nothing else to miss nothing (see Follow).
+// The numbers n of events and chunks come from one counter, in the order of recording. A follower therefore
+// needs only the last number that it has seen (see store.Store.Follow).
 //
-// The tables frames and annotations are empty: nothing writes them.
+// The tables frames and annotations are always empty.
 const formatOne = `
 CREATE TABLE meta (
 	name  TEXT NOT NULL PRIMARY KEY,
@@ -115,7 +121,7 @@ CREATE TABLE annotations (
 ) STRICT, WITHOUT ROWID;
 `
 
-// formatTwo adds what a listing need not derive again.
+// formatTwo adds a cache for listings.
 const formatTwo = `
 CREATE TABLE summaries (
 	exchange    INTEGER PRIMARY KEY,
@@ -133,7 +139,7 @@ CREATE TABLE summaries (
 CREATE INDEX summaries_thread ON summaries (thread, exchange) WHERE thread <> '';
 `
 
-// Migrate brings db from format have to the newest of steps, in one transaction.
+// Migrate converts db from format have to the newest one, in one transaction. Format 0 is an empty database.
 func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error {
 	if have == len(steps) {
 		return nil
@@ -142,7 +148,8 @@ func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	// After a commit, this does nothing.
+	defer func() { _ = tx.Rollback() }()
 	for i, step := range steps[have:] {
 		if err := step.run(ctx, tx); err != nil {
 			return fmt.Errorf("to format %d: %w", have+i+1, err)
@@ -155,6 +162,7 @@ func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error
 	return tx.Commit()
 }
 
+// run executes one migration in a transaction.
 func (m Migration) run(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, m.before+m.Statements); err != nil || m.after == nil {
 		return err
@@ -162,8 +170,7 @@ func (m Migration) run(ctx context.Context, tx *sql.Tx) error {
 	return m.after(ctx, tx)
 }
 
-// Identify reads the file's header and says which format it has. It runs
-// before anything that parses the file's schema.
+// Identify reads the header of a file and returns its format. It runs before SQLite parses the schema.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrDamaged.
 func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err error) {
@@ -186,16 +193,16 @@ func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err e
 	return version, nil
 }
 
-// Verify compares the file's schema with what the migrations make. A
-// view or a trigger that poses as a table, a column of another type, or an
-// index that was slipped in would all change what our statements do.
+// Verify compares the file's schema with what the migrations create. A view or trigger in the place of a table,
+// a column of another type, or an additional index could change what our statements do.
 func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 	model, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = model.Close() }()
-	model.SetMaxOpenConns(1) // every connection would be a database of its own
+	// Each connection would be a database of its own.
+	model.SetMaxOpenConns(1)
 	if err := Migrate(ctx, model, 0, steps); err != nil {
 		return err
 	}
@@ -207,6 +214,8 @@ func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 	if err != nil {
 		return err
 	}
+
+	// Compare in both directions: nothing may be missing and nothing added.
 	for name, w := range want {
 		switch g, ok := got[name]; {
 		case !ok:
@@ -223,16 +232,15 @@ func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 	return nil
 }
 
-// A queryer is a connection or a pool of them.
+// A queryer is a database connection, connection pool or transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// maxSchemaObjects bounds what is read of a foreign file's schema.
+// maxSchemaObjects limits what is read of an untrusted file's schema.
 const maxSchemaObjects = 256
 
-// readSchema returns the definition of each table, index, view and trigger
-// by its kind and name.
+// readSchema returns the definitions of all tables, indexes, views and triggers, by kind and name.
 func readSchema(ctx context.Context, db queryer) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?`, maxSchemaObjects+1)
 	if err != nil {
@@ -246,7 +254,8 @@ func readSchema(ctx context.Context, db queryer) (map[string]string, error) {
 			return nil, captures.Damaged("schema: %v", err)
 		}
 		if strings.HasPrefix(name, "sqlite_stat") {
-			continue // the optimizer's statistics, made by ANALYZE
+			// These are statistics of the query planner, created by ANALYZE.
+			continue
 		}
 		objects[fmt.Sprintf("%s %q", kind, name)] = table + "\n" + text
 	}

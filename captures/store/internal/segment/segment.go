@@ -1,9 +1,12 @@
-// Package segment is how a capture keeps consecutive chunks of an exchange in one row,
-// with the number, time, size and direction of each. FORMAT.md of package store, which
-// uses it, describes the encoding.
+// Package segment encodes consecutive chunks of an exchange as one row of a capture file, with the number, time,
+// size and direction of each. Package store uses it; its FORMAT.md describes the encoding.
 //
-// A Builder puts chunks together; a Row is a segment as it is read, whose entries are
-// checked before a chunk of it is used.
+// A Builder combines chunks to a segment. A Row is a segment that was read; its entries are validated before any
+// chunk is returned.
+//
+//	var b segment.Builder
+//	b.Add(1, &captures.Chunk{Exchange: 1, Data: []byte("a")}, false)
+//	err := b.Row.Each(b.Data, false, func(n int64, c captures.Chunk) bool { return true })
 package segment
 
 import (
@@ -13,26 +16,35 @@ import (
 	"unwire/captures"
 )
 
-// The limits of a segment.
+// Limits of a segment.
 const (
+	// MaxChunks limits the number of chunks.
 	MaxChunks = 256
 
-	// MaxSpan is how many numbers its chunks and what was recorded between them have.
+	// MaxSpan limits the difference between the numbers of the first and the last chunk; other rows may have
+	// numbers in between.
 	MaxSpan = 4096
 )
 
-// A Row is a segment without its data.
+// A Row is the row of a segment without its data.
 type Row struct {
-	First, Last      int64 // numbers of the first and of the last chunk
-	Exchange         int64
-	Seq              int64 // of the first chunk
-	Chunks           int64
-	T                time.Duration // of the first chunk
+	// First and Last are the numbers of the first and the last chunk.
+	First, Last int64
+	// Exchange is the ID of the exchange to which the chunks belong.
+	Exchange int64
+	// Seq is the sequence number of the segment's first chunk.
+	Seq int64
+	// Chunks is the number of chunks in the segment.
+	Chunks int64
+	// T is the time of the first chunk since Exchange.Started.
+	T time.Duration
+	// SizeUp and SizeDown are the bytes of each direction.
 	SizeUp, SizeDown int64
-	Entries          []byte
+	// Entries are the encoded descriptions of the chunks: time, size and direction.
+	Entries []byte
 }
 
-// An entry is a chunk without its data.
+// An entry describes a chunk without its data.
 type entry struct {
 	number    int64
 	t         time.Duration
@@ -42,27 +54,27 @@ type entry struct {
 	hasOpcode bool
 }
 
-// A Builder puts the chunks of an exchange together. The zero value has none.
+// A Builder combines chunks of an exchange to a segment. The zero value is empty.
 type Builder struct {
 	Row
+	// Data is the concatenated data of the chunks added so far.
 	Data []byte
 
 	lastT time.Duration
 }
 
-// Fits reports whether a chunk with a number can be added to others, so that the data
-// has at most limit bytes.
+// Fits reports whether a chunk with number n can be added so that the segment has at most limit bytes of data.
 func (b *Builder) Fits(n int64, c *captures.Chunk, limit int) bool {
 	return c.Seq == b.Seq+b.Chunks && b.Chunks < MaxChunks && n-b.First < MaxSpan && len(b.Data)+len(c.Data) <= limit
 }
 
-// Add adds a chunk with its number.
+// Add adds a chunk with its sequence number n to the segment.
 func (b *Builder) Add(n int64, c *captures.Chunk, hasOpcode bool) {
 	b.AddEntry(n, c, hasOpcode)
 	b.Data = append(b.Data, c.Data...)
 }
 
-// AddEntry is Add for a chunk whose data is kept elsewhere.
+// AddEntry is Add without the data, which the caller stores elsewhere.
 func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	gap, dt := n-(b.Last+1), c.T-b.lastT
 	if b.Chunks == 0 {
@@ -71,6 +83,8 @@ func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	}
 	b.Entries = binary.AppendUvarint(b.Entries, uint64(gap))
 	b.Entries = binary.AppendVarint(b.Entries, int64(dt))
+
+	// The lowest bit is the direction, the next one means that an opcode follows.
 	head := uint64(len(c.Data))<<2 | uint64(c.Dir)
 	if hasOpcode {
 		b.Entries = append(binary.AppendUvarint(b.Entries, head|2), byte(c.Opcode))
@@ -86,8 +100,8 @@ func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	}
 }
 
-// Each yields the chunks, whose data are parts of data, with their numbers, until it
-// returns false. A segment of something else than a WebSocket has no opcodes.
+// Each calls yield for each chunk of the segment with its sequence number, until yield returns false.
+// The chunks' Data are sub-slices of data. Only segments of a WebSocket may have opcodes.
 //
 // Errors: ErrDamaged, before anything is yielded.
 func (r *Row) Each(data []byte, webSocket bool, yield func(n int64, c captures.Chunk) bool) error {
@@ -99,6 +113,8 @@ func (r *Row) Each(data []byte, webSocket bool, yield func(n int64, c captures.C
 	if err != nil {
 		return err
 	}
+
+	// Data is not copied: chunks are slices of it.
 	for i := range entries {
 		e := &entries[i]
 		c := captures.Chunk{Exchange: r.Exchange, Dir: e.dir, Seq: r.Seq + int64(i), T: e.t, Opcode: e.opcode, Data: data[:e.size:e.size]}
@@ -110,8 +126,8 @@ func (r *Row) Each(data []byte, webSocket bool, yield func(n int64, c captures.C
 	return nil
 }
 
-// LastOf returns the sequence number of the last chunk of each direction, -1 for none,
-// and the greatest time of a chunk.
+// LastOf returns the sequence number of the last chunk of each direction (-1 if there is none) and the latest
+// time of a chunk.
 //
 // Errors: ErrDamaged.
 func (r *Row) LastOf(webSocket bool) (last [2]int64, t time.Duration, err error) {
@@ -125,19 +141,24 @@ func (r *Row) LastOf(webSocket bool) (last [2]int64, t time.Duration, err error)
 	return last, t, err
 }
 
-// parse reads the entries and compares them with the row.
+// parse decodes the descriptions of the chunks, and checks that they match the row.
 func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
+	// The row's own bounds come first, so that the loop below is short for a forged row.
 	if r.Chunks < 1 || r.Chunks > MaxChunks || r.Last < r.First || r.Last-r.First >= MaxSpan {
 		return nil, r.damaged("has %d chunks, numbers %d to %d", r.Chunks, r.First, r.Last)
 	}
+
+	// Numbers, times and sizes are sums, which must stay within limits.
 	p := parser{rest: r.Entries}
 	number, t := r.First-1, r.T
 	var sizes [2]int64
 	for i := range r.Chunks {
 		e := p.entry()
-		if p.bad {
+		if p.malformed {
 			return nil, r.damaged("has entries that cannot be read")
 		}
+
+		// The first entry is stored relative to the row, so its differences must be zero.
 		if i == 0 && (e.number != 0 || e.t != 0) {
 			return nil, r.damaged("begins with another number or time than its row")
 		}
@@ -156,34 +177,38 @@ func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
 		e.number, e.t = number, t
 		entries = append(entries, e)
 	}
+
+	// The sums of the row let readers skip a segment without parsing it; they must be right.
 	if len(p.rest) > 0 || number != r.Last || sizes != [2]int64{r.SizeUp, r.SizeDown} {
 		return nil, r.damaged("has entries that do not fit its row")
 	}
 	return entries, nil
 }
 
+// damaged returns an ErrDamaged that names the segment.
 func (r *Row) damaged(format string, args ...any) error {
 	return captures.Damaged("exchange %d: the segment of chunk %d "+format, append([]any{r.Exchange, r.Seq}, args...)...)
 }
 
-// A parser reads entries. Bad is set by the first that cannot be read.
+// A parser decodes entries. malformed is set if one cannot be decoded.
 type parser struct {
-	rest []byte
-	bad  bool
+	rest      []byte
+	malformed bool
 }
 
+// entry decodes the next entry. Its number and time are differences from the entry before.
 func (p *parser) entry() (e entry) {
 	e.number = int64(p.uvarint() & (1<<62 - 1))
 	zigzag := p.uvarint()
 	e.t = time.Duration(int64(zigzag>>1) ^ -int64(zigzag&1))
 	head := p.uvarint()
 	e.dir, e.hasOpcode, e.size = captures.Direction(head&1), head&2 != 0, int64(head>>2)
-	if e.size > maxData {
-		p.bad = true
+	if e.size > maxEntrySize {
+		p.malformed = true
 	}
 	if e.hasOpcode {
 		if len(p.rest) == 0 {
-			p.bad = true
+			p.malformed = true
 			return e
 		}
 		e.opcode = captures.Opcode(p.rest[0])
@@ -192,14 +217,14 @@ func (p *parser) entry() (e entry) {
 	return e
 }
 
-// maxData is more than a segment can have; sizes up to it can be added up.
-const maxData = 1 << 40
+// maxEntrySize is larger than any valid size, but small enough that sums of sizes cannot overflow.
+const maxEntrySize = 1 << 40
 
-// uvarint reads a number in its shortest encoding.
+// uvarint decodes a number, and requires the shortest encoding.
 func (p *parser) uvarint() uint64 {
 	v, n := binary.Uvarint(p.rest)
 	if n <= 0 || n > 1 && p.rest[n-1] == 0 {
-		p.bad = true
+		p.malformed = true
 		return 0
 	}
 	p.rest = p.rest[n:]

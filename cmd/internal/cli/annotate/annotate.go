@@ -1,7 +1,7 @@
-// Package annotate has the commands that add to a capture what its user knows: note, for
-// notes and marks, and use, for definitions. Both also work while the capture is being
-// recorded: its recorder stores what they send it. The command config shows what unwire.yaml
-// says of all captures of a folder.
+// Package annotate has the commands that add to a capture what its user knows: note, for notes and
+// marks, and use, for definitions. Both also work while the capture is being recorded: its recorder
+// stores what they send it. The command config shows the settings of unwire.yaml, which apply to
+// all captures in a folder.
 //
 // A file has the name of its command.
 package annotate
@@ -19,7 +19,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands note and use.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{noteCommand(a), useCommand(a), configCommand(a)}
 }
@@ -38,11 +38,11 @@ func change(ctx context.Context, a *app.App, file string, do func(c *query.Captu
 	if err != nil {
 		return err
 	}
-	a.Say("unwire: %s was converted to the format of this unwire", term.Clean(file))
+	a.Say("unwire: %s was converted to the current capture format", term.Clean(file))
 	return changeError(withCapture(a, file, do))
 }
 
-// withCapture opens a capture for do.
+// withCapture opens a capture, calls do with it, and closes it.
 func withCapture(a *app.App, file string, do func(c *query.Capture) error) error {
 	c, err := a.OpenCapture(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func withCapture(a *app.App, file string, do func(c *query.Capture) error) error
 // changeError explains why a capture could not be added to.
 func changeError(err error) error {
 	if errors.Is(err, captures.ErrInUse) {
-		return app.Fail(app.ExitInput, err, "try again when it has been recorded")
+		return app.Fail(app.ExitInput, err, "try again when the recording has ended")
 	}
 	return err
 }

@@ -17,35 +17,37 @@ func configCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show what the unwire.yaml of this folder says, and check it",
-		Long: `config prints which unwire.yaml applies in the working folder and what it says. It is
-looked for there and in the folders above, up to the home folder, or to a folder of
-another user. It must belong to you, and others must not be able to write to it.
+		Short: "Check and show the unwire.yaml that applies in this folder",
+		Long: `config prints the path and the settings of the unwire.yaml that applies in the working
+folder. unwire searches the working folder and its parents, up to your home folder or
+to a folder of another user. The file must belong to you, and must not be writable by
+others.
 
   definitions: proto/         # for every command that decodes; or a list
   profile: none               # as --profile
   weights: weights.json       # of 'unwire chat'
-  redact:                     # secrets in addition to those that unwire knows
+  redact:                     # more secrets to redact
     headers: [x-shop-session]
     names: [sessionHandle]    # query parameters and JSON members
     keys: [{prefix: shop_, min-length: 20}]
     fields: [shop.v1.Session.token]
 
-Definitions are taken from the first of these that is there: --proto, UNWIRE_PROTO, what
-the capture keeps ('unwire use'), unwire.yaml, and the built-in ones where they apply.
+unwire uses definitions from the first of these sources: --proto, UNWIRE_PROTO, the
+capture ('unwire use'), unwire.yaml, the built-in definitions.
 
-The file can only restrict: hosts, --live, CAs, kept secrets, credentials and commands are
-set by flags alone. Its first use is announced, and so is each change of it.`,
+unwire.yaml can only restrict: hosts, --live, CAs, --keep-secrets, credentials and
+commands can be set by flags only. unwire prints a notice when it uses the file for
+the first time and after each change.`,
 		Example: "  unwire config\n  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of unwire.yaml, for editors",
 		Long: `schema prints the JSON Schema of unwire.yaml. Editors with the YAML language server
-take it from a first line such as
+read the schema if the file starts with a line such as
   # yaml-language-server: $schema=unwire.schema.json`,
 		Example: "  unwire config schema > unwire.schema.json",
 		Args:    app.ExactArgs(),
@@ -68,6 +70,8 @@ func showConfig(a *app.App, asJSON bool) error {
 			return err
 		}
 	}
+
+	// JSON is printed even without a file, so that scripts need no special case.
 	if asJSON {
 		return a.Print(newProjectFile(f))
 	}
@@ -75,6 +79,8 @@ func showConfig(a *app.App, asJSON bool) error {
 		a.Say("unwire: no %s applies in this folder", project.Name)
 		return nil
 	}
+
+	// The settings as a table; an absent setting has no row.
 	rows := [][]string{{"file", path}}
 	add := func(name string, values ...string) {
 		for _, v := range values {
@@ -98,7 +104,7 @@ func showConfig(a *app.App, asJSON bool) error {
 // newProjectFile is the contract's object for a file.
 func newProjectFile(f *project.File) *contract.ProjectFile {
 	list := func(s []string) []string { return append([]string{}, s...) }
-	keys := func(s []profile.Key) []contract.ProjectKey {
+	keys := func(s []profile.KeyShape) []contract.ProjectKey {
 		all := []contract.ProjectKey{}
 		for _, k := range s {
 			all = append(all, contract.ProjectKey{Prefix: k.Prefix, MinLength: k.MinLength})

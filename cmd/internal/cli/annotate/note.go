@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
@@ -24,15 +25,15 @@ func noteCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "note F.uwc [ADDRESS [TEXT]]",
 		Short: "Write notes and marks on exchanges, frames and fields",
-		Long: `note keeps a text or a mark in the capture, for an exchange, a frame or a field.
-Without a text it prints the notes of the address, or of the whole capture. It also
+		Long: `note stores a text or a mark in the capture, for an exchange, a frame or a field.
+Without TEXT, note prints the notes of ADDRESS, or of the whole capture. note also
 works while the capture is being recorded.
 
-ADDRESS is 7 for an exchange, 7/up/0 for a frame, and 7/up/0/1.2 for a field of it.
-An address has one note and one mark; a new one replaces the old one. --remove
-removes both, --remove=note or --remove=mark one of them. show prints notes next to
-what they are about, ls has a column for them, and grep finds their text. Notes are
-part of the capture: whoever gets the file can read them.`,
+ADDRESS is 7 for an exchange, 7/up/0 for a frame, and 7/up/0/1.2 for a field. Each
+address has at most one text and one mark; a new one replaces the old one. --remove
+removes both, --remove=note the text, --remove=mark the mark. 'unwire show' and
+'unwire ls' print notes, and 'unwire grep' searches them. Anybody who gets the capture
+file can read its notes.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star
@@ -44,8 +45,8 @@ part of the capture: whoever gets the file can read them.`,
 			return runNote(cmd.Context(), a, f, args, cmd.Flags().Changed("mark"))
 		},
 	}
-	cmd.Flags().StringVar(&f.mark, "mark", "", "mark it with a word, such as star")
-	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both of the address (default: both)")
+	cmd.Flags().StringVar(&f.mark, "mark", "", "one-word mark to store, such as star")
+	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both from the address (default: both)")
 	cmd.Flags().Lookup("remove").NoOptDefVal = removeBoth
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each note")
 	return cmd
@@ -61,16 +62,20 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 			return err
 		}
 	}
+
+	// Only a change of notes needs an address; without one, all notes are printed.
 	switch {
 	case f.remove != "" && (text != nil || marked):
-		return app.Usagef("--remove goes neither with a text nor with --mark")
+		return app.Usagef("--remove cannot be used with TEXT or --mark")
 	case marked && len(strings.Fields(f.mark)) != 1:
-		return app.Usagef("a mark is one word, such as star, not %q; --remove removes a mark", f.mark)
+		return app.Usagef("a mark must be one word, such as star, not %q; --remove=mark removes a mark", f.mark)
 	case text == nil && !marked && f.remove == "":
 		return printNotes(ctx, a, at, path, f.json)
 	case at.Exchange == 0:
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s: a note about what?", at.File), "name an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s: no address for the note", at.File), "give the address of an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
 	}
+
+	// The place must exist, so that a note cannot refer to a frame that was never recorded.
 	return change(ctx, a, at.File, func(c *query.Capture) error {
 		place, err := c.PlaceOf(ctx, at, path)
 		if err != nil {
@@ -103,7 +108,7 @@ func noteArgs(args []string) (at query.Address, path string, text *string, err e
 	if at.Exchange == 0 && len(rest) > 0 {
 		at, path = query.ParsePlace(args[0] + "#" + rest[0])
 		if at.Exchange == 0 {
-			return at, "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%q is no address", rest[0]), "an address is 7, 7/up/0 or 7/up/0/1.2: 'unwire ls' lists the exchanges")
+			return at, "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address", rest[0]), "an address is 7 (exchange), 7/up/0 (frame) or 7/up/0/1.2 (field); 'unwire ls' lists the exchanges")
 		}
 		rest = rest[1:]
 	}
@@ -111,28 +116,30 @@ func noteArgs(args []string) (at query.Address, path string, text *string, err e
 	case len(rest) > 1:
 		return at, "", nil, app.Usagef("the address is given twice: %s and %s", args[0], args[1])
 	case len(rest) == 1 && rest[0] == "":
-		return at, "", nil, app.Usagef("a note wants a text; --remove removes it")
+		return at, "", nil, app.Usagef("the text of a note must not be empty; --remove removes a note")
 	case len(rest) == 1:
 		text = &rest[0]
 	}
 	return at, path, text, nil
 }
 
-// placeError explains why there is no such place.
+// placeError explains that a capture has no exchange, frame or field at an address.
 func placeError(err error, at query.Address) error {
 	if _, ok := errors.AsType[*query.NoPlaceError](err); ok {
-		return app.Fail(app.ExitUsage, err, "paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+		return app.Fail(app.ExitUsage, err, "a path is field numbers joined by dots, such as 1.2 or 1.2[0].5")
 	}
-	if errors.Is(err, captures.ErrNoExchange) {
+	if errors.Is(err, captures.ErrNoExchange) || errors.Is(err, captures.ErrDamaged) {
 		return err
 	}
-	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames; they are numbered from 0", at.File, at.Exchange))
+	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames, which are numbered from 0", safetext.ShellFile(at.File), at.Exchange))
 }
 
-// removeBoth is what --remove removes without a value.
+// removeBoth is the value of --remove if the flag is given without a value: it removes both the note
+// and the mark.
 const removeBoth = "both"
 
-// removeNotes removes what is noted about one place: what --remove names.
+// removeNotes removes the note, the mark or both from one place of a capture. what is the value of
+// --remove.
 func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Address, place captures.Place, what string) error {
 	list, err := c.Notes(ctx, place.Exchange)
 	if err != nil {
@@ -158,12 +165,12 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 	return nil
 }
 
-// printNotes prints the notes about a place and what is in it.
+// printNotes prints the notes about an address, and about the frames and fields in it.
 func printNotes(ctx context.Context, a *app.App, at query.Address, path string, asJSON bool) error {
 	return withCapture(a, at.File, func(c *query.Capture) error {
-		list, err := notesAt(ctx, c, at, path)
+		list, err := c.NotesAt(ctx, at, path)
 		if err != nil {
-			return err
+			return placeError(err, at)
 		}
 		lines, err := c.NoteLines(ctx, list)
 		if err != nil {
@@ -177,6 +184,8 @@ func printNotes(ctx context.Context, a *app.App, at query.Address, path string, 
 			}
 			return nil
 		}
+
+		// Notes are foreign text, which must not control the terminal.
 		rows := make([][]string, len(lines))
 		for i, l := range lines {
 			rows[i] = []string{term.Clean(l.Address), term.Clean(l.Path), term.Clean(string(l.Kind)), term.Clean(l.Value)}
@@ -188,24 +197,4 @@ func printNotes(ctx context.Context, a *app.App, at query.Address, path string, 
 			{Name: "TEXT", Shorten: term.End, Min: 24},
 		}})
 	})
-}
-
-// notesAt are the notes about a place and what is in it.
-func notesAt(ctx context.Context, c *query.Capture, at query.Address, path string) ([]captures.Note, error) {
-	if at.Exchange == 0 {
-		return c.Notes(ctx, 0)
-	}
-	place, err := c.PlaceOf(ctx, at, path)
-	if err != nil {
-		return nil, placeError(err, at)
-	}
-	all, err := c.Notes(ctx, place.Exchange)
-	var list []captures.Note
-	for _, n := range all {
-		inside := place.Frame == captures.NoFrame || n.Frame == place.Frame && n.Dir == place.Dir
-		if inside && (place.Path == "" || n.Path == place.Path) {
-			list = append(list, n)
-		}
-	}
-	return list, err
 }

@@ -28,14 +28,15 @@ func useCommand(a *app.App) *cobra.Command {
 	var f useFlags
 	cmd := &cobra.Command{
 		Use:   "use [DEFINITIONS…] F.uwc",
-		Short: "Keep definitions in a capture, for every command that decodes it",
-		Long: `use copies definitions into the capture. Commands that decode the capture then use
-them instead of the built-in ones, unless --proto or UNWIRE_PROTO names others. The
-definitions that the capture kept before are replaced. It also works while the
-capture is being recorded. Without DEFINITIONS it lists what the capture keeps.
+		Short: "Store definitions in a capture, for use by all commands",
+		Long: `use copies definitions into the capture, and replaces those stored before. Commands
+that decode the capture then use them instead of the built-in definitions, unless
+--proto or UNWIRE_PROTO is set. use also works while the capture is being recorded.
+Without DEFINITIONS, use lists the definitions stored in the capture.
 
-DEFINITIONS are folders of .proto files, .proto files, descriptor sets, or shipped
-code that 'unwire schema extract' can read.`,
+DEFINITIONS are folders of .proto files, .proto files, descriptor sets, captures with
+definitions, reflect:URL for a server on this machine that offers server reflection, or
+shipped code that 'unwire schema extract' can read.`,
 		Example: `  unwire use proto/ F.uwc
   unwire use shop.binpb F.uwc
   unwire use F.uwc
@@ -45,28 +46,32 @@ code that 'unwire schema extract' can read.`,
 			return runUse(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions that the capture keeps, as without DEFINITIONS")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove definitions: those that are named, or all of the capture")
-	cmd.Flags().BoolVar(&f.json, "json", false, "list them as JSON, an object for each")
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions stored in the capture (the default without DEFINITIONS)")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the named definitions, or all definitions, from the capture")
+	cmd.Flags().BoolVar(&f.json, "json", false, "list the definitions as JSON, one object each")
 	return cmd
 }
 
 func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	usage := "usage: unwire use [DEFINITIONS…] F.uwc"
+
+	// The capture comes last, as in mv, because there may be several definitions.
 	if len(args) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire use: missing argument F.uwc"), usage)
 	}
 	file, names := args[len(args)-1], args[:len(args)-1]
 	switch {
 	case f.list && (f.remove || len(names) > 0):
-		return app.Usagef("--list goes with a capture alone")
+		return app.Usagef("--list takes only the name of a capture")
 	case f.json && (f.remove || len(names) > 0):
-		return app.Usagef("--json goes with a capture alone")
+		return app.Usagef("--json takes only the name of a capture")
 	case f.remove:
 		return removeDefinitions(ctx, a, file, names)
 	case len(names) == 0:
 		return listDefinitions(ctx, a, file, f.json)
 	}
+
+	// All definitions are read before the capture is changed.
 	var all []captures.Definition
 	for _, name := range names {
 		list, err := readDefinitions(ctx, a, name)
@@ -75,6 +80,8 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 		}
 		all = append(all, list...)
 	}
+
+	// What was stored is loaded again, to report which of the capture's methods it covers.
 	var kept *schema.Schema
 	var covered, others []string
 	err := change(ctx, a, file, func(c *query.Capture) (err error) {
@@ -89,6 +96,8 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+
+	// Count what was stored and not what was named: a file may define nothing.
 	messages, services := 0, 0
 	for range kept.Messages() {
 		messages++
@@ -96,7 +105,7 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	for range kept.Services() {
 		services++
 	}
-	a.Say("unwire: %s keeps %s with %s and %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"), app.Counted(services, "service"))
+	a.Say("unwire: stored in %s: %s with %s and %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"), app.Counted(services, "service"))
 	sayCovered(a, covered, others)
 	return nil
 }
@@ -134,14 +143,14 @@ func sayCovered(a *app.App, covered, others []string) {
 	all := len(covered) + len(others)
 	switch {
 	case all == 0:
-		a.Say("unwire: the capture has no calls yet")
+		a.Say("unwire: the capture contains no calls yet")
 	case len(covered) == 0:
-		a.Say("unwire: warning: they have none of the %s of the capture: %s", app.Counted(all, "method"), list(others))
+		a.Say("unwire: warning: the definitions cover none of the %s in the capture: %s", app.Counted(all, "method"), list(others))
 	case len(others) == 0:
-		a.Say("unwire: they have all %s of the capture: %s", app.Counted(all, "method"), list(covered))
+		a.Say("unwire: the definitions cover all %s in the capture: %s", app.Counted(all, "method"), list(covered))
 	default:
-		a.Say("unwire: they have %d of the %s of the capture: %s", len(covered), app.Counted(all, "method"), list(covered))
-		a.Say("unwire: they lack %s", list(others))
+		a.Say("unwire: the definitions cover %d of the %s in the capture: %s", len(covered), app.Counted(all, "method"), list(covered))
+		a.Say("unwire: not covered: %s", list(others))
 	}
 }
 
@@ -181,13 +190,15 @@ func setName(file string) string {
 	}, strings.ToValidUTF8(base, "_"))
 }
 
-// replaceDefinitions stores definitions, and takes back all others. New ones come first, so
-// that whoever reads meanwhile finds some.
+// replaceDefinitions stores definitions in a capture, and removes all older ones. It adds before it
+// removes, so that a concurrent reader always finds definitions.
 func replaceDefinitions(ctx context.Context, c *query.Capture, list []captures.Definition) error {
 	before, err := c.Definitions(ctx)
 	if err != nil {
 		return err
 	}
+
+	// A name may occur once, because the names are import paths.
 	type key struct {
 		kind captures.DefinitionKind
 		name string
@@ -196,7 +207,7 @@ func replaceDefinitions(ctx context.Context, c *query.Capture, list []captures.D
 	for _, d := range list {
 		k := key{d.Kind, d.Name}
 		if now[k] {
-			return app.Usagef("two of the definitions are named %s", d.Name)
+			return app.Usagef("two definitions have the same name, %s", d.Name)
 		}
 		now[k] = true
 	}
@@ -205,6 +216,9 @@ func replaceDefinitions(ctx context.Context, c *query.Capture, list []captures.D
 			return err
 		}
 	}
+
+	// Definitions that are not in the new set are deactivated, not deleted: the file is
+	// append-only.
 	for _, d := range before {
 		if !d.Active || now[key{d.Kind, d.Name}] {
 			continue
@@ -216,7 +230,7 @@ func replaceDefinitions(ctx context.Context, c *query.Capture, list []captures.D
 	return nil
 }
 
-// removeDefinitions takes back the definitions of names, or all.
+// removeDefinitions removes the definitions with the given names from a capture; no names remove all.
 func removeDefinitions(ctx context.Context, a *app.App, file string, names []string) error {
 	return change(ctx, a, file, func(c *query.Capture) error {
 		list, err := c.Definitions(ctx)
@@ -228,7 +242,7 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 		})
 		for _, name := range names {
 			if !slices.ContainsFunc(list, func(d captures.Definition) bool { return d.Name == name }) {
-				return app.Fail(app.ExitInput, fmt.Errorf("%s keeps no definitions named %q", file, name), "'unwire use --list "+file+"' lists them")
+				return app.Fail(app.ExitInput, fmt.Errorf("%s contains no definitions named %q", file, name), "'unwire use --list "+file+"' lists them")
 			}
 		}
 		for _, d := range list {
@@ -237,19 +251,21 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 			}
 		}
 		if len(list) == 0 {
-			a.Say("unwire: %s keeps no definitions", term.Clean(file))
+			a.Say("unwire: %s contains no definitions", term.Clean(file))
 		}
 		return nil
 	})
 }
 
-// listDefinitions prints what a capture keeps.
+// listDefinitions prints the definitions that a capture stores.
 func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	return withCapture(a, file, func(c *query.Capture) error {
 		list, err := c.Definitions(ctx)
 		if err != nil {
 			return err
 		}
+
+		// Definitions that were replaced are still stored, but not listed.
 		var rows [][]string
 		for i := range list {
 			d := &list[i]

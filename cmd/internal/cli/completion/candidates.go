@@ -16,7 +16,8 @@ import (
 	"unwire/schema"
 )
 
-// address offers captures and, behind #, their exchanges: F.uwc#7.
+// address completes addresses: paths of captures and, after #, the numbers of their exchanges, as in
+// F.uwc#7.
 func address(ctx context.Context, _ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	file, _, isExchange := strings.Cut(prefix, "#")
 	if !isExchange {
@@ -59,7 +60,7 @@ func eachExchange(ctx context.Context, args []string, do func(*captures.Exchange
 	}
 }
 
-// callOf is what an exchange is called by: the last two parts of its path.
+// callOf returns the short name of an exchange in completions: the last two parts of its path.
 func callOf(ex *captures.Exchange) string {
 	u, err := url.Parse(ex.URL)
 	if err != nil {
@@ -69,7 +70,7 @@ func callOf(ex *captures.Exchange) string {
 	return u.Host + "/" + strings.Join(parts[max(0, len(parts)-2):], "/")
 }
 
-// methods offers the RPC methods of the captures among the arguments, or else those of the
+// methods completes RPC methods: those in the captures among the arguments, or else those of the
 // definitions.
 func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	slash := ""
@@ -79,6 +80,8 @@ func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix stri
 	if like := cmd.Flags().Lookup("like"); like != nil && like.Changed {
 		args = append(args, like.Value.String())
 	}
+
+	// Methods of a capture come first, because these are the ones that were called.
 	var list []cobra.Completion
 	eachExchange(ctx, args, func(ex *captures.Exchange) {
 		u, err := url.Parse(ex.URL)
@@ -93,6 +96,8 @@ func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix stri
 	if list = slices.Compact(list); len(list) > 0 {
 		return list, nothing
 	}
+
+	// Without a capture, offer all methods of the definitions.
 	eachFile(ctx, cmd, func(file protoreflect.FileDescriptor) {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
@@ -104,7 +109,7 @@ func methods(ctx context.Context, cmd *cobra.Command, args []string, prefix stri
 	return list, nothing
 }
 
-// types offers the messages of the definitions.
+// types completes full names of messages in the definitions.
 func types(ctx context.Context, cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var list []cobra.Completion
 	eachFile(ctx, cmd, func(file protoreflect.FileDescriptor) { list = appendMessages(list, file.Messages()) })

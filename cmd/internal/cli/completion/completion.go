@@ -24,10 +24,10 @@ import (
 // shell that waits is worse than one that offers nothing.
 const limit = 300 * time.Millisecond
 
-// maxCandidates bounds what is offered.
+// maxCandidates is the largest number of completions that are offered.
 const maxCandidates = 500
 
-// An offer finds candidates for the word that begins with prefix.
+// An offer returns the completions for the word that begins with prefix.
 type offer func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective)
 
 const (
@@ -35,7 +35,7 @@ const (
 	nothing = cobra.ShellCompDirectiveNoFileComp
 )
 
-// Add adds completion to a command and all below it.
+// Add adds shell completion to the flags and arguments of a command and of all its subcommands.
 func Add(cmd *cobra.Command) {
 	if own := cmd.ValidArgsFunction; own != nil {
 		cmd.ValidArgsFunction = bounded(func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -57,7 +57,8 @@ func Add(cmd *cobra.Command) {
 	}
 }
 
-// bounded limits an offer in time and number, and cleans what it found.
+// bounded limits an offer's time and number of completions, and removes characters that a shell would
+// misread.
 func bounded(find offer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
@@ -99,19 +100,19 @@ func clean(list []cobra.Completion, prefix string, directive cobra.ShellCompDire
 	return kept
 }
 
-// unfit reports a character that has no place in a word for a shell.
+// unfit reports whether a character must not occur in a completion, such as a control character.
 func unfit(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.IsSpace(r) || strings.ContainsRune("`$\"'\\;&|<>(){}!*?", r)
 }
 
-// words offers fixed words.
+// words returns an offer of fixed words.
 func words(list ...string) offer {
 	return func(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return append([]cobra.Completion(nil), list...), nothing
 	}
 }
 
-// suffixes offers files that end so, and folders.
+// suffixes returns an offer of the files with the given endings, and of folders.
 func suffixes(list ...string) offer {
 	return func(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return append([]cobra.Completion(nil), list...), cobra.ShellCompDirectiveFilterFileExt
@@ -122,12 +123,13 @@ func folders(context.Context, *cobra.Command, []string, string) ([]cobra.Complet
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// choice is how the text of a flag lists the words that it takes: "text, md (Markdown) or
-// json".
-var choice = regexp.MustCompile(`^(?:the input is )?((?:[a-z0-9]+(?: \([^)]*\))?, )*[a-z0-9]+(?: \([^)]*\))? or [a-z0-9]+)\b`)
+// choice matches the help text of a flag that lists its values, with or without a title: "output
+// format: text, md (Markdown) or json".
+var choice = regexp.MustCompile(`^(?:[a-z ]+: )?((?:[a-z0-9]+(?: \([^)]*\))?, )*[a-z0-9]+(?: \([^)]*\))? or [a-z0-9]+)\b`)
 
 // ofFlag is how the value of a flag is completed; nil if the shell offers files.
 func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
+	// Flags with the same name mean the same in all commands, so the name decides.
 	switch f.Name {
 	case "method":
 		return methods
@@ -145,7 +147,7 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 		return words("up", "down")
 	case "after":
 		return func(ctx context.Context, _ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return append(exchangesOf(ctx, args), "auto\tthose that issued what it carries"), nothing
+			return append(exchangesOf(ctx, args), "auto\texchanges that issued IDs in this request"), nothing
 		}
 	case "kind":
 		return words("service", "method", "message", "enum")
@@ -160,6 +162,8 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 	case "transport":
 		return words("auto", "http2", "sse")
 	}
+
+	// Other flags list their values in the help text, as "a, b or c".
 	if f.Value.Type() == "string" {
 		if m := choice.FindStringSubmatch(f.Usage); m != nil {
 			return words(choices(m[1])...)
@@ -168,7 +172,7 @@ func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
 	return nil
 }
 
-// choices are the words of "a, b (text) or c".
+// choices splits a list of values such as "a, b (text) or c" into the values a, b and c.
 func choices(list string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.Replace(list, " or ", ", ", 1), ", ") {

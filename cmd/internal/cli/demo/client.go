@@ -18,8 +18,8 @@ func demoClientCommand(a *app.App) *cobra.Command {
 	var o demo.ClientOptions
 	cmd := &cobra.Command{
 		Use:    "demo-client --url URL",
-		Short:  "The demo's connect-go client, as a process to capture",
-		Long:   "demo-client holds the demo's conversation with a stand-in. Its bearer token is " + credential.EnvToken + ".",
+		Short:  "Run the connect-go client of the demo",
+		Long:   "demo-client runs the demo's conversation against a stand-in server. The bearer token comes from " + credential.EnvToken + ".",
 		Hidden: true,
 		Args:   app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,15 +27,15 @@ func demoClientCommand(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.URL, "url", "", "the server's base URL")
-	cmd.Flags().StringVar(&o.CAFile, "upstream-ca", "", "PEM file of a CA to trust besides the system's")
-	cmd.Flags().StringVar(&o.Prompt, "prompt", "", "what is asked (default: the scenario's question)")
-	cmd.Flags().StringVar(&o.Fallback, "fallback", "", "speak HTTP/1.1 and the SSE fallback, with appends as hex or binary")
+	cmd.Flags().StringVar(&o.CAFile, "upstream-ca", "", "PEM file of an additional CA to trust")
+	cmd.Flags().StringVar(&o.Prompt, "prompt", "", "prompt to send (default: the scenario's question)")
+	cmd.Flags().StringVar(&o.Fallback, "fallback", "", "use HTTP/1.1 and the SSE fallback, with BidiAppend data as hex or binary")
 	return cmd
 }
 
 func demoClient(ctx context.Context, a *app.App, o demo.ClientOptions) error {
 	if o.URL == "" {
-		return app.Usagef("demo-client wants --url URL")
+		return app.Usagef("demo-client requires --url URL")
 	}
 	if o.Fallback != "" {
 		if err := app.OneOf("--fallback", o.Fallback, demo.FallbackHex, demo.FallbackBinary); err != nil {
@@ -43,7 +43,7 @@ func demoClient(ctx context.Context, a *app.App, o demo.ClientOptions) error {
 		}
 	}
 	if o.Token = os.Getenv(credential.EnvToken); o.Token == "" {
-		return app.Fail(app.ExitCredentials, errors.New("no token"), "set "+credential.EnvToken+"; the stand-in takes any unless it was given one")
+		return app.Fail(app.ExitCredentials, errors.New("no token"), "set "+credential.EnvToken+" to a bearer token; the stand-in accepts any token by default")
 	}
 	o.Out = a.Out
 	return demo.RunClient(ctx, o)

@@ -24,8 +24,8 @@ import (
 	"unwire/replay/standin"
 )
 
-// demoFile is the capture that the demo leaves behind; a number is put before
-// its extension where it exists.
+// demoFile is the file name of the capture that the demo writes. If the file exists, a number is
+// inserted before its extension.
 const demoFile = "unwire-demo.uwc"
 
 type demoFlags struct {
@@ -36,17 +36,17 @@ func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Run the whole loop on the built-in stand-in and report on one screen",
+		Short:   "Record, decode, infer and replay against a built-in local server, in one screen",
 		Example: "  unwire demo\n  unwire demo -o demo.uwc",
-		Long: `demo starts the stand-in and a recording proxy on loopback, runs real clients
-through it (connect-go; connect-es on Node where --node-client has one), and shows
-what unwire makes of the traffic: frames, answer, inferred .proto, coverage, and
-an edited replay. The capture stays behind. Nothing leaves this machine.`,
+		Long: `demo starts a stand-in server and a recording proxy on loopback, and runs real clients
+through the proxy (connect-go, and connect-es on Node if --node-client is set). demo
+then prints the decoded frames, the answer, the inferred .proto, the coverage and an
+edited replay. The capture file is kept. No data leaves this machine.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default "+demoFile+", numbered if that exists)")
-	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "folder of the Node client, its packages installed")
+	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "folder of the Node client, with its packages installed")
 	return cmd
 }
 
@@ -82,10 +82,10 @@ func freeName(name string) (string, error) {
 			return candidate, nil
 		}
 	}
-	return "", fmt.Errorf("%s and 9,999 numbered ones exist", name)
+	return "", fmt.Errorf("%s and 9,999 numbered files exist", name)
 }
 
-// A demoServer is a stand-in with a token that was made for it.
+// A demoServer is a stand-in server with a random token that only the demo's clients have.
 type demoServer struct {
 	server *standin.Server
 	url    string
@@ -109,13 +109,16 @@ func newDemoServer() (*demoServer, error) {
 	return s, nil
 }
 
-// recordDemo runs the clients through a recorder, and says which ones ran.
+// recordDemo runs the demo's clients through a recording proxy, and returns the names of the clients
+// that ran.
 func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
 	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, UpstreamProxy: "none", Unsearched: new(record.UnsearchedLog)}, rand.Text())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rec.Close(record.DrainTime(a))) }()
+
+	// The demo client is this program itself, so that the demo needs no other tool.
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -126,8 +129,10 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 	}
 	clients = append(clients, "connect-go")
 	if f.nodeClient == "" {
-		return append(clients, "(no Node client: --node-client)"), nil
+		return append(clients, "(no Node client; --node-client DIR adds one)"), nil
 	}
+
+	// The Node client is optional: without Node, the demo continues.
 	temp, err := os.MkdirTemp("", "unwire-demo-")
 	if err != nil {
 		return clients, err
@@ -146,7 +151,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), nil
 }
 
-// runDemoClient runs a client as `unwire capture -- CMD` does; what it says is
+// runDemoClient runs one client of the demo as `unwire capture -- CMD` does. The client's output is
 // shown only if it fails.
 func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, env []string) error {
 	var said bytes.Buffer
@@ -171,5 +176,5 @@ func nodeVersion(node string) string {
 	return term.Clean(strings.TrimSpace(string(out)))
 }
 
-// target is where the demo's edited request goes.
+// target returns the URL of the stand-in, to which the demo sends its edited request.
 func (s *demoServer) target() (*url.URL, error) { return url.Parse(s.url) }

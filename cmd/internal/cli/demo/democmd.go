@@ -12,7 +12,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the command demo.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a),

@@ -20,6 +20,9 @@ func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]
 		numbers, names string
 		in, ref        protoreflect.MessageDescriptor
 	}
+
+	// Walk the inferred and the reference definitions side by side, breadth first, by field
+	// numbers.
 	queue := []pair{{in: inferred.FrameType(call, captures.Down), ref: reference.FrameType(call, captures.Down)}}
 	met := map[protoreflect.FullName]bool{}
 	for len(queue) > 0 && len(rows) < maxFieldPairs {
@@ -46,7 +49,8 @@ func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]
 	return rows[:min(len(rows), maxFieldPairs)]
 }
 
-// typeWords is a field's label and type, as in its declaration.
+// typeWords returns a field's label and type as they are written in a .proto file, such as "repeated
+// string".
 func typeWords(fd protoreflect.FieldDescriptor) string {
 	typ := fd.Kind().String()
 	switch {

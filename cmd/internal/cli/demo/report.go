@@ -33,7 +33,7 @@ const (
 	demoEditPrompt = "Say hello."
 )
 
-// demoWidth is the width of the demo's report where no terminal tells it.
+// demoWidth is the width of the demo's report, in columns, if stdout is not a terminal.
 const demoWidth = 118
 
 // A demoReport prints what the demo found, a section for each step of the loop.
@@ -57,7 +57,7 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 		return err
 	}
 	fmt.Fprintf(r.app.Out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
-		"The live API was never asked: what the stand-in says was reconstructed.\n")
+		"The stand-in's answers are reconstructed; the live API was not contacted.\n")
 	for _, section := range []func(context.Context) error{
 		func(ctx context.Context) error { return r.recorded(ctx, clients) },
 		r.decoded, r.extracted, r.inferred, r.checked, r.replayed,
@@ -86,13 +86,15 @@ func (r *demoReport) line(w io.Writer, s string) {
 	fmt.Fprintf(w, "  %s\n", render.CutLine(term.Clean(s), r.width()-2))
 }
 
-// recorded lists the exchanges.
+// recorded prints the list of recorded exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
 	list, err := r.store.List(ctx)
 	if err != nil {
 		return err
 	}
+
+	// The exchange is converted as for ls --json, so that both show the same values.
 	rows := make([][]string, len(list.Exchanges))
 	for i := range list.Exchanges {
 		l := contract.NewExchange(&list.Exchanges[i], nil)
@@ -114,6 +116,8 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	if err != nil {
 		return err
 	}
+
+	// The later steps of the demo need a bidirectional stream.
 	for _, l := range list.Exchanges {
 		if r.stream == nil && l.Protocol == decode.ConnectStream && l.FramesUp > 1 {
 			if r.stream, err = decode.Decode(ctx, r.store, l.ID, decode.Options{}); err != nil {
@@ -122,7 +126,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 		}
 	}
 	if r.stream == nil {
-		return fmt.Errorf("%s holds no bidirectional stream", r.file)
+		return fmt.Errorf("%s contains no bidirectional stream", r.file)
 	}
 	return nil
 }
@@ -141,7 +145,7 @@ const (
 	lastGroups = 8
 )
 
-// decoded lists the stream's frames, runs of the same kind on one line.
+// decoded prints the frames of the stream; consecutive frames of the same kind share one line.
 func (r *demoReport) decoded(context.Context) error {
 	up := 0
 	for i := range r.stream.Frames {
@@ -166,7 +170,7 @@ func (r *demoReport) decoded(context.Context) error {
 // mostAnswer bounds the lines of the answer that the demo prints.
 const mostAnswer = 3
 
-// extracted prints the answer and why it is taken for one.
+// extracted prints the answer that was found in the stream, and the evidence that it is the answer.
 func (r *demoReport) extracted(context.Context) error {
 	tr := transcript.Extract(r.stream, transcript.Options{})
 	r.title("3 EXTRACTED", "the answer, without any schema")
@@ -208,7 +212,8 @@ func wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// inferred puts what the traffic alone gives beside the reconstruction.
+// inferred prints, side by side, the definitions inferred from the traffic alone and the reconstructed
+// ones.
 func (r *demoReport) inferred(ctx context.Context) error {
 	ev := infer.NewEvidence()
 	err := r.app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
@@ -219,6 +224,8 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
+	// Only methods that both sides define can be compared.
 	var pairs []agreement.Pair
 	for svc := range in.Schema.Services() {
 		for i := range svc.Methods().Len() {
@@ -229,7 +236,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 		}
 	}
 	result := agreement.Of(pairs...)
-	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
+	r.title("4 INFERRED", "from the traffic alone, compared with proto/: %s", result)
 	err = r.table([]term.Column{
 		{Name: "PATH"},
 		{Name: "INFERRED", Shorten: term.End, Min: 20},
@@ -243,7 +250,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 // mostDiffering bounds the disagreements that the demo lists.
 const mostDiffering = 3
 
-// disagreements lists what was inferred otherwise.
+// disagreements prints the fields whose inferred type differs from the reconstruction.
 func (r *demoReport) disagreements(a *agreement.Result) {
 	n := 0
 	met := map[string]bool{}
@@ -272,7 +279,7 @@ func (r *demoReport) checked(ctx context.Context) error {
 	if err := coverage.Add(ctx, c, query.ParseAddress(r.file), r.app.Remark); err != nil {
 		return err
 	}
-	r.title("5 CHECKED", "the traffic against proto/")
+	r.title("5 CHECKED", "the traffic, checked against the definitions in proto/")
 	for _, l := range strings.SplitAfter(schematext.CheckSummary(coverage.Report()), "; ") {
 		r.line(r.app.Out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
 	}
@@ -293,6 +300,8 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
+	// The credentials are those of the demo's own server, not of the user's environment.
 	credentials, err := credential.Resolver{Getenv: func(name string) string {
 		if name == credential.EnvToken {
 			return r.server.token
@@ -303,6 +312,8 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		return err
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
+
+	// The unedited replay shows that the answers agree; the edited one, how they differ.
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
 		changes := replay.Changes{To: to, Edits: edits}
 		options := replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true}
@@ -326,7 +337,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	return nil
 }
 
-// orNone is a value of a difference, or a mark where there is none.
+// orNone formats a value of a difference; a nil value becomes "(none)".
 func orNone(v any) string {
 	if v == nil {
 		return "–"
@@ -334,7 +345,7 @@ func orNone(v any) string {
 	return render.ValueText(v)
 }
 
-// changes prints the first differences that count.
+// changes prints the first significant differences between two exchanges.
 func (r *demoReport) changes(changes []diff.Change) {
 	const most = 5
 	shown, ignored := 0, 0
@@ -348,12 +359,12 @@ func (r *demoReport) changes(changes []diff.Change) {
 		}
 	}
 	if shown > most {
-		r.line(r.app.Out, fmt.Sprintf("… and %d more; %d ignored as volatile", shown-most, ignored))
+		r.line(r.app.Out, fmt.Sprintf("… and %d more; %d volatile differences ignored", shown-most, ignored))
 	}
 }
 
 func (r *demoReport) next() {
-	fmt.Fprintf(r.app.Out, "\n%s  %s stays here; try\n", r.app.Out.Bold("NEXT"), r.file)
+	fmt.Fprintf(r.app.Out, "\n%s  the capture is %s; try\n", r.app.Out.Bold("NEXT"), r.file)
 	for _, c := range []string{
 		fmt.Sprintf("show %s %d", r.file, r.stream.ID),
 		fmt.Sprintf("schema infer -o inferred/ %s", r.file),

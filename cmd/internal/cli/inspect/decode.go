@@ -39,19 +39,20 @@ func decodeCommand(a *app.App) *cobra.Command {
 	var f decodeFlags
 	cmd := &cobra.Command{
 		Use:   "decode [FILE|F.uwc#ID/up/N|-]",
-		Short: "Turn bytes into text that can be read, edited and encoded again",
-		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
-taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
-A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
-bytes, hex (dumps, arrays and literals of programs, too) or base64 (a data: URL,
-too), of one message, of delimited messages or of envelopes, or such a body in gzip
-or zstd; - or nothing is stdin.
+		Short: "Decode bytes to text, which 'unwire encode' can turn back into bytes",
+		Long: `decode prints protobuf bytes as text or JSON, without a schema. The input can be
+malformed: 'unwire decode F | unwire encode' restores the bytes of any file F. The
+input is a frame of a capture (F.uwc#7/up/0), a file, or stdin (- or no argument). A
+file contains raw bytes, hex (dumps, or array and string literals of source code) or
+base64 (or a data: URL). These bytes are one message, delimited messages, or frames
+with 5-byte headers, and may be compressed with gzip or zstd.
 
-What a field holds in another form (hex, base64, gzip, JSON, envelopes) stands below
-it, in lines that begin with #|. Edit it there, or edit the value: encode makes the
-value of what was edited. Names stand in comments: of a capture's frame as its
-method's definitions have them, of a file with --type. Of what is cut off or broken
-there is the place, what was expected and found, and all that can be read.`,
+If a value contains another format (hex, base64, gzip, JSON, frames), decode prints
+its content below it, in lines that begin with #|. You can edit either the content or
+the value; encode rebuilds the value from edited content. Field names are printed as
+comments: for a frame of a capture by the definitions of its method, for a file by
+--type. If the input is truncated or malformed, decode reports the offset and the
+reason, and decodes the rest.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode
@@ -65,18 +66,18 @@ there is the place, what was expected and found, and all that can be read.`,
 			return runDecode(cmd.Context(), a, f, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages (delimited32be, delimited32le: of a capture's connection without HTTP); or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
-	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
-	cmd.Flags().BoolVar(&f.full, "full", false, "shorten nothing: with --hex, print every byte of every value")
+	cmd.Flags().StringVar(&f.in, "in", "auto", "input encoding: auto, raw, hex or base64")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "framing of the bytes: auto, message, frames or delimited (for connections without HTTP in a capture also delimited32be and delimited32le); or PATH:TYPE, such as 1.2:string, to set the type of a field; a capture stores this for the method, and 1.2:auto removes it")
+	cmd.Flags().BoolVar(&f.once, "once", false, "with --as PATH:TYPE: do not store the type in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2: all candidate types with their evidence")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
+	cmd.Flags().BoolVar(&f.full, "full", false, "with --hex: do not truncate values")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, for field names in comments")
 	return cmd
 }
 
@@ -92,6 +93,8 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if err != nil {
 		return err
 	}
+
+	// The words of --as select either a framing or types of single fields.
 	whole = cmp.Or(whole, "auto")
 	if err := f.check(whole); err != nil {
 		return err
@@ -99,20 +102,26 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if f.follow {
 		return followDecode(ctx, a, f, query.ParseAddress(name))
 	}
+
+	// A file has no method, so that only --type can connect its bytes with a definition.
 	if f.proto != "" && f.typeName == "" && query.ParseAddress(name).Exchange == 0 {
 		return app.Usagef("--proto needs --type, the full name of the message")
 	}
 	if f.explain != "" && f.hex {
-		return app.Usagef("--explain goes neither with --hex nor with --follow")
+		return app.Usagef("--explain cannot be used with --hex or --follow")
 	}
 	opts := text.Options{In: f.in}
 	if opts.Type, err = f.message(ctx, a); err != nil {
 		return err
 	}
+
+	// The framing that openRead detects takes precedence over the flag.
 	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen, whole)
 	if err != nil {
 		return err
 	}
+
+	// Large inputs are mapped into memory; pages are released once they were printed.
 	defer src.Close()
 	opts.Done = src.Release
 	if src.frame {
@@ -127,6 +136,8 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if err != nil {
 		return err
 	}
+
+	// A choice that fits no value of the field is an error here, since the user sees only this input.
 	if !src.frame && len(chosen) > 0 { // openRead has checked those of a frame
 		if err := checkChoices(a, doc, by.Choices); err != nil {
 			return err
@@ -142,7 +153,7 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	return w.Flush()
 }
 
-// check checks what the flags mean together; whole is what --as says of the bytes.
+// check validates the combination of flags; whole is how --as splits the bytes.
 func (f decodeFlags) check(whole string) error {
 	if err := app.OneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
@@ -154,7 +165,7 @@ func (f decodeFlags) check(whole string) error {
 		return err
 	}
 	if f.hex && f.format != "text" || f.full && !f.hex {
-		return app.Usagef("--hex is a format of its own, and --full goes with it")
+		return app.Usagef("--hex cannot be used with --json or --format json, and --full requires --hex")
 	}
 	return nil
 }
@@ -181,12 +192,12 @@ func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.Mess
 	}
 	if s == nil || s.Message(f.typeName) == nil {
 		return nil, app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", f.typeName),
-			"names are full: package.Message, as in "+proto.AgentPackage+".AgentClientMessage")
+			"give the full name, package.Message, such as "+proto.AgentPackage+".AgentClientMessage")
 	}
 	return s.Message(f.typeName), nil
 }
 
-// A decodedInput is what is decoded.
+// A decodedInput is the input of `unwire decode`: the bytes, and the options for reading them.
 type decodedInput struct {
 	*app.Input
 	frame  bool   // of a capture
@@ -194,8 +205,9 @@ type decodedInput struct {
 	pooled int    // messages that the evidence is drawn from; 1 without a capture
 }
 
-// openRead opens a frame's data if name is the address of a frame, else a file, with
-// how its fields are read. Md comes before the definition of a frame's method.
+// openRead opens the bytes that are to be decoded: the frame's data if name is the address of a frame,
+// or else a file. chosen are the user's choices of field types. If md is not nil, it replaces the
+// definition of the frame's method.
 func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	addr := query.ParseAddress(name)
 	by := decode.View{Type: md}
@@ -204,7 +216,7 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 			return decodedInput{}, by, fixedLengthError(whole)
 		}
 		if f.once {
-			return decodedInput{}, by, app.Usagef("--once is for a frame of a capture: of a file nothing is remembered")
+			return decodedInput{}, by, app.Usagef("--once requires a frame of a capture: nothing is stored for a file")
 		}
 		var err error
 		if by.Choices, err = plainChoices(chosen); err != nil {
@@ -220,13 +232,14 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 	return openFrame(ctx, a, addr, f, md, chosen, whole)
 }
 
-// captureFileError refuses the file of a capture, whose bytes are those of a database.
+// captureFileError returns an error for a capture file, whose bytes are a SQLite database and cannot be
+// decoded as a message.
 func captureFileError(name string) error {
-	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a capture, and decode reads one frame or a file of protobuf", name),
-		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, 'unwire show %[1]s 1' prints one; --in raw decodes the file's own bytes", term.Clean(name)))
+	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a capture, but decode needs one frame, or a file with protobuf", name),
+		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, and 'unwire show %[1]s 1' prints one; --in raw decodes the bytes of the capture file itself", term.Clean(name)))
 }
 
-// openFrame is openRead for a frame of a capture.
+// openFrame is like openRead, for a frame of a capture.
 func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	by := decode.View{Type: md}
 	store, err := a.OpenCapture(addr.File)
@@ -238,6 +251,8 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	if err != nil {
 		return decodedInput{}, by, err
 	}
+
+	// --as splits only connections without HTTP; in HTTP the protocol determines the frames.
 	switch {
 	case rec.Transport != captures.HTTP && slices.Contains(decode.Splittings(), whole):
 		store.Splitting = decode.Splitting(whole)
@@ -252,6 +267,8 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	if err != nil {
 		return decodedInput{}, by, err
 	}
+
+	// The type comes from --type, or from the definitions by the frame's method.
 	var defs *schema.Schema
 	if md == nil {
 		if defs, err = a.LoadDefinitions(ctx, f.proto, addr.File); err != nil {
@@ -280,7 +297,7 @@ func isFixedLength(as string) bool {
 }
 
 func fixedLengthError(as string) error {
-	return app.Usagef("--as %s is for a capture's connections without HTTP, as in F.uwc#7/down/0", as)
+	return app.Usagef("--as %s is only for connections without HTTP in a capture, such as F.uwc#7/down/0", as)
 }
 
 // checkChoices looks for the fields of choices in a file's messages: a field that none
@@ -288,7 +305,7 @@ func fixedLengthError(as string) error {
 func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	misfits, err := query.FitDocument(doc, choices)
 	for _, m := range misfits {
-		a.Say("unwire: --as %s fits no value: %s", m.Choice, term.Clean(m.Why.Error()))
+		a.Say("unwire: --as %s: no value has this type: %s", m.Choice, term.Clean(m.Why.Error()))
 	}
 	if _, ok := errors.AsType[*query.ChoiceError](err); ok {
 		return choiceError(err)
@@ -296,11 +313,11 @@ func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
 	return err
 }
 
-// explainDocument says why a field of a document's messages is read as it is.
+// explainDocument prints the evidence for the type of a field in the messages of a document.
 func explainDocument(a *app.App, doc *text.Document, by decode.View, messages int, name string, f decodeFlags) error {
 	path, err := fieldpath.ParseNumbers(f.explain)
 	if err != nil || len(path) == 0 {
-		return app.Usagef("--explain wants a path, as 1.2 or 1.2[0].5, not %q", f.explain)
+		return app.Usagef("--explain must be a path, such as 1.2 or 1.2[0].5, not %q", f.explain)
 	}
 	found := false
 	err = query.ExplainDocument(doc, by, path, messages, func(list []contract.Explanation) error {
@@ -308,16 +325,16 @@ func explainDocument(a *app.App, doc *text.Document, by decode.View, messages in
 		return printExplanations(a, a.Out, list, app.InputName(name), f.format == "json")
 	})
 	if err == nil && !found {
-		return app.Fail(app.ExitUsage, fmt.Errorf("--explain %s: no message here has this field", f.explain),
-			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+		return app.Fail(app.ExitUsage, fmt.Errorf("--explain %s: no message in the input has this field", f.explain),
+			"a path is field numbers joined by dots, such as 1.2 or 1.2[0].5")
 	}
 	return err
 }
 
-// followDecode prints frames as text while they are recorded.
+// followDecode prints the frames of a running recording as text until it ends.
 func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Address) error {
 	if addr.Frame >= 0 {
-		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
+		return app.Usagef("--follow requires a capture or an exchange, not a frame")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.proto, addr.File)
 	if err != nil {
@@ -331,6 +348,8 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 	if err != nil {
 		return err
 	}
+
+	// The framing of --as applies to connections without HTTP.
 	var split decode.Splitting
 	if slices.Contains(decode.Splittings(), whole) {
 		split = decode.Splitting(whole)
@@ -349,6 +368,7 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 				by.Type = md
 			}
 			as := whole
+			// A split frame is a single message.
 			if split != "" && ex.Transport != captures.HTTP && fr.Tree != nil {
 				as = "message"
 			}

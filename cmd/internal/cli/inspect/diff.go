@@ -2,14 +2,11 @@ package inspect
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
@@ -19,7 +16,7 @@ import (
 type diffFlags struct {
 	json, hex, side, series    bool
 	showIgnored                bool
-	volatile                   bool
+	volatile, forwarded        bool
 	format, method, proto, typ string
 	as                         string
 	context                    int
@@ -31,27 +28,34 @@ func diffCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two frames, exchanges or captures by structure",
-		Long: `diff compares by field path, not by byte: repeated fields are aligned by content
-and likely key, what moved is told from what changed, text that came in pieces is
-joined first, and values that differ in every run (IDs, times, tokens) are told
-apart from real changes: renamed one to one, they count as ignored. A and B are two
-frames, two exchanges, two captures, or two files, protobuf (in hex, base64 or gzip,
-too) or JSON. Several messages in a file are compared as a stream's, under @up/0 and on;
-where each is delimited by its length, a text is not joined over them.
-The exchanges of captures are paired by method, order and likeness.
+		Long: `diff compares messages by field path, not by byte. Elements of repeated fields are
+matched by content and by likely key, so that moved elements are not reported as
+changed. Text that was streamed in pieces is joined first. IDs, times and tokens that
+differ in every run are ignored if they map one to one; the summary counts the times
+among them, and --volatile reports all of them. A and B are two frames, two
+exchanges, two captures, or two files. A file contains protobuf (also in hex, base64
+or gzip) or JSON; several messages in a file are compared as frames (@up/0, @up/1, …),
+and text is not joined across length-delimited messages. The exchanges of two captures
+are paired by method, order and similarity.
 
-The order of fields is no difference, nor is that of what looks like a map's
-entries, nor of the frames of a stream; that of a repeated field is. Names stand
-beside numbers where the method is known.
+diff ignores the order of fields, of likely map entries, and of the frames of a
+stream; it reports changes of the order in repeated fields. Field names are printed if
+the definitions describe the method.
 
-With --series, any number of messages or exchanges of one method, or captures with
---method, are laid side by side: which paths are constant, which vary, and how.
-The exit status is 1 where there is a difference.`,
-		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
+With --forwarded, diff compares what was received of one exchange or frame (A) with
+what 'unwire capture --rules' or --intercept forwarded.
+
+With --series, diff compares any number of messages or exchanges of one method, or
+captures with --method, and reports which paths are constant, and which vary and how.
+The exit status is 1 if there is a difference.`,
+		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --forwarded F.uwc#2\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
 			"  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3\n  unwire diff --series --method Run F.uwc",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.series {
+			switch {
+			case f.series:
 				return nil
+			case f.forwarded:
+				return app.ArgsBetween(1, "F.uwc#ID")(cmd, args)
 			}
 			return app.ArgsBetween(2, "A", "B")(cmd, args)
 		},
@@ -62,27 +66,33 @@ The exit status is 1 where there is a difference.`,
 			if f.series {
 				return diffSeries(cmd.Context(), a, args, f)
 			}
-			return runDiff(cmd.Context(), a, args[0], args[1], f)
+			return runDiff(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a difference, ignored ones too")
-	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "list ignored differences too; with --series, constant paths")
-	options.Alias(cmd.Flags(), "all", "show-ignored")
-	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values as differences too")
-	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path, without indexes, and all below it; may be repeated")
-	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "A in a left column, B in a right one")
-	cmd.Flags().StringVar(&f.format, "format", "inline", "inline, side, tsv or json")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "also the bytes of what differs")
-	cmd.Flags().IntVar(&f.context, "context", 8, "words, or lines, of a long text that are shown around a change in it")
-	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
-	cmd.Flags().StringVar(&f.method, "method", "", "with --series, the exchanges of a capture that call this method (Run, pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: those that the capture keeps, or the built-in ones; none: no names)")
-	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.typ, "type", "", "of two files, the full name of the message, for names")
+	f.add(cmd)
 	return cmd
 }
 
-// check checks what the flags mean together.
+// add registers the flags of diff with the command.
+func (f *diffFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per difference, including ignored ones")
+	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences; with --series, constant paths")
+	options.Alias(cmd.Flags(), "all", "show-ignored")
+	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values (IDs, times, tokens) as differences")
+	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path (without indexes) and all paths below it; can be repeated")
+	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "print A in a left column and B in a right column")
+	cmd.Flags().StringVar(&f.format, "format", "inline", "output format: inline, side, tsv or json")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "also print the bytes of differing values")
+	cmd.Flags().IntVar(&f.context, "context", 8, "number of unchanged words or lines to print around a change in a long text")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "compare what was received of one exchange or frame with what a rule forwarded")
+	cmd.Flags().BoolVar(&f.series, "series", false, "compare all arguments, and report which paths vary")
+	cmd.Flags().StringVar(&f.method, "method", "", "with --series: compare the exchanges of this method (Run or pkg.Service/Run)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
+	app.SplittingFlag(cmd.Flags(), &f.as)
+	cmd.Flags().StringVar(&f.typ, "type", "", "with two files: full name of the message type, for field names")
+}
+
+// check returns an error if flags are combined that exclude each other.
 func (f *diffFlags) check() error {
 	if err := app.OneOf("--format", f.format, "inline", "side", "tsv", "json"); err != nil {
 		return err
@@ -90,8 +100,10 @@ func (f *diffFlags) check() error {
 	switch {
 	case f.context < 0:
 		return app.Usagef("--context must not be negative")
+	case f.forwarded && f.series:
+		return app.Usagef("--forwarded and --series cannot be used together")
 	case f.method != "" && !f.series:
-		return app.Usagef("--method goes with --series")
+		return app.Usagef("--method requires --series")
 	case f.json:
 		f.format = "json"
 	case f.side:
@@ -100,7 +112,7 @@ func (f *diffFlags) check() error {
 	return nil
 }
 
-// options are what the flags say of the comparison.
+// options returns the options that the flags set for the comparison.
 func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (query.DiffOptions, error) {
 	split, err := app.ParseSplitting(f.as)
 	if err != nil {
@@ -123,12 +135,21 @@ func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (qu
 	}, err
 }
 
-func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) error {
-	o, err := f.options(ctx, a, left, right)
+func runDiff(ctx context.Context, a *app.App, args []string, f diffFlags) error {
+	o, err := f.options(ctx, a, args...)
 	if err != nil {
 		return err
 	}
-	list, err := query.Diff(ctx, left, right, o)
+	var list []query.Comparison
+
+	// A rule may replace one id by another. Comparing what was forwarded must report that, so volatile
+	// values count.
+	if f.forwarded {
+		o.Volatile = true
+		list, err = query.DiffForwarded(ctx, args[0], o)
+	} else {
+		list, err = query.Diff(ctx, args[0], args[1], o)
+	}
 	if err != nil {
 		return diffFailure(err)
 	}
@@ -140,6 +161,9 @@ func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) e
 	if err != nil {
 		return err
 	}
+
+	// The exit status depends on the counted differences only; ignored ones are printed but do not
+	// fail.
 	a.Say("%s", render.DifferenceCount(list))
 	if found, _ := query.CountChanges(list); found > 0 {
 		return app.Fail(app.ExitFinding, nil, "")
@@ -147,17 +171,11 @@ func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) e
 	return nil
 }
 
-// printChanges prints all differences, ignored ones too, as JSON.
+// printChanges prints all differences as JSON, including those that are ignored by default.
 func printChanges(a *app.App, list []query.Comparison, withHex bool) error {
 	for i := range list {
-		for _, c := range list[i].Changes {
-			c, _, name := list[i].Describe(c)
-			c.Path = strings.TrimSpace(list[i].Call + " " + c.Path)
-			line := contract.Change{Change: c, Name: name}
-			if withHex {
-				line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
-			}
-			if err := a.Print(&line); err != nil {
+		for _, line := range list[i].Lines(withHex) {
+			if err := a.Print(line); err != nil {
 				return err
 			}
 		}
@@ -179,6 +197,8 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 	if err != nil {
 		return diffFailure(err)
 	}
+
+	// Output first, then the exit code: 1 if a path varies or is sometimes missing.
 	if f.format == "json" {
 		err = printVariations(a, s)
 	} else {
@@ -197,16 +217,15 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 }
 
 func printVariations(a *app.App, s *query.Series) error {
-	for i := range s.Variations {
-		_, name := s.Field(&s.Variations[i])
-		if err := a.Print(&contract.Variation{Variation: s.Variations[i], Name: name}); err != nil {
+	for _, line := range s.Lines() {
+		if err := a.Print(line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// diffFailure adds to an error of a comparison what to do about it.
+// diffFailure adds a hint to an error of a comparison.
 func diffFailure(err error) error {
 	e, ok := errors.AsType[*query.DiffError](err)
 	if !ok {
@@ -216,15 +235,15 @@ func diffFailure(err error) error {
 	case query.Unlike:
 		return app.Fail(app.ExitUsage, err, "")
 	case query.NoMethod:
-		return app.Fail(app.ExitUsage, err, "name it with --method, or single exchanges as "+e.At.File+"#1")
+		return app.Fail(app.ExitUsage, err, "name the method with --method, or name single exchanges, such as "+e.At.File+"#1")
 	case query.NoExchange:
 		return app.Fail(app.ExitInput, err, "'unwire ls F.uwc' lists the methods")
 	case query.SeveralMessages:
-		return app.Fail(app.ExitInput, err, "'unwire diff' compares two such files")
+		return app.Fail(app.ExitInput, err, "without --series, 'unwire diff' compares two such files")
 	case query.NoFrame:
 		return noFrame(err, e.At)
 	case query.UnknownType:
-		return app.Fail(app.ExitUsage, err, "'unwire schema find' searches them")
+		return app.Fail(app.ExitUsage, err, "'unwire schema find' searches the definitions")
 	}
 	return err
 }

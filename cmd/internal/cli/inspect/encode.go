@@ -20,24 +20,25 @@ func encodeCommand(a *app.App) *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
 		Use:   "encode [FILE|-]",
-		Short: "Turn decode's text or JSON back into bytes",
-		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
-writes the bytes that it stands for, in the way that they were written in (hex, base64,
-gzip). Lengths are made anew, and so is a value below which its content was edited, in
-lines that begin with #|: gzip and zstd then by our own compressor.
+		Short: "Encode the text or JSON of 'unwire decode' back to bytes",
+		Long: `encode reads the output of 'unwire decode', or Protoscope text, and writes the bytes
+in their original encoding (hex, base64, gzip). encode recomputes lengths. If you
+edited the content of a value, in lines that begin with #|, encode rebuilds the value.
+The gzip or zstd bytes of a rebuilt value may differ from those of the original
+compressor.
 
---in protojson and prototext read what 'unwire show --format' prints, by the
-definitions of a type. prototext names its type in its first line.`,
+--in protojson and --in prototext read the output of 'unwire show --format', and need
+the definitions of the type. prototext names the type in its first line.`,
 		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "in", formatText, "the input is text, json, protojson or prototext")
+	cmd.Flags().StringVar(&f.format, "in", formatText, "input format: text, json, protojson or prototext")
 	options.Alias(cmd.Flags(), "format", "in")
-	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for protojson and prototext")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, or a capture that keeps some, for protojson and prototext (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message type, for protojson and prototext")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "for protojson and prototext: folder of .proto files, or capture with definitions (default: the built-in definitions)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes or the file they were written to")
 	return cmd
@@ -59,7 +60,7 @@ func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
 		return encodeByDefinitions(ctx, a, name, f)
 	}
 	if f.typeName != "" || f.proto != "" {
-		return app.Usagef("--type and --proto go with --in protojson and prototext")
+		return app.Usagef("--type and --proto require --in protojson or prototext")
 	}
 	return encode(a, name, f)
 }
@@ -80,7 +81,7 @@ func encode(a *app.App, name string, f encodeFlags) error {
 	}
 	data, err := parse(src.Data)
 	if err != nil && format == "text" && json.Valid(src.Data) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --in json")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "the input looks like JSON: use --in json")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)
@@ -88,7 +89,7 @@ func encode(a *app.App, name string, f encodeFlags) error {
 	return f.write(a, data)
 }
 
-// write writes the bytes, or describes them as JSON.
+// write writes the encoded bytes to the output or, with --json, prints an object that describes them.
 func (f encodeFlags) write(a *app.App, data []byte) error {
 	if !f.json {
 		return a.WriteBinary(data, f.out)
@@ -120,7 +121,7 @@ func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags
 	}
 	switch {
 	case f.json && f.out == "":
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s is too large to print its bytes as JSON", app.InputName(name)), "name a file for them with -o FILE")
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s is too large to print its bytes as JSON", app.InputName(name)), "write the bytes to a file with -o FILE")
 	case f.out != "" && f.out != "-":
 		if err := app.WholeFile(f.out, app.ForOwner, write); err != nil || !f.json {
 			return err
@@ -132,7 +133,7 @@ func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags
 	return write(a.Out)
 }
 
-// A byteCounter counts what is written to it.
+// A byteCounter is an io.Writer that counts the bytes written to it.
 type byteCounter int64
 
 func (c *byteCounter) Write(p []byte) (int, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
@@ -26,7 +27,7 @@ type extractFlags struct {
 	label                      []string
 }
 
-// An extraction is a run of `unwire chat`.
+// An extraction is the state of one run of `unwire chat`.
 type extraction struct {
 	*app.App
 	extractFlags
@@ -39,19 +40,24 @@ func extractCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "chat F.uwc [ID]",
 		Aliases: []string{"extract"},
-		Short:   "Find the conversation of an exchange: prompt, thinking, tool calls, answer, and why",
-		Long: `chat (formerly extract) joins the text of each field path over the frames of an exchange and
-ranks what it finds: the answer, the thinking, the user's prompt, tool calls with
-their results, IDs, metadata. It needs no schema, and prints a score with its reasons for each text.
+		Short:   "Find the chat conversation in an exchange: prompt, thinking, tool calls, answer",
+		Long: `chat (formerly extract) finds chat conversations without a schema. It joins the text
+of each field over the frames of an exchange, and ranks the results by role: answer,
+thinking, prompt, tool calls and their results, IDs, metadata. Each result has a
+score, with the reasons for it.
 
-It prints who said what, in order, then the tokens that the exchange says it took and
-the error that it ended in, then the ranked candidates.
+chat reports an exchange as a conversation only if its structure supports this: texts in
+deltas, roles, lists of messages, model names, token counts, or a question with one
+answer. Other prose is not reported; --empty or an ID lists it anyway.
 
-Where it is wrong, say so with --label: the candidate's path and its true role are
-added to a labels file, from which 'unwire chat fit' makes a weights file that
---weights takes. 'unwire chat weights' shows the weights.
+chat prints the conversation in order, the token counts in the exchange, the final
+error, and the ranked results (candidates).
 
-A capture whose name is that of a subcommand is named ./fit.`,
+To correct a wrong role, use --label with the candidate's path and its role. chat
+appends this to a labels file. 'unwire chat fit' computes new weights from the labels,
+for --weights. 'unwire chat weights' prints the weights.
+
+If a capture has the name of a subcommand, write ./fit.`,
 		Example: `  unwire chat F.uwc 2
   unwire chat --json F.uwc | jq -r .answer
   unwire chat --follow F.uwc
@@ -67,16 +73,16 @@ A capture whose name is that of a subcommand is named ./fit.`,
 			return runExtract(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object an exchange")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the answer while it is recorded; ends with the exchange, or, without an ID, when interrupted")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "each call alone, where several calls are one conversation")
-	cmd.Flags().BoolVar(&f.empty, "empty", false, "list exchanges in which nothing was found, too")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per exchange")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the answer while it is recorded, until the exchange ends (without an ID: until interrupted)")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "treat each call separately, even if several calls form one conversation")
+	cmd.Flags().BoolVar(&f.empty, "empty", false, "also list exchanges without a conversation, with their texts")
 	options.Alias(cmd.Flags(), "all", "empty")
-	cmd.Flags().IntVar(&f.top, "top", 8, "candidates to list an exchange (JSON has all of them)")
-	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: that of unwire.yaml, or the built-in weights)")
-	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: the candidate at PATH is ROLE; added to --labels")
-	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "the file that --label adds to")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the details of errors (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().IntVar(&f.top, "top", 8, "number of candidates to print per exchange (--json prints all)")
+	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: from unwire.yaml, or the built-in weights)")
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: append the role of the candidate at PATH to the labels file")
+	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "labels file for --label to append to")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the names in error details (default: the definitions in the capture, or the built-in ones; none: no names)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }
@@ -86,11 +92,11 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 		return app.Usagef("--top must be at least 1")
 	}
 	if f.follow && len(f.label) > 0 {
-		return app.Usagef("--follow and --label do not go together: label when the exchange has ended")
+		return app.Usagef("--follow and --label cannot be used together: use --label when the exchange has ended")
 	}
 	e := &extraction{App: a, extractFlags: f, options: query.TranscriptOptions{Parts: f.parts}}
 	var err error
-	if e.options.Weights, err = loadWeights(a, a.Weights(f.weights)); err != nil {
+	if e.options.Weights, err = a.LoadWeights(a.Weights(f.weights)); err != nil {
 		return err
 	}
 	if len(f.label) > 0 {
@@ -115,6 +121,8 @@ func (e *extraction) extract(ctx context.Context, at query.Address) error {
 		return err
 	}
 	defer c.Close()
+
+	// A single exchange is printed even if it has no conversation.
 	if at.Exchange != 0 {
 		e.empty = true
 		ex, tr, readErr := c.Transcript(ctx, at, e.options)
@@ -127,13 +135,32 @@ func (e *extraction) extract(ctx context.Context, at query.Address) error {
 		return undecoded(e.App, ex, readErr)
 	}
 	e.RemarkEmpty(ctx, c)
-	return c.EachTranscript(ctx, e.options, func(ex *decode.Exchange, tr *transcript.Transcript) error {
+
+	// For a capture, an empty result needs an explanation.
+	all, found := 0, 0
+	err = c.EachTranscript(ctx, e.options, func(ex *decode.Exchange, tr *transcript.Transcript) error {
+		if all++; tr.Found() {
+			found++
+		}
 		if err := e.print(ex, tr); err != nil {
 			return err
 		}
 		e.Remark(ex)
 		return nil
 	})
+	if err == nil && all > 0 && found == 0 {
+		e.Say("unwire: no conversation found in %s (%s)", app.Counted(all, "exchange"), e.whereToLook(at.File))
+	}
+	return err
+}
+
+// whereToLook returns a hint for a file in which no conversation was found.
+func (e *extraction) whereToLook(file string) string {
+	word := safetext.ShellFile(file)
+	if e.empty {
+		return fmt.Sprintf("if a candidate is an answer, name it: 'unwire chat %s ID --label PATH=assistant'; 'unwire show %s ID' prints the messages", word, word)
+	}
+	return fmt.Sprintf("'unwire chat --empty %s' lists the texts, 'unwire show %s ID' prints the messages", word, word)
 }
 
 func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error {
@@ -141,7 +168,7 @@ func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error
 	if e.json {
 		return e.Print(line)
 	}
-	if len(tr.Candidates) == 0 && tr.Error == nil && !e.empty {
+	if !tr.Found() && !e.empty {
 		return nil
 	}
 	w := bufio.NewWriter(e.Out)
@@ -149,7 +176,7 @@ func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error
 	return w.Flush()
 }
 
-// followAnswers prints answers while they are recorded.
+// followAnswers prints the answers of a model while they are recorded.
 func (e *extraction) followAnswers(ctx context.Context, at query.Address) error {
 	c, err := awaitCapture(ctx, e.App, at.File)
 	if err != nil {
@@ -177,7 +204,8 @@ func (e *extraction) followAnswers(ctx context.Context, at query.Address) error 
 	})
 }
 
-// printUpdate prints what came of an answer as JSON, and at its end the transcript.
+// printUpdate prints, as JSON, the new part of an answer and, if the stream has ended, the whole
+// transcript.
 func (e *extraction) printUpdate(u *follow.Update, ended bool) error {
 	if u.Changed {
 		line := &contract.AnswerDelta{Event: "delta", Exchange: u.Exchange.ID, Delta: u.More}
@@ -197,28 +225,32 @@ func (e *extraction) printUpdate(u *follow.Update, ended bool) error {
 // parseLabel reads [F.uwc#ID=][up/|down/]PATH=ROLE, or a colon before the role.
 func parseLabel(s string, args []string) (query.Label, error) {
 	bad := func(why string) (query.Label, error) {
-		return query.Label{}, app.Fail(app.ExitUsage, fmt.Errorf("--label %q: %s", s, why), "as in --label 1.1.1=assistant, --label up/2.1=user, or --label 'F.uwc#2=1.1.1=assistant'")
+		return query.Label{}, app.Fail(app.ExitUsage, fmt.Errorf("--label %q: %s", s, why), "examples: --label 1.1.1=assistant, --label up/2.1=user, or --label 'F.uwc#2=1.1.1=assistant'")
 	}
+
+	// The path may contain = in names, so cut at the last separator.
 	cut := max(strings.LastIndexByte(s, '='), strings.LastIndexByte(s, ':'))
 	if cut < 0 {
-		return bad("no role")
+		return bad("the role is missing")
 	}
 	l := query.Label{Path: s[:cut]}
 	var err error
 	if l.Role, err = transcript.ParseRole(s[cut+1:]); err != nil {
 		return bad(err.Error())
 	}
+
+	// Without arguments, the label itself names the exchange.
 	if len(args) == 0 {
 		file, path, ok := strings.Cut(l.Path, "=")
 		if !ok {
-			return bad("no exchange")
+			return bad("the exchange is missing")
 		}
 		l.At, l.Path = query.ParseAddress(file), path
 	} else if l.At, err = app.AddressArgs(args, false); err != nil {
 		return l, err
 	}
 	if l.At.Exchange == 0 {
-		return bad("which exchange?")
+		return bad("the exchange is missing")
 	}
 	for _, dir := range [...]string{"up", "down"} {
 		if path, ok := strings.CutPrefix(l.Path, dir+"/"); ok {
@@ -260,7 +292,7 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 	defer c.Close()
 	lines, n, err := c.LabelLines(ctx, l, e.options)
 	if err == nil && n == 0 {
-		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists them", l.At.File, l.At.Exchange))
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists the candidates", safetext.ShellFile(l.At.File), l.At.Exchange))
 	}
 	return lines, n, err
 }

@@ -21,12 +21,12 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	var hold float64
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
-		Short: "Fit weights to a labels file",
-		Long: `fit makes weights from the labels that 'unwire chat --label' collected: a
-multinomial logistic regression that is held to the weights it starts from, so
-that what the labels do not speak of stays as it is. It says how many labels the
-weights got right before, how many after, and how many in cross-validation,
-which is what to expect of other captures like these.`,
+		Short: "Compute weights from a labels file",
+		Long: `fit computes weights from the labels that 'unwire chat --label' collected, by
+multinomial logistic regression. The regression is regularized towards the start
+weights, so weights without labelled examples stay unchanged. fit prints how many
+labels are predicted correctly by the old weights, by the new weights, and in
+cross-validation. The last number is the expected accuracy for similar captures.`,
 		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -36,10 +36,10 @@ which is what to expect of other captures like these.`,
 			}
 			labels, err := transcript.ParseLabels(data)
 			if err != nil {
-				return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(args[0]), err), "a labels file is made by 'unwire chat --label'")
+				return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(args[0]), err), "'unwire chat --label' writes labels files")
 			}
 			o := transcript.FitOptions{Hold: hold}
-			if o.Start, err = loadWeights(a, start); err != nil {
+			if o.Start, err = a.LoadWeights(start); err != nil {
 				return err
 			}
 			w, report, err := transcript.Fit(labels, o)
@@ -59,8 +59,8 @@ which is what to expect of other captures like these.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write")
 	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "weights file to start from (default: the built-in weights)")
-	cmd.Flags().Float64Var(&hold, "hold", 3, "how strongly weights are held to those of the start, in labels")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the report on stderr as JSON")
+	cmd.Flags().Float64Var(&hold, "hold", 3, "regularization strength: how many labels outweigh a start weight")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report on stderr as JSON")
 	return cmd
 }
 

@@ -39,21 +39,22 @@ func grepCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grep [PATTERN] F.uwc…",
 		Short: "Find text, bytes, numbers and field paths inside decoded frames",
-		Long: `grep looks into the decoded frames of captures: through compression, hex and
-base64 in strings, JSON, and messages within messages. It prints where something
-is, a line a match: the frame, the path of the field, its kind, and the match with
-what is around it. Text that is split over several frames is found, too, in the
-same field of the frames that follow each other; the first of them is named.
-A pattern is looked for in notes ('unwire note'), too.
+		Long: `grep searches the decoded frames of captures, including compressed data, hex and
+base64 in strings, JSON, and nested messages. It prints one line per match: the frame,
+the path and the type of the field, and the match with its surroundings. grep also
+finds text that is split over several frames in the same field, and prints the first
+of these frames. A pattern also matches in notes ('unwire note').
 
-PATTERN is a regular expression (RE2), or with -F the text itself. Instead of it,
---bytes and --number look for bytes and for a number in any of its forms (varint,
-zigzag, fixed, packed, JSON); --path says in which fields, or alone, which fields.
+PATTERN is a regular expression (RE2), or literal text with -F. Instead of PATTERN,
+use --bytes to search for bytes, or --number for a number in any encoding (varint,
+zigzag, fixed, packed, JSON). --path limits the search to some fields; alone, it lists
+them.
 
---filter searches only what it selects, in the language that 'unwire ls --help' explains:
---filter 'host:api.* dir:down code:!ok' is frames from such servers in failed calls.
+--filter limits the search to some exchanges and frames; 'unwire ls --help' explains
+the language. For example, --filter 'host:api.* dir:down code:!ok' selects the
+server's frames in failed calls to hosts that match api.*.
 
-It exits with 0 where something was found and with 1 where nothing was.`,
+The exit status is 0 if something was found, and 1 otherwise.`,
 		Example: `  unwire grep -i 'hello world' F.uwc
   unwire grep --number 42 --dir down F.uwc G.uwc
   unwire grep --bytes 0a05 F.uwc#2
@@ -66,23 +67,23 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.pattern, "regexp", "e", "", "the pattern, where it could be taken for a flag or a file")
-	fl.BoolVarP(&f.fixed, "fixed", "F", false, "the pattern is text, no regular expression")
-	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "upper and lower case are the same")
+	fl.StringVarP(&f.pattern, "regexp", "e", "", "use this pattern, even if it looks like a flag or names a file")
+	fl.BoolVarP(&f.fixed, "fixed", "F", false, "the pattern is literal text, not a regular expression")
+	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "ignore case")
 	fl.StringVar(&f.hex, "bytes", "", "find these bytes, in hex")
 	options.Alias(fl, "hex", "bytes")
-	fl.StringVar(&f.number, "number", "", "number to look for, in any of its forms")
-	fl.StringVar(&f.path, "path", "", "in these fields: numbers joined by dots, * for any one, ** for any more, [n] for one of several")
+	fl.StringVar(&f.number, "number", "", "number to find, in any encoding")
+	fl.StringVar(&f.path, "path", "", "search only fields with this path: numbers joined by dots; * matches one field, ** any number of fields, [n] one element")
 	app.SplittingFlag(fl, &f.as)
-	fl.BoolVar(&f.headers, "headers", false, "in URLs and headers, too")
-	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
-	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
+	fl.BoolVar(&f.headers, "headers", false, "also search URLs and headers")
+	fl.StringVar(&f.dir, "dir", "", "search only client data (up) or server data (down)")
+	fl.StringVar(&f.method, "method", "", "search only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+"; * matches any text")
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.proto, "proto", "", protoUsage)
-	fl.BoolVar(&f.json, "json", false, "a JSON object a match")
-	fl.BoolVarP(&f.list, "exchanges", "l", false, "list only the exchanges that have a match")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object per match")
+	fl.BoolVarP(&f.list, "exchanges", "l", false, "print only the exchanges that have a match")
 	options.Alias(fl, "list", "exchanges")
-	fl.BoolVarP(&f.count, "count", "c", false, "how many matches each exchange has")
+	fl.BoolVarP(&f.count, "count", "c", false, "print the number of matches per exchange")
 	return cmd
 }
 
@@ -98,10 +99,12 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 			return q, nil, app.Usagef("--path: %w", err)
 		}
 	}
+
+	// The pattern is bytes, a number or text; exclusive has ruled out combinations.
 	switch {
 	case f.hex != "":
 		if q.Bytes, err = hex.DecodeString(strings.Join(strings.Fields(strings.TrimPrefix(f.hex, "0x")), "")); err != nil || len(q.Bytes) == 0 {
-			return q, nil, app.Usagef("--bytes wants bytes such as 0a05ff, not %q", f.hex)
+			return q, nil, app.Usagef("--bytes must be hex bytes such as 0a05ff, not %q", f.hex)
 		}
 	case f.number != "":
 		if q.Number, err = search.ParseNumber(f.number); err != nil {
@@ -118,7 +121,7 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	return q, args, nil
 }
 
-// exclusive refuses flags that exclude each other.
+// exclusive returns an error if flags are combined that exclude each other.
 func (f *grepFlags) exclusive() error {
 	kinds := 0
 	for _, s := range []string{f.hex, f.number, f.pattern} {
@@ -127,16 +130,16 @@ func (f *grepFlags) exclusive() error {
 		}
 	}
 	if kinds > 1 {
-		return app.Usagef("a pattern, --bytes and --number exclude each other")
+		return app.Usagef("only one of PATTERN, --bytes and --number can be used")
 	}
 	if f.list && f.count {
-		return app.Usagef("-l and -c exclude each other")
+		return app.Usagef("-l and -c cannot be used together")
 	}
 	return nil
 }
 
-// text is the pattern, off the arguments where no flag has it; nil where only a path
-// is looked for.
+// text returns the search pattern, from a flag or else the first argument, and the remaining arguments.
+// The pattern is nil if only a path is searched for.
 func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	pattern := f.pattern
 	if pattern == "" && len(args) > 0 && (f.path == "" || !isFile(args[0])) {
@@ -144,13 +147,13 @@ func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	}
 	switch {
 	case pattern == "" && f.path == "":
-		return nil, nil, app.Fail(app.ExitUsage, errors.New("what is to be found? a PATTERN, --bytes, --number or --path"), "as in: unwire grep hello F.uwc")
+		return nil, nil, app.Fail(app.ExitUsage, errors.New("nothing to search for: give PATTERN, --bytes, --number or --path"), "example: unwire grep hello F.uwc")
 	case pattern == "":
 		return nil, args, nil
 	}
 	text, err := search.NewText(pattern, f.fixed, f.fold)
 	if err != nil {
-		return nil, nil, app.Fail(app.ExitUsage, err, "with -F the pattern is plain text")
+		return nil, nil, app.Fail(app.ExitUsage, err, "use -F to search for literal text")
 	}
 	return text, args, nil
 }
@@ -169,6 +172,8 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	if err := app.OneOf("--dir", f.dir, "", "up", "down"); err != nil {
 		return err
 	}
+
+	// An invalid glob would match nothing, which looks like a search without results.
 	if _, err := path.Match(f.method, ""); err != nil {
 		return app.Usagef("--method %q: %w", f.method, err)
 	}
@@ -181,6 +186,8 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	}
 	ctx, meter := a.ShowProgress(ctx, "searching", files...)
 	defer meter.Stop()
+
+	// A damaged capture is searched as far as it can be read, and reported at the end.
 	var damage error
 	for _, name := range files {
 		err := g.file(ctx, name)
@@ -190,6 +197,8 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 		}
 		damage = errors.Join(damage, err)
 	}
+
+	// Write the matches before the error about a damaged capture, so that stderr ends with the error.
 	if err := g.w.Flush(); err != nil || damage != nil {
 		return cmp.Or(err, damage)
 	}
@@ -199,7 +208,7 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	return nil
 }
 
-// A grep is one run over captures.
+// A grep is the state of one run of `unwire grep` over captures.
 type grep struct {
 	*app.App
 	grepFlags

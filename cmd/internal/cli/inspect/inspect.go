@@ -14,7 +14,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands that read captures, frames and messages.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		lsCommand(a),

@@ -34,13 +34,13 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls F.uwc…",
 		Short: "List the exchanges of captures",
-		Long: `ls lists the exchanges of captures, by default in the order in which they began. With
-several captures, each line names its capture.
+		Long: `ls lists the exchanges of captures, ordered by start time. With several captures, each
+line includes the name of the capture.
 
 ` + filterHelp + `
 
---follow prints the exchanges that have ended, a line each, and then those that end while
-the capture is recorded, until it is interrupted.`,
+--follow first lists the finished exchanges, and then each exchange that ends while the
+capture is recorded, until you interrupt it.`,
 		Example: `  unwire ls F.uwc
   unwire ls --filter 'code:!ok or duration>2s' F.uwc
   unwire ls --filter 'host:api.* method:Run dir:down text:"rate limit"' F.uwc
@@ -52,10 +52,10 @@ the capture is recorded, until it is interrupted.`,
 	}
 	fl := cmd.Flags()
 	filterFlag(a, cmd, &f.filter)
-	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; with - before it, the largest first")
-	fl.BoolVar(&f.follow, "follow", false, "go on with exchanges as they end")
-	fl.BoolVar(&f.json, "json", false, "a JSON object a line")
-	fl.StringVar(&f.proto, "proto", "", protoUsage+" (for names in filters)")
+	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; the prefix - reverses the order")
+	fl.BoolVar(&f.follow, "follow", false, "continue to list exchanges as they end")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object per line")
+	fl.StringVar(&f.proto, "proto", "", protoUsage+" (for field names in filters)")
 	return cmd
 }
 
@@ -63,24 +63,27 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 	if len(files) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire ls: missing argument F.uwc"), "usage: unwire ls F.uwc…")
 	}
+
+	// Check the filter and the order before any file is read.
 	selected, err := parseFilter(f.filter)
 	if err != nil {
 		return err
 	}
-	order, err := parseOrder(f.sort)
+	order, err := render.ParseOrder(f.sort)
 	if err != nil {
-		return err
+		return app.Usagef("--sort %w", err)
 	}
 	if f.follow {
 		switch {
 		case f.sort != "":
-			return app.Usagef("--follow prints exchanges as they end: leave out --sort")
+			return app.Usagef("--follow and --sort cannot be used together: --follow prints exchanges as they end")
 		case len(files) > 1:
-			return app.Usagef("--follow is for one capture, not %d", len(files))
+			return app.Usagef("--follow needs exactly one capture, not %d", len(files))
 		}
 		return followList(ctx, a, f, files[0], selected)
 	}
 
+	// A damaged capture is listed as far as it can be read; the error is reported at the end.
 	var lines []*contract.Exchange
 	var damage error
 	for _, file := range files {
@@ -89,6 +92,8 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 			return err
 		}
 		damage = cmp.Or(damage, err)
+
+		// With several captures, each line names its file, and all lines are sorted together.
 		if len(files) > 1 {
 			for _, l := range found {
 				l.File = file
@@ -96,7 +101,7 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 		}
 		lines = append(lines, found...)
 	}
-	order.sort(lines)
+	order.Sort(lines)
 	if err := printList(a, lines, f.json); err != nil {
 		return err
 	}
@@ -118,17 +123,7 @@ func listFile(ctx context.Context, a *app.App, f lsFlags, file string, selected 
 		return nil, err
 	}
 	defer capture.Close()
-	list, err := capture.Select(ctx, selected, defs)
-	if list == nil {
-		return nil, err
-	}
-	lines := make([]*contract.Exchange, len(list.Exchanges))
-	related, relatedErr := capture.Related(ctx)
-	for i := range lines {
-		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
-	}
-	notesErr := capture.AddNotes(ctx, lines)
-	return lines, cmp.Or(err, relatedErr, notesErr)
+	return capture.ExchangeLines(ctx, selected, defs)
 }
 
 func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
@@ -156,6 +151,8 @@ func followList(ctx context.Context, a *app.App, f lsFlags, file string, selecte
 	var capture *query.Capture
 	var defs *schema.Schema
 	lines := exchangeline.NewPrinter(a.Out)
+
+	// Frames are counted while they arrive, because a listing needs their number.
 	frames := map[int64]*[2]int{}
 	w := decode.Watcher{
 		NoTrees: true,
@@ -182,6 +179,8 @@ func followList(ctx context.Context, a *app.App, f lsFlags, file string, selecte
 			return printEnded(a, lines, contract.NewExchange(&l, nil), f.json)
 		},
 	}
+
+	// The capture is open only once watching starts, so filters are prepared here.
 	return watch(ctx, a, query.Address{File: file, Frame: -1}, func(c *query.Capture) decode.Watcher {
 		capture = c
 		var err error
@@ -202,18 +201,19 @@ func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, a
 }
 
 // filterHelp explains --filter.
-const filterHelp = `--filter selects exchanges: terms, all of which have to match, joined by and, or, not and
-parentheses. A term is a key with a value, in which * and ? are wildcards:
+const filterHelp = `--filter selects exchanges. A filter is one or more terms. All terms must match,
+unless they are combined with and, or, not and parentheses. A term is a key with a
+value; * and ? in the value are wildcards:
 
   host:api.*  method:Run  code:!ok  status>=400  size>1KB  duration>2s  started>-10m
   protocol:grpc  client:node  header:x-id=7  is:failed  is:open  note:x  mark:star
   text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (about frames)
 
-Text without a key is searched for in messages.`
+A text without a key is searched for in all messages.`
 
-// filterFlag adds --filter to a command.
+// filterFlag adds the flag --filter to a command; its value is stored in to.
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "filter", "", "only what matches, such as 'host:api.* code:!ok'")
+	cmd.Flags().StringVar(to, "filter", "", "select exchanges by this filter, such as 'host:api.* code:!ok'")
 	err := cmd.RegisterFlagCompletionFunc("filter", func(_ *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return completeFilter(a.Ctx, a, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
@@ -250,7 +250,7 @@ func completeFilter(ctx context.Context, a *app.App, args []string, text string)
 	return list
 }
 
-// parseFilter reads --filter.
+// parseFilter parses the value of --filter.
 func parseFilter(text string) (*filter.Filter, error) {
 	f, err := filter.Parse(text, time.Now())
 	if wrong, ok := errors.AsType[*filter.Error](err); ok {

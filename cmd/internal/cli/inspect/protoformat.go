@@ -22,13 +22,13 @@ import (
 // formatText is the format of show and encode that needs no definitions.
 const formatText = "text"
 
-// checkFormat checks --format of show.
+// checkFormat checks the value of --format, and that it fits the other flags.
 func (f showFlags) checkFormat() error {
 	if err := app.OneOf("--format", f.format, append([]string{formatText}, protoform.Formats()...)...); err != nil {
 		return err
 	}
 	if f.format != formatText && (f.json || f.hex || f.follow || f.timeline || f.choices || f.explain != "") {
-		return app.Usagef("--format %s is a form of its own: it goes with --proto, --as and --parts", f.format)
+		return app.Usagef("--format %s can be combined only with --proto, --as and --parts", f.format)
 	}
 	return nil
 }
@@ -41,6 +41,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 	printed := 0
 	for i := range frames {
 		f := &frames[i]
+		// A body without a protobuf tree can be printed only if it is JSON.
 		isJSON := f.Tree == nil && at.Codec == "json"
 		if f.End != nil || f.Tree == nil && !isJSON {
 			continue
@@ -48,7 +49,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		place := query.Address{File: addr.File, Exchange: at.ID, Part: addr.Part, Dir: f.Dir, Frame: f.Seq}
 		md := v.Of(at.Call, f.Dir).Type
 		if md == nil {
-			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: no definitions know its type", place), "name them with --proto DIR; 'unwire schema infer' makes some")
+			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: the definitions do not describe the type of this frame", place), "name definitions with --proto DIR; 'unwire schema infer' infers definitions from traffic")
 			continue
 		}
 		p, err := protoform.Print(protoform.Format(o.format), f.Data, isJSON, md, v.Definition)
@@ -60,11 +61,13 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		}
 		printed++
 		if len(p.Lost) > 0 {
-			a.Say("unwire: %s: %s lacks fields in the definitions, so the output leaves them out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+			a.Say("unwire: %s: the definition of %s lacks some fields; the output leaves them out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
 		}
 	}
+
+	// Frames without a definition are an error only if nothing was printed.
 	if printed == 0 && missing == nil {
-		missing = app.Fail(app.ExitInput, fmt.Errorf("%s: there is no message to print", addr), "without --format, show prints what there is")
+		missing = app.Fail(app.ExitInput, fmt.Errorf("%s: contains no message to print", addr), "without --format, show prints all data")
 	}
 	if printed > 0 && missing != nil {
 		a.Say("unwire: %s", missing)
@@ -101,17 +104,21 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 	if err != nil {
 		return err
 	}
+
+	// Output of 'unwire show --format prototext' names its type in a comment.
 	typeName := f.typeName
 	if typeName == "" && f.format == string(protoform.Text) {
 		typeName = protoform.TypeOf(text)
 	}
 	if typeName == "" {
-		return app.Fail(app.ExitUsage, errors.New("which message is it?"), "name its type: --type package.Message")
+		return app.Fail(app.ExitUsage, errors.New("the message type is not named"), "name the type: --type package.Message")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.proto)
 	if err != nil {
 		return err
 	}
+
+	// Types of the definitions take precedence over the well-known ones.
 	find := func(name string) protoreflect.MessageDescriptor {
 		if defs != nil {
 			if md := defs.Message(name); md != nil {
@@ -122,7 +129,7 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 	}
 	md := find(typeName)
 	if md == nil {
-		return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", term.Clean(typeName)), "names are full: package.Message; --proto DIR names the definitions")
+		return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", term.Clean(typeName)), "give the full name, package.Message, and name the definitions with --proto DIR")
 	}
 	data, err := protoform.Parse(protoform.Format(f.format), text, md, find)
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 	"unwire/decode/kind"
 )
 
-// parseChosen reads a word of --as that has a colon in it.
+// parseChosen parses a value of --as that chooses the type of one field, such as 3.1:float.
 func parseChosen(s string) (query.Choice, error) {
 	c, err := query.ParseChoice(s)
 	if err != nil {
-		return c, app.Fail(app.ExitUsage, fmt.Errorf("--as: %w", err), "as in --as 1.2:string, or --as down:1.2:string")
+		return c, app.Fail(app.ExitUsage, fmt.Errorf("--as: %w", err), "examples: --as 1.2:string, --as down:1.2:string")
 	}
 	return c, nil
 }
 
-// parseChosenAll reads the words of --as: at most one that says what the bytes are as
-// a whole, and choices.
+// parseChosenAll parses the values of --as: at most one that names the format of the whole input, and
+// any number of choices for single fields.
 func parseChosenAll(words []string) (whole string, list []query.Choice, err error) {
 	for _, w := range words {
 		if !strings.Contains(w, ":") {
 			if whole != "" {
-				return "", nil, app.Usagef("--as says twice what the bytes are: %s and %s", whole, w)
+				return "", nil, app.Usagef("--as sets the framing twice: %s and %s", whole, w)
 			}
 			whole = w
 			continue
@@ -49,16 +49,16 @@ func plainChoices(list []query.Choice) ([]kind.Choice, error) {
 	var out []kind.Choice
 	for _, c := range list {
 		if c.HasDir {
-			return nil, app.Usagef("--as %s:%s: a file has no directions", c.Dir, c.Choice)
+			return nil, app.Usagef("--as %s:%s: a file has no directions (up, down)", c.Dir, c.Choice)
 		}
 		out = append(out, c.Choice)
 	}
 	return out, nil
 }
 
-// choose adds the choices of list to the views, and remembers them in the capture
-// unless once is set. A choice that names no field of the frames is an error; one that
-// fits none of their values is shown as such, and is not remembered.
+// choose applies the user's choices of field types to the views, and stores them in the capture unless
+// once is set. A choice whose field is in no frame is an error. A choice that fits none of the field's
+// values is shown with that remark, and is not stored.
 func choose(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchange, v *query.Views, list []query.Choice, frames []decode.Frame, once bool) error {
 	for _, choice := range list {
 		r, fits, err := v.Choose(choice, ex, frames)
@@ -68,7 +68,7 @@ func choose(ctx context.Context, a *app.App, c *query.Capture, ex *decode.Exchan
 		switch {
 		case once:
 		case !fits:
-			a.Say("unwire: %s is not remembered: it fits no value", choice.Choice)
+			a.Say("unwire: %s is not stored: no value has this type", choice.Choice)
 		default:
 			remember(ctx, a, c, r)
 		}
@@ -81,22 +81,22 @@ func remember(ctx context.Context, a *app.App, c *query.Capture, r captures.Read
 	if err := c.PutReading(ctx, r); err != nil {
 		why := err.Error()
 		if errors.Is(err, captures.ErrInUse) {
-			why = "it is being recorded to"
+			why = "the capture is being recorded"
 		}
-		a.Say("unwire: the reading holds for this once, %s does not keep it: %s", term.Clean(c.Path), term.Clean(why))
+		a.Say("unwire: the type applies to this output only; it could not be stored in %s: %s", term.Clean(c.Path), term.Clean(why))
 	}
 }
 
 // choiceError is the error for a choice that cannot be applied.
 func choiceError(err error) error {
-	hint := "paths are field numbers joined by dots, as in 1.2 or 1.2[0].5"
+	hint := "a path is field numbers joined by dots, such as 1.2 or 1.2[0].5"
 	if ce, ok := errors.AsType[*query.ChoiceError](err); ok && ce.Both {
 		hint = ""
 	}
 	return app.Fail(app.ExitUsage, fmt.Errorf("--as %w", err), hint)
 }
 
-// listReadings prints what a capture remembers.
+// listReadings prints the choices of field types that a capture stores.
 func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	capture, err := a.OpenCapture(file)
 	if err != nil {
@@ -115,6 +115,8 @@ func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) err
 		}
 		return nil
 	}
+
+	// A table for people; the paths are shortened in the middle, where they are most alike.
 	rows := make([][]string, len(list))
 	for i, r := range list {
 		rows[i] = []string{term.Clean(r.Method), r.Dir.String(), term.Clean(r.Path), term.Clean(r.Type)}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
@@ -25,31 +26,29 @@ import (
 )
 
 // protoUsage is the help of --proto.
-const protoUsage = "folder of .proto files, .proto file or descriptor set for names (default: what UNWIRE_PROTO names, the capture keeps or unwire.yaml names, or the built-in ones; none: no names)"
+const protoUsage = "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)"
 
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
-		Short: "Show one exchange: headers, then every frame decoded and annotated",
-		Long: `show prints an exchange's headers and its frames in the order in which they
-passed: ↑ client to server, ↓ server to client. Fields have names where the
-definitions know the method; a reading that is not certain has its probability.
+		Short: "Show one exchange: headers and decoded frames",
+		Long: `show prints an exchange's headers and its frames in order: ↑ client to server, ↓
+server to client. Field names are printed if the definitions describe the method.
+Ambiguous types are printed with their probability.
 
-On a terminal, frames that follow each other and are about the same are one line;
-text that was sent in pieces is joined. --full shows every header and every field,
-which is the default if the output is no terminal. Output longer than the screen goes through a pager:
-UNWIRE_PAGER, PAGER, or less.
+On a terminal, similar consecutive frames are combined to one line, and streamed text
+is joined. --full prints every header and every field; this is the default if stdout
+is not a terminal. Long output goes through a pager (UNWIRE_PAGER, PAGER, or less).
 
---format protojson or prototext prints frames by their definitions, for other
-protobuf tools; 'unwire encode' reads it back. Fields that the definitions lack
-are left out, and reported.
+--format protojson or prototext prints frames in the formats of other protobuf tools,
+and needs definitions; 'unwire encode' reads this output. Fields that the definitions
+lack are left out, and show lists them.
 
-Where a bidirectional stream was carried in several calls (RunSSE and its
-BidiAppend calls), the exchange that asked for the server's half shows all of it
-as the one stream that it is, with what was missing, repeated or out of order
-(but not with --follow, which shows each call as it comes).`,
-		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
+If one bidirectional stream was split over several calls (RunSSE and its BidiAppend
+calls), the exchange of RunSSE shows the whole stream, and marks frames that are
+missing, repeated or out of order. With --follow, each call is shown separately.`,
+		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0\n  unwire show --copy curl F.uwc 2",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.folded = a.Out.TTY
@@ -62,20 +61,21 @@ as the one stream that it is, with what was missing, repeated or out of order
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, also on a terminal, and with --hex every byte (--full=false: a line per run of frames, also off a terminal)")
-	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "print to the terminal, however long it is")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text, protojson or prototext")
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and field, and with --hex every byte (default unless stdout is a terminal; --full=false combines frames)")
+	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "do not use a pager for long output")
+	cmd.Flags().StringVar(&f.format, "format", "text", "output format: text, protojson or prototext")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per frame")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "print a hex dump next to the fields; long values are truncated")
 	options.Alias(cmd.Flags(), "all", "full")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
-	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "a line for each run of frames, of the exchange and of those that it is joined to by 'unwire serve', in the order of time")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down:1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
-	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
-	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down:1.2")
-	cmd.Flags().BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print frames while they are recorded, until the exchange ends; without an ID, of all exchanges")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "print one line per run of similar frames, in time order, including the exchanges that 'unwire serve' linked to this one")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "PATH:TYPE, such as 1.2:string or down:1.2:string, to set the type of a field; the capture stores this for the method, and 1.2:auto removes it; or the framing of a connection without HTTP: delimited, delimited32be, delimited32le, frames")
+	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: do not store the type in the capture")
+	cmd.Flags().BoolVar(&f.choices, "choices", false, "list the field types that --as stored in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "explain the inferred type of the field at this path, such as 1.2 or down:1.2")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "show only this call, not the whole stream that it is part of")
 	cmd.Flags().StringVar(&f.dir, "proto", "", protoUsage)
+	cmd.Flags().StringVar(&f.copy, "copy", "", "print the request as a command line of curl, grpcurl or buf, for a POSIX shell, or as a program (go), with variables for secrets")
 	return cmd
 }
 
@@ -88,30 +88,35 @@ type showFlags struct {
 
 	parts, follow, timeline bool
 
-	format        string
+	format, copy  string
 	full, noPager bool
 
-	// folded has runs of frames on one line each.
+	// edits are the changes that rewriting rules made to the exchange while it was recorded.
+	edits *query.Edits
+
+	// folded prints a run of similar frames as one line.
 	folded bool
 }
 
-// runShow does what the flags ask for.
+// runShow executes `unwire show` with its arguments and flags.
 func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error {
 	addr, err := app.AddressArgs(args, f.follow || f.choices)
 	if err != nil {
 		return err
 	}
 	switch {
+	case f.copy != "":
+		return showCopy(ctx, a, addr, f)
 	case f.choices:
 		if addr.Exchange != 0 || len(f.as) > 0 || f.hex || f.follow || f.explain != "" {
-			return app.Usagef("--choices goes with a capture, and with --json")
+			return app.Usagef("--choices needs the name of a capture, and can be combined only with --json")
 		}
 		return listReadings(ctx, a, addr.File, f.json)
 	case f.explain != "" && (f.hex || f.follow):
-		return app.Usagef("--explain goes neither with --hex nor with --follow")
+		return app.Usagef("--explain cannot be used with --hex or --follow")
 	case f.follow:
 		if addr.Frame >= 0 || f.hex && f.json {
-			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json")
+			return app.Usagef("--follow requires a capture or an exchange, not a frame; --hex and --json cannot be used together")
 		}
 		return followShow(ctx, a, addr, f)
 	case f.timeline:
@@ -123,7 +128,7 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 
 func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	if o.hex && o.json {
-		return app.Usagef("--hex is for people, not --json")
+		return app.Usagef("--hex and --json cannot be used together")
 	}
 	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
@@ -139,6 +144,8 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	}
 	defer capture.Close()
 	capture.Splitting = splitting
+
+	// A damaged exchange is shown as far as it can be read, and the error is returned at the end.
 	at, readErr := capture.Resolve(ctx, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
@@ -156,16 +163,28 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		}
 		frames = []decode.Frame{*f}
 	}
+
+	// Notes are read before the frames are printed, because they are printed with the frame or field
+	// that they concern.
 	notes, err := capture.NotesOf(ctx, at)
 	if err != nil {
 		return err
 	}
+
+	// Choices of types change how all frames are decoded, so they come before any output.
 	v := capture.Views(ctx, at, defs)
 	if err := choose(ctx, a, capture, ex, v, chosen, frames, o.once); err != nil {
 		return err
 	}
 	if o.explain != "" {
 		return explainFrames(a, ex, frames, v, o)
+	}
+
+	// Rules work on single calls, so that a joined stream has no edits.
+	if at.Joined == nil {
+		if o.edits, err = capture.EditsOf(ctx, ex); err != nil {
+			return err
+		}
 	}
 	if err := printShown(ctx, a, capture, at, frames, v, notes, addr, o); err != nil {
 		return err
@@ -180,7 +199,7 @@ func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conv
 	case o.format != formatText:
 		return printByDefinitions(a, at, frames, v, o, addr)
 	case o.json:
-		return printFrames(a, at, frames, v, notes)
+		return printFrames(a, at, frames, v, notes, o.edits)
 	}
 	return paged(ctx, a, o.noPager, func(ctx context.Context) error {
 		return writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
@@ -188,20 +207,28 @@ func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conv
 }
 
 // printFrames prints frames of an exchange as JSON, with the notes about them.
-func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes) error {
+func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, edits *query.Edits) error {
 	for i := range frames {
 		f := &frames[i]
 		line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
 		line.Notes = notes.Of(f)
+		line.AddEdit(f, edits.Of(f))
 		if err := a.Print(line); err != nil {
 			return err
+		}
+	}
+	for _, e := range edits.Added() {
+		if e.Event = "added"; len(frames) == len(at.Frames) {
+			if err := a.Print(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// writeFrames writes frames of an exchange for people with the notes about them, behind its
-// head if that is wanted.
+// writeFrames prints frames of an exchange as text, with the notes about them. The exchange's header
+// lines are printed first unless the flags turn them off.
 func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, head bool, o showFlags) error {
 	w := bufio.NewWriter(a.Out)
 	if head {
@@ -210,8 +237,9 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 			return err
 		}
 		render.ExchangeHead(a.Out, w, at, relations, notes.Whole(), o.folded && !o.hex)
+		render.ForwardedHeads(a.Out, w, o.edits.Heads())
 	}
-	if o.folded && head && !o.hex {
+	if o.folded && head && !o.hex && o.edits == nil {
 		render.FoldedFrames(a.Out, w, at, frames, v, notes.Of)
 		return w.Flush()
 	}
@@ -221,13 +249,16 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		options.Notes = notes.Of(&frames[i])
+		options.Notes, options.Edited = notes.Of(&frames[i]), o.edits.Of(&frames[i])
 		render.Frame(a.Out, w, at, &frames[i], v, options)
+	}
+	if head {
+		render.Added(a.Out, w, at, o.edits.Added(), v)
 	}
 	return w.Flush()
 }
 
-// paged has write print to a pager, if stdout is a terminal and what it prints is longer
+// paged calls write with its output going to a pager, if stdout is a terminal and the output is longer
 // than the screen.
 func paged(ctx context.Context, a *app.App, never bool, write func(context.Context) error) error {
 	command := term.PagerCommand(os.LookupEnv)
@@ -236,34 +267,38 @@ func paged(ctx context.Context, a *app.App, never bool, write func(context.Conte
 	}
 	direct := a.Out
 	defer func() { a.Out = direct }()
-	return direct.Page(ctx, command, a.Signals.ChildRuns, func(ctx context.Context, out *term.Output) error {
+	err := direct.Page(ctx, command, a.Signals.ChildRuns, func(ctx context.Context, out *term.Output) error {
 		a.Out = out
 		return write(ctx)
 	})
+	if errors.Is(err, term.ErrStopped) {
+		return app.Fail(app.ExitInterrupted, nil, "")
+	}
+	return err
 }
 
 func (o showFlags) frameOptions() render.FrameOptions {
 	return render.FrameOptions{Hex: o.hex, All: o.full}
 }
 
-// parseShowAs reads --as, where bytes as a whole are what the protocol says, unless that
-// is none of HTTP.
+// parseShowAs parses --as. A body as a whole is one message only for exchanges without HTTP; for
+// others the protocol decides.
 func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 	whole, list, err := parseChosenAll(o.as)
 	if whole != "" && !slices.Contains(decode.Splittings(), whole) {
-		return "", nil, app.Usagef("--as is a field and its type here, as in 1.2:string, or how a connection without HTTP divides into messages (%s), not %q", strings.Join(decode.Splittings(), ", "), whole)
+		return "", nil, app.Usagef("--as must be PATH:TYPE, such as 1.2:string, or the framing of a connection without HTTP (%s), not %q", strings.Join(decode.Splittings(), ", "), whole)
 	}
 	if err == nil && o.once && len(list) == 0 {
-		err = app.Usagef("--once goes with --as")
+		err = app.Usagef("--once requires --as")
 	}
 	return decode.Splitting(whole), list, err
 }
 
-// explainFrames says why a field of frames is read as it is.
+// explainFrames prints the evidence for the type of a field in frames of an exchange.
 func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *query.Views, o showFlags) error {
 	where, err := parseChosen(o.explain + ":" + kind.Auto)
 	if err != nil {
-		return app.Usagef("--explain wants a path, as 1.2 or down:1.2, not %q", o.explain)
+		return app.Usagef("--explain must be a path, such as 1.2 or down:1.2, not %q", o.explain)
 	}
 	done := [2]bool{}
 	found := false
@@ -272,6 +307,7 @@ func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *qu
 		if f.Tree == nil || done[f.Dir&1] || where.HasDir && where.Dir != f.Dir {
 			continue
 		}
+		// The evidence is pooled over the method, so one frame of each direction is enough.
 		list := query.Explain(f.Tree, v.Of(ex.Call, f.Dir), where.Path, v.Messages(f.Dir))
 		if len(list) == 0 {
 			continue
@@ -286,21 +322,21 @@ func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *qu
 		}
 	}
 	if !found {
-		return app.Fail(app.ExitUsage, fmt.Errorf("--explain %s: no message here has this field", o.explain),
-			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+		return app.Fail(app.ExitUsage, fmt.Errorf("--explain %s: no message of the exchange has this field", o.explain),
+			"a path is field numbers joined by dots, such as 1.2 or 1.2[0].5")
 	}
 	return nil
 }
 
-// undecoded is the error for what could not be decoded, after the rest was
-// shown. What was cut off because the call ended is only remarked on: the last
-// frame of a call that broke off, and that of a client whose server had said
-// that it was done; and so is what was not to be stored.
+// undecoded returns the error about the parts of an exchange that could not be decoded, after the rest
+// was printed. It only prints a remark, and returns nil, if the data is incomplete for a known reason:
+// the call was aborted, the client left after the server had ended the stream, or a storage limit
+// truncated the body.
 func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 	if readErr != nil || ex.Err == nil {
 		return readErr
 	}
-	over := ex.Outcome != captures.Complete || ex.Shortened()
+	over := ex.Outcome != captures.Complete || ex.Truncated()
 	// said by its end, or lost without one
 	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0
 	for i := range ex.Frames {
@@ -308,7 +344,7 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		expected := f.Partial && over && (f.Up() || ex.Outcome != captures.Complete || ex.Shortened())
+		expected := f.Partial && over && (f.Up() || ex.Outcome != captures.Complete || ex.Truncated())
 		if f.Err != nil && !expected {
 			return ex.Err
 		}
@@ -323,7 +359,7 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 // frameAt is the frame of an exchange that an address names.
 func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	if addr.Frame < 0 {
-		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: which frame?", addr), fmt.Sprintf("name it as %s/down/0", addr))
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", addr), fmt.Sprintf("name a frame, such as %s/down/0", addr))
 	}
 	f, err := query.FrameAt(ex, addr)
 	if err == nil {
@@ -334,5 +370,5 @@ func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 
 // noFrame adds to the error of an address without a frame where the frames are listed.
 func noFrame(err error, addr query.Address) error {
-	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
+	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames, which are numbered from 0", safetext.ShellFile(addr.File), addr.Exchange))
 }

@@ -10,11 +10,11 @@ import (
 	"unwire/decode"
 )
 
-// showTimeline prints the frames of an exchange and of those that it is joined to, such as a
-// request to a served endpoint and the upstream's stream that answered it.
+// showTimeline prints the frames of an exchange and of the exchanges related to it, ordered by time,
+// such as a request to a served endpoint and the upstream stream that answered it.
 func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	if addr.Frame >= 0 || o.full || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
-		return app.Usagef("--timeline goes with an exchange, with --json and --proto")
+		return app.Usagef("--timeline needs an exchange, and can be combined only with --json and --proto")
 	}
 	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
@@ -24,11 +24,15 @@ func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFla
 	if err != nil {
 		return err
 	}
+
+	// The exchanges that 'unwire serve' linked to this one belong to the same timeline.
 	defer capture.Close()
 	ids, err := capture.Joined(ctx, addr.Exchange)
 	if err != nil {
 		return err
 	}
+
+	// A part that cannot be read completely is shown as far as possible, and reported at the end.
 	var exchanges []*decode.Exchange
 	var unread []error
 	for _, id := range ids {

@@ -22,9 +22,8 @@ import (
 
 const frameEvery = 100 * time.Millisecond
 
-// watch has a watcher of a capture called with what happens in an exchange until it has
-// ended, or in all of them until the interrupt. It waits for a capture that does not
-// exist yet.
+// watch calls a watcher for each event of a capture: of one exchange until that has ended, or of all
+// exchanges until the user interrupts. If the capture does not exist yet, watch waits for it.
 func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*query.Capture) decode.Watcher) error {
 	file, err := awaitCapture(ctx, a, addr.File)
 	if err != nil {
@@ -52,7 +51,7 @@ func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*
 	return nil
 }
 
-// awaitCapture opens a capture as soon as there is one.
+// awaitCapture waits until a capture file exists, and opens it.
 func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture, error) {
 	told := false
 	for tries := 0; ; {
@@ -79,7 +78,7 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 	}
 }
 
-// followShow shows exchanges while they are recorded.
+// followShow prints the frames of exchanges while they are recorded.
 func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
@@ -89,6 +88,8 @@ func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags
 	if err != nil {
 		return err
 	}
+
+	// Inferred types may change while more frames arrive; each line uses what is known at its time.
 	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
 	w := bufio.NewWriter(a.Out)
 	if o.json {
@@ -160,7 +161,8 @@ func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call deco
 	return v
 }
 
-// resolved is an exchange that is being recorded, as one alone.
+// resolved returns an exchange that is still being recorded as a conversation of one call, without
+// looking for related calls.
 func resolved(ex *captures.Exchange, call decode.Call) conversation.Resolved {
 	return conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}
 }

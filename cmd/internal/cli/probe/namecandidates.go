@@ -11,6 +11,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	schemacmd "unwire/cmd/internal/cli/schema"
+	"unwire/cmd/internal/reflected"
 	"unwire/decode"
 	"unwire/replay/probe"
 	"unwire/replay/probe/names"
@@ -21,11 +22,11 @@ import (
 // maxNamesFile bounds a file of names.
 const maxNamesFile = 16 << 20
 
-// probeNames gathers candidates for names from all that --names is given, and
-// for values of enums and types of Anys from what --values is.
+// probeNames collects candidates for field names from the sources in --names, and candidates for enum
+// values and Any types from those in --values.
 func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) error {
 	if len(f.values) > 0 && len(f.names) == 0 {
-		return app.Usagef("--values wants --names, too: enums are found by their fields' names")
+		return app.Usagef("--values requires --names: probe finds enums by the names of their fields")
 	}
 	for _, source := range f.names {
 		s, words, err := namesOf(ctx, a, source, f)
@@ -50,8 +51,9 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 	return nil
 }
 
-// namesOf reads a source: definitions, or words.
+// namesOf reads one source of candidate names: definitions, or a list of words.
 func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
+	// Names from remembered definitions fit the traffic better than the built-in ones.
 	if source == "builtin" {
 		s, err := a.Remembered(ctx, f.proto, f.like)
 		if s == nil && err == nil && f.proto != app.NoDefinitions {
@@ -59,6 +61,12 @@ func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*sc
 		}
 		return s, nil, err
 	}
+	if reflected.Names(source) {
+		s, err := a.LoadSource(ctx, source)
+		return s, nil, err
+	}
+
+	// The content of the source decides: a capture, definitions or code, or a list of words.
 	if source != "-" {
 		info, err := os.Stat(source)
 		if err != nil {
@@ -93,7 +101,7 @@ func isCode(name string) bool {
 	return false
 }
 
-// wordsOf reads a word a line; # begins a remark.
+// wordsOf reads a file with one word on each line; lines that begin with # are comments.
 func wordsOf(a *app.App, file string) ([]string, error) {
 	data, err := a.ReadInput(file)
 	if err != nil {

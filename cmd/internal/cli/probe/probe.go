@@ -6,21 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
@@ -32,7 +29,7 @@ type probeFlags struct {
 	names, values, allow, known, settle                            []string
 	typ                                                            string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
-	noAuth                                                         bool
+	noAuth, noReflection                                           bool
 	budget, depth                                                  int
 	rate                                                           float64
 	timeout                                                        time.Duration
@@ -42,32 +39,36 @@ func probeCommand(a *app.App) *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
 		Use:   "probe --to URL --method /pkg.Service/Method",
-		Short: "Learn a request's fields from a server's own parse errors",
-		Long: `probe learns field numbers, classes, kinds, types and names of a request from what
-a server's parser says of messages that cannot be parsed. Every message ends with
-bytes that no parser takes, so the method's handler never gets one; a handler of a
-client-streaming or bidirectional method starts all the same, and is told so.
+		Short: "Find a request's fields through a server's parse errors",
+		Long: `probe finds the field numbers, types and names of a request from the parse errors of a
+server. Every message that probe sends is malformed, so every parser rejects it, and
+the method's handler never gets one; handlers of client-streaming and bidirectional
+methods start anyway, and get an error. If a Go server on this machine checks no string,
+calls end before the handler in another way: at a deadline or a missing required field.
 
-What can be learnt depends on the server's runtime, which is found out first:
-  connect-es    every field and its class: a request a field, and one or two more
-  connect-go,   text, messages, maps and lists of numbers; single numbers and
-  grpc-go       bytes never show in protobuf
-  any other, or a proxy that hides the texts: nothing, and probe says so
-With --names, JSON names and types are asked for, too, thousands in one request;
-with --values, names of enums' values where they are in a list or a map, and the
-types that an Any may hold.
-With --settle, only what an inference is in doubt about, or what two definitions
-disagree on, is asked, and each claim is confirmed, contradicted or left undecided,
-with the reason. Of claims that exclude each other, one is confirmed only if the
-others are contradicted; "open" names what the runtime does not show of it.
+If the server offers gRPC server reflection and describes the method, probe prints its
+definitions and does not probe the parser, unless --settle or --no-reflection is given.
 
-It goes to loopback only, unless --live is given and --allow-host names the host:
-then one request a second. It stops at 429, resource_exhausted, permission_denied
-and unauthenticated; a Retry-After is waited for. Secrets come from the
-environment or from --credentials, as for replay, and are never written.
+Otherwise probe detects the server's implementation, which limits the information:
+  connect-es    every field and its wire type, with one to three requests per field
+  connect-go,   text, messages, maps and lists of numbers; in protobuf, no single
+  grpc-go       numbers and no bytes
+  others, or if a proxy hides error messages: nothing; probe reports this
+With --names, probe also finds JSON names and types, with thousands of names per
+request. With --values, probe finds the names of enum values and the types that an Any may
+contain. Most servers reveal the values only of enums in repeated and map fields; servers
+that refuse unknown names reveal those of all enums. With --settle, probe asks only about ambiguous fields of an inference, or about differences between two
+definitions. Each claim is confirmed, contradicted or undecided, with the reason. Of
+several exclusive claims, one is confirmed only if all others are contradicted; "open"
+lists the details that the server does not reveal.
 
-The exit status is 0 where it came to its end, 1 where it was stopped or could
-learn nothing, 2 where it was refused.`,
+probe sends to loopback only, unless --live is set and --allow-host names the host; it
+then sends one request per second. It stops at 429, resource_exhausted,
+permission_denied and unauthenticated, after it has waited for a Retry-After. Secrets
+come from the environment or from --credentials, as for replay, and are never stored.
+
+The exit status is 0 if the probe is complete, 1 if it stopped early or found nothing,
+and 2 if unwire does not allow the host.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
   unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
@@ -79,16 +80,14 @@ learn nothing, 2 where it was refused.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.to, "to", "", "URL of the server (default: where the exchange of --like was captured)")
-	flags.StringVar(&f.method, "method", "", "RPC method to ask, /package.Service/Method (default: that of --like)")
-	flags.StringVar(&f.like, "like", "", "exchange to take the method, headers and protocol from: F.uwc#ID")
-	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
-	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
-	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
-	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
-	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing: how many requests, what each can show, and what could have effects")
-	flags.BoolVar(&f.json, "json", false, "the result as JSON")
+	flags.StringVar(&f.to, "to", "", "URL of the server (default: the server of the exchange in --like)")
+	flags.StringVar(&f.method, "method", "", "RPC method to probe, /package.Service/Method, or /api/v1/package.Service/Method below a path (default: the method of --like)")
+	flags.StringVar(&f.like, "like", "", "exchange to copy the method, headers and protocol from: F.uwc#ID")
+	flags.StringVarP(&f.output, "output", "o", "", "file to write the result to, as JSON; the journal is FILE.journal")
+	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
+	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat requests that it already has")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing: the requests, their purpose, and possible side effects")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	f.questionFlags(cmd)
 	f.limitFlags(cmd)
 	options.Alias(flags, "from", "like")
@@ -100,34 +99,37 @@ learn nothing, 2 where it was refused.`,
 // questionFlags are the flags that choose the questions.
 func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
-	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
-	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
-	flags.StringArrayVar(&f.names, "names", nil, "names to ask for: a file with one a line, a capture's JSON, definitions, a client's code; - is stdin, builtin the definitions' own")
-	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enums' values to ask for, from such sources; of definitions, what an Any may hold, too")
-	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
-	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in what --settle names (default: found by the method)")
-	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
-	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes where the server does: one more request per field")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: those that the capture of --like keeps, or the built-in ones)")
+	flags.StringVar(&f.path, "path", "", "path of the nested message to probe, such as 1.2 (default: the request itself)")
+	flags.StringVar(&f.fields, "fields", "1-1100", "field numbers to probe: ranges separated by commas")
+	flags.IntVar(&f.depth, "depth", 0, "number of levels of nested messages to probe")
+	flags.StringArrayVar(&f.names, "names", nil, "names to try: a file with one per line, a capture with JSON, definitions or client code; - is stdin, builtin the names in the definitions")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enum values to try, from the same kinds of sources; with definitions, also the types in an Any")
+	flags.StringArrayVar(&f.settle, "settle", nil, "probe only the ambiguous fields in this evidence of 'schema infer', or the differences between two definitions (use the flag twice)")
+	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in the --settle files (default: found by the method)")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of existing request fields that are not floats")
+	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes if the server does; this takes one more request per field")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for --names builtin (default: the definitions in the --like capture, or the built-in ones)")
 }
 
 // limitFlags are those of how much is sent, to whom, and with which credentials.
 func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests")
-	flags.Float64Var(&f.rate, "rate", 0, "requests per second (default: 1 to another machine, no limit to this one)")
+	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: detected)")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; over http:// without upgrade (prior knowledge)")
+	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests")
+	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "send to another machine what might run the handler, too")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to other machines, and complete messages to Go servers without checked strings")
 	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
+	flags.BoolVar(&f.noReflection, "no-reflection", false, "do not ask for server reflection first")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
-	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 }
 
 func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
-	o, err := probeOptions(ctx, a, f)
+	o, credentials, err := probeOptions(ctx, a, f)
 	if err != nil {
 		return err
 	}
@@ -138,19 +140,38 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	case err != nil:
 		return app.Fail(app.ExitUsage, err, "see 'unwire probe --help'")
 	}
+	if !f.noReflection {
+		plan.AddReflection()
+	}
 	if f.dryRun {
 		return printProbePlan(a, plan, f.json)
 	}
+
+	// A plan for another machine is printed before anything is sent.
 	if plan.Live {
 		a.Say("%s", strings.TrimSuffix(plan.Text(), "\n"))
 	}
+
+	// Reflection answers most questions with few requests; only without it the parser is probed.
+	res, err := askReflection(ctx, a, o, f, credentials)
+	if res == nil && err == nil {
+		res, err = askParser(ctx, a, o, f)
+	}
+	if err != nil {
+		return app.Refusal(err)
+	}
+	return printProbe(a, res, f)
+}
+
+// askParser sends the probe's requests, and infers fields from the errors of the server's parser.
+func askParser(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) (res *probe.Result, err error) {
 	if f.journal == "" && f.output != "" {
 		f.journal = f.output + ".journal"
 	}
 	if f.journal != "" {
 		journal, err := app.OpenJournal(f.journal, f.resume)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { err = errors.Join(err, journal.Close()) }()
 		o.Journal = journal
@@ -158,21 +179,16 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	meter := a.ShowSteps(ctx, "probing", "request", 0)
 	defer meter.Stop()
 	o.Asked = meter.Step
-	res, err := oracle.Run(ctx, *o)
+	res, err = oracle.Run(ctx, *o)
 	meter.Stop()
-	if err != nil {
-		return app.Refusal(err)
+	if err == nil && res.RequestType == "" && res.Runtime != probe.Unknown {
+		err = typeOfDefinitions(ctx, a, res, f.proto, f.like)
 	}
-	if res.RequestType == "" && res.Runtime != probe.Unknown {
-		if err := typeOfDefinitions(ctx, a, res, f.proto, f.like); err != nil {
-			return err
-		}
-	}
-	return printProbe(a, res, f)
+	return res, err
 }
 
-// typeOfDefinitions takes the request's type from definitions where the server
-// does not name it, and says so.
+// typeOfDefinitions sets the name of the request type from definitions if the server did not report it,
+// and prints that.
 func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folder, capture string) error {
 	s, err := a.LoadDefinitions(ctx, folder, capture)
 	if err != nil {
@@ -184,46 +200,50 @@ func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folde
 	}
 	if m := s.Method(service, rpc); m != nil {
 		res.RequestType = string(m.Input().FullName())
-		res.Notes = append(res.Notes, "the server does not name the request's type: "+res.RequestType+" is what the definitions say")
+		res.Notes = append(res.Notes, "the server does not name the request's type; the definitions name it "+res.RequestType)
 	}
 	return nil
 }
 
-func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Options, error) {
+func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Options, *credential.Credentials, error) {
 	o := &probe.Options{
 		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
-		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute,
+		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute, Waiting: a.SayWaiting,
 	}
 	reach, err := probeTarget(ctx, a, o, f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
-		return nil, app.Usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
+		return nil, nil, app.Usagef("--path must be field numbers joined by dots, such as 1.2, not %q", f.path)
 	}
-	if o.Numbers, err = parseRanges(f.fields); err != nil {
-		return nil, err
+	if o.Numbers, err = probe.ParseNumbers(f.fields); err != nil {
+		return nil, nil, app.Usagef("--%w", err)
 	}
 	if !o.Protocol.IsKnown() {
-		return nil, app.Usagef("--protocol wants connect-unary, connect-stream, grpc or grpc-web, not %q", f.protocol)
+		return nil, nil, app.Usagef("--protocol must be connect-unary, connect-stream, grpc or grpc-web, not %q", f.protocol)
 	}
+
+	// Without --like, server and method must be named, and the credentials come from the
+	// environment.
 	if f.like == "" {
 		if o.To == nil || o.Method == "" {
-			return nil, app.Fail(app.ExitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
+			return nil, nil, app.Fail(app.ExitUsage, errors.New("no server or no method to probe"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
 		}
 		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
 		}
 	} else if err := probeFrom(ctx, a, o, f.like, reach); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	o.SplitMethod()
 	if err := probeNames(ctx, a, o, f); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return o, probeQuestions(ctx, a, o, f)
+	return o, reach.Credentials, probeQuestions(ctx, a, o, f)
 }
 
-// probeTarget reads where the probe goes, and what its requests may carry.
+// probeTarget reads the flags about the server, and about the credentials and limits of requests.
 func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) (reach replay.Options, err error) {
 	target := app.Target{To: f.to, Live: f.live, Allow: f.allow, UpstreamCA: f.upstreamCA, Credentials: f.credentials}
 	reach.OmitSecrets = f.noAuth
@@ -243,7 +263,7 @@ func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlag
 	return reach, nil
 }
 
-// probeFrom takes from a captured exchange what was not said.
+// probeFrom fills the options that no flag sets from a captured exchange (--from).
 func probeFrom(ctx context.Context, a *app.App, o *probe.Options, from string, reach replay.Options) error {
 	addr, err := app.AddressArgs([]string{from}, false)
 	if err != nil {
@@ -257,43 +277,15 @@ func probeFrom(ctx context.Context, a *app.App, o *probe.Options, from string, r
 	if err := app.NeedCall(ctx, store, addr, "probe"); err != nil {
 		return err
 	}
+	if err := a.TrustRecorded(ctx, store.Store, addr.Exchange, o.To, &o.Reach); err != nil {
+		return err
+	}
 	if o.To == nil {
-		if o.To, err = targetOf(ctx, store, addr.Exchange); err != nil {
+		if o.To, err = store.ServerOf(ctx, addr.Exchange); err != nil {
 			return err
 		}
 	}
 	return app.Refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
-}
-
-// targetOf is the server that an exchange was captured from.
-func targetOf(ctx context.Context, src captures.Source, id int64) (*url.URL, error) {
-	ex, err := decode.Decode(ctx, src, id, decode.Options{})
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(ex.URL)
-	if err != nil {
-		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
-}
-
-// parseRanges reads numbers and ranges of them, such as 1-1100,536870911.
-func parseRanges(s string) ([]probe.Range, error) {
-	var out []probe.Range
-	for part := range strings.SplitSeq(s, ",") {
-		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		if !isRange {
-			high = low
-		}
-		a, err1 := strconv.ParseInt(low, 10, 32)
-		b, err2 := strconv.ParseInt(high, 10, 32)
-		if err1 != nil || err2 != nil || a < 1 || b < a {
-			return nil, app.Usagef("--fields wants ranges of numbers such as 1-1100,5000, not %q", s)
-		}
-		out = append(out, probe.Range{First: int32(a), Last: int32(b)})
-	}
-	return out, nil
 }
 
 func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
@@ -305,6 +297,7 @@ func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 }
 
 func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
+	// The file gets the whole result, independent of what is printed.
 	if f.output != "" {
 		data, err := json.Marshal(r)
 		if err != nil {
@@ -318,6 +311,8 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 	case f.json:
 		if err := a.Print(&contract.ProbeResult{Result: r}); err != nil {
 			return err
+
+			// A probe that stopped early is a finding, even with results.
 		}
 	default:
 		if err := replaytext.ProbeResult(a.Out, r); err != nil {
@@ -325,14 +320,16 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 		}
 		replaytext.Probed(a.Err, r)
 	}
+
+	// The exit status shows that the result is incomplete, even if fields were found.
 	if r.Stopped != "" {
 		hint := replaytext.Hint(r.Reason, f.to)
 		if len(r.Fields)+len(r.Settled) > 0 {
-			hint = "what was learnt until then is above"
+			hint = "the results until then are printed above"
 		}
 		return app.Fail(app.ExitFinding, errors.New(term.Clean(r.Stopped)), hint)
 	}
-	if r.Runtime == probe.Unknown {
+	if r.Runtime == probe.Unknown && r.Reflection == nil {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the command probe.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		probeCommand(a),

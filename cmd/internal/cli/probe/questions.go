@@ -14,7 +14,7 @@ import (
 	"unwire/schema"
 )
 
-// probeQuestions takes from --settle what is to be asked.
+// probeQuestions reads the questions about fields that --settle names, and adds them to the probe.
 func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) error {
 	switch len(f.settle) {
 	case 0:
@@ -23,20 +23,20 @@ func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeF
 		return inferredQuestions(a, o, f)
 	case 2:
 	default:
-		return app.Usagef("--settle takes the evidence of an inference, or two definitions, not %d", len(f.settle))
+		return app.Usagef("use --settle once for evidence of 'schema infer', or twice for two definitions, not %d times", len(f.settle))
 	}
 	var requests [2]protoreflect.MessageDescriptor
 	for i, name := range f.settle {
-		s, err := schema.LoadDefinitions(ctx, name)
+		s, err := a.LoadSource(ctx, name)
 		if err != nil {
 			return err
 		}
 		if requests[i] = requestOf(s, o.Method, f.typ); requests[i] == nil {
-			return app.Fail(app.ExitUsage, errors.New(name+" does not know the request of "+o.Method), "--type names it")
+			return app.Fail(app.ExitUsage, errors.New(name+" does not define the request of "+o.Method), "name the request's type with --type")
 		}
 	}
 	if o.Questions, o.Texts = probe.QuestionsOfDefinitions(f.settle[0], requests[0], f.settle[1], requests[1]); len(o.Questions) == 0 {
-		return app.Fail(app.ExitUsage, errors.New("the definitions agree on the request: there is nothing to ask"), "")
+		return app.Fail(app.ExitUsage, errors.New("the two definitions of the request are equal: nothing to probe"), "")
 	}
 	return nil
 }
@@ -56,23 +56,23 @@ func requestOf(s *schema.Schema, method, typ string) protoreflect.MessageDescrip
 func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	name := f.settle[0]
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return app.Usagef("--settle %s: one of two definitions; give --settle again with the other", name)
+		return app.Usagef("--settle %s: these are definitions: use --settle a second time with the definitions to compare them with", name)
 	}
 	data, err := a.ReadInput(name)
 	if err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return app.Usagef("--settle %s: it is no evidence of 'schema infer'; two definitions are given as two --settle", name)
+		return app.Usagef("--settle %s: the file is not evidence of 'schema infer'; for two definitions, use --settle twice", name)
 	}
 	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.typ, o.Method)
 	switch {
 	case errors.Is(err, probe.ErrNoRoot):
-		return app.Fail(app.ExitUsage, err, "--type names it, as the inference does")
+		return app.Fail(app.ExitUsage, err, "name the request's type, as the evidence names it, with --type")
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:
-		return app.Fail(app.ExitUsage, errors.New(name+" has no doubt about the request: there is nothing to ask"), "")
+		return app.Fail(app.ExitUsage, errors.New(name+" has no ambiguous fields in the request: nothing to probe"), "")
 	}
 	return nil
 }

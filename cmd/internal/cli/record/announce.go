@@ -13,15 +13,15 @@ import (
 	"unwire/decode/conversation"
 )
 
-// announceTime is how long recording waits at its end for what has not been reported yet.
+// announceTime is how long a recording waits at its end for exchanges that are not reported yet.
 const announceTime = 5 * time.Second
 
 // interruptedAnnounceTime is announceTime after a signal.
 const interruptedAnnounceTime = 200 * time.Millisecond
 
-// An announcer reports each exchange that has ended, once it is stored: as a line, or as an
-// event of JSON. It reads the exchange from the capture, where its secrets are redacted, and
-// never slows the traffic down. A nil announcer reports nothing.
+// An announcer prints each finished exchange once it is stored: as a line of text, or as a JSON event.
+// It reads the exchange from the capture, where its secrets are redacted, and never slows the traffic
+// down. A nil announcer reports nothing.
 type announcer struct {
 	app   *app.App
 	json  bool
@@ -42,20 +42,20 @@ type announcer struct {
 	idle chan struct{}
 }
 
-// An endedExchange is one of a file of the capture.
+// An endedExchange identifies a finished exchange by its file and number.
 type endedExchange struct {
 	store *store.Store
 	id    int64
 }
 
-// newAnnouncer returns what reports exchanges as JSON, or else as lines.
+// newAnnouncer returns an announcer that prints JSON events or, if json is false, lines of text.
 func newAnnouncer(a *app.App, json bool) *announcer {
 	n := &announcer{app: a, json: json, lines: exchangeline.NewPrinter(a.Err), started: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
-// options has a series report its exchanges.
+// options makes a series of capture files report finished exchanges to the announcer.
 func (n *announcer) options(o *series.Options) {
 	if n == nil {
 		return
@@ -77,7 +77,7 @@ func (n *announcer) begin() {
 	}
 }
 
-// add queues exchanges, and starts a goroutine that reports them if there is none.
+// add queues finished exchanges, and starts the goroutine that prints them unless it is running.
 func (n *announcer) add(s *store.Store, ids []int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +91,7 @@ func (n *announcer) add(s *store.Store, ids []int64) {
 	}
 }
 
-// run reports what waits until nothing does.
+// run prints the queued exchanges until the queue is empty.
 func (n *announcer) run(idle chan struct{}) {
 	defer close(idle)
 	select {

@@ -19,11 +19,12 @@ func prepareBrowser(ctx context.Context, rec *Recorder, f CaptureFlags, args []s
 	return b, nil
 }
 
-// checkBrowserURL refuses what is no page's URL before anything is made.
+// checkBrowserURL returns an error if s is not the URL of a web page. It is called before any file is
+// created.
 func checkBrowserURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return app.Usagef("--browser wants a URL such as https://host/page, not %q", s)
+		return app.Usagef("--browser must be a URL such as https://host/page, not %q", s)
 	}
 	return nil
 }

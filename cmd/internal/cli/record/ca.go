@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	xterm "golang.org/x/term"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
@@ -27,16 +25,17 @@ func caCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "ca",
-		Short:   "Show the local CA, making it on first use; install, export or remove it",
+		Short:   "Show, create, install, export or remove the local CA certificate",
 		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
-		Long: `ca prints where the CA certificate is. The CA is made on this machine on first
-use; its key never leaves the folder, which only you can read. Nothing is
-installed anywhere unless you ask for it with 'unwire ca install': commands run
-by 'unwire capture' are told to trust it.`,
+		Long: `ca prints the path of the local CA certificate. unwire creates the CA on first use.
+Its private key never leaves the CA folder, which only you can read.
+
+unwire does not install the certificate unless you run 'unwire ca install'. A command
+that 'unwire capture' runs trusts the CA through environment variables.`,
 		Args: app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error { return showCA(a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	cmd.AddCommand(caStoreCommand(a, false), caStoreCommand(a, true), caExportCommand(a), caNewCommand(a))
 	return cmd
 }
@@ -66,7 +65,7 @@ func printCA(a *app.App, ca *ca.Authority, asJSON bool) error {
 	fmt.Fprintf(a.Out, "%s\n", ca.CertFile)
 	a.Say("SHA-256 %s, valid until %s", print, cert.NotAfter.Format("2006-01-02"))
 	if hosts := ca.Hosts(); len(hosts) > 0 {
-		a.Say("it vouches for %s alone; other hosts pass unread", strings.Join(hosts, ", "))
+		a.Say("the CA can only sign certificates for %s; traffic to other hosts is not decrypted", strings.Join(hosts, ", "))
 	}
 	return nil
 }
@@ -76,13 +75,15 @@ func caNewCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a new CA in the place of the one that is there",
-		Long: `new makes a new key and a new certificate. What trusts the old CA does not trust the
-new one: take the old one out of trust stores first, with 'unwire ca remove'.
+		Short: "Replace the local CA by a new one",
+		Long: `new replaces the key and the certificate of the local CA. Programs that trust the old
+certificate do not trust the new one. Before you replace a CA that is installed,
+remove it from the trust stores with 'unwire ca remove'.
 
-With --hosts the CA vouches for these hosts and the names below them alone. Programs
-that trust it accept no certificate for another host, whoever has the key, so it is
-the one to put into a trust store. 'unwire capture' lets other hosts pass unread.`,
+With --hosts, the certificate is valid only for these hosts and their subdomains (name
+constraints). Even somebody who steals the key cannot impersonate any other host, so
+use --hosts for a CA that you install in a trust store. 'unwire capture' then forwards
+the traffic of all other hosts without decrypting it.`,
 		Example: "  unwire ca new\n  unwire ca new --hosts api.example.com,127.0.0.1",
 		Args:    app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
@@ -100,8 +101,8 @@ the one to put into a trust store. 'unwire capture' lets other hosts pass unread
 			return printCA(a, authority, asJSON)
 		},
 	}
-	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "hosts that the CA is for, with commas; names cover those below them")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "hosts that the CA may sign for, separated by commas; a name includes its subdomains")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
@@ -114,7 +115,7 @@ func caExportCommand(a *app.App) *cobra.Command {
 		Args:    app.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			if format != "pem" && format != "der" {
-				return app.Usagef("--format is pem or der, not %q", format)
+				return app.Usagef("--format must be pem or der, not %q", format)
 			}
 			ca, err := loadCA()
 			if err != nil {
@@ -146,30 +147,30 @@ func caStoreCommand(a *app.App, remove bool) *cobra.Command {
 	f := storeFlags{remove: remove}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Have the system, browsers or Java trust the local CA",
-		Long: `install puts the CA into trust stores of this machine: whoever has its key could
-then vouch for any site to you, so do it only where a program cannot be told
-otherwise, and remove it afterwards. It asks before it changes anything; the
-system's store needs administrator rights. --dry-run shows what would be done.
+		Short: "Install the local CA in the trust store of the system, browsers or Java",
+		Long: `install adds the CA certificate to trust stores of this machine. Whoever has the CA's
+key can then impersonate any site to you. Install it only for programs that have no
+other way to trust a CA, and remove it afterwards. install asks before it changes
+anything. The system's store needs administrator rights. --dry-run prints the steps.
 
-Stores: system (Debian, Fedora, Arch, SUSE, macOS, Windows), nss (Firefox and
-Chrome, by certutil of libnss3-tools), java (the runtime of JAVA_HOME or PATH).`,
+Stores: system (Debian, Fedora, Arch, SUSE, macOS, Windows), nss (Firefox and Chrome,
+with certutil from libnss3-tools), java (the runtime of JAVA_HOME or PATH).`,
 		Example: "  unwire ca install --dry-run\n  unwire ca install --store nss\n  unwire ca install --store system,java --yes",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return changeStores(cmd.Context(), a, f) },
 	}
 	if remove {
-		cmd.Use, cmd.Short = "remove", "Take the local CA out of trust stores again"
-		cmd.Long = "remove takes the CA out of the stores that 'unwire ca install' put it into. The CA\nitself stays in its folder. A store that does not have it is left as it is."
+		cmd.Use, cmd.Short = "remove", "Remove the local CA from trust stores"
+		cmd.Long = "remove removes the CA certificate from the stores where 'unwire ca install' added it.\nThe CA's own files are kept. Stores without the certificate are not changed."
 		cmd.Example = "  unwire ca remove\n  unwire ca remove --store nss --yes"
 	}
-	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "system, nss or java; several with commas")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be written and run, and do nothing")
+	cmd.Flags().StringSliceVar(&f.stores, "store", []string{"system"}, "trust store: system, nss or java; separate several by commas")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the files to write and the commands to run, and do nothing")
 	return cmd
 }
 
-// changeStores plans for all stores before it touches the first.
+// changeStores plans the changes to all certificate stores before it changes the first one.
 func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	ca, err := loadCA()
 	if err != nil {
@@ -178,31 +179,36 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	cert := trust.Cert{Certificate: ca.Certificate, File: ca.CertFile}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return app.Fail(app.ExitInput, err, "set HOME")
+		return app.Fail(app.ExitInput, err, "set the environment variable HOME to your home folder")
 	}
 	m := trust.Machine{
 		OS: runtime.GOOS, Home: home, JavaHome: os.Getenv("JAVA_HOME"),
 		Admin: os.Geteuid() <= 0, LookPath: exec.LookPath,
 	}
+
+	// Plan all stores before changing any, so that an unsupported one changes nothing.
 	var steps []trust.Step
 	for _, store := range f.stores {
 		if !slices.Contains([]trust.Store{trust.System, trust.NSS, trust.Java}, trust.Store(store)) {
-			return app.Usagef("--store is system, nss or java, not %q", store)
+			return app.Usagef("--store must be system, nss or java, not %q", store)
 		}
+		// A dry run may plan steps that need root.
 		more, err := m.Plan(trust.Store(store), cert, f.remove)
 		if err != nil && !(f.dryRun && errors.Is(err, trust.ErrNotRoot)) {
 			hint := ""
 			if errors.Is(err, trust.ErrNotRoot) {
-				hint = fmt.Sprintf("the same with sudo, for the same CA: sudo env UNWIRE_CONFIG=%s %s", filepath.Dir(filepath.Dir(cert.File)), strings.Join(os.Args, " "))
+				hint = fmt.Sprintf("run the command with sudo, with the same CA folder: sudo env UNWIRE_CONFIG=%s %s", filepath.Dir(filepath.Dir(cert.File)), strings.Join(os.Args, " "))
 			}
 			return app.Fail(app.ExitInput, err, hint)
 		}
 		steps = append(steps, more...)
 	}
 	if len(steps) == 0 {
-		a.Say("unwire: nothing to do: the CA is not there")
+		a.Say("unwire: nothing to do: no trust store has the CA")
 		return nil
 	}
+
+	// Show the steps before asking for a confirmation.
 	for _, s := range steps {
 		fmt.Fprintln(a.Out, s)
 	}
@@ -210,31 +216,13 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 		return nil
 	}
 	if !f.yes {
-		if err := confirm(a, fmt.Sprintf("Do this for %q?", cert.Name())); err != nil {
+		if err := a.Confirm(fmt.Sprintf("Make these changes to %q?", cert.Name())); err != nil {
 			return err
 		}
 	}
 	if err := trust.Do(ctx, steps); err != nil {
-		return app.Fail(app.ExitInput, err, "'--dry-run' prints the steps: they can be done by hand")
+		return app.Fail(app.ExitInput, err, "'--dry-run' prints the steps, so that you can do them by hand")
 	}
-	a.Say("unwire: done; programs that are running may have to be started again")
-	return nil
-}
-
-// confirm asks on the terminal, and takes silence for a no.
-func confirm(a *app.App, question string) error {
-	f, ok := a.In.(*os.File)
-	if !ok || !xterm.IsTerminal(int(f.Fd())) {
-		return app.Fail(app.ExitUsage, errors.New("trust stores are not changed without being asked, and there is no terminal to ask on"),
-			"say --yes, or --dry-run to see what would be done")
-	}
-	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(a.Input).ReadString('\n')
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return app.Fail(app.ExitFinding, errors.New("nothing was changed"), "")
-	}
+	a.Say("unwire: done; restart programs that are already running")
 	return nil
 }

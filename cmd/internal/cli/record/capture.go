@@ -15,176 +15,173 @@ import (
 	"unwire/captures/series"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/workbench"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm"
 	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 	"unwire/mitm/refusal"
+	"unwire/mitm/rules"
 )
 
 // shutdownGrace is how long running streams may go on when recording ends without a signal.
 const shutdownGrace = 5 * time.Second
 
-type CaptureFlags struct {
-	Out, Listen, reverse, UpstreamCA string
-	json, keepSecrets, transparent   bool
-	passive, upstreamInsecure        bool
-	share, blockQUIC                 bool
-	UpstreamProxy                    string
-	clientCerts, clientKeys          []string
-	packets                          string
-	only, skip, also                 []string
-	maxBody, rotate, maxSize, keylog string
-	browser                          string
-	quiet, verbose                   bool
+const captureLong = `capture starts a recording proxy on a loopback address. If you give CMD, capture runs
+it with its traffic recorded, and exits with CMD's status. For this, capture sets
+proxy variables, CA variables and a Node hook in CMD's environment. Without CMD,
+capture runs until you interrupt it. The proxy accepts HTTP and SOCKS 5
+(ALL_PROXY=socks5h://HOST:PORT).
 
-	Unsearched *UnsearchedLog
-	announcer  *announcer // of exchanges that have ended; nil reports none
-}
+--transparent (Linux) is for commands that ignore these variables. CMD runs in its own
+network namespace, and all its TCP connections are recorded. UDP, such as DNS, is
+forwarded unrecorded. UDP to port 443 is rejected, so that HTTP/3 clients fall back to
+TCP. QUIC to other ports is forwarded and reported; --block-quic rejects it too. Other
+protocols are rejected. CMD reaches servers on the host's loopback at the same
+address, unless CMD itself listens there.
 
-const captureLong = `capture starts a recording proxy on loopback. With CMD it runs that command with
-its traffic captured (proxy variables, CA variables and a Node hook are set for
-it) and exits with its status; without, it runs until it is interrupted. The
-proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
+--browser URL starts Chromium, Chrome or Edge with that page, in a temporary profile.
+The browser uses the proxy, trusts the CA, does not use QUIC, and sends no background
+traffic. The recording ends when the browser is closed.
 
---transparent (Linux) is for commands that ignore all that: CMD runs in a
-network namespace of its own, whose TCP is captured whatever opens it. UDP, and
-DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
-back to TCP. QUIC to other ports passes unrecorded and is reported; --block-quic
-refuses it as well. Anything else is refused. What listens on the host's loopback is
-reached at the same address, unless CMD itself listens there.
+--passive (Linux) is for clients that pin certificates, and for timing measurements.
+No proxy is involved: CMD runs in its own network namespace, and capture records its
+packets. capture sets NODE_OPTIONS and SSLKEYLOGFILE so that CMD logs its TLS keys
+(this works for Node, curl, Chromium, Firefox, Python and many others). While CMD
+runs, capture decrypts the packets and writes exchanges; at the end it deletes packets
+and keys. If capture is killed, the next command that reads F.uwc, or the next
+capture, completes F.uwc and deletes the packets and keys. --packets FILE.pcapng keeps
+the packets with the TLS keys, for Wireshark.
 
---browser URL starts Chromium, Chrome or Edge with that page, in a new profile that is
-removed at the end: it uses the proxy, trusts the CA, speaks no QUIC, and makes no
-traffic of its own. The recording ends with the browser.
+capture reaches servers through the proxy named by HTTPS_PROXY, HTTP_PROXY or
+ALL_PROXY, except for hosts in NO_PROXY and servers on this machine. --upstream-proxy
+replaces these variables. Other users of this machine can see a password in a flag,
+but not one in a variable.
 
---passive (Linux) is for clients that pin certificates or measure: nothing stands
-in the middle. CMD runs in a network of its own as with --transparent, its packets
-are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
-its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
-while it runs; packets and keys are deleted when it ends. If it is killed, the next command
-that reads F.uwc, or the next capture, completes F.uwc and deletes them. --packets FILE.pcapng keeps them for Wireshark, keys and content.
+capture presents the certificate of --client-cert to every server that asks for one.
+With HOST=, capture presents it only to the hosts that match this glob. If several
+globs match, the first one counts.
 
-Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
-names, unless NO_PROXY excepts them. Servers on this machine are reached directly.
---upstream-proxy sends all through another one instead, or through none; a password in it is visible
-to other users of this machine, one in a variable is not.
+--reverse makes capture a server that forwards to one URL. Each --also adds a server
+for another URL. Clients can use HTTP/1.1 or HTTP/2, with or without TLS, on the same
+port.
 
---client-cert and --client-key are shown to any server that asks for a certificate, or
-with HOST= to those hosts only (globs as with --only; the first that matches counts).
+Secrets (authorization, cookies, tokens, API keys) are redacted before they are
+stored, unless you use --keep-secrets. Bodies that cannot be searched for secrets,
+such as those with an unknown encoding, are recorded unchanged, and capture reports
+them.
 
---reverse stands in front of one server, each --also in front of one more. Clients
-speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
+WebSockets are recorded as messages. Other protocols than HTTP, with or without TLS,
+are recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
-Secrets (authorization, cookies, tokens, API keys) are redacted as they are
-recorded, unless --keep-secrets is given. What cannot be searched for them, such as
-bodies with an unknown encoding, is recorded as it is, and capture says so.
+On Linux, the proxy rejects connections of other users, including root, except those
+of programs that CMD started. --share accepts all users of this machine. They can then
+reach servers through your upstream proxy and with your client certificates.
 
-WebSockets are recorded as messages. What is not HTTP, in TLS or in clear, passes as it
-is and is recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
+Traffic of hosts that --only or --skip excludes is forwarded without decryption. A
+pattern with a path (host/path*) selects single requests: capture decrypts the traffic
+of this host, and forwards the excluded requests unrecorded. * also matches dots and
+slashes.
 
-The proxy is for the user who runs capture (Linux): a connection of another user, root
-too, is refused unless CMD has started its program. --share admits everybody on this
-machine, who can then reach servers through your proxy and with your client certificates.
+With --max-size, capture continues in a new file (NAME-2.uwc and so on) after each
+sixteenth of the size, and deletes the oldest files. Files with unfinished exchanges
+are deleted last. At most a sixteenth of the size is stored of each body, or
+--max-body if that is less.
 
-What --only and --skip leave out as a host passes undecrypted. A pattern with a
-path (host/path*) chooses among the requests of a host, which has to be decrypted
-for that; what it leaves out passes unrecorded. A * spans dots and slashes.
+On a terminal, capture prints one line for each finished exchange: number, time,
+program, call, result, body bytes and duration. If CMD writes to the same terminal,
+these lines are off; -v turns them on, -q always turns them off. --json prints one
+event for each exchange instead. At the end, capture prints a summary: the number of
+exchanges for each result, the reasons of failures, and what to do about them.
 
---max-size keeps a ring: the capture goes on in NAME-2.uwc and so on, each a sixteenth of
-the size, and the oldest files are removed. A file with an exchange that still runs stays
-while others can go; of a body, at most a sixteenth of the size is stored for each
-direction, unless --max-body is less.
+--upload moves each finished file to an object store (s3://BUCKET/PREFIX, also gs:// and
+file:///PATH), under the hash of its content, with a manifest in JSON next to it. Use it
+with --rotate. A file is uploaded only if 'unwire audit' finds nothing in it, and then
+deleted. While the store cannot be reached, files wait on disk, up to --max-size (with
+--upload, 10GB by default). What is left when capture ends or is killed is uploaded by
+the next capture with the same -o and --upload. Credentials come from AWS_ACCESS_KEY_ID
+and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or the machine's role. Stores on other
+machines need --live and --allow-host.
 
-Each exchange that has ended has a line on a terminal: its number, the time, the program,
-the call, how it ended, body bytes and duration. A command that writes to the same terminal
-may draw on it, so its exchanges have no lines; -v prints them, -q never. --json prints an
-event for each instead. At the end, capture prints how the exchanges ended, why some failed,
-and what to do about it.
+--rules FILE changes traffic on its way: fields and messages are edited, delayed,
+dropped, duplicated or answered locally. --intercept holds frames that match a filter;
+'unwire intercept F.uwc' lists, edits and releases them. --hook asks a program about
+each frame. --throttle slows the traffic down. The capture stores what was received
+and what was forwarded. Traffic that nothing matches passes unchanged.
 
-If recording has to stop (the disk is full, the file was deleted), that is said at
-once, the traffic goes on unrecorded, and the exit status is 3 in the end.`
+If recording fails (the disk is full, the file was deleted), capture reports this at
+once, keeps forwarding the traffic without recording it, and exits with status 3.`
 
 const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --ui -- node client.mjs
   unwire capture -o cli.uwc --transparent -- ./static-binary
   unwire capture -o page.uwc --browser https://www.example.com/
   unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
   unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
+  unwire capture -o cli.uwc --rules rules.yaml -- node client.mjs
+  unwire capture -o cli.uwc --intercept 'method:Run dir:down path:1.7' -- node client.mjs
+  unwire capture -o cli.uwc --throttle 64KB/s,200ms -- node client.mjs
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB
+  unwire capture -o cli.uwc --rotate 500MB --upload s3://bucket/segments --live --allow-host s3.eu-west-1.amazonaws.com`
 
-func captureCommand(a *app.App) *cobra.Command {
-	var f CaptureFlags
+func captureCommand(a *app.App, run workbench.Runner) *cobra.Command {
+	f := CaptureFlags{run: run}
 	cmd := &cobra.Command{
 		Use:     "capture [-o F.uwc] [-- CMD ARGS…]",
-		Short:   "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Short:   "Record the traffic of a command, or of any client through a proxy",
 		Long:    captureLong,
 		Example: captureExamples,
 		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
 	f.modeFlags(cmd)
 	f.recordingFlags(cmd)
+	f.rewrite.add(cmd)
 	return cmd
 }
 
-// modeFlags are those of how traffic comes by.
-func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy, or a port of 127.0.0.1")
-	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
-	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
-	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
-	flags.StringVar(&f.browser, "browser", "", "start Chromium with this page, in a new profile; what follows -- are further flags for it")
-	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
-	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
-	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: refuse QUIC on all ports, so that clients fall back to TCP")
-	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
-	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
-	f.upstreamFlags(cmd)
-}
-
-// recordingFlags are those of what is recorded, and where.
-func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVarP(&f.Out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
-	flags.BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no line for each exchange")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "a line on stderr for each exchange, even if CMD shares the terminal or there is none")
-	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
-	flags.StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
-	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
-	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
-	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
-	flags.StringVar(&f.maxSize, "max-size", "", "keep the newest traffic only, in at most this much on disk, such as 500MB")
-	flags.StringVar(&f.keylog, "write-keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
-	options.Alias(flags, "keylog", "write-keylog")
-}
-
 func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) error {
+	if f.rewrite.schema {
+		_, err := a.Out.Write([]byte(rules.SchemaJSON))
+		return err
+	}
 	if f.Out == "" {
 		f.Out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
 	}
+
+	// Check everything that can be wrong on the command line before any file is created.
 	if err := checkModes(f, argv); err != nil {
 		return err
 	}
 	if err := findCommand(f.browser, argv); err != nil {
 		return err
 	}
+	if err := f.checkUpload(); err != nil {
+		return err
+	}
 	f.Unsearched = new(UnsearchedLog)
 	if f.json || printsLines(a, f, len(argv) > 0) {
 		f.announcer = newAnnouncer(a, f.json)
 	}
-	isNew := isMissing(f.Out)
+
+	// Finish what an earlier recorder left behind before a new one writes to the same names.
 	recoverLeftOver(ctx, a, f.Out)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
+	// From here on, finished files are uploaded; the deferred call waits for the last one.
+	if err := f.prepareUpload(ctx, a); err != nil {
+		return err
+	}
+	defer f.uploads.finish(ctx)
+
+	// A capture that did not exist is removed again if the command cannot be started.
+	isNew := isMissing(f.Out)
 	if f.passive {
 		return capturePassive(ctx, a, f, argv)
 	}
@@ -203,8 +200,8 @@ func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
 	return a.Err.TTY && (!runs || f.browser != "" || !a.Out.TTY)
 }
 
-// captureProxied records what comes through a proxy. If the command cannot start, a capture
-// that is new is removed.
+// captureProxied records the traffic that arrives at a proxy. If the command cannot be started, a newly
+// created capture is deleted.
 func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []string, isNew bool) error {
 	token := ""
 	if (len(argv) > 0 || f.browser != "") && !f.transparent {
@@ -215,6 +212,9 @@ func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if err != nil {
 		return errors.Join(err, removeEmpty(ctx, isNew, f.Out))
 	}
+	f.uploads.began(rec.store)
+
+	// A browser is a command like any other, with a profile that trusts the proxy.
 	var env []string
 	if f.browser != "" {
 		b, err := prepareBrowser(ctx, rec, f, argv)
@@ -224,20 +224,34 @@ func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		defer b.Close() //nolint:errcheck // a temporary folder
 		argv, env = b.Argv, b.Env
 	}
+	page, err := startWorkbench(ctx, a, f, rec, rec.store.Files)
+	if err != nil {
+		return errors.Join(err, rec.Close(DrainTime(a)), removeEmpty(ctx, isNew, f.Out))
+	}
+	defer stay(ctx, a, page)
+	if page != nil {
+		rec.ui = page.URL
+	}
+
+	// Servers may name further endpoints, which a reverse proxy would not see.
 	watch := watchEndpoints(a, rec, f)
 	stop := watch.start(ctx, rec.store.Current())
 	defer app.SurviveFileLimit()()
 	code, runErr := serve(ctx, a, rec, f, argv, env)
 	unstarted := runErr != nil
+
+	// After the command has ended, a second signal stops waiting for open streams.
 	if len(argv) > 0 {
 		a.Signals.StartGrace()
 	}
 	stop()
 	if err := rec.Close(DrainTime(a)); err != nil && runErr == nil {
 		if runErr = err; rec.failed.Load() {
-			runErr = app.Fail(app.ExitInput, nil, "") // it was told when it happened
+			runErr = app.Fail(app.ExitInput, nil, "") // it was reported when it happened
 		}
 	}
+
+	// If nothing could be started, an empty capture would only be confusing.
 	if unstarted {
 		if runErr = errors.Join(runErr, removeEmpty(ctx, isNew, f.Out)); isMissing(f.Out) {
 			return runErr
@@ -254,15 +268,20 @@ func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	return nil
 }
 
-// A Recorder is a proxy with its listener and its store.
+// A Recorder is a running proxy with its listener and the capture that it writes.
 type Recorder struct {
-	store   *series.Series
-	proxy   *mitm.Proxy
-	CA      *ca.Authority
-	keys    *keyLog // nil: none is written
-	Token   string  // of the proxy's control endpoints; "": it has none
-	report  launch.Report
+	store *series.Series
+	proxy *mitm.Proxy
+	// changes rewrites traffic while it is recorded; nil leaves it unchanged.
+	changes *rewriter
+	// CA is the authority that signs the proxy's certificates.
+	CA     *ca.Authority
+	keys   *keyLog // nil: none is written
+	Token  string  // of the proxy's control endpoints; "": it has none
+	report launch.Report
+	// Addr is the host and port at which the proxy listens.
 	Addr    string
+	ui      string // URL of the page; "" for none
 	reverse []reverseListener
 	served  chan error
 	failed  *atomic.Bool // recording has stopped, and that was said
@@ -293,8 +312,10 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	opts.Share, opts.RefusedUser = f.share, func(u access.User) { sayRefusedUser(a, u, f.json) }
 	opts.RouteConflict = func(c mitm.RouteConflict) { sayRouteConflict(a, c, f.json) }
 	if f.upstreamInsecure {
-		a.Say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
+		a.Say("unwire: warning: servers' certificates are not verified: any machine that answers is recorded as the server")
 	}
+
+	// In reverse mode the listener accepts requests for a single server.
 	if f.reverse != "" {
 		u, err := reverseURL("--reverse", f.reverse)
 		if err != nil {
@@ -305,7 +326,11 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	var err error
 	if opts.UpstreamRoots, err = app.UpstreamRoots(f.UpstreamCA); err != nil {
 		return nil, err
+
+		// The summary is printed even after an interrupt, so its work must not be cancelled.
 	}
+
+	// The CA is created on first use; its key never leaves the configuration folder.
 	dir, err := app.ConfigDir()
 	if err != nil {
 		return nil, err
@@ -317,6 +342,8 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	if err := f.reachServers(a, &opts, ln.Addr().String()); err != nil {
 		return nil, err
 	}
+
+	// The proxy's token is a secret of this run; a program may send its environment somewhere.
 	var failed atomic.Bool
 	files, err := seriesOptions(a, f, &failed)
 	if err != nil {
@@ -325,11 +352,13 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	if token != "" { // a program may send its environment somewhere
 		files.Redactor = redact.New(redact.Options{Profile: a.Profile(), Secrets: []string{token}})
 	}
+
+	// The key log and the capture are opened last, because they create files.
 	keys, err := openKeyLog(a, f.keylog)
 	if err != nil {
 		return nil, err
 	}
-	store, err := series.Create(f.Out, files)
+	store, changes, err := createFiles(a, f, files, &opts)
 	if err != nil {
 		keys.Close()
 		return nil, err
@@ -339,18 +368,39 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	proxy, err := mitm.New(opts)
 	if err != nil {
 		keys.Close()
-		store.Close()
-		return nil, err
+		return nil, errors.Join(err, changes.close(), store.Close())
 	}
 	return &Recorder{
-		began: time.Now(),
-		store: store, proxy: proxy, CA: ca, keys: keys, Token: token,
+		changes: changes,
+		began:   time.Now(),
+		store:   store, proxy: proxy, CA: ca, keys: keys, Token: token,
 		Addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
 	}, nil
 }
 
-// seriesOptions says how the capture is written.
+// createFiles creates the capture files, and the rewriter if flags ask for one.
+func createFiles(a *app.App, f CaptureFlags, files series.Options, opts *mitm.Options) (*series.Series, *rewriter, error) {
+	changes, err := newRewriter(a, &f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if changes != nil {
+		opts.Rewrite = changes.policy
+	}
+	store, err := series.Create(f.Out, files)
+	if err == nil {
+		err = changes.serve(f.Out, store.Current)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, changes.close())
+	}
+	return store, changes, nil
+}
+
+// seriesOptions returns the options for writing the series of capture files.
 func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Options, error) {
+	// A capture that is full or fails to be written must not stop the traffic: the proxy goes on
+	// without recording.
 	o := series.Options{Options: a.IndexedWhenClosed(store.Options{
 		KeepSecrets: f.keepSecrets,
 		Unsearched:  f.Unsearched.report(a, f.json),
@@ -362,6 +412,9 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 		},
 	})}
 	f.announcer.options(&o)
+	f.uploads.options(&o)
+
+	// Sizes limit a body, the whole capture, or one file of a series.
 	var err error
 	if f.maxBody != "" {
 		if o.MaxBody, err = app.ParseSize(f.maxBody); err != nil {
@@ -377,7 +430,9 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 		if o.MaxBytes, o.MaxAge, err = app.ParseRotate(f.rotate); err != nil {
 			return o, app.Usagef("--rotate: %v", err)
 		}
-		o.Rotated = func(path string) { a.Say("unwire: goes on in %s", path) }
+
+		// Each file of a series is a complete capture of its own.
+		o.Rotated = func(path string) { a.Say("unwire: recording continues in %s", path) }
 	}
 	return o, nil
 }
@@ -386,16 +441,20 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv, env []string) (int, error) {
 	scheme := "http://"
 	if f.json {
-		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile}); err != nil {
+		// Scripts wait for this event before they connect.
+		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile, UI: rec.ui}); err != nil {
 			return 0, err
 		}
 	}
+	f.uploads.uploadEarlier() // the first event is the one above
 	if err := sayReverse(a, rec, f.json); err != nil {
 		return 0, err
 	}
 	if len(argv) > 0 {
 		f.announcer.begin()
 	}
+
+	// With --json, stdout belongs to the events, so that the command's output goes to stderr.
 	if len(argv) > 0 {
 		stdout := a.Out.Writer
 		if f.json {
@@ -419,6 +478,8 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 		sayListening(a, rec, f)
 	}
 	f.announcer.begin()
+
+	// Without a command, record until the user interrupts.
 	select {
 	case <-ctx.Done():
 		return 0, nil
@@ -430,7 +491,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 // sayRouteConflict warns of a second route for a connection: the hook announces
 // each once, so somebody else has the token.
 func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
-	a.Say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
+	a.Say("unwire: warning: the connection from local port %d goes to %s, but another process\nclaimed that it goes to %s. unwire ignored the claim. Only CMD and its child processes know the token for such claims: check which programs CMD runs", c.Port, c.To, c.Refused)
 	if json {
 		// stdout may be gone: the traffic goes on
 		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})
@@ -438,9 +499,9 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 }
 
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
-	a.Say("recording to %s; Ctrl-C ends it", f.Out)
+	a.Say("recording to %s; stop with Ctrl-C", f.Out)
 	if f.reverse != "" {
-		a.Say("point the client at http://%s, which stands in front of %s,\nor at https://%s with the CA %s", rec.Addr, f.reverse, rec.Addr, rec.CA.CertFile)
+		a.Say("connect the client to http://%s, which forwards to %s,\nor to https://%s with the CA %s", rec.Addr, f.reverse, rec.Addr, rec.CA.CertFile)
 		return
 	}
 	a.Say("proxy  http://%s", rec.Addr)
@@ -454,22 +515,23 @@ func DrainTime(a *app.App) time.Duration {
 	return a.Signals.Within(shutdownGrace, app.InterruptedDrain)
 }
 
-// Close lets running streams go on for drain, cuts them off, and closes the file.
+// Close waits up to drain for running streams, cuts off the others, and closes the capture.
 func (r *Recorder) Close(drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
+	r.changes.release()
 	err := r.proxy.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // what still ran is marked incomplete
 	}
-	return errors.Join(err, r.store.Close(), r.keys.Close())
+	return errors.Join(err, r.changes.close(), r.store.Close(), r.keys.Close())
 }
 
-// captureSummary says what was recorded, and what to do if nothing was.
+// captureSummary prints what was recorded or, if nothing was, the probable reason and its remedy.
 func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Recorder, ran bool) {
 	early := ""
 	if rec.failed.Load() {
-		early = ", up to where recording stopped"
+		early = ", until the recording failed"
 	}
 	n, err := sayEnded(ctx, a, f, rec.store.Files(), rec.began, early)
 	if err != nil {
@@ -477,14 +539,14 @@ func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 		return
 	}
 	if rec.report.NoToken {
-		a.Say("unwire: warning: the command started a Node program without UNWIRE_HOOK_TOKEN in its environment: the\nconnections of that program are not recorded")
+		a.Say("unwire: warning: CMD started a Node program without the variable UNWIRE_HOOK_TOKEN in its environment:\nthe connections of this program were not recorded")
 	}
 	switch {
 	case early != "" || f.json:
 	case n == 0 && ran && f.transparent:
-		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
+		a.Say("unwire: hint: CMD opened no HTTP connection")
 	case n == 0 && ran:
-		a.Say("unwire: hint: the command sent nothing through the proxy: %s", capturetext.UnreachedHint(rec.report))
+		a.Say("unwire: hint: no traffic of CMD reached the proxy: %s", capturetext.UnreachedHint(rec.report))
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
 		a.Say("unwire: hint: %s", capturetext.PartlyReachedHint(rec.report.Runtime))
 	}

@@ -15,8 +15,8 @@ const (
 	statusNotFound      = 127
 )
 
-// findCommand looks for the program of a command, so that nothing is recorded, and no file
-// left, for one that is not there. What follows the flags of --browser is no command.
+// findCommand checks that the program of a command exists, so that neither a recording nor a file is
+// begun for one that does not. With --browser, argv has only the browser's flags.
 func findCommand(browser string, argv []string) error {
 	if len(argv) == 0 || browser != "" {
 		return nil
@@ -30,5 +30,5 @@ func findCommand(browser string, argv []string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return app.Fail(statusNotFound, fmt.Errorf("the command %s does not exist", argv[0]), "check the path")
 	}
-	return app.Fail(statusNotExecutable, fmt.Errorf("the command %s cannot be run: %w", argv[0], err), "check that the file is executable, or run it with its interpreter")
+	return app.Fail(statusNotExecutable, fmt.Errorf("the command %s cannot be run: %w", argv[0], err), "make the file executable, or run it with its interpreter")
 }

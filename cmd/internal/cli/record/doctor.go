@@ -18,16 +18,16 @@ func doctorCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with this machine's set-up, and what to do",
-		Long: `doctor looks at the local CA and who trusts it, proxy and CA variables, Node,
-transparent capture, ports, the clock, the disk, what killed captures have left, and
-programs that are of use beside unwire. It changes nothing and uses no network beyond loopback. The exit status
-is 1 if something is there that keeps recording from working.`,
+		Short: "Check this machine for problems that prevent recording, and suggest fixes",
+		Long: `doctor checks the local CA and the trust stores, proxy and CA variables, Node,
+transparent capture, ports, the clock, free disk space, leftovers of killed captures,
+and optional programs. doctor changes nothing, and uses no network except loopback.
+The exit status is 1 if a problem prevents recording.`,
 		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
 		Args:    app.ExactArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per check")
 	return cmd
 }
 

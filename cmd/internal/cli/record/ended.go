@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
@@ -18,14 +19,16 @@ import (
 	"unwire/proto"
 )
 
-// sayEnded says what was recorded since a time, with a remark behind it, and counts it. What
-// the files had before is counted apart.
+// sayEnded prints a summary of the exchanges recorded since began, followed by remark, and returns
+// their number. Older exchanges in the files are counted separately.
 func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, began time.Time, remark string) (int, error) {
 	t, err := countExchanges(ctx, files, began)
 	n := t.all - t.earlier
 	if err != nil {
 		return n, err
 	}
+
+	// The JSON event and the text have the same information.
 	if f.json {
 		return n, a.Print(&contract.Ended{
 			Event: "ended", File: files[0], Exchanges: t.all, Incomplete: t.incomplete, Files: files,
@@ -40,11 +43,13 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 	if t.earlier == 0 {
 		a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)
 	} else {
-		a.Say("unwire: %s added to %s, which has %d now (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
+		a.Say("unwire: %s added to %s, which now has %d (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
 	}
 	if n > 0 {
 		a.Say("unwire: %s", t.counts)
 	}
+
+	// Each kind of failure is reported once, with its remedy.
 	for i := range t.failures {
 		capturetext.Failure(a.Err, &t.failures[i])
 	}
@@ -57,25 +62,21 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 	return n, nil
 }
 
-// shellWords are files as they are typed in a shell.
+// shellWords quotes file names so that they can be pasted into a shell.
 func shellWords(files []string) string {
 	words := make([]string, len(files))
 	for i, f := range files {
-		words[i] = f
-		if strings.ContainsFunc(f, func(r rune) bool {
-			return !strings.ContainsRune("-_./+,:@%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-		}) {
-			words[i] = "'" + strings.ReplaceAll(f, "'", `'\''`) + "'"
-		}
+		words[i] = safetext.ShellFile(f)
 	}
 	return strings.Join(words, " ")
 }
 
-// A tally counts the exchanges of a recording.
+// A tally counts the exchanges of a recording by outcome.
 type tally struct {
 	all, earlier, incomplete int
 
-	// What follows is of those that are not from an earlier recording.
+	// counts and the fields below cover only exchanges of this recording, not older ones in the same
+	// file.
 	counts   *capturetext.Counts
 	outcomes map[captures.Outcome]int
 	failures []contract.FailureCount
@@ -87,6 +88,9 @@ func countExchanges(ctx context.Context, files []string, began time.Time) (*tall
 	t := &tally{counts: new(capturetext.Counts), outcomes: map[captures.Outcome]int{}}
 	for i, file := range files {
 		s, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was uploaded meanwhile
+		}
 		if err != nil {
 			return t, err
 		}
@@ -103,7 +107,7 @@ func countExchanges(ctx context.Context, files []string, began time.Time) (*tall
 	return t, nil
 }
 
-// add counts an exchange of a file.
+// add counts an exchange. earlier means that it was in the file before this recording.
 func (t *tally) add(file string, ex *conversation.Listed, earlier bool) {
 	t.all++
 	if ex.Outcome != captures.Complete {
@@ -118,7 +122,7 @@ func (t *tally) add(file string, ex *conversation.Listed, earlier bool) {
 	t.failures = capturetext.CountFailure(t.failures, file, ex.Exchange, ex.Code)
 }
 
-// isMissing reports whether there is no file.
+// isMissing reports whether a file does not exist.
 func isMissing(name string) bool {
 	_, err := os.Lstat(name)
 	return errors.Is(err, fs.ErrNotExist)

@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/capturetext"
 )
 
@@ -28,7 +29,7 @@ const (
 // maxConnectionRows is how many connections a table lists; --json lists all.
 const maxConnectionRows = 10_000
 
-// An importJob is a file to be imported, and how.
+// An importJob is one file to be imported, with its format and options.
 type importJob struct {
 	file   string
 	keys   *pcap.KeyLog
@@ -42,23 +43,25 @@ func importCommand(a *app.App) *cobra.Command {
 	var job importJob
 	cmd := &cobra.Command{
 		Use:   "import FILE -o F.uwc",
-		Short: "Read what another tool recorded into a capture",
-		Long: `import reads FILE, whose format it tells from its content (it may be compressed
-with gzip or zstd), and adds its exchanges to a capture. Secrets are replaced as when recording.
+		Short: "Convert a recording of another tool to a capture",
+		Long: `import adds the exchanges in FILE to a capture. import detects the format of FILE from
+its content; FILE may be compressed with gzip or zstd. Secrets are redacted, as in
+recording.
 
-pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
---keylog and of the file's own secrets blocks, HTTP/1.1, HTTP/2 and WebSockets are
-read off. What is not HTTP becomes an exchange tcp://HOST:PORT or tls://HOST:PORT.
-Connections are listed with what could not be decoded, and why. QUIC is counted.
+pcap and pcapng: import reassembles TCP, decrypts TLS 1.2 and 1.3 with the keys of
+--keylog and of the file's own secrets blocks, and decodes HTTP/1.1, HTTP/2 and
+WebSockets. Other protocols become exchanges tcp://HOST:PORT or tls://HOST:PORT. For
+each connection, import lists the parts that it could not decode, and why. QUIC
+packets are only counted.
 
-HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them), with
-the messages of WebSockets (in a HAR as Chrome writes them) and flows of TCP: what could
-not be read, or was not in the file, is listed with its place.`,
+HAR 1.2, flow files of mitmproxy, and JSON Lines (from 'unwire export'): import also
+reads WebSocket messages (in a HAR in Chrome's form) and TCP flows. import lists all
+entries that are incomplete or that it cannot read.`,
 		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return app.Usagef("unwire import: -o F.uwc is missing")
+				return app.Fail(app.ExitUsage, errors.New("unwire import: -o F.uwc is missing"), "usage: unwire import FILE -o F.uwc")
 			}
 			job.file = args[0]
 			job.keys = new(pcap.KeyLog)
@@ -71,10 +74,10 @@ not be read, or was not in the file, is listed with its place.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&out, "output", "o", "", "the capture to write or add to")
-	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the keys of TLS sessions; may be repeated")
-	f.BoolVar(&keep, "keep-secrets", false, "do not replace secrets")
-	f.BoolVar(&job.asJSON, "json", false, "a JSON object a line")
+	f.StringVarP(&out, "output", "o", "", "capture file to write or append to")
+	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the TLS keys; can be repeated")
+	f.BoolVar(&keep, "keep-secrets", false, "do not redact secrets")
+	f.BoolVar(&job.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
@@ -90,8 +93,11 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 		in = meter.Reader(j.file, in)
 	}
 	input, err := formats.Open(in, head)
+	if errors.Is(err, formats.ErrUnknown) && query.IsCapture(j.file) {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s is an unwire capture already", j.file), "'unwire ls FILE' lists its exchanges")
+	}
 	if errors.Is(err, formats.ErrUnknown) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", j.file, err), "import reads "+formats.ImportNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", j.file, err), "supported formats: "+formats.ImportNames())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", j.file, err)
@@ -102,8 +108,8 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 	})
 }
 
-// run imports the file, and reports what became of it, also of what was read before an
-// error.
+// run imports the file and reports the outcome. After an error, it reports what was imported
+// before.
 func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, store *store.Store) error {
 	var conns []pcap.Connection
 	var printErr error
@@ -126,13 +132,13 @@ func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, s
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case printErr == nil && done.Exchanges() == 0:
-		return app.Fail(app.ExitFinding, errors.New("no exchange could be read"), "")
+		return app.Fail(app.ExitFinding, errors.New("no exchange could be imported"), "")
 	}
 	return printErr
 }
 
-// print prints what became of an import, after its connections where these are JSON.
-func (j *importJob) print(a *app.App, done formats.Imported, conns []pcap.Connection) (err error) {
+// print prints the outcome of an import; as JSON, the connections come first.
+func (j *importJob) print(a *app.App, done formats.ImportResult, conns []pcap.Connection) (err error) {
 	switch {
 	case done.Report != nil && j.asJSON:
 		return a.Print(contract.NewImported(*done.Report))
@@ -148,9 +154,9 @@ func (j *importJob) print(a *app.App, done formats.Imported, conns []pcap.Connec
 	return err
 }
 
-// importInto has run fill a new capture, which gets its name when all was read, or
-// add to one that exists. What was read before an error in the input is kept; an
-// interrupt or an error of the disk leaves no new capture.
+// importInto calls run to fill a new capture or to add to an existing one. A new capture gets its name
+// when the import has finished. Exchanges that were read before an error in the input are kept; an
+// interrupt or a disk error leaves no new capture.
 func importInto(ctx context.Context, a *app.App, out string, o store.Options, run func(*store.Store) error) error {
 	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
 		store, err := store.Create(out, a.IndexedWhenClosed(o))

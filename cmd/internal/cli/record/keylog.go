@@ -12,7 +12,8 @@ import (
 // A keyLog is the file that --write-keylog names. A nil one is none at all.
 type keyLog struct{ file *os.File }
 
-// openKeyLog opens a file that its owner alone can read, and says what is in it.
+// openKeyLog opens a TLS key log file that only its owner can read, and warns that it contains TLS
+// keys.
 func openKeyLog(a *app.App, path string) (*keyLog, error) {
 	if path == "" {
 		return nil, nil
@@ -27,7 +28,7 @@ func openKeyLog(a *app.App, path string) (*keyLog, error) {
 	if err := f.Chmod(0o600); err != nil { // it may have been there
 		return nil, errors.Join(err, f.Close())
 	}
-	a.Say("unwire: warning: %s will hold the secrets of every TLS session: whoever has it and the\npackets reads them all, tokens included; delete it when you are done", path)
+	a.Say("unwire: warning: unwire writes the TLS keys of every connection to %s: whoever has this file and\nthe packets can decrypt all traffic, including tokens. Delete the file when you are done", path)
 	return &keyLog{f}, nil
 }
 

@@ -16,10 +16,10 @@ func parseMaxSize(value, file string) (int64, error) {
 	case err != nil:
 		return 0, app.Usagef("--max-size: %v", err)
 	case size < series.MinTotal:
-		return 0, app.Usagef("--max-size: %s is less than %d bytes, the least for a ring", value, series.MinTotal)
+		return 0, app.Usagef("--max-size: %s is too small: the minimum is %d bytes", value, series.MinTotal)
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return 0, app.Usagef("--max-size: %s exists, and would be removed as the oldest part: choose another file with -o", file)
+		return 0, app.Usagef("--max-size: %s exists, and would be deleted as the oldest file: choose a new file with -o", file)
 	}
 	return size, nil
 }

@@ -12,13 +12,20 @@ import (
 	"unwire/mitm/launch"
 )
 
-// capturePassive runs a command while its packets are recorded, and makes exchanges of
-// them meanwhile.
+// capturePassive runs a command while its packets are recorded, and converts the packets to exchanges
+// at the same time.
 func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []string) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
+
+	// The page starts before the recording, so that it can show the first exchange.
+	page, err := startWorkbench(ctx, a, f, nil, func() []string { return []string{f.Out} })
+	if err != nil {
+		return err
+	}
+	defer stay(ctx, a, page) // after the packets were removed
 	p, err := startPassive(ctx, a, f)
 	if err != nil {
 		return err
@@ -28,6 +35,8 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if f.json {
 		stdout = a.Err.Writer
 	}
+
+	// The command runs in a network namespace, in which its packets are recorded.
 	code, count, err := launch.RunPassive(ctx, launch.Options{
 		// Signals go to the command, and the recording ends when the command does.
 		Begin: a.Signals.ChildRuns,
@@ -37,18 +46,24 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		Connection: p.programs.Add,
 	})
 	p.finder.Close() // no exchange waits for it any more
+
+	// After an interrupt before the command ran, there is nothing to import.
 	if errors.Is(err, context.Canceled) {
 		return errors.Join(err, p.abandon())
 	}
 	if err != nil {
 		return app.Fail(code, errors.Join(err, p.abandon()), capturetext.LaunchHint(err))
 	}
+
+	// Stop recording before the import finishes, so that it reads all packets.
 	failed := p.recording.Stop()
 	if failed != nil {
-		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
+		a.Say("unwire: %s the recording of packets has failed: %v", a.Err.Red("error:"), failed)
 	}
 	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(p.recording.Size()), capturetext.LostPackets(count))
 	err = p.finish()
+
+	// The packets are kept only if the user asked for them, because they contain all secrets.
 	if f.packets != "" {
 		err = errors.Join(err, a.KeepPackets(f.packets, p.recording.WritePackets))
 	}
@@ -72,8 +87,8 @@ func passiveStatus(code int, failed error) error {
 	return nil
 }
 
-// passiveKeyLog makes the file that was asked for, to which the command writes its secrets,
-// and returns its absolute path; "" for none.
+// passiveKeyLog creates the key log file of --keylog, to which the command writes its TLS keys, and
+// returns its absolute path; "" if the flag is not set.
 func passiveKeyLog(a *app.App, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -92,13 +107,17 @@ func passiveKeyLog(a *app.App, name string) (string, error) {
 func checkPassive(f CaptureFlags, argv []string) error {
 	if !f.passive {
 		if f.packets != "" {
-			return app.Fail(app.ExitUsage, errors.New("--packets belongs to --passive"), "usage: unwire capture --passive --packets FILE.pcapng -- CMD ARGS…")
+			return app.Fail(app.ExitUsage, errors.New("--packets requires --passive"), "usage: unwire capture --passive --packets FILE.pcapng -- CMD ARGS…")
 		}
 		return nil
 	}
+
+	// Packets can only be recorded in the namespace of a command that unwire starts.
 	if len(argv) == 0 {
-		return app.Fail(app.ExitUsage, errors.New("--passive wants a command"), "usage: unwire capture --passive -- CMD ARGS…")
+		return app.Fail(app.ExitUsage, errors.New("--passive requires a command to run"), "usage: unwire capture --passive -- CMD ARGS…")
 	}
+
+	// Most flags of capture configure the proxy, which a passive capture does not have.
 	var wrong []string
 	for _, c := range []struct {
 		name string
@@ -110,6 +129,7 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		{"--skip", len(f.skip) > 0},
 		{"--rotate", f.rotate != ""},
 		{"--max-size", f.maxSize != ""},
+		{"--upload", f.upload != ""},
 		{"--upstream-ca", f.UpstreamCA != ""},
 		{"--upstream-proxy", f.UpstreamProxy != ""},
 		{"--client-cert", len(f.clientCerts)+len(f.clientKeys) > 0},
@@ -119,7 +139,7 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return app.Usagef("--passive does not go with %s: nothing stands in the middle", strings.Join(wrong, ", "))
+		return app.Usagef("--passive cannot be used with %s, because --passive uses no proxy", strings.Join(wrong, ", "))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"unwire/mitm/process"
 )
 
-// A passiveImport reports what becomes of packets while they are recorded.
+// A passiveImport converts packets to exchanges while they are being recorded.
 type passiveImport struct {
 	app       *app.App
 	flags     CaptureFlags
@@ -24,14 +24,15 @@ type passiveImport struct {
 	finder    *process.Finder
 	programs  *process.Table
 
-	// What follows is written by the import until finish.
+	// summary and the fields below are written by the import's goroutine. They may be read after
+	// finish.
 	summary   pcap.Summary
 	printErr  error
 	undecoded []pcap.Connection
 	noKey     int
 }
 
-// startPassive creates the capture, and begins to make exchanges of what is recorded.
+// startPassive creates the capture, and starts to turn recorded packets into exchanges.
 func startPassive(ctx context.Context, a *app.App, f CaptureFlags) (*passiveImport, error) {
 	f.announcer.begin()
 	series, err := seriesOptions(a, f, nil)
@@ -83,7 +84,7 @@ func (p *passiveImport) abandon() error {
 	return p.recording.Abandon()
 }
 
-// report says what was recorded, and what to do if nothing was.
+// report prints what was recorded or, if nothing was, the probable reason and its remedy.
 func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 	a, f := p.app, p.flags
 	if f.json {
@@ -91,6 +92,8 @@ func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 			return err
 		}
 	}
+
+	// List what could not be decoded for each connection, before the summary.
 	for _, c := range p.undecoded {
 		name := c.ServerName
 		if name != "" {
@@ -108,7 +111,7 @@ func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 	case p.noKey > 0:
 		a.Say("unwire: hint: %s", capturetext.MissingKeyHint(p.noKey, on))
 	case n == 0:
-		a.Say("unwire: hint: the command opened no connection over which anything was sent")
+		a.Say("unwire: hint: CMD sent no data over any TCP connection")
 	}
 	return nil
 }

@@ -17,12 +17,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/workbench"
 )
 
-// Commands are the commands of this group.
-func Commands(a *app.App) []*cobra.Command {
+// Commands are the commands of this group. run runs commands for the page of --ui.
+func Commands(a *app.App, run workbench.Runner) []*cobra.Command {
 	return []*cobra.Command{
-		captureCommand(a),
+		captureCommand(a, run),
+		interceptCommand(a),
 		namespaceCommand(a),
 		importCommand(a),
 		caCommand(a),

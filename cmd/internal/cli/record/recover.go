@@ -9,13 +9,13 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// recoverLeftOver completes the captures whose passive recorder was killed, and removes
-// what it has left: packets, and the TLS keys that open them. What fails does not keep the
-// next capture from running.
+// recoverLeftOver finishes the captures of passive recorders that were killed, and deletes the packets
+// and TLS keys that they left behind. A failure is only reported, so that the next capture can still
+// run.
 func recoverLeftOver(ctx context.Context, a *app.App, out string) {
 	left, refused, err := passive.Find(os.TempDir())
 	if err != nil {
-		a.Say("unwire: warning: not searched for packets of killed captures: %v", err)
+		a.Say("unwire: warning: cannot search for packets that killed captures left: %v", err)
 	}
 	for _, r := range refused {
 		a.SayRefusedPackets(r)

@@ -14,7 +14,7 @@ import (
 
 // sayRefusedUser reports another user who wanted to use the proxy.
 func sayRefusedUser(a *app.App, u access.User, json bool) {
-	a.Say("unwire: warning: a connection of %s to the proxy was refused: --share admits other users of this machine", u)
+	a.Say("unwire: warning: rejected a connection to the proxy from %s: use --share to accept other users of this machine", u)
 	if json {
 		// stdout may be gone: the traffic goes on
 		_ = a.Print(&contract.RefusedUser{Event: "refused-user", UID: u.UID, Name: u.Name})

@@ -7,16 +7,17 @@ import (
 	"unwire/cmd/internal/contract"
 )
 
-// reverseURL reads an origin to stand in front of.
+// reverseURL parses the origin of the server to forward to.
 func reverseURL(flag, s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, app.Usagef("%s wants a URL such as https://host, not %q", flag, s)
+		return nil, app.Usagef("%s must be a URL such as https://host, not %q", flag, s)
 	}
 	return u, nil
 }
 
-// A reverseListener is one that --also asked for.
+// A reverseListener is an additional reverse proxy that --also asked for: its address, and the origin
+// that it forwards to.
 type reverseListener struct {
 	origin *url.URL
 	addr   string
@@ -40,11 +41,11 @@ func startReverse(a *app.App, rec *Recorder, f CaptureFlags) error {
 	return nil
 }
 
-// sayReverse says where the further listeners are.
+// sayReverse prints the addresses of the additional reverse proxies.
 func sayReverse(a *app.App, rec *Recorder, json bool) error {
 	for _, l := range rec.reverse {
 		if !json {
-			a.Say("http://%s stands in front of %s", l.addr, l.origin)
+			a.Say("http://%s forwards to %s", l.addr, l.origin)
 			continue
 		}
 		if err := a.Print(&contract.Also{Event: "also", URL: "http://" + l.addr, Origin: l.origin.String()}); err != nil {

@@ -24,7 +24,7 @@ import (
 func namespaceCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:                "namespace-init PATH ARGS…",
-		Short:              "Set up the network that capture --transparent runs its command in",
+		Short:              "Set up the network namespace of a command that capture --transparent runs",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -42,18 +42,20 @@ func checkModes(f CaptureFlags, argv []string) error {
 	if err := checkPassive(f, argv); err != nil {
 		return err
 	}
+
+	// Each way to record excludes others; a contradiction is reported before anything starts.
 	switch {
 	case f.browser != "" && (f.transparent || f.passive || f.reverse != ""):
-		return app.Usagef("--browser has its own way to the proxy: leave out --transparent, --passive and --reverse")
+		return app.Usagef("--browser cannot be used with --transparent, --passive or --reverse")
 	case f.transparent && len(argv) == 0:
-		return app.Fail(app.ExitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
+		return app.Fail(app.ExitUsage, errors.New("--transparent requires a command to run"), "usage: unwire capture --transparent -- CMD ARGS…")
 	case f.blockQUIC && !f.transparent && !f.passive:
-		return app.Fail(app.ExitUsage, errors.New("--block-quic wants --transparent or --passive"),
-			"QUIC is no TCP: only a network of CMD's own shows it. The proxy offers no QUIC, and changes no Alt-Svc header")
+		return app.Fail(app.ExitUsage, errors.New("--block-quic requires --transparent or --passive"),
+			"unwire sees QUIC packets only if CMD runs in its own network namespace. The proxy itself does not offer QUIC")
 	case f.transparent && f.reverse != "":
-		return app.Usagef("--transparent and --reverse exclude each other")
+		return app.Usagef("--transparent and --reverse cannot be used together")
 	case len(f.also) > 0 && f.reverse == "":
-		return app.Fail(app.ExitUsage, errors.New("--also adds to --reverse"), "usage: unwire capture --reverse URL --also URL…")
+		return app.Fail(app.ExitUsage, errors.New("--also requires --reverse"), "usage: unwire capture --reverse URL --also URL…")
 	}
 	if f.browser != "" {
 		if err := checkBrowserURL(f.browser); err != nil {
@@ -68,7 +70,7 @@ func checkModes(f CaptureFlags, argv []string) error {
 	return nil
 }
 
-// runLaunch runs the command with its traffic captured, as the flags have it.
+// runLaunch runs the command with its traffic directed to the recorder, as the flags describe.
 func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o launch.Options) (int, error) {
 	if !f.transparent {
 		return launch.Run(ctx, o)
@@ -77,13 +79,13 @@ func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o
 	return runTransparent(ctx, o, rec.proxy.ServeTransparent)
 }
 
-// quicOptions say what becomes of QUIC, and report it.
+// quicOptions returns how QUIC is treated and reported.
 func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
 	return launch.QUIC{Block: f.blockQUIC, Report: func(to netip.AddrPort, refused bool) {
 		if refused {
-			a.Say("unwire: QUIC (HTTP/3) to %s is refused, so that the client falls back to TCP", to)
+			a.Say("unwire: rejected QUIC (HTTP/3) to %s, so that the client falls back to TCP", to)
 		} else {
-			a.Say("unwire: warning: QUIC (HTTP/3) to %s passes unrecorded: --block-quic makes the client fall back to TCP", to)
+			a.Say("unwire: warning: QUIC (HTTP/3) to %s is not recorded: with --block-quic, the client falls back to TCP", to)
 		}
 		if f.json {
 			// stdout may be gone: the traffic goes on
@@ -92,8 +94,8 @@ func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
 	}}
 }
 
-// runTransparent runs a command in a network of its own, which this program
-// sets up as namespaceCommand.
+// runTransparent runs a command in its own network namespace. unwire starts itself again as
+// namespaceCommand to set that up.
 func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener, *process.Sockets)) (int, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
@@ -37,7 +38,8 @@ func watchEndpoints(a *app.App, rec *Recorder, f CaptureFlags) *endpointWatch {
 	return &endpointWatch{app: a, json: f.json, began: time.Now(), endpoints: search.NewEndpoints(captured...)}
 }
 
-// start tells of endpoints as they are named, until it is stopped or store is closed.
+// start watches responses for the endpoints that they name, and reports those, until stop is called or
+// the store is closed.
 func (w *endpointWatch) start(ctx context.Context, store *store.Store) (stop func()) {
 	if w == nil {
 		return func() {}
@@ -86,7 +88,7 @@ func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	}
 }
 
-// look reports the servers that an exchange names.
+// look reports the server endpoints that an exchange's response names.
 func (w *endpointWatch) look(ctx context.Context, store *store.Store, ex *captures.Exchange) {
 	if ex.Started.Before(w.began) {
 		return
@@ -97,6 +99,6 @@ func (w *endpointWatch) look(ctx context.Context, store *store.Store, ex *captur
 			_ = w.app.Print(&contract.Uncaptured{Event: "uncaptured", URL: origin, Exchange: ex.ID})
 			continue
 		}
-		w.app.Say("unwire: hint: in exchange %d the server names %s, which is not captured: add --also %s", ex.ID, origin, origin)
+		w.app.Say("unwire: hint: the response of exchange %d refers the client to %s, whose traffic is not recorded: add --also %s", ex.ID, safetext.Line(origin), safetext.ShellFile(origin))
 	}
 }

@@ -18,8 +18,8 @@ type UnsearchedLog struct {
 	bytes     int64
 }
 
-// report returns what a capture calls with what it could not search. It says so
-// at once for the first exchange that changes its protocol.
+// report returns a callback for data that a capture could not search for secrets. The first exchange
+// that switches to an unknown protocol is reported at once.
 func (l *UnsearchedLog) report(a *app.App, json bool) func(captures.Exchange, []redact.Unsearched) {
 	return func(ex captures.Exchange, runs []redact.Unsearched) {
 		l.mu.Lock()
@@ -40,17 +40,18 @@ func (l *UnsearchedLog) report(a *app.App, json bool) func(captures.Exchange, []
 			_ = a.Print(&contract.Unsearched{Event: "unsearched", Exchange: ex.ID, Reason: runs[0].Reason})
 			return
 		}
-		a.Say("unwire: exchange %d: %s is recorded, but cannot be searched for secrets: exports and 'unwire redact' leave it out", ex.ID, runs[0].Reason)
+		a.Say("unwire: exchange %d: cannot search %s for secrets: the data is recorded without redaction, and left out by 'unwire export' and 'unwire redact'", ex.ID, runs[0].Reason)
 	}
 }
 
-// summary says how much was not searched; "" for nothing.
+// summary returns a sentence with the amount of data that was not searched for secrets; "" if there is
+// none.
 func (l *UnsearchedLog) summary() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.bytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s could not be searched for secrets; 'unwire audit' says why, and exports leave these bytes out",
+	return fmt.Sprintf("%s in %s could not be searched for secrets: 'unwire audit' shows why; 'unwire export' leaves these bytes out",
 		app.Counted(l.bytes, "byte"), app.Counted(l.exchanges, "exchange"))
 }

@@ -13,8 +13,8 @@ import (
 	"unwire/replay"
 )
 
-// sendFirst sends the exchanges that --after names, in their order, each with
-// what those before it issued, and has opts know what they do.
+// sendFirst sends the exchanges that --after names, in order, each with the identifiers that the live
+// server returned in the previous ones. Those identifiers are then used for the main request.
 func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, f replayFlags, opts *replaySettings) error {
 	first, err := replay.ExchangesBefore(ctx, store.Store, id, f.after)
 	if errors.Is(err, replay.ErrAfter) {
@@ -24,9 +24,11 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		return err
 	}
 	if f.dryRun {
-		a.Say("exchange %s would be sent first, and the live ids put in", numbered(first, ", "))
+		a.Say("replay would first send exchange %s, and use the IDs from the live answer", numbered(first, ", "))
 		return nil
 	}
+
+	// Each exchange is sent with the ids that the live server issued in those before it.
 	opts.Issued, err = replay.SendBefore(ctx, store, first, opts.Changes, opts.Options, func(n int64, plan *replay.Plan) (*replay.Result, error) {
 		shown := plan.Description()
 		if f.Live && shown.Refusal == "" {
@@ -34,9 +36,9 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		}
 		result, err := a.Send(ctx, plan, f.out)
 		if err != nil {
-			return nil, fmt.Errorf("exchange %d, to be sent first: %w", n, err)
+			return nil, fmt.Errorf("cannot send exchange %d, which --after names: %w", n, err)
 		}
-		a.Say("exchange %d, sent first: %s", n, replaytext.Comparison(result))
+		a.Say("exchange %d (--after): %s", n, replaytext.Comparison(result))
 		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
 			return nil, comparisonStatus(result)
@@ -46,7 +48,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 	return err
 }
 
-// numbered joins numbers.
+// numbered joins numbers with commas, and adds the text by.
 func numbered(numbers []int64, by string) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {

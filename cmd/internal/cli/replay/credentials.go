@@ -25,34 +25,35 @@ func credentialsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "credentials [REFERENCE…]",
-		Short: "Say which references to credentials resolve, and until when, without their values",
-		Long: `credentials looks up what 'unwire replay --credentials REFERENCE' would use, and says
-where it is, when it expires (of a JWT, whose signature is not checked), whom it is
-for, and which hosts it may be sent to. No value is shown, and nothing is sent.
+		Short: "Check where credentials come from and when they expire, without printing them",
+		Long: `credentials looks up the secrets that 'unwire replay --credentials REFERENCE' would use. For
+each one, it prints the source, the expiry (of a JWT; the signature is not checked), the
+audience, and the hosts that the secret may be sent to. credentials prints no secret value
+and sends nothing. REFERENCE is one of:
 
   env:NAME                  an environment variable with the token
   keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
                             the Secret Service on Linux, the Credential Manager on Windows
 ` + storedCredentials(proto.Profile()) + `
-  FILE, file:FILE           secrets, NAME: value a line, mode 0600
+  FILE, file:FILE           a file with lines NAME: value (file mode 0600)
 
-Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY);
-with --profile NAME, also what that service's client has stored.
-A token with less than a minute left is not sent, and is told as expiring. The exit
-status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
+Without REFERENCE, credentials checks the environment (UNWIRE_TOKEN, UNWIRE_API_KEY), and
+with --profile NAME also the secrets that this service's client has stored.
+unwire does not send a token that expires within a minute, and reports it as expiring. The
+exit status is 4 if a token is expired or expiring, or if REFERENCE does not resolve.`,
 		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a secret")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per secret")
 	return cmd
 }
 
 // storedCredentials is the line of the help about what a profile's client has stored.
 func storedCredentials(p *profile.Profile) string {
 	client := strings.ToUpper(p.Name[:1]) + p.Name[1:]
-	return fmt.Sprintf("  %-24s  what %s's CLI has stored; for %s and loopback only", p.Name, client, strings.Join(p.Hosts, ", "))
+	return fmt.Sprintf("  %-24s  the token stored by %s's CLI; only for %s and loopback", p.Name, client, strings.Join(p.Hosts, ", "))
 }
 
 func credentials(a *app.App, refs []string, asJSON bool) error {
@@ -65,6 +66,8 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 	}
 	missing, useless := false, false
 	var lines []contract.Credential
+
+	// A reference may resolve to several secrets, such as a token and an API key.
 	for _, ref := range refs {
 		found := credentialLines(ref, time.Now())
 		missing = missing || slices.ContainsFunc(found, func(l contract.Credential) bool { return l.State == stateMissing })
@@ -82,11 +85,13 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 			return err
 		}
 	}
+
+	// Missing references matter only if the user named them.
 	switch {
 	case missing && named:
-		return app.Fail(app.ExitCredentials, errors.New("not every reference resolves"), "")
+		return app.Fail(app.ExitCredentials, errors.New("cannot resolve all references"), "'unwire credentials --help' lists the forms of REFERENCE")
 	case useless:
-		return app.Fail(app.ExitCredentials, errors.New("a token is of no more use"), "'unwire replay --refresh' exchanges an API key for a fresh one")
+		return app.Fail(app.ExitCredentials, errors.New("a token is expired, or expires within a minute"), "'unwire replay --refresh' exchanges an API key for a new token")
 	}
 	return nil
 }
@@ -99,8 +104,10 @@ const (
 	stateExpiring = "expiring"
 )
 
-// credentialLines says what is behind a reference.
+// credentialLines returns, without any secret value, where the secrets of a credential reference come
+// from and when they expire.
 func credentialLines(ref string, now time.Time) []contract.Credential {
+	// Start with the worst state, and replace it by what is found.
 	line := contract.Credential{Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
 	if ref == proto.Profile().Name {
 		line.Hosts = proto.Profile().Hosts
@@ -111,6 +118,8 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 		return []contract.Credential{line}
 	}
 	var lines []contract.Credential
+
+	// The token with its claims; an expiring one is as useless as an expired one.
 	if t, from, ok := c.Token(); ok {
 		line.State, line.From, line.Issuer = stateFound, from, t.Issuer
 		if t.Audience != nil {
@@ -120,24 +129,26 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 			line.Expires = t.Expires.Format(time.RFC3339)
 		}
 		if left := t.Expires.Sub(now); t.IsStale(now) && left > 0 {
-			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; it is refused below a minute", int(left.Seconds()))
+			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; unwire does not send tokens that expire within a minute", int(left.Seconds()))
 		} else if t.IsStale(now) {
 			line.State = stateExpired
 		}
 		lines = append(lines, line)
 	}
+
+	// An API key is listed in addition to a token, because it can be exchanged for a new one.
 	if _, from, ok := c.Find(credential.EnvAPIKey); ok {
 		key := contract.Credential{Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
 		lines = append(lines, key)
 	}
 	if len(lines) == 0 {
-		line.Error = "it has neither a token nor an API key"
+		line.Error = "found neither a token nor an API key"
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// refreshToken exchanges the API key for a token where that is asked for.
+// refreshToken exchanges the user's API key for an access token, if the flags ask for it.
 func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replaySettings) error {
 	if !f.refresh {
 		return nil
@@ -147,7 +158,7 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 		return err
 	}
 	p := proto.Profile()
-	if p.For(base.Hostname()) {
+	if p.CoversHost(base.Hostname()) {
 		base = p.Endpoints.Backend
 	}
 	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
@@ -165,13 +176,12 @@ func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// agentEndpoint chooses the agent's host by the privacy mode that a captured
-// request says.
+// agentEndpoint returns the URL of the agent host for the privacy mode in a captured request.
 func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
 	base, err := baseOf(ex.URL, replaySettings{})
 	if err != nil {
 		return nil, err
 	}
 	p := proto.Profile()
-	return p.Agent(base, ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader)), nil
+	return p.AgentEndpoint(base, ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader)), nil
 }

@@ -19,7 +19,7 @@ func TestCredentialLines(t *testing.T) {
 		state, error string
 	}{
 		{2 * time.Hour, "found", ""},
-		{30 * time.Second, "expiring", "in 30 s; it is refused below a minute"},
+		{30 * time.Second, "expiring", "in 30 s; unwire does not send tokens that expire within a minute"},
 		{0, "expired", ""},
 		{-time.Hour, "expired", ""},
 	} {

@@ -10,75 +10,77 @@ import (
 	"unwire/cmd/internal/options"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
-// editFlags are those of what is changed in the request.
+// editFlags adds the flags that edit the request.
 func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
-	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
-	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
-	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
-	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "put bytes in place of a value, unchecked")
+	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "change the value of a field")
+	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "add a field")
+	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "delete a field")
+	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "change the type of a field, keeping its value")
+	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "replace the encoded bytes of a value, without validation")
 	options.Alias(flags, "raw", "set-raw")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones)")
-	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
-	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
-	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one a line as in 'set 1.2=x'")
-	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones)")
+	flags.StringVar(&f.codec, "codec", "", "json or proto: transcode the request to this codec, using the definitions")
+	flags.StringVar(&f.jsonBody, "json-body", "", "with --codec json: file to send as the JSON message if no definitions describe its type")
+	flags.Var(&answerFlag{&f.answers}, "answer", "[@FRAME ]PATH=@down/[FRAME/]PATH: put the live server's value at the second PATH into the client's frames at the first; it takes the place of what replay finds by itself")
+	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one per line, such as 'set 1.2=x'")
+	flags.StringVar(&f.edit, "edit", "", "edit the first frame, or frame N with --edit=@N, as text in $VISUAL or $EDITOR")
 	flags.Lookup("edit").NoOptDefVal = "first"
 }
 
-// firstFlags are those of what is sent before the request.
+// firstFlags adds the flags about exchanges to send first.
 func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, whose live ids go into this one: IDs, or auto for those that issued what it carries")
-	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
-	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+credential.EnvAPIKey+", or of --credentials) for a token first: one more request")
-	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
+	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, so that this request uses live IDs from their answers: exchange numbers, or auto to detect them")
+	flags.BoolVar(&f.learn, "learn", false, "send the unedited request twice first, and ignore the differences between the two answers")
+	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+credential.EnvAPIKey+", or from --credentials) for a token first; this takes one more request")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent host that matches the request's privacy mode")
 }
 
-// credentialFlags are those of where secrets come from.
+// credentialFlags adds the flags that choose the source of credentials.
 func (f *replayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
 }
 
-// resultFlags are those of what is shown and kept.
+// resultFlags adds the flags about the output.
 func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
-	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the replay, with all its requests")
-	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
-	flags.BoolVar(&f.showIgnored, "show-ignored", false, "list ignored differences too")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request, and send nothing")
+	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answer to")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the whole replay, including all its requests")
+	flags.BoolVar(&f.parts, "parts", false, "replay only this call, not the whole stream that it is part of")
+	flags.BoolVar(&f.showIgnored, "show-ignored", false, "also list ignored differences")
 	options.Alias(flags, "timeout", "max-time")
 	options.Alias(flags, "all", "show-ignored")
-	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the result (with --dry-run, the plan) as JSON")
 }
 
-// headerFlag is that of headers whose value is made.
+// headerFlag adds --header-from, which computes the value of a header.
 func (f *replayFlags) headerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: a header's value is what the command prints, given the captured one on stdin; NAME= as captured")
+	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: set a header to COMMAND's output; COMMAND gets the captured value on stdin; NAME= keeps the captured value")
 }
 
-// trustFlags are those of how the server's certificate is verified.
+// trustFlags adds the flags about the verification of the server's certificate.
 func (f *replayFlags) trustFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
-	cmd.Flags().BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer says so")
+	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	cmd.Flags().BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer is marked as unverified")
 }
 
-// liveFlags are those of what may be sent to other hosts.
+// liveFlags adds the flags that allow and limit requests to other hosts.
 func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
 	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
 	flags.Float64Var(&f.rate, "rate", 0, "requests per second, at most 1 to another machine (default: 1 to another machine, no limit to this one)")
-	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is added")
-	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
+	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
+	flags.DurationVar(&f.every, "every", time.Second, "with --live: minimum time between two requests, one second or more")
 	options.Hide(flags, "every", "rate")
 	options.Alias(flags, "budget", "live-budget")
 }
@@ -87,13 +89,13 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 func (f *replayFlags) pace() (*outbound.Pace, error) {
 	switch {
 	case f.budget < 1:
-		return nil, app.Usagef("--live-budget wants 1 or more")
+		return nil, app.Usagef("--live-budget must be 1 or more")
 	case f.every < time.Second:
-		return nil, app.Usagef("--every wants 1s or more")
+		return nil, app.Usagef("--every must be 1s or more")
 	case f.rate < 0 || math.IsNaN(f.rate):
-		return nil, app.Usagef("--rate wants a number of requests per second above 0")
+		return nil, app.Usagef("--rate must be greater than 0 requests per second")
 	case f.Live && f.rate > 1:
-		return nil, app.Usagef("--rate: another machine gets at most 1 request per second, not %g", f.rate)
+		return nil, app.Usagef("--rate: at most 1 request per second may go to other machines, not %g", f.rate)
 	}
 	p := &outbound.Pace{Interval: f.every, Budget: f.budget}
 	if f.rate > 0 {
@@ -119,7 +121,22 @@ func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err err
 	return opts.Pace.Journal.Close, nil
 }
 
-// An editFlag collects edits of several flags in the order they were given.
+// An answerFlag collects identifiers that are mapped by hand.
+type answerFlag struct{ answers *[]live.Answer }
+
+func (f *answerFlag) String() string { return "" }
+func (f *answerFlag) Type() string   { return "PATH=@down/PATH" }
+
+func (f *answerFlag) Set(text string) error {
+	a, err := live.ParseAnswer(text)
+	if err != nil {
+		return err
+	}
+	*f.answers = append(*f.answers, a)
+	return nil
+}
+
+// An editFlag collects the edits of several flags in the order of the command line.
 type editFlag struct {
 	op, usage string
 	edits     *[]edit.Edit

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/editor"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/render/replaytext"
@@ -37,40 +40,54 @@ type replayFlags struct {
 	rate                float64       // requests per second; 0 for the default
 	every               time.Duration // between two requests to other machines
 	headerFrom          []string
+	answers             []live.Answer
+	as                  string // framing of connections without HTTP
+	forwarded           bool
 }
+
+// replayHelp is the prose of the help.
+const replayHelp = `replay rebuilds a captured request, applies edits, and sends it over the original
+transport. In a bidirectional stream, replay sends each frame after the server frames
+that came before it in the capture, and replaces IDs issued by the server with the
+live ones. WebSockets, and connections without HTTP, are replayed in the same way; --as
+names the framing of the latter.
+
+The verdict is same, differs, rejected (by the server), refused (unwire does not allow
+this host) or not_sent (no connection: a DNS, TCP or TLS error). If the request was
+sent but no answer came, the verdict is rejected with the origin "local"; the server
+may have executed the request.
+
+replay sends to loopback only, unless --live is set and --allow-host names the host.
+Captures contain no secrets: replay reads them from the environment (UNWIRE_TOKEN,
+UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials, and never stores
+them.
+
+PATH is field numbers or names joined by dots, such as 1.2[3].5. The prefix '@2 '
+selects the third client frame: '@2 1.3'. PATH can also enter text or bytes in other
+formats: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the format may be omitted if
+it is unambiguous. Edits apply in the given order; --patch reads them from a file, and
+--edit opens a frame as text in an editor.
+
+If rules or 'unwire intercept' changed the captured request, replay sends what the
+client sent; --forwarded sends what unwire forwarded to the server. Either way, the
+live answer is compared with what the server answered then, which may be to the
+changed request.
+
+IDs from earlier answers are stale. --after 1,2 sends exchanges 1 and 2 first,
+unedited, and replaces captured IDs with the live ones. --after auto detects these
+exchanges.
+
+The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 if
+credentials are missing, and 64 plus the number of the Connect code for rejected.
+
+If a capture has the name of a subcommand, write ./suite.`
 
 func replayCommand(a *app.App) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay F.uwc ID",
-		Short: "Send a captured request again, with edits, and say what changed",
-		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
-it was captured on; WebSockets and what is not HTTP are refused. A frame of a bidirectional stream waits for the server frames
-that it answered, and IDs that the server issued are replaced by the live ones.
-The verdict is same, differs, rejected (by the server), refused (by unwire: the
-request may not be sent to this host) or not_sent (there was no connection to the
-server: DNS, TCP, TLS). If a request was sent and no answer came, the verdict is
-rejected with origin local, and the server may have executed the request.
-
-It goes to loopback only, unless --live is given and --allow-host names the host.
-Secrets were redacted when they were recorded: they come from the environment
-(UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials,
-and are never written.
-
-PATH is field numbers or names joined by dots, 1.2[3].5, and may start with a
-frame: '@2 1.3' is in the third frame that the client sent. It goes into what a
-text or bytes hold: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the layer may
-be left out where there is no doubt. Edits apply in the order they are given;
---patch reads them from a file, and --edit has you edit a frame as text.
-
-What an earlier call issued, say in a header of its answer, is stale like any id:
---after 1,2 sends these exchanges first, unedited, and puts the live ids in place of
-the captured ones. --after auto finds out which.
-
-The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 where
-credentials are missing, 64 plus the Connect code's number for rejected.
-
-A capture whose name is that of a subcommand is named ./suite.`,
+		Short: "Send a captured request again, with edits, and compare the answers",
+		Long:  replayHelp,
 		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay F.uwc 1 --set 1=hello --dry-run
   unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
@@ -88,7 +105,9 @@ A capture whose name is that of a subcommand is named ./suite.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL to send to instead of where it was captured")
+	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
+	app.SplittingFlag(flags, &f.as)
+	flags.BoolVar(&f.forwarded, "forwarded", false, "send the request as unwire forwarded it, with the changes of rules (default: as the client sent it)")
 	f.editFlags(cmd)
 	f.firstFlags(cmd)
 	f.liveFlags(cmd)
@@ -106,18 +125,20 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		return err
 	}
 	if f.edit != "" {
-		opts.Editor = func(name string, text []byte) ([]byte, error) { return runEditor(a, name, text) }
+		opts.Editor = func(name string, text []byte) ([]byte, error) { return editor.Edit(a.Signals.ChildRuns, name, text) }
 	}
 	stop, err := f.openPace(&opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	store, err := a.OpenCapture(addr.File)
+	store, err := openReplayed(ctx, a, addr, f, &opts)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+
+	// A fresh token and the agent's host are needed before the plan is made.
 	if f.refresh || f.agentHost {
 		if err := f.prepare(ctx, store, addr.Exchange, &opts); err != nil {
 			return err
@@ -126,6 +147,8 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 	if err := sendFirst(ctx, a, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
+
+	// A dry run sends nothing, not even to learn.
 	learn := f.learn && !f.dryRun
 	plan, err := store.Plan(ctx, addr.Exchange, opts.Changes, opts.Options, learn)
 	if err != nil && learn {
@@ -146,14 +169,17 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		return err
 	}
 	sayHint(a, result, shown.URL)
+	sayStale(a, result)
+
+	// Rejections are often due to ids of other exchanges, so name those.
 	if result.Comparison == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		sayIssuers(ctx, a, store, addr.Exchange)
 	}
 	return comparisonStatus(result)
 }
 
-// showPlan shows what is going to be sent to another machine, and says what is amiss
-// with it; done says that showing it was all that was asked for.
+// showPlan prints the requests that are going to be sent to another machine, with warnings. done is
+// true if the flags asked for the plan only.
 func showPlan(a *app.App, plan *replay.Description, f replayFlags) (done bool, err error) {
 	for _, w := range plan.Warnings {
 		a.Say("unwire: warning: %s", term.Clean(w))
@@ -170,15 +196,44 @@ func showPlan(a *app.App, plan *replay.Description, f replayFlags) (done bool, e
 	return false, nil
 }
 
-// sayIssuers names the exchanges that issued what a rejected request carries.
-func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64) {
-	if first, err := live.Issuers(ctx, store.Store, id); err == nil && len(first) > 0 {
-		a.Say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
+// openReplayed opens the capture, and says which request is sent if rules changed it.
+func openReplayed(ctx context.Context, a *app.App, addr query.Address, f replayFlags, opts *replaySettings) (*query.Capture, error) {
+	c, err := a.OpenTrusted(ctx, addr.File, addr.Exchange, opts.To, &opts.Policy, [2]bool{f.forwarded, false})
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Rewritten(ctx, addr.Exchange)
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, c.Close())
+	case r == nil:
+	case f.forwarded:
+		a.Say("unwire: rules changed exchange %d: this sends the request as unwire forwarded it", addr.Exchange)
+	default:
+		a.Say("unwire: rules changed exchange %d: this sends the request as the client sent it; --forwarded sends what unwire forwarded", addr.Exchange)
+	}
+	return c, nil
+}
+
+// sayStale says how the first value that kept a frame from being sent is mapped by hand.
+func sayStale(a *app.App, r *replay.Result) {
+	for i := range r.Stale {
+		if s := &r.Stale[i]; strings.HasPrefix(s.Issued, captures.Down.String()+"/") {
+			a.Say("unwire: hint: if another frame of the server is its counterpart, map the value by hand, as in --answer '@%d %s=@%s/%s'", s.Frame, s.Path, s.Issued, s.IssuedPath)
+			return
+		}
 	}
 }
 
-// replaySettings are what the flags say of requests: how they differ from the
-// capture, and how they are resolved and sent.
+// sayIssuers names the exchanges that issued what a rejected request carries.
+func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64) {
+	if first, err := live.Issuers(ctx, store.Store, id); err == nil && len(first) > 0 {
+		a.Say("unwire: hint: the request contains IDs from the answer of exchange %s: '--after %s' sends that request first and uses the live IDs", numbered(first, ", "), numbered(first, ","))
+	}
+}
+
+// replaySettings are the settings of all requests: how they differ from the capture, and how they
+// are resolved and sent.
 type replaySettings struct {
 	replay.Changes
 	replay.Options
@@ -186,16 +241,19 @@ type replaySettings struct {
 
 func (f *replayFlags) settings(ctx context.Context, a *app.App, captures ...string) (replaySettings, error) {
 	opts := replaySettings{
-		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
+		Changes: replay.Changes{Edits: f.edits, Answers: f.answers, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
 		Options: replay.Options{OmitSecrets: f.OmitSecrets},
 	}
 	var err error
+	if opts.Split, err = app.ParseSplitting(f.as); err != nil {
+		return opts, err
+	}
 	if opts.To, opts.Policy, err = f.Server(); err != nil {
 		return opts, err
 	}
 	if opts.EditFrame = edit.FirstFrame; f.edit != "" && f.edit != "first" {
 		if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
-			return opts, app.Usagef("--edit wants a frame such as @2, not %q", f.edit)
+			return opts, app.Usagef("--edit must be a frame such as @2, not %q", f.edit)
 		}
 	}
 	if opts.Schema, err = a.LoadDefinitions(ctx, f.proto, captures...); err != nil {
@@ -210,7 +268,7 @@ func (f *replayFlags) settings(ctx context.Context, a *app.App, captures ...stri
 	return opts, f.Load(&opts.Options)
 }
 
-// prepare chooses the host and gets a token, where that is asked for.
+// prepare chooses the target host and gets an access token, if the flags ask for them.
 func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
@@ -218,7 +276,7 @@ func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int6
 	}
 	if f.agentHost {
 		if opts.To != nil {
-			return app.Usagef("--agent-host and --to name two servers")
+			return app.Usagef("--agent-host and --to cannot be used together")
 		}
 		if opts.To, err = agentEndpoint(ex); err != nil {
 			return err
@@ -230,21 +288,21 @@ func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int6
 	return f.refreshToken(ctx, ex.URL, *opts)
 }
 
-// recoding reads the flags of another codec.
+// recoding reads the flags that convert the request to another codec, such as JSON.
 func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
 	default:
-		return app.Usagef("--codec is json or proto, not %q", f.codec)
+		return app.Usagef("--codec must be json or proto, not %q", f.codec)
 	}
 	if f.jsonBody == "" {
 		return nil
 	}
 	if f.codec != replay.CodecJSON {
-		return app.Usagef("--json-body goes with --codec json")
+		return app.Usagef("--json-body requires --codec json")
 	}
 	if opts.Message, err = os.ReadFile(f.jsonBody); err == nil && !json.Valid(opts.Message) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s is no JSON", f.jsonBody), "")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s is not valid JSON", f.jsonBody), "")
 	}
 	return err
 }
@@ -277,16 +335,16 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 		a.Say("%s", render.DifferenceCount(changes))
 	}
 	if r.Exchange != 0 {
-		a.Say("the answer is %s#%d", f.out, r.Exchange)
+		a.Say("the answer is stored as %s#%d", f.out, r.Exchange)
 	}
 	return nil
 }
 
-// sayHint says what to do about a request that got no answer.
+// sayHint prints a hint about a request that got no response.
 func sayHint(a *app.App, r *replay.Result, url string) {
 	hint := replaytext.Hint(r.Reason, url)
 	if r.Comparison == replay.Refused {
-		hint = "another host needs --live and --allow-host; --to sends it to a local server"
+		hint = "to send to another machine, use --live and --allow-host; to use a local server, use --to"
 	}
 	if hint != "" {
 		a.Say("unwire: hint: %s", hint)

@@ -14,7 +14,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands that send recorded requests, and the stand-in server.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		replayCommand(a),

@@ -13,7 +13,8 @@ import (
 	"unwire/replay/standin"
 )
 
-// standinTokenVar holds the token that the stand-in wants, where it wants one.
+// standinTokenVar is the environment variable with the token that clients of the stand-in must send;
+// unset, the stand-in accepts any.
 const standinTokenVar = "UNWIRE_STANDIN_TOKEN"
 
 type standinFlags struct {
@@ -26,24 +27,24 @@ func standinCommand(a *app.App) *cobra.Command {
 	var f standinFlags
 	cmd := &cobra.Command{
 		Use:   "standin",
-		Short: "Run the local server of the reconstructed API",
-		Long: `standin serves the reconstructed API on loopback by a script. The
-script describes a conversation of an agent: its tool calls, delays and faults. The same script and seed give the same
-answers. It makes a certificate of its own at each start.
+		Short: "Run a local server that imitates the reconstructed agent API",
+		Long: `standin serves the reconstructed agent API on loopback. A script defines the agent's
+conversation: tool calls, delays and faults. The same script and seed give the same
+answers. standin creates a new certificate at each start.
 
 The built-in script answers prompts that contain "tools demo" (three calls of the
-client's own shell in a row, three at once), "builtin tools", "queries demo",
-"image demo" or fault:NAME: error, reset, drop-end, slow, drift, rate-limit,
-outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv,
-hang, abort. A second stream for a conversation whose stream is still open is
-refused, unless the script has "second_run": "allow".
+client's shell in sequence, three at once), "builtin tools", "queries demo",
+"image demo" or fault:NAME. NAME is error, reset, drop-end, slow, drift, rate-limit,
+outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv, hang or
+abort. If the stream of a conversation is still open, standin rejects a second stream,
+unless the script has "second_run": "allow".
 
-GET /standin/stats counts streams, tool calls, KV requests and heartbeats as
-JSON; the totals are printed when the server ends.
+GET /standin/stats returns the counts of streams, tool calls, KV requests and
+heartbeats as JSON; standin prints the totals when it ends.
 
-With ` + standinTokenVar + ` set, calls without that bearer token are refused.
-It is a stand-in: what it does was reconstructed, and never compared with the
-live service.`,
+If ` + standinTokenVar + ` is set, standin rejects calls without that bearer token.
+standin's behaviour was reconstructed from client code, and has never been compared
+with the live service.`,
 		Example: `  unwire standin --listen 127.0.0.1:9443
   unwire standin --print-script > script.json
   unwire standin --script script.json --json
@@ -51,12 +52,12 @@ live service.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, or a port of 127.0.0.1")
-	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: built in)")
-	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "where to write its CA certificate (default: a temporary file)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "what its IDs are made from")
-	cmd.Flags().BoolVar(&f.json, "json", false, "the listening event as JSON on stdout")
-	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script and leave")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: the built-in script)")
+	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "file to write the CA certificate to (default: a temporary file)")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed for generated IDs")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
+	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script and exit")
 	return cmd
 }
 
@@ -73,6 +74,8 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 		}
 		opts.Script = script
 	}
+
+	// Listen before the server is created, so that its certificate and URL can name the port.
 	ln, err := app.ListenLoopback(f.listen)
 	if err != nil {
 		return err
@@ -80,6 +83,9 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	srv, err := standin.New(opts)
 	if err != nil {
 		ln.Close()
+		if f.script != "" {
+			return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", f.script, err), "'unwire standin --print-script' prints a valid script")
+		}
 		return err
 	}
 	defer a.Shutdown(srv.Shutdown)
@@ -88,6 +94,8 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	if err := sayStandin(a, srv, "https://"+ln.Addr().String(), f.json, opts.Token != ""); err != nil {
 		return err
 	}
+
+	// The server runs until the user interrupts it.
 	select {
 	case <-ctx.Done():
 		sayStats(a, srv.Stats())
@@ -97,12 +105,12 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	}
 }
 
-// sayStats prints what the server has counted, if anybody used it.
+// sayStats prints the stand-in's counts of requests, if there were any.
 func sayStats(a *app.App, n standin.Stats) {
 	if n.Streams.Opened+n.Streams.Refused == 0 {
 		return
 	}
-	a.Say("%s opened, at most %d at once; %d refused", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
+	a.Say("%s opened, at most %d at once; %d rejected", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
 	a.Say("%s, %d answered", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
 }
 
@@ -111,10 +119,10 @@ func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken 
 		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile})
 	}
 	fmt.Fprintf(a.Out, "%s\n", url)
-	a.Say("stand-in at %s; Ctrl-C ends it", url)
+	a.Say("stand-in at %s; stop with Ctrl-C", url)
 	a.Say("CA  %s", srv.CAFile)
 	if wantsToken {
-		a.Say("it wants the bearer token of %s", standinTokenVar)
+		a.Say("clients must send the bearer token in %s", standinTokenVar)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ import (
 	"unwire/replay/suite"
 )
 
-// suiteScript is the stand-in's script of a suite that has one of its own.
+// suiteScript is the file name of the script for the stand-in in a suite's folder.
 const suiteScript = "standin.json"
 
-// suiteToken is what a suite sends to the stand-in that it started itself,
-// which takes any.
+// suiteToken is the token that a suite sends to the stand-in that it has started; that stand-in accepts
+// any token.
 const suiteToken = "a-token-that-the-stand-in-takes"
 
 type suiteFlags struct {
@@ -39,9 +39,9 @@ func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
 		Use:   "suite DIR",
-		Short: "Run a folder of experiments and check what each is expected to show",
-		Long: `suite runs the experiments in DIR, files that end in ` + suite.Suffix + `, one by one in the order
-of their names. Each says what to replay, with which edits, and what to expect:
+		Short: "Run a folder of replay experiments and check their expected results",
+		Long: `suite runs the experiments in DIR: all files with the extension ` + suite.Suffix + `, in the
+order of their names. Each file names an exchange, edits and expectations:
 
   # Another prompt is echoed.
   capture turn.uwc
@@ -53,18 +53,18 @@ of their names. Each says what to replay, with which edits, and what to expect:
   expect same @down 1.14
   expect value 1.1.1~stand-in
 
-The capture's path is relative to the file; a line 'after 1', or 'after auto', sends
-other exchanges first, as --after does. Edits are as in a file for --patch.
-differs and same take the path of a difference as replay prints it, or how it
-begins; value takes a path in a message of the answer, = and its value or ~ and a
-regular expression. None of the three is met by a request that got no answer.
+The path of the capture is relative to the file. 'after 1' or 'after auto' sends other
+exchanges first, like --after of replay. Edits have the syntax of --patch. The argument of
+'expect differs' and 'expect same' is a path, or the beginning of a path, as replay prints
+it. The argument of 'expect value' is a path in the answer, followed by = and a value or
+~ and a regular expression. These three expectations fail if no answer came.
 
-With --learn the unedited request of each exchange is sent twice first, where that is
-harmless, and what differs without an edit is no difference.
+With --learn, suite first sends each unedited request twice if that has no side effects,
+and ignores the differences between the two answers.
 
-With --standin it starts the stand-in and sends everything there: the script is
-DIR/` + suiteScript + ` where there is one. The exit status is 1 where an expectation
-was not met.`,
+With --standin, suite starts the stand-in and sends all requests to it. The script of the
+stand-in is DIR/` + suiteScript + ` if this file exists. The exit status is 1 if an expectation is
+not met.`,
 		Example: `  unwire replay suite experiments --standin
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,
@@ -72,32 +72,34 @@ was not met.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSuite(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send everything there")
-	flags.StringVar(&f.capture, "default-capture", "", "capture of the experiments that name none")
+	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send all requests to it")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments that do not name one")
 	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
-	flags.StringVar(&f.To, "to", "", "URL to send to instead of where it was captured")
-	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore what differs without the edit")
+	flags.StringVar(&f.To, "to", "", "URL of the server (default: the server in the capture)")
+	flags.BoolVar(&f.learn, "learn", false, "send each unedited request twice first, and ignore the differences between the two answers")
 	f.liveFlags(cmd)
-	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that a capture keeps, or the built-in ones)")
+	flags.StringVarP(&f.out, "output", "o", "", "capture file to append the answers to")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in a capture, or the built-in ones)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment's replay, with all its requests")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment, including all its requests")
 	options.Alias(flags, "timeout", "max-time")
-	flags.BoolVar(&f.json, "json", false, "a JSON line an experiment")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object per experiment")
 	return cmd
 }
 
 func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err error) {
 	if !slices.Contains([]string{"tap", "table", "junit"}, f.format) {
-		return app.Usagef("--format is tap, table or junit, not %q", f.format)
+		return app.Usagef("--format must be tap, table or junit, not %q", f.format)
 	}
 	if f.standin && f.To != "" {
-		return app.Usagef("--standin and --to both say where to send to")
+		return app.Usagef("--standin and --to cannot be used together")
 	}
+
+	// Read all files first: a syntax error in one of them must not stop a suite in the middle.
 	files, err := suite.Files(dir)
 	if err != nil {
 		return err
@@ -106,11 +108,15 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
+
+	// The pace and the journal are shared by all experiments.
 	end, err := f.openPace(&opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+
+	// The stand-in belongs to this run, and ends with it.
 	if f.standin {
 		stop, err := suiteStandin(a, dir, &opts, f)
 		if err != nil {
@@ -125,6 +131,8 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
+
+	// Text output needs all results for its table; JSON is printed as results arrive.
 	meter := a.ShowSteps(ctx, "sending", "experiment", len(files))
 	defer meter.Stop()
 	lines := make([]*contract.Experiment, 0, len(files))
@@ -139,6 +147,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		}
 		return nil
 	})
+	// A failed expectation is no error of the run; it only sets the exit status.
 	if err != nil {
 		return err
 	}
@@ -159,8 +168,8 @@ func suiteStatus(lines []*contract.Experiment) error {
 	return nil
 }
 
-// saySuiteHints says, once for each reason, what to do where experiments got no
-// answer that they expected.
+// saySuiteHints prints one hint for each reason for which experiments did not get the expected
+// response.
 func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 	said := map[outbound.Reason]bool{}
 	for _, l := range lines {
@@ -174,17 +183,17 @@ func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 	}
 }
 
-// suiteStandin starts the stand-in for a suite and has everything sent there.
+// suiteStandin starts the stand-in for a suite, and directs all requests of the suite to it.
 func suiteStandin(a *app.App, dir string, opts *replaySettings, f suiteFlags) (stop func(), err error) {
-	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
+	script, err := a.ReadInput(filepath.Join(dir, suiteScript))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
 	return startStandin(a, script, opts, f.Credentials)
 }
 
-// startStandin starts the stand-in with a script, nil for its own, and has
-// everything sent there.
+// startStandin starts the stand-in, and directs all requests to it. script is the JSON script of its
+// answers; nil selects the built-in script.
 func startStandin(a *app.App, script []byte, opts *replaySettings, credentials string) (stop func(), err error) {
 	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
@@ -215,7 +224,7 @@ func startStandin(a *app.App, script []byte, opts *replaySettings, credentials s
 	return stop, nil
 }
 
-// openStore opens a capture for a library that reads it.
+// openStore opens a capture file and returns the low-level store, for libraries that need it.
 func openStore(a *app.App, path string) (*store.Store, error) {
 	c, err := a.OpenCapture(path)
 	if err != nil {

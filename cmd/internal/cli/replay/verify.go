@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
@@ -26,6 +27,8 @@ type verifyFlags struct {
 	full                                         bool
 	standin, resume, allowExecute, noAuth, http2 bool
 	refine, noRefine                             bool
+	names                                        bool
+	known                                        []string
 	depth                                        int
 	rate                                         float64
 }
@@ -34,27 +37,29 @@ func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify --proto DIR F.uwc [ID]",
-		Short: "Ask a server whether it knows each field of the requests' definitions",
-		Long: `verify holds the definitions of the requests in a capture against what a server's
-parser says: each field is confirmed, contradicted or undecided. It sends messages
-that end in bytes which no parser accepts, so no handler gets a message. The handler
-of a client-streaming or bidirectional method starts anyway, and gets an error.
+		Short: "Check request definitions against a server's protobuf parser",
+		Long: `verify checks the definitions of the requests in a capture against the parser of a
+server. Each field is confirmed, contradicted or undecided. verify sends malformed
+messages, which every parser rejects, so the method's handler never receives a
+message. Handlers of client-streaming and bidirectional methods start anyway, and get
+an error.
 
-  connect-es    every field's class and label, text from bytes in version 2: one or
-                two requests if the definitions are right, a few more a mistake
-  connect-go,   text, messages and lists of numbers: about a request each; of
-  grpc-go       bytes and single numbers only what they are not
-  any other, or a proxy that hides the texts: nothing, and verify says so
+The information depends on the server's implementation:
+  connect-es    the wire type and label of every field, and text or bytes in version 2;
+                one or two requests, and a few more for each mistake
+  connect-go,   text, messages and lists of numbers, with about one request each; for
+  grpc-go       bytes and single numbers, only the types that are excluded
+  others, or if a proxy hides error messages: nothing; verify reports this
 
-What the server said and what is concluded of it are told apart. It asks the server
-that the capture was made of where that is this machine, else the stand-in, which
-it starts; --to names another. Another host needs --live and --allow-host: then the
-plan is printed, and there is one request a second, and none after 429,
-resource_exhausted, permission_denied or unauthenticated.
+The output separates the server's answers from conclusions. verify asks the server in
+the capture if that is on this machine, and otherwise starts the stand-in; --to names
+another server. Other hosts need --live and --allow-host. For these, verify prints the
+plan, sends one request per second, and stops at 429, resource_exhausted,
+permission_denied or unauthenticated.
 
-The exit status is 0 where nothing is contradicted, 1 where something is, where
-a run was stopped, or where no server said anything of its parser; 2 where it was
-refused.`,
+The exit status is 0 if no field is contradicted, and 2 if unwire does not allow the
+host. It is 1 if a field is contradicted, if the run stopped early, or if no server
+revealed parser errors.`,
 		Example: `  unwire replay verify --proto proto/ F.uwc
   unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
   unwire replay verify --proto proto/ F.uwc 2 --live --allow-host api.example.com --journal asked.jsonl`,
@@ -71,50 +76,53 @@ refused.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: those that the capture keeps, or the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: the definitions in the capture, or the built-in ones)")
 	flags.StringVar(&f.To, "to", "", "URL of the server")
-	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and ask that")
-	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
-	flags.BoolVar(&f.noRefine, "no-refine", false, "do not distinguish text from bytes, which takes one more request per field")
+	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and verify against it")
+	flags.IntVar(&f.depth, "depth", 2, "number of levels of nested messages to verify")
+	flags.BoolVar(&f.noRefine, "no-refine", false, "do not distinguish text from bytes; this saves one request per field")
 	flags.BoolVar(&f.refine, "refine", true, "the opposite of --no-refine")
 	options.Hide(flags, "refine", "no-refine")
-	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
-	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
-	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
-	flags.BoolVar(&f.full, "full", false, "print every answer of the server about each field")
+	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; over http:// without upgrade (prior knowledge)")
+	flags.StringVar(&f.journal, "journal", "", "file to append every request and answer to")
+	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat requests that it already has")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan, and send nothing")
+	flags.BoolVar(&f.full, "full", false, "print all server answers for each field")
 	options.Alias(flags, "all", "full")
-	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object per method")
 	f.limitFlags(cmd)
 	return cmd
 }
 
-// limitFlags are those of how much is sent, to whom, and with which credentials.
+// limitFlags adds the flags for the questions, the limits, the server and the credentials.
 func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	flags.BoolVar(&f.names, "ask-names", false, "also settle the declared names and types by errors of the server's JSON parser; connect-es needs --known")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of existing request fields that are not floats, for --ask-names")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
-	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
-	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests, for all methods; 200 with --live unless it is given")
-	flags.Float64Var(&f.rate, "rate", 0, "requests per second (default: 1 to another machine, no limit to this one)")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also send requests that may run the handler: to client-streaming and bidirectional methods on other machines, and complete messages to Go servers without checked strings")
+	flags.IntVar(&f.budget, "budget", 2000, "maximum number of requests for all methods (default with --live: 200)")
+	flags.Float64Var(&f.rate, "rate", 0, "maximum requests per second (default: 1 to other machines, unlimited on this one)")
 	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
-	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials; many servers parse requests before they check credentials")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 }
 
-// liveVerifyBudget is how many requests another machine gets if nothing is said.
+// liveVerifyBudget is the default limit of requests to a server on another machine.
 const liveVerifyBudget = 200
 
 func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFlags) (err error) {
+	// Check the combination of flags before the capture is opened.
 	if f.standin && f.To != "" {
-		return app.Usagef("--standin and --to both say which server to ask")
+		return app.Usagef("--standin and --to cannot be used together")
 	}
 	if f.budget < 1 || f.depth < 0 || f.depth > 8 {
-		return app.Usagef("--budget wants 1 or more, --depth 0 to 8")
+		return app.Usagef("--budget must be 1 or more, and --depth 0 to 8")
 	}
 	if f.proto == app.NoDefinitions {
-		return app.Usagef("--proto none leaves nothing to verify")
+		return app.Usagef("--proto none cannot be used: verify needs definitions")
 	}
 	f.OmitSecrets = f.noAuth
 	reach, err := f.settings(ctx, a, addr.File)
@@ -124,7 +132,7 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	store, err := a.OpenCapture(addr.File)
+	store, err := a.OpenTrusted(ctx, addr.File, addr.Exchange, reach.To, &reach.Policy, [2]bool{})
 	if err != nil {
 		return err
 	}
@@ -133,6 +141,8 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 	if err != nil {
 		return err
 	}
+
+	// Without a local server, verify against the stand-in, unless --live allows others.
 	if f.standin || f.To == "" && !f.Live && !methods.Local() {
 		if err := f.chooseStandin(ctx, a, addr.File); err != nil {
 			return err
@@ -143,7 +153,9 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		}
 		defer stop()
 	}
-	o := f.methodsOptions(reach)
+	o := f.methodsOptions(a, reach)
+
+	// Every request is recorded, so that a killed run can resume.
 	if f.journal != "" && !f.dryRun {
 		file, err := app.OpenJournal(f.journal, f.resume)
 		if err != nil {
@@ -155,52 +167,53 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 	return verifyMethods(ctx, a, store, methods, o, f)
 }
 
-// chooseStandin reports that the stand-in is asked if nobody said so.
+// chooseStandin selects the stand-in as the server if no flag names one, and prints that.
 //
-// Errors: a capture of a service that the stand-in is none of.
+// Errors: if the captured service is not one that the stand-in implements.
 func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string) error {
 	switch {
 	case f.standin:
 	case a.ShowsProfile(ctx, file):
-		a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+		a.Say("the server in the capture is another machine: verifying against the stand-in instead (--live uses the server in the capture, --to another one)")
 	default:
-		return app.Fail(app.ExitUsage, errors.New("the capture is not of this machine: which server is to be asked?"),
-			"--to names a server; --live and --allow-host ask the captured one")
+		return app.Fail(app.ExitUsage, errors.New("the server in the capture is another machine, and no server is given"),
+			"name a server with --to, or use the server in the capture with --live and --allow-host")
 	}
 	return nil
 }
 
-// methodsOptions are the options that the flags and what they reach say.
-func (f *verifyFlags) methodsOptions(reach replaySettings) oracle.MethodsOptions {
+// methodsOptions builds the options for verifying methods from the flags and the connection settings.
+func (f *verifyFlags) methodsOptions(a *app.App, reach replaySettings) oracle.MethodsOptions {
 	return oracle.MethodsOptions{
+		AskNames: f.names,
 		Options: probe.Options{
 			To: reach.To, HTTP2: f.http2, Depth: f.depth, Refine: f.refine && !f.noRefine, Budget: f.budget, Rate: f.rate, Timeout: f.timeout,
-			AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
+			AllowExecute: f.allowExecute, Known: f.known, Waiting: a.SayWaiting, Reach: reach.Policy, Schema: reach.Schema,
 		},
 		Replay: reach.Options, PlanOnly: f.dryRun,
 	}
 }
 
-// methodsToVerify finds the methods of a capture, or of one exchange, and reports
-// those that are left out.
+// methodsToVerify returns the methods in a capture, or in one exchange, that can be verified, and
+// prints the ones that cannot.
 func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, s *schema.Schema) (*oracle.Methods, error) {
 	methods, err := oracle.FindMethods(ctx, store, s, addr.Exchange)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range methods.Unknown {
-		a.Say("%s is left out: the definitions do not know its request, or it is not asked this way", term.Clean(m))
+		a.Say("%s is skipped: the definitions lack its request type, or verify does not support its protocol", term.Clean(m))
 	}
 	switch {
 	case addr.Exchange != 0 && methods.Exchanges == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", safetext.ShellFile(addr.File)))
 	case methods.Len() == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("no request in %s is of a method in the definitions", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "--proto names the folder of definitions"))
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("the definitions cover no method in %s", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "name the definitions with --proto"))
 	}
 	return methods, nil
 }
 
-// servicesOf are the services of methods such as /pkg.Service/Method.
+// servicesOf returns the distinct service names in a list of methods such as /pkg.Service/Method.
 func servicesOf(methods []string) []string {
 	var list []string
 	for _, m := range methods {
@@ -210,8 +223,9 @@ func servicesOf(methods []string) []string {
 	return list
 }
 
-// verifyMethods verifies the methods and prints what came of each.
+// verifyMethods verifies the methods and prints the result of each.
 func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
+	// The callbacks print results while the verification runs.
 	var list []*probe.Verification
 	o.Planned = func(p *oracle.VerifyPlan) error {
 		switch {
@@ -235,7 +249,7 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 		return nil
 	}
 	o.Skipped = func(method, why string) {
-		a.Say("%s was not asked about: %s", term.Clean(method), term.Clean(why))
+		a.Say("%s is skipped: %s", term.Clean(method), term.Clean(why))
 	}
 
 	sum, err := oracle.VerifyMethods(ctx, store, methods, o)
@@ -247,11 +261,13 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 			return err
 		}
 	}
+
+	// A contradiction is a finding, and so is a server that revealed nothing.
 	switch {
 	case sum.Finding:
 		return app.Fail(app.ExitFinding, nil, "")
 	case !sum.Answered:
-		return app.Fail(app.ExitFinding, errors.New("no server said anything of its parser"), "")
+		return app.Fail(app.ExitFinding, errors.New("no server revealed parser errors, so no field could be checked"), "")
 	}
 	return nil
 }

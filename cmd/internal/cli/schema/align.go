@@ -29,20 +29,20 @@ func alignCommand(a *app.App) *cobra.Command {
 	var f alignFlags
 	cmd := &cobra.Command{
 		Use:   "align F.uwc…",
-		Short: "Join field numbers to names, from calls recorded in protobuf and in JSON",
-		Long: `align finds calls that were recorded in both codecs, and joins the names that
-JSON has to the numbers that protobuf has: by presence and value, over all pairs of
-a method's messages, in nested messages too. It gives names, exact types and the
-names of enum values. 'unwire replay F ID --codec json -o F2.uwc' makes a pair.
+		Short: "Find field names by comparing calls recorded in protobuf and in JSON",
+		Long: `align finds calls that were recorded both in protobuf and in JSON, and matches the
+field names in JSON to the field numbers in protobuf. The match uses presence and
+values over all pairs of a method's messages, including nested messages. The result is
+names, exact types and names of enum values. 'unwire replay F ID --codec json -o
+F2.uwc' records a pair.
 
-A name is joined only where no other way to join fits what was seen; what could be
-exchanged is listed as a doubt, with what would settle it. JSON has field names in
-lowerCamelCase: json_name is as it was read, name is made of it.
+align assigns a name only if no other assignment fits the messages. All other
+candidates are reported as ambiguous, with the data that would decide. JSON names are
+in lowerCamelCase: "json_name" is the original, "name" is derived from it.
 
---descriptor-set writes the joins as definitions, which the schema commands take.
-Without --proto, and if the capture keeps no definitions, types are named by method
-and field numbers, as schema infer does.
-The exit status is 3 where no pair was found.`,
+--descriptor-set writes the result as definitions, for the schema commands. Without
+--proto, and if the capture contains no definitions, types are named by method and
+field numbers, as in 'unwire schema infer'. The exit status is 3 if no pair was found.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -52,11 +52,11 @@ The exit status is 3 where no pair was found.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a join, and a doubt")
-	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "list calls that have no counterpart, too")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per match and per ambiguous name")
+	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "also list calls without a counterpart")
 	options.Alias(cmd.Flags(), "all", "unmatched")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files that name the types (default: those that the capture keeps; "+app.NoDefinitions+": none)")
-	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the joins to, as a descriptor set")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files with the names of types (default: the definitions in the capture; "+app.NoDefinitions+": none)")
+	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the result to, as a descriptor set")
 	return cmd
 }
 
@@ -75,6 +75,8 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
+
+	// Pair the calls that were recorded in both codecs, then find the names that fit all pairs.
 	var aligner align.Aligner
 	unpaired, err := calls.Pair(&aligner)
 	if err != nil {
@@ -86,22 +88,24 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	}
 	if report.Pairs == 0 {
 		reportUnpaired(a, unpaired, true)
-		return app.Fail(app.ExitInput, fmt.Errorf("no call of %s is there in protobuf and in JSON", strings.Join(inputs, ", ")),
-			"'unwire replay F.uwc ID --codec json -o F2.uwc' sends one again in JSON; then name both captures")
+		return app.Fail(app.ExitInput, fmt.Errorf("no call in %s was recorded both in protobuf and in JSON", strings.Join(inputs, ", ")),
+			"'unwire replay F.uwc ID --codec json -o F2.uwc' sends a call again in JSON; then run align with both captures")
 	}
 	if f.descriptorSet != "" {
 		if err := writeDescriptorSet(report, f.descriptorSet); err != nil {
 			return err
 		}
 	}
+
+	// The result, then remarks about what limits it.
 	if err := printAlignment(a, report, f.json); err != nil {
 		return err
 	}
 	for _, s := range report.Skipped {
-		a.Say("left out: %s", s)
+		a.Say("skipped: %s", s)
 	}
 	for _, s := range report.Differ {
-		a.Say("not the same data in both, so only what is unmistakable counts: %s", s)
+		a.Say("the data of the two calls differs, so only unambiguous matches are used: %s", s)
 	}
 	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))
@@ -111,7 +115,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 func writeDescriptorSet(r *align.Report, name string) error {
 	set := r.DescriptorSet()
 	if _, err := schema.FromDescriptorSet(set); err != nil {
-		return fmt.Errorf("the joins make no definitions: %w", err)
+		return fmt.Errorf("cannot convert the result to definitions: %w", err)
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
 	if err != nil {

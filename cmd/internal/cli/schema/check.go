@@ -32,18 +32,18 @@ func checkCommand(a *app.App) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
-		Short: "Say how far definitions explain traffic: coverage, unknown fields, contradictions",
-		Long: `check holds every message of captures against definitions: which fields were
-seen, which are unknown, which contradict their declaration, and how many bytes
-are explained. The exit status is 1 where something is unknown or contradicted,
-and where no message could be checked: the captures hold no exchanges, none of a
-method in the definitions, or only empty messages.
+		Short: "Check traffic against definitions: coverage, unknown fields, contradictions",
+		Long: `check compares every message in the captures with the definitions. It reports which
+fields were seen, which are unknown, which contradict their declaration, and how many
+bytes are explained. The exit status is 1 if a field is unknown or contradicted, or if
+no message could be checked: the captures contain no exchanges, no method in the
+definitions, or only empty messages.
 
-What is known already need not fail a build: --allow takes a file of lines, each
-[unknown|contradicted] MESSAGE [FIELD] or method SERVICE/RPC, where * stands for
-any run of characters in a name; and --baseline an earlier report of --json, whose
-findings then pass. --html writes one page for people, without any script, in
-which every finding leads to the frames that show it, their secrets replaced.`,
+To accept known findings, use --allow with a file of lines [unknown|contradicted]
+MESSAGE [FIELD] or method SERVICE/RPC; * in a name matches any text. Or use --baseline
+with an earlier output of --json: the findings in it are accepted. --html writes a
+page without scripts; each finding in it links to the frames that show it, with
+secrets replaced.`,
 		Example: `  unwire schema check F.uwc
   unwire schema check --proto proto/ --json F.uwc | jq .unknown
   unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,
@@ -54,11 +54,11 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 			return runCheck(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: those that the capture keeps, or the built-in ones)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "the report as JSON")
-	cmd.Flags().StringVar(&f.html, "html", "", "file for the report as a page; - for stdout")
-	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings that are known, a line each; may be repeated")
-	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier report of --json whose findings are known; may be repeated")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
+	cmd.Flags().StringVar(&f.html, "html", "", "file to write the report to, as an HTML page; - is stdout")
+	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of accepted findings, one per line; can be repeated")
+	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier output of --json whose findings are accepted; can be repeated")
 	return cmd
 }
 
@@ -75,6 +75,8 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		}
 		allow = append(allow, known)
 	}
+
+	// Read all captures; damaged ones are checked as far as possible.
 	if f.json && f.html == "-" {
 		return app.Usagef("--json and --html - both write to stdout")
 	}
@@ -91,6 +93,8 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return damage
 	}
 	meter.Stop()
+
+	// Accepted findings are removed before the report is written.
 	report := coverage.Report()
 	for _, known := range allow {
 		report.Allow(known)
@@ -111,6 +115,8 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		}
 	}
 	a.SayUndefined(defs, unknownServices(report)...)
+
+	// Damage takes precedence over findings, because a finding may be a consequence of it.
 	switch {
 	case err != nil || damage != nil:
 		return cmp.Or(err, damage)
@@ -124,7 +130,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 func checkedDefinitions(ctx context.Context, a *app.App, proto string, inputs []string) (*schema.Schema, error) {
 	defs, err := a.LoadDefinitions(ctx, proto, inputs...)
 	if defs == nil && err == nil {
-		err = app.Usagef("--proto none leaves nothing to check against")
+		err = app.Usagef("--proto none cannot be used: check needs definitions")
 	}
 	return defs, err
 }
@@ -159,7 +165,7 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 	return writeResult(a, name, app.ForOwner, page.Write)
 }
 
-// redactedFrames calls do with frames of a file, without their secrets.
+// redactedFrames calls do for each frame at the given addresses of a capture, with secrets redacted.
 func redactedFrames(ctx context.Context, a *app.App, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
 	c, err := a.OpenCapture(file)
 	if err != nil {
@@ -180,7 +186,7 @@ func readAllowance(a *app.App, name string) (*check.Allowance, error) {
 	}
 	known, err := check.ReadAllowance(bytes.NewReader(data))
 	if err != nil {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "a line is MESSAGE FIELD, or the file is what check --json wrote")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "each line must be MESSAGE FIELD, or the file must be the output of 'unwire schema check --json'")
 	}
 	return known, nil
 }
@@ -193,16 +199,16 @@ func nothingChecked(r *check.Report, exchanges int) error {
 		return nil
 	}
 	known := slices.ContainsFunc(r.Methods, func(m check.MethodCoverage) bool { return m.Type != "" })
-	why, hint := "the input holds no exchanges", "'unwire ls F.uwc' lists what was recorded"
+	why, hint := "the input contains no exchanges", "'unwire ls F.uwc' lists the recorded exchanges"
 	switch {
 	case known && r.Bytes > 0:
-		why = "no message of a known method could be decoded"
+		why = "none of the messages whose method is in the definitions could be decoded"
 	case known:
-		why = "all messages of known methods are empty"
+		why = "all messages whose method is in the definitions are empty"
 	case r.Frames > 0 || len(r.UnknownMethods) > 0:
-		why, hint = "the definitions know none of the methods", "--proto names the definitions"
+		why, hint = "the definitions contain none of the recorded methods", "name other definitions with --proto"
 	case exchanges > 0:
-		why = fmt.Sprintf("%s without a message of an RPC", app.Counted(exchanges, "exchange"))
+		why = fmt.Sprintf("the input contains %s, but no RPC message", app.Counted(exchanges, "exchange"))
 	}
 	return app.Fail(app.ExitFinding, fmt.Errorf("nothing was checked: %s", why), hint)
 }

@@ -22,7 +22,7 @@ type definitionFlags struct {
 }
 
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture that keeps definitions (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture with definitions (default: the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
@@ -31,26 +31,18 @@ func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
 func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema, error) {
 	s, builtIn, err := f.find(ctx, a)
 	if builtIn && !a.NamesProfile() {
-		a.Say("unwire: these are the built-in definitions of one service, %s; --proto names others", proto.Profile().Name)
+		a.Say("unwire: using the built-in definitions of one service, %s; --proto selects others", proto.Profile().Name)
 	}
 	return s, err
 }
 
 // find is load without a remark on definitions that are built in.
 func (f *definitionFlags) find(ctx context.Context, a *app.App) (s *schema.Schema, builtIn bool, err error) {
-	s, err = a.Remembered(ctx, f.proto)
-	switch {
-	case s != nil || err != nil:
-		return s, false, err
-	case f.proto == app.NoDefinitions:
-		return nil, false, app.Usagef("--proto none leaves nothing to look at")
-	}
-	s, err = a.BuiltIn(ctx)
-	return s, err == nil, err
+	return a.LookDefinitions(ctx, f.proto)
 }
 
-// complete offers the names of what the definitions hold: types and services,
-// and with files their paths.
+// complete returns a completion of message and service names in the definitions and, if files is true,
+// of the paths of their files.
 func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		s, _, err := f.find(cmd.Context(), a)
@@ -74,7 +66,7 @@ func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, 
 	}
 }
 
-// lookup returns the element that a name on the command line means.
+// lookup returns the descriptor that a name on the command line refers to.
 func lookup(s *schema.Schema, name string) (protoreflect.Descriptor, error) {
 	d, err := compare.Lookup(s, name)
 	if e, ok := errors.AsType[*compare.LookupError](err); ok {
@@ -91,7 +83,7 @@ func lookupHint(e *compare.LookupError) string {
 	case len(e.Found) > 0:
 		return "give the full name: " + strings.Join(e.Found, ", ")
 	case len(e.Similar) > 0:
-		return "is it " + strings.Join(e.Similar, ", ") + "?"
+		return "did you mean " + strings.Join(e.Similar, ", ") + "?"
 	}
-	return "'unwire schema ls' lists what there is"
+	return "'unwire schema ls' lists all names"
 }

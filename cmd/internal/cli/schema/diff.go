@@ -30,11 +30,11 @@ type diffFlags struct {
 
 func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
-	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
-	flags.StringArrayVar(&f.captures, "traffic", nil, "name the exchanges of this capture that a change touches; may be repeated")
-	flags.StringVar(&f.suite, "suite", "", "name the experiments of this folder that a change touches: see replay suite")
-	flags.StringVar(&f.capture, "default-capture", "", "capture of the experiments that name none")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object per change")
+	flags.StringVar(&f.format, "format", "text", "output format: text, md (Markdown) or json")
+	flags.StringArrayVar(&f.captures, "traffic", nil, "list the exchanges of this capture that each change affects; can be repeated")
+	flags.StringVar(&f.suite, "suite", "", "list the experiments in this folder ('unwire replay suite') that each change affects")
+	flags.StringVar(&f.capture, "default-capture", "", "capture for experiments that do not name one")
 	options.Alias(flags, "captures", "traffic")
 	options.Alias(flags, "capture", "default-capture")
 }
@@ -43,18 +43,19 @@ func diffCommand(a *app.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "The changelog between two versions of definitions, and what it breaks",
-		Long: `diff compares definitions element by element: what was added, removed, renamed,
-retyped, relabelled, renumbered or moved, new methods first, and what each change
-breaks: the wire (who speaks one version misreads the other), JSON, or only source
-code. A type that was renamed or moved is found by its fields and uses, and is one
-change. In which file something stands, comments and options are no difference.
+		Short: "List the changes between two versions of definitions, and what they break",
+		Long: `diff lists the differences between two versions of definitions: elements that were
+added, removed, renamed, retyped, relabelled, renumbered or moved, with new methods
+first. For each change, diff prints what it breaks: the wire format (peers with the
+other version misread messages), JSON, or only source code. diff detects renamed and
+moved types by their fields and uses, and reports them as one change. It ignores file
+names, comments and options.
 
-OLD and NEW are each a folder of .proto files, a .proto file, a descriptor set, or
-shipped code that holds definitions, as schema extract reads it.
-With --traffic, each change names the recorded exchanges that hold what changed;
-with --suite, the experiments of replay suite that do, as recorded or as edited.
-The exit status is 1 where there is a difference.`,
+OLD and NEW are folders of .proto files, .proto files, descriptor sets, or shipped
+code with definitions that 'unwire schema extract' can read. With --traffic, diff
+lists the recorded exchanges that contain the changed elements. With --suite, it lists
+the affected experiments of 'unwire replay suite', recorded or edited. The exit status
+is 1 if there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),
@@ -70,11 +71,11 @@ func runDiff(ctx context.Context, a *app.App, before, after string, f diffFlags)
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}
-	old, err := schema.LoadVersion(ctx, before, nil)
+	old, err := a.LoadVersion(ctx, before, nil)
 	if err != nil {
 		return app.SourceError(before, err)
 	}
-	now, err := schema.LoadVersion(ctx, after, nil)
+	now, err := a.LoadVersion(ctx, after, nil)
 	if err != nil {
 		return app.SourceError(after, err)
 	}
@@ -86,16 +87,18 @@ func checkChangesFormat(format string) error {
 	case "text", "md", "json":
 		return nil
 	}
-	return app.Usagef("--format is text, md or json, not %q", format)
+	return app.Usagef("--format must be text, md or json, not %q", format)
 }
 
-// changelog prints what changed between two versions; ours are the definitions
-// that may be out of date, if there are any.
+// changelog prints the changes between two versions of a client's definitions. ours, if not nil, are
+// the user's definitions, which may need an update.
 func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f diffFlags) error {
 	reportOmitted(a, old)
 	reportOmitted(a, now)
 	reportUnread(a, old)
 	reportUnread(a, now)
+
+	// Comparing large definitions takes seconds, so it can be interrupted.
 	changes, err := interrupt.Run(ctx, func() ([]compare.Change, error) { return compare.Diff(old, now), nil })
 	if err != nil {
 		return err
@@ -104,9 +107,11 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	for i, c := range changes {
 		lines[i].Change = c
 	}
-	if err := addTouched(ctx, a, lines, func() *compare.Toucher { return compare.NewToucher(old, now, changes) }, cmp.Or(ours, old), f); err != nil {
+	if err := addTouched(ctx, a, lines, func() *compare.TouchedExchanges { return compare.NewTouchedExchanges(old, now, changes) }, cmp.Or(ours, old), f); err != nil {
 		return err
 	}
+
+	// With the user's own definitions, mark the changes that they lack.
 	if ours != nil {
 		outdated, err := interrupt.Run(ctx, func() ([]bool, error) { return compare.Outdated(changes, ours, now), nil })
 		if err != nil {
@@ -124,6 +129,8 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	if ours != nil && len(lines) > 0 {
 		a.Say("%s", schematext.OutdatedSummary(lines))
 	}
+
+	// Unreadable input makes the changelog incomplete, which takes precedence over findings.
 	if err := faultsError(slices.Concat(old.Faults, now.Faults)); err != nil {
 		return err
 	}
@@ -133,8 +140,9 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	return nil
 }
 
-// addTouched adds to changes the exchanges and the experiments that have what changed.
-func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, toucher func() *compare.Toucher, names *schema.Schema, f diffFlags) error {
+// addTouched adds to each change the recorded exchanges and the experiments that use the changed
+// element.
+func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, toucher func() *compare.TouchedExchanges, names *schema.Schema, f diffFlags) error {
 	if len(f.captures) > 0 {
 		t := toucher()
 		if err := touchCaptures(ctx, a, t, f.captures); err != nil {
@@ -156,24 +164,24 @@ func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, 
 	return nil
 }
 
-// faultsError is the error of a command that did its work without the files at which
-// unwire failed, nil where there are none.
+// faultsError returns an error that lists the files that could not be extracted, for a command that has
+// processed all others; nil if there are none.
 func faultsError(faults []*extract.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	files := fmt.Sprintf("%s is", faults[0].File)
+	files := fmt.Sprintf("%s was", faults[0].File)
 	if len(faults) > 1 {
-		files = fmt.Sprintf("%s and %d more are", faults[0].File, len(faults)-1)
+		files = fmt.Sprintf("%s and %d more files were", faults[0].File, len(faults)-1)
 	}
-	return app.Fail(app.ExitInput, fmt.Errorf("%s left out: unwire failed at %s", files, faults[0].Where),
-		"this is a fault of unwire; please report it with this place, and with the file if you may")
+	return app.Fail(app.ExitInput, fmt.Errorf("%s skipped because of an internal error of unwire at %s", files, faults[0].Where),
+		"this is a bug in unwire: please report it with this location, and with the file if you may share it")
 }
 
 // reportUnread reports which files of shipped code were not read.
 func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
-		a.Say("unwire: not read: %s", term.Clean(err.Error()))
+		a.Say("unwire: skipped: %s", term.Clean(err.Error()))
 	}
 }
 
@@ -181,10 +189,10 @@ func reportUnread(a *app.App, s *schema.Schema) {
 func reportOmitted(a *app.App, s *schema.Schema) {
 	for _, p := range s.Omitted {
 		if p.Symbol == "" {
-			a.Say("unwire: %s is passed over: it imports %s", p.File, p.Other)
+			a.Say("unwire: skipped %s: it imports %s", p.File, p.Other)
 			continue
 		}
-		a.Say("unwire: %s is passed over: %s declares %s, too", p.File, p.Other, p.Symbol)
+		a.Say("unwire: skipped %s: %s also declares %s", p.File, p.Other, p.Symbol)
 	}
 }
 

@@ -18,19 +18,18 @@ func driftCommand(a *app.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "drift OLD NEW",
-		Short: "What changed in the protocol between two versions of a client",
-		Long: `drift extracts the definitions of two versions of shipped code and lists what
-changed. New methods come first. Like schema diff, it says what each change breaks.
-OLD and NEW are anything that schema extract reads: bundles, archives, packages,
-executables, folders of them; or definitions, such as a folder of .proto files.
+		Short: "List protocol changes between two versions of a client",
+		Long: `drift extracts the definitions of two versions of a client and lists the changes, with
+new methods first. Like 'unwire schema diff', it prints what each change breaks. OLD
+and NEW are any input of 'unwire schema extract': bundles, archives, packages,
+executables, or folders of these; or definitions, such as a folder of .proto files.
 
-The column PROTO says "outdated" where the definitions of --proto still are as OLD
-is, so that schema update has something to do there. With --traffic, each
-change names the recorded exchanges that hold what changed: those whose replay
-may go another way against NEW. With --suite, it names the experiments of replay
-suite that hold it, as recorded or as edited.
-The exit status is 1 where there is a change, and 3 if unwire failed at a file,
-which is then listed: changes of what it declares are missing or wrong.`,
+The column PROTO is "outdated" if the definitions of --proto still match OLD, so that
+you should run 'unwire schema update'. With --traffic, drift lists the recorded
+exchanges that contain the changed elements; a replay of these against NEW may differ.
+With --suite, it lists the affected experiments of 'unwire replay suite', recorded or
+edited. The exit status is 1 if there is a change, and 3 if unwire failed on a file.
+drift lists such files; changes of their definitions may be missing or wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
 			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +
@@ -41,7 +40,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 		},
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: those that a capture of --traffic or --default-capture keeps, or the built-in ones; none for none)")
+	cmd.Flags().StringVar(&dir, "proto", "", "definitions to compare with OLD (default: the definitions in the --traffic or --default-capture capture, or the built-in ones; none: no comparison)")
 	return cmd
 }
 
@@ -53,7 +52,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	defer done()
 	var versions [2]*schema.Schema
 	for i, name := range []string{before, after} {
-		s, err := schema.LoadVersion(ctx, name, progress)
+		s, err := a.LoadVersion(ctx, name, progress)
 		if done(); err != nil {
 			return app.Fail(app.ExitInput, err, driftHint(err))
 		}
@@ -67,8 +66,8 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	return changelog(ctx, a, versions[0], versions[1], ours, f)
 }
 
-// declaredTypes are the full names of the messages and services of definitions, to tell by
-// whether the built-in definitions are of the same packages.
+// declaredTypes returns the full names of the messages and services in definitions. The caller uses
+// them to decide whether the built-in definitions are of the same packages.
 func declaredTypes(list []*schema.Schema) []string {
 	var names []string
 	for _, s := range list {
@@ -86,5 +85,5 @@ func driftHint(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	return "drift reads what schema extract reads: see 'unwire schema extract --help'"
+	return "'unwire schema extract --help' lists the supported inputs"
 }

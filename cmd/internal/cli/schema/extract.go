@@ -10,16 +10,22 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
+	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/schema/bundle"
+	"unwire/schema/bundle/model"
 	"unwire/schema/extract"
 )
 
 type extractFlags struct {
+	app.Target
 	out, set string
 	asJSON   bool
 }
@@ -28,30 +34,37 @@ func extractCommand(a *app.App) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
 		Use:   "extract INPUT…",
-		Short: "Write the .proto that shipped code was generated from",
-		Long: `extract reads what ships definitions, and writes them: one file a package.
+		Short: "Extract .proto files from shipped code",
+		Long: `extract finds protobuf definitions in shipped code, and writes one .proto file per package.
+It reads:
 
   JavaScript   .js, .mjs, .cjs; bundled and minified or not
   archives     asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
-               squashfs, gzip, bzip2, xz, zstd, and archives in them
+               squashfs, gzip, bzip2, xz, zstd, and archives inside these
   executables  and libraries, with the descriptors that Go, C++, Rust, .NET and
-               others embed, and scripts that stand in them as text; Java classes;
+               others embed, and scripts that they contain as text; Java classes,
+               also those for the lite runtime (Android) without descriptors;
                generated sources (_pb2.py, .pb.cc, …)
   descriptors  a descriptor set, or any file with descriptors in it
-  folders      of all these; links in them are not followed
+  captures     the definitions in a capture: those of 'unwire use', or those that servers
+               reported by server reflection; F.uwc#ID is one call of reflection
+  servers      reflect:URL gets the definitions by gRPC server reflection
+  folders      of all these; symbolic links in them are not followed
 
-Nothing is executed, and of archives nothing is unpacked to disk.
+extract runs no code, and unpacks no archive to disk. reflect:URL works with servers on
+this machine; for other hosts, give --live and --allow-host.
 
-Codegens whose output is read: ` + strings.Join(bundle.Codegens(), ", ") + `.
+It recognizes the output of these code generators: ` + strings.Join(bundle.Codegens(), ", ") + `.
 
-Without -o and --descriptor-set nothing is written but the summary. What could
-not be resolved is listed with its place; the rest compiles all the same: a
-field whose type is missing is declared as bytes, or int32 for an enum, which
-has the same wire format. The exit status is 3 if no input holds a schema, or if
-unwire failed at a file: the file is listed, and the others are read.`,
+Without -o and --descriptor-set, extract only prints a summary. It lists unresolved
+elements with their location. The output still compiles: a field whose type is missing is
+declared as bytes, or as int32 for an enum, which have the same wire format. The exit
+status is 3 if no input contains definitions, or if unwire failed on a file; extract then
+lists this file and continues with the others.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
-  unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved`,
+  unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved
+  unwire schema extract -o proto-new/ reflect:http://127.0.0.1:8080`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema extract: missing argument INPUT"), "usage: "+cmd.UseLine())
@@ -59,22 +72,70 @@ unwire failed at a file: the file is listed, and the others are read.`,
 			return runExtract(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder for the .proto files")
-	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file for a FileDescriptorSet of all, with what it imports")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "a summary of each input as JSON")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder to write the .proto files to")
+	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file to write a FileDescriptorSet with all definitions and their imports to")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a summary of each input as JSON")
+	cmd.Flags().BoolVar(&f.Live, "live", false, "allow reflect:URL of hosts other than this machine (see --allow-host)")
+	cmd.Flags().StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	cmd.Flags().StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	return cmd
 }
 
+// allowReflection applies the flags about hosts and credentials to --proto reflect:URL.
+func (f *extractFlags) allowReflection(a *app.App) error {
+	_, policy, err := f.Server()
+	if err != nil {
+		return err
+	}
+	o := replay.Options{Policy: policy}
+	if err := f.Load(&o); err != nil {
+		return err
+	}
+	o.Pace = &outbound.Pace{}
+	a.Reflection.Allow(o.Policy, o.Credentials, nil)
+	return nil
+}
+
+// readSource extracts the definitions from one input: a program, an archive, or a folder.
+func readSource(ctx context.Context, a *app.App, input string, progress func(extract.Progress)) (*extract.Source, error) {
+	form := "capture"
+	switch {
+	case reflected.Names(input):
+		form = "reflection"
+	case !app.NamesCapture(input):
+		src, err := extract.Read(ctx, input, progress)
+		if err != nil {
+			err = app.Fail(app.ExitInput, err, "")
+		}
+		return src, err
+	}
+	s, err := a.LoadSource(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	src := &extract.Source{Input: input, Forms: []string{form}, Examined: 1}
+	for _, file := range s.Files {
+		src.Files = append(src.Files, protodesc.ToFileDescriptorProto(file))
+	}
+	return src, nil
+}
+
 func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string) error {
+	if err := f.allowReflection(a); err != nil {
+		return err
+	}
 	x := extraction{App: a, extractFlags: f}
 	progress, done := schematext.ExtractProgress(a.Err)
 	defer done()
 	for _, input := range inputs {
-		src, err := extract.Read(ctx, input, progress)
+		src, err := readSource(ctx, a, input, progress)
 		if err != nil {
-			return app.Fail(app.ExitInput, err, "")
+			return err
 		}
 		done()
+
+		// An input without any readable file is an error, unlike one without definitions.
 		if err := nothingLookedAt(src); err != nil {
 			return err
 		}
@@ -90,13 +151,16 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	}
 	if x.total == 0 {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
-			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptors in "+formatNames())
+			"unwire searched for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for protobuf descriptors in "+formatNames())
 	}
-	set, err := extract.Merge(ctx, x.sources...)
-	if err != nil {
-		return app.Fail(app.ExitInput, err, "")
-	}
+
+	// A reference that one input lacks may be resolved by another, so report what is left after merging.
+	set := x.alone
 	if len(x.sources) > 1 {
+		var err error
+		if set, err = extract.Merge(ctx, x.sources...); err != nil {
+			return app.Fail(app.ExitInput, err, "")
+		}
 		for _, u := range set.Unresolved {
 			x.reportUnresolved(u)
 		}
@@ -107,23 +171,26 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	return faultsError(x.faults)
 }
 
-// An extraction is what was extracted from several inputs.
+// An extraction holds the definitions extracted from several inputs, merged.
 type extraction struct {
 	*app.App
 	extractFlags
 	sources []*extract.Source
-	lines   []contract.SchemaExtraction
-	faults  []*extract.Fault
-	total   int
+	// alone holds the definitions of the last input only.
+	alone  *extract.Set
+	lines  []contract.SchemaExtraction
+	faults []*extract.Fault
+	total  int
 }
 
-// addSource adds what an input declares.
+// addSource merges the definitions of one input.
 func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 	x.faults = append(x.faults, src.Faults...)
 	alone, err := extract.Merge(ctx, src)
 	if err != nil {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", src.Input, err), "")
 	}
+	x.alone = alone
 	n := alone.Count()
 	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
 	x.sources, x.lines = append(x.sources, src), append(x.lines, *contract.NewSchemaExtraction(src, alone))
@@ -137,24 +204,24 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 }
 
 // reportUnresolved reports an element that is not complete, unless the output is JSON, which has it.
-func (x *extraction) reportUnresolved(u bundle.Unresolved) {
+func (x *extraction) reportUnresolved(u model.Unresolved) {
 	if !x.asJSON {
 		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 	}
 }
 
-// nothingLookedAt is the error where an input has no file that could hold a schema.
+// nothingLookedAt returns the error for an input without a file that could contain definitions.
 func nothingLookedAt(src *extract.Source) error {
-	if src.Looked > 0 {
+	if src.Examined > 0 {
 		return nil
 	}
 	switch src.Skipped {
 	case 0:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: no files in it", src.Input), "give files, or a folder or archive of files")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: contains no files", src.Input), "give files, or a folder or archive of files")
 	case 1:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind", src.Input), "known are "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: unsupported file type", src.Input), "supported types: "+formatNames())
 	default:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind, none of its %d files", src.Input, src.Skipped), "known are "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: none of the %d files has a supported type", src.Input, src.Skipped), "supported types: "+formatNames())
 	}
 }
 

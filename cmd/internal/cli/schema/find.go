@@ -19,11 +19,11 @@ func findCommand(a *app.App) *cobra.Command {
 	var top int
 	cmd := &cobra.Command{
 		Use:   "find WORD…",
-		Short: "Search types, fields, enum values, methods and comments",
-		Long: `find lists what has all the words, the best first: in its name, as a word or a
-part of one, but for one typing error, in its comment, or in the name of what
-holds it. Case does not count; find mcp tool finds McpToolCall and mcp_tools.
-The exit status is 1 where nothing is found.`,
+		Short: "Search definitions for types, fields, enum values, methods and comments",
+		Long: `find lists the elements that match all words, best match first. A word can match the
+name of the element (a whole word, a part, or with one typing error), its comment, or
+the name of the type that contains it. Case is ignored: find mcp tool finds
+McpToolCall and mcp_tools. The exit status is 1 if nothing is found.`,
 		Example: "  unwire schema find thinking delta\n  unwire schema find --top 5 --json usage",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -35,8 +35,8 @@ The exit status is 1 where nothing is found.`,
 			return runFind(cmd.Context(), a, f, strings.Join(args, " "), top)
 		},
 	}
-	f.addTo(cmd, "a JSON object a hit")
-	cmd.Flags().IntVar(&top, "top", 30, "how many to list")
+	f.addTo(cmd, "print one JSON object per result")
+	cmd.Flags().IntVar(&top, "top", 30, "maximum number of results")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func runFind(ctx context.Context, a *app.App, f definitionFlags, query string, t
 		return err
 	}
 	if len(hits) == 0 {
-		a.Say("nothing has %q", query)
+		a.Say("no definition matches %q", query)
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	if !f.json {

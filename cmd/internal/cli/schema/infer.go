@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,33 +27,38 @@ type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
 	into, as, proto          string
-	json                     bool
+	json, verbose, numbered  bool
+	objects                  app.ObjectStore
 }
 
 func inferCommand(a *app.App) *cobra.Command {
 	var f inferFlags
 	cmd := &cobra.Command{
 		Use:   "infer INPUT…",
-		Short: "Write the .proto that the traffic must have",
-		Long: `infer reads captures and writes the definitions that explain every message in
-them: one file a package, as the methods' paths name it. With --raw each INPUT
-is a file that holds one serialized message, all of one type; @LIST reads the
-names of the files from LIST, one a line.
+		Short: "Infer .proto files from traffic",
+		Long: `infer reads captures and writes definitions that describe every message in them: one
+file per package, with the packages in the methods' paths. With --raw, each INPUT is a
+file with one serialized message, all of one type; @LIST reads file names from LIST,
+one per line.
 
-What cannot be known is not claimed: a field without a name is field_N, and the
-comment of each field says how often it was seen and how sure its type is.
+A field without a name is called field_N, unless its values suggest a name, such as url;
+such names are marked, and --numbered leaves them out. Comments show how often a field
+was seen and what is in doubt; with --verbose also the probability of every decision.
 
-Messages of WebSockets are grouped by URL, direction and what tells their kinds apart: a
-member such as "type" in JSON, an enum in field 1 in protobuf; each group is a message.
-So are those of connections without HTTP where --as says how they divide.
+WebSocket messages are grouped by URL, direction and discriminator: a member such as
+"type" in JSON, an enum in field 1 in protobuf. Each group becomes a message.
+Connections without HTTP are grouped in the same way if --as gives their framing.
 
---evidence writes how sure each field is, and the evidence itself: an INPUT can
-be such a file, of another day or machine, and 'schema merge-evidence' makes one
-of many. --into writes what the traffic adds to definitions that exist, as JSON
-Lines, instead of a .proto. An interrupt ends the reading; what was read is written.
-So is what is there of a damaged capture, which is then the error, with code 3.`,
+--evidence writes the confidence of each field, and the statistics behind it, as JSON.
+If the file is called *.pb, only the statistics are written, in a compact form. An
+INPUT can be an evidence file of either form from another day or machine; 'unwire
+schema merge-evidence' merges several. An INPUT can also be a pattern of evidence files
+in an object store, such as s3://BUCKET/evidence/*.pb. --into writes only the additions to existing definitions, as JSON
+Lines. If you interrupt infer, it writes the result for the data read so far. The same
+applies to a damaged capture; the exit status is then 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
+  unwire schema infer -o all/ --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'
   unwire schema infer --into proto/ F.uwc
   unwire schema infer --raw --package demo.v1 --root Event -o event.proto @files.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,19 +68,23 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 			return runInfer(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
-	cmd.Flags().StringVar(&f.pkg, "package", "", "package of everything inferred (default: the methods' own)")
-	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder, as in x/ (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each .proto file, with its text or where it was written")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "each INPUT is a file with one serialized message")
+	cmd.Flags().StringVar(&f.pkg, "package", "", "package of all inferred definitions (default: the packages of the methods)")
+	cmd.Flags().StringVar(&f.root, "root", "", "with --raw: name of the message type (default Root)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output: a .proto file, or a folder such as x/ (default: stdout)")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "write the confidence of each field and the evidence to this file, as JSON (*.pb: the evidence alone, compact); - is stdout, instead of the .proto")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "comment every field with its counts, probabilities and alternatives")
+	cmd.Flags().BoolVar(&f.numbered, "numbered", false, "call fields field_N even if their values suggest a name")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per .proto file, with its text or its path")
 	app.SplittingFlag(cmd.Flags(), &f.as)
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions that name the fields of their methods (default: what UNWIRE_PROTO names, the capture keeps or unwire.yaml names; none: no names)")
-	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions to take field names from (default: from UNWIRE_PROTO, the capture or unwire.yaml; none: no names)")
+	f.objects.AddTo(cmd.Flags(), false)
+	cmd.Flags().StringVar(&f.into, "into", "", "definitions to extend: write only the fields that these lack, as JSON Lines")
 	return cmd
 }
 
-// defaultRoot is the root message of --raw where it is given no name.
+// defaultRoot is the name of the root message in definitions inferred from raw messages (--raw), unless
+// --root names it.
 const defaultRoot = "Root"
 
 func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
@@ -82,9 +92,12 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err != nil {
 		return err
 	}
+	if inputs, err = expandPatterns(ctx, &f.objects, inputs); err != nil {
+		return err
+	}
 	root := cmp.Or(f.root, defaultRoot)
 	if !protoreflect.Name(root).IsValid() {
-		return app.Usagef("--root %s: no message can have that name", root)
+		return app.Usagef("--root %s: not a valid message name", root)
 	}
 	if err := f.checkStdout(); err != nil {
 		return err
@@ -95,8 +108,10 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := checkDefinitionsOutput(f.out); err != nil {
 		return err
 	}
+
+	// Read the evidence of all inputs, until the end or an interrupt.
 	g := newInferInputs(a, root, f.raw)
-	g.named = f.root != ""
+	g.named, g.objects = f.root != "", &f.objects
 	if g.inference.Messages.Split, err = app.ParseSplitting(f.as); err != nil {
 		return err
 	}
@@ -104,7 +119,11 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	opts := infer.Options{Package: f.pkg, Profile: a.Profile()}
+	// The result is the same as from the captures themselves.
+	g.inference.Evidence.DropParts()
+
+	// Infer calls first, then messages of WebSockets, and then take names from definitions.
+	opts := infer.Options{Package: f.pkg, Profile: a.Profile(), Verbose: f.verbose}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
@@ -115,8 +134,11 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := messages.Write(in, g.inference.Evidence, f.pkg); err != nil {
 		return err
 	}
-	if err := nameFields(ctx, a, in, f, inputs); err != nil {
+	if err := nameFields(ctx, a, in, f, localInputs(inputs)); err != nil {
 		return err
+	}
+	if !f.numbered {
+		naming.Suggest(in)
 	}
 	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
 		return cmp.Or(reading, g.nothingInferred())
@@ -126,28 +148,34 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	g.reportJSONCalls()
 	g.reportMessages()
-	reportLeftOut(a, in)
-	reportMixtures(a, in, f.raw)
-	if f.evidence != "-" || f.out != "" {
-		err = writeInferred(a, in, f.out, f.json)
-	}
-	return cmp.Or(err, reading)
+	return cmp.Or(reportInferred(a, in, f), reading)
 }
 
-// nameFields gives fields the names that remembered definitions have for them. The built-in
-// ones do not count: what was inferred without help is what they are compared with.
+// reportInferred prints warnings about the inferred definitions to stderr, and then writes the
+// definitions.
+func reportInferred(a *app.App, in *infer.Inferred, f inferFlags) error {
+	reportLeftOut(a, in)
+	reportMixtures(a, in, f.raw)
+	if f.evidence == "-" && f.out == "" {
+		return nil
+	}
+	return writeInferred(a, in, f.out, f.json)
+}
+
+// nameFields copies field names from remembered definitions to the inferred ones. The built-in
+// definitions are not used for that, because inferred definitions are compared with them.
 func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlags, inputs []string) error {
 	known, err := a.Remembered(ctx, f.proto, inputs...)
 	if known == nil || err != nil || len(in.Files) == 0 {
 		return err
 	}
 	if n := naming.Fields(in, known); n > 0 {
-		a.Say("unwire: %s named as in the definitions that are known; --proto none leaves them without", app.Counted(n, "field"))
+		a.Say("unwire: took the names of %s from existing definitions (--proto none turns this off)", app.Counted(n, "field"))
 	}
 	return nil
 }
 
-// checkStdout refuses flags of which two write to stdout.
+// checkStdout returns an error if two flags would both write to stdout.
 func (f *inferFlags) checkStdout() error {
 	switch {
 	case f.evidence == "-" && f.out == "-":
@@ -163,24 +191,33 @@ func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
 	if name == "" {
 		return nil
 	}
-	return writeResult(a, name, app.ForAll, in.WriteEvidence)
+	return writeResult(a, name, app.ForAll, evidenceWriter(in, name))
 }
 
-// reportLeftOut reports what the inference left out at its limits.
+// evidenceWriter returns a function that writes the evidence in the format that the extension of name
+// selects.
+func evidenceWriter(in *infer.Inferred, name string) func(io.Writer) error {
+	if strings.EqualFold(filepath.Ext(name), ".pb") {
+		return in.WriteBinary
+	}
+	return in.WriteEvidence
+}
+
+// reportLeftOut prints the data that the inference ignored because of its limits.
 func reportLeftOut(a *app.App, in *infer.Inferred) {
 	if in.Truncated {
-		a.Say("unwire: some fields were left out: there were too many")
+		a.Say("unwire: too many fields: some were left out")
 	}
 	if in.Deep {
-		a.Say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
+		a.Say("unwire: messages nested deeper than %d levels were skipped", kind.MaxDepth)
 	}
 }
 
 // maxMixtures is how many messages that seem to be of several types are reported.
 const maxMixtures = 10
 
-// reportMixtures reports which messages seem to be of more than one type, where that is
-// more likely than not; the definitions say it of the others too.
+// reportMixtures prints which inferred messages probably mix several types, if that probability is over
+// 50 %. Less probable ones are mentioned only in comments of the definitions.
 func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
@@ -193,15 +230,15 @@ func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 		}
 	}
 	if said > maxMixtures {
-		a.Say("unwire: %s more like that: see the comments", app.Counted(int64(said-maxMixtures), "message"))
+		a.Say("unwire: %s more with this problem: see the comments in the output", app.Counted(int64(said-maxMixtures), "message"))
 	}
 	if said > 0 && !raw {
 		a.Say("unwire: hint: 'unwire grep --path N F.uwc' lists the frames that have the field N")
 	}
 }
 
-// orInterrupted returns err unless what was read until then is to be written all
-// the same: after an interrupt, which it reports, and of a damaged capture.
+// orInterrupted returns nil, and prints a warning, if err is an interrupt or damage in a capture: what
+// was read before is still written. It returns any other err unchanged.
 func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	if errors.Is(err, captures.ErrDamaged) {
 		return nil
@@ -209,21 +246,23 @@ func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	a.Say("unwire: interrupted: what was read until now is written")
+	a.Say("unwire: interrupted: writing the result for the data read so far")
 	return nil
 }
 
-// inferInto writes what traffic adds to definitions.
+// inferInto adds the fields and types found in traffic to existing definitions.
 func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
 	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
-		return app.Usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
+		return app.Usagef("--into cannot be used with --raw, --package, --root or --evidence")
 	}
 	if f.into == app.NoDefinitions {
-		return app.Usagef("--into none: there is nothing to add to")
+		return app.Usagef("--into none cannot be used: --into needs definitions")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.into)
 	if err != nil {
 		return err
+
+		// Coverage also finds new enum values and types, which a comparison of fields would miss.
 	}
 	coverage := query.NewCoverage(defs, a.Profile())
 	reading := coverInputs(ctx, a, coverage, inputs)
@@ -234,6 +273,8 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	if err != nil {
 		return err
 	}
+
+	// Each line is a field that the definitions lack, so that a review can accept them one by one.
 	write := func(w io.Writer) error {
 		lines := contract.NewEncoder(w)
 		for _, p := range list {
@@ -246,11 +287,11 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	if err := writeResult(a, f.out, app.ForAll, write); err != nil {
 		return err
 	}
-	a.Say("%s that the definitions have not", app.Counted(len(list), "field"))
+	a.Say("found %s that the definitions lack", app.Counted(len(list), "field"))
 	return reading
 }
 
-// coverInputs adds captures to a coverage.
+// coverInputs adds the messages in captures to a coverage of definitions.
 func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inputs []string) error {
 	defer app.CollectLess(app.InferMemory)()
 	for _, name := range inputs {
@@ -259,20 +300,21 @@ func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inpu
 			return err
 		}
 		if ev != nil {
-			return app.Usagef("--into needs the traffic itself: %s is evidence", name)
+			return app.Usagef("--into needs captures, but %s is an evidence file", name)
 		}
 	}
 	return gatherCaptures(a, inputs, func(name string, c *query.Capture, at query.Address) error {
 		before := coverage.Exchanges
 		err := coverage.Add(ctx, c, at, a.Remark)
 		if err == nil && coverage.Exchanges == before {
-			a.Say("unwire: warning: %s holds no exchanges", term.Clean(name))
+			a.Say("unwire: warning: %s contains no exchanges", term.Clean(name))
 		}
 		return err
 	})
 }
 
-// expandLists replaces @LIST by the file names in it; @- is stdin.
+// expandLists replaces each @LIST by the file names in the file LIST; @- reads the names from standard
+// input.
 func expandLists(a *app.App, inputs []string) ([]string, error) {
 	var names []string
 	for _, in := range inputs {
@@ -309,7 +351,7 @@ func writeInferred(a *app.App, in *infer.Inferred, out string, asJSON bool) erro
 	case strings.HasSuffix(out, ".proto"):
 		text, err := in.Text()
 		if err != nil {
-			return app.Fail(app.ExitUsage, err, "give a folder to -o, or put all into one package with --package P")
+			return app.Fail(app.ExitUsage, err, "name a folder with -o, or use one package for all definitions with --package P")
 		}
 		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}

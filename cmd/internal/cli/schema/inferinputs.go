@@ -19,30 +19,33 @@ type inferInputs struct {
 	a         *app.App
 	inference query.Inference
 
-	// root is the name of the messages in files, and named says that it is the user's.
+	// root is the name for messages read from files, and named means that the user chose it.
 	root  string
 	named bool
-	// raw says that each input is a file of one message; messages counts them.
+	// raw means that each input file is one message; messages counts those files.
 	raw      bool
 	messages int64
+	// objects are the options for reading evidence files from object stores.
+	objects *app.ObjectStore
 }
 
 func newInferInputs(a *app.App, root string, raw bool) *inferInputs {
-	g := &inferInputs{a: a, root: root, raw: raw}
+	g := &inferInputs{a: a, root: root, raw: raw, objects: new(app.ObjectStore)}
 	g.inference = query.Inference{Evidence: infer.NewEvidence()}
 	return g
 }
 
-// gather enters all inputs. Where the context ends it returns its error; the evidence is
-// of what was read until then.
+// gather reads all inputs. If the context ends, it returns the context's error together with the
+// evidence from the inputs read so far.
 func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 	defer app.CollectLess(app.InferMemory)()
 	if g.raw {
 		return g.gatherFiles(ctx, inputs)
 	}
 	var files []string
+	// Evidence files are merged; everything else must be a capture.
 	for _, name := range inputs {
-		ev, err := readEvidenceFile(name)
+		ev, err := readEvidence(ctx, g.objects, name)
 		switch {
 		case err != nil:
 			return err
@@ -51,9 +54,11 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 		default:
 			g.merge(name, ev)
 		}
+
+		// A name for the root type makes sense only for messages whose method is unknown.
 	}
 	if g.named && len(files) == len(inputs) {
-		return app.Usagef("--root names the message of --raw: methods name their own")
+		return app.Usagef("--root requires --raw")
 	}
 	ctx, meter := g.a.ShowProgress(ctx, "inferring", files...)
 	defer meter.Stop()
@@ -71,8 +76,8 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 	})
 }
 
-// gatherCaptures opens captures one after the other, and calls do with each. Damage ends
-// nothing, and is the error after all of them.
+// gatherCaptures opens captures one after the other, and calls do with each. A damaged capture does not
+// stop it; the errors are joined and returned at the end.
 func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.Capture, at query.Address) error) error {
 	// A name that is wrong is reported before the others have been read for hours.
 	for _, name := range inputs {
@@ -83,13 +88,13 @@ func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.C
 	return withCaptures(a, inputs, do)
 }
 
-// merge merges the evidence in a file, once.
+// merge adds the evidence in a file, unless it was added before.
 func (g *inferInputs) merge(name string, ev *infer.Evidence) {
-	switch shared := g.inference.Evidence.MergeUncounted(ev); {
+	switch shared := g.inference.Evidence.MergeIfNew(ev); {
 	case shared == 1:
-		g.a.Say("unwire: %s: all of it is counted already", app.InputName(name))
+		g.a.Say("unwire: %s: skipped: all its samples are already included", app.InputName(name))
 	case shared > 0:
-		g.a.Say("unwire: warning: %s: %.0f %% of its samples are in the evidence already, and now count twice", app.InputName(name), 100*shared)
+		g.a.Say("unwire: warning: %s: %.0f %% of its samples are already included, and are now counted twice", app.InputName(name), 100*shared)
 	}
 }
 
@@ -101,11 +106,13 @@ func readEvidenceFile(name string) (*infer.Evidence, error) {
 	return infer.ReadEvidenceFile(query.ParseAddress(name).File)
 }
 
-// gatherFiles enters files that hold one message each. What is no message is said
-// and left out, unless nothing else is there.
+// gatherFiles adds files that contain one message each. It warns about files that contain no message,
+// and fails if no file contains one.
 func (g *inferInputs) gatherFiles(ctx context.Context, names []string) error {
 	meter := g.a.ShowFileProgress(ctx, "inferring", 0)
 	defer meter.Stop()
+
+	// The library reports totals, the meter wants increments.
 	read := int64(0)
 	onProgress := func(p infer.Progress) {
 		meter.Add("", int(p.Bytes-read))
@@ -117,7 +124,7 @@ func (g *inferInputs) gatherFiles(ctx context.Context, names []string) error {
 			return in.Err
 		}
 		if in.Rejected != nil {
-			g.a.Say("unwire: left out: %s: %v", app.InputName(names[i]), in.Rejected)
+			g.a.Say("unwire: skipped %s: %v", app.InputName(names[i]), in.Rejected)
 		}
 		if in.Evidence == nil {
 			continue
@@ -125,21 +132,23 @@ func (g *inferInputs) gatherFiles(ctx context.Context, names []string) error {
 		g.merge(names[i], in.Evidence)
 		g.messages++
 	}
+
+	// The evidence of all single messages is pooled, because they are of one type.
 	g.inference.Evidence.Merge(all.Evidence)
 	g.messages += all.Messages
 	if stopped != nil {
 		return stopped
 	}
 	if g.messages == 0 {
-		return app.Fail(app.ExitInput, errors.New("none of the files is a serialized message"), "")
+		return app.Fail(app.ExitInput, errors.New("none of the files is a serialized protobuf message"), "")
 	}
 	return nil
 }
 
 // jsonCallsHint is for calls in JSON.
-const jsonCallsHint = "JSON has names and no field numbers: 'unwire align F.uwc' makes definitions of calls in both forms, 'unwire schema check' holds JSON against them"
+const jsonCallsHint = "JSON contains no field numbers. If calls were recorded in both JSON and protobuf, 'unwire align F.uwc' writes definitions; 'unwire schema check' checks JSON against definitions"
 
-// jsonCallsText counts the calls in JSON.
+// jsonCallsText returns a phrase with the number of calls in JSON, which the inference ignores.
 func (g *inferInputs) jsonCallsText() string {
 	return fmt.Sprintf("%s in JSON, such as %s", app.Counted(g.inference.JSONCalls, "call"), g.inference.FirstJSONCall)
 }
@@ -147,7 +156,7 @@ func (g *inferInputs) jsonCallsText() string {
 // reportJSONCalls reports how many calls nothing was inferred of.
 func (g *inferInputs) reportJSONCalls() {
 	if g.inference.JSONCalls > 0 {
-		g.a.Say("unwire: left out: %s", g.jsonCallsText())
+		g.a.Say("unwire: skipped %s", g.jsonCallsText())
 		g.a.Say("unwire: hint: %s", jsonCallsHint)
 	}
 }
@@ -159,20 +168,20 @@ func (g *inferInputs) reportMessages() {
 		g.a.Say("unwire: %s", term.CleanText(err.Error()))
 	}
 	if m.Others > 0 {
-		g.a.Say("unwire: left out: %s of exchanges without HTTP, neither protobuf nor an object of JSON", app.Counted(m.Others, "message"))
+		g.a.Say("unwire: skipped %s of exchanges without HTTP: neither protobuf nor a JSON object", app.Counted(m.Others, "message"))
 	}
 	if m.Raw > 0 {
-		g.a.Say("unwire: left out: %s without HTTP; if their messages are delimited, --as says how", app.Counted(m.Raw, "connection"))
+		g.a.Say("unwire: skipped %s without HTTP; if their messages are delimited, name the framing with --as", app.Counted(m.Raw, "connection"))
 	}
 }
 
-// nothingInferred is the error where no input holds a message.
+// nothingInferred returns the error for inputs without any message.
 func (g *inferInputs) nothingInferred() error {
 	if g.inference.JSONCalls > 0 {
-		return app.Fail(app.ExitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.jsonCallsText()), jsonCallsHint)
+		return app.Fail(app.ExitInput, fmt.Errorf("the input contains no protobuf RPC message, but %s", g.jsonCallsText()), jsonCallsHint)
 	}
 	if g.inference.Messages.Raw > 0 {
-		return app.Fail(app.ExitInput, errors.New("no protobuf message of an RPC in the input, but connections without HTTP"), "if their messages are delimited, --as says how: "+strings.Join(decode.Splittings(), ", "))
+		return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message, but connections without HTTP"), "if their messages are delimited, name the framing with --as: "+strings.Join(decode.Splittings(), ", "))
 	}
-	return app.Fail(app.ExitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
+	return app.Fail(app.ExitInput, errors.New("the input contains no protobuf RPC message"), "'unwire ls F.uwc' shows each exchange's codec")
 }

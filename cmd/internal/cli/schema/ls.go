@@ -20,9 +20,9 @@ func lsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List services, methods, messages and enums",
-		Long: `ls lists what definitions hold: of each service, method, message and enum its
-name, how many methods, fields or values it has, and its file. PREFIX, a package
-or a type, leaves out what does not begin with it.`,
+		Long: `ls lists the elements of definitions. For each service, method, message and enum, it
+prints the name, the number of methods, fields or values, and the file. With PREFIX, a
+package or a type, it lists only names that begin with PREFIX.`,
 		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",
 		Args:    app.ArgsBetween(0, "PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,8 +34,8 @@ or a type, leaves out what does not begin with it.`,
 		},
 		ValidArgsFunction: f.complete(a, false),
 	}
-	f.addTo(cmd, "a JSON object a definition")
-	cmd.Flags().StringVar(&kind, "kind", "", "only these: service, method, message or enum")
+	f.addTo(cmd, "print one JSON object per definition")
+	cmd.Flags().StringVar(&kind, "kind", "", "list only this kind: service, method, message or enum")
 	return cmd
 }
 
@@ -43,7 +43,7 @@ func runLs(ctx context.Context, a *app.App, f definitionFlags, prefix, kind stri
 	switch compare.ElementKind(kind) {
 	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:
 	default:
-		return app.Usagef("--kind is service, method, message or enum, not %q", kind)
+		return app.Usagef("--kind must be service, method, message or enum, not %q", kind)
 	}
 	s, err := f.load(ctx, a)
 	if err != nil {

@@ -34,19 +34,20 @@ func matchCommand(a *app.App) *cobra.Command {
 	var f matchFlags
 	cmd := &cobra.Command{
 		Use:   "match F.uwc[#ID[/up/N]] [PATH]",
-		Short: "Say which known messages fit an anonymous frame or field, and which cannot",
-		Long: `match compares messages with all types of definitions, and ranks those that they
-may be of by how few bits it takes to describe them so. A type that they cannot
-be of is named with the reason; types that nothing tells apart are ties.
+		Short: "Find the message types that fit an unknown frame or field",
+		Long: `match compares messages of unknown type with all types in the definitions. It ranks
+the types by description length: the fewer bits a type needs to describe the messages,
+the better it fits. For a type that cannot fit, match prints the reason. Types that
+fit equally well are ties.
 
-PATH is a field, such as 1.2, whose payloads are the messages. Without it, what
-the definitions leave open is matched: the messages of unknown methods, and the
-unknown fields that hold messages; where none fits, what is inside them. All
-messages of one place, of all frames of the capture, exchange or frame that is
-named, are taken together. With --raw the
-arguments are files of one serialized message each, all of one type.
+PATH, such as 1.2, selects a field whose payloads are the messages. Without PATH,
+match uses everything that the definitions leave open: the messages of unknown
+methods, unknown fields that contain messages, and the messages nested inside these if
+no type fits. All messages at the same path, in all selected frames, are matched
+together. With --raw, each argument is a file with one serialized message, all of one
+type.
 
-The exit status is 1 where no known type fits any place.`,
+The exit status is 1 if no type fits.`,
 		Example: `  unwire schema match F.uwc
   unwire schema match F.uwc#2/up/0 1.1.2
   unwire schema match --proto googleapis/ --raw message.bin --json`,
@@ -58,17 +59,17 @@ The exit status is 1 where no known type fits any place.`,
 				return app.Usagef("--top must be at least 1")
 			}
 			if f.dir != "" && f.dir != captures.Up.String() && f.dir != captures.Down.String() {
-				return app.Usagef("--dir is up or down, not %q", f.dir)
+				return app.Usagef("--dir must be up or down, not %q", f.dir)
 			}
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: those that the capture keeps, or the built-in ones)")
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a place")
-	cmd.Flags().IntVar(&f.top, "top", 10, "how many candidates to list, beside the ties of the first")
-	cmd.Flags().StringVar(&f.dir, "dir", "", "only frames of this direction: up or down")
-	cmd.Flags().StringVar(&f.path, "path", "", "PATH, as a flag")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the definitions in the capture, or the built-in ones)")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "each argument is a file with one serialized message")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per path")
+	cmd.Flags().IntVar(&f.top, "top", 10, "maximum number of candidates to print, in addition to the ties of the first")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "use only frames of this direction: up or down")
+	cmd.Flags().StringVar(&f.path, "path", "", "same as PATH")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	return cmd
 }
@@ -76,15 +77,16 @@ The exit status is 1 where no known type fits any place.`,
 var looksLikePath = regexp.MustCompile(`^[0-9]+(\[[0-9]+\])?(\.[0-9]+(\[[0-9]+\])?)*$`)
 
 func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) error {
+	// The path is optional, so the last argument counts as one if it looks like one.
 	if n := len(args); n > 1 && f.path == "" && looksLikePath.MatchString(args[n-1]) {
 		f.path, args = args[n-1], args[:n-1]
 	}
 	path, err := fieldpath.ParseNumbers(f.path)
 	if err != nil {
-		return app.Fail(app.ExitUsage, err, "a path is field numbers with dots between them, such as 1.2")
+		return app.Fail(app.ExitUsage, err, "a path is field numbers joined by dots, such as 1.2")
 	}
 	if len(args) > 1 && !f.raw {
-		return app.Usagef("unexpected argument %q: one capture, exchange or frame, and a path such as 1.2", args[1])
+		return app.Usagef("unexpected argument %q: match needs one capture, exchange or frame, and an optional path such as 1.2", args[1])
 	}
 	defs, err := a.NeedDefinitions(ctx, f.proto, "match", args...)
 	if err != nil {
@@ -96,6 +98,8 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	} else {
 		err = addFrames(ctx, a, ts, args[0], f)
 	}
+
+	// A damaged capture is matched as far as it can be read.
 	damage := err
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
 		return err
@@ -107,7 +111,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 		return reportNoTarget(a, ts, f.path)
 	}
 	if ts.Full {
-		a.Say("unwire: only the first %d places are matched", match.MaxTargets)
+		a.Say("unwire: only the first %d paths are matched", match.MaxTargets)
 	}
 	if err := printMatches(a, f, defs, ts); err != nil && damage == nil {
 		return err
@@ -115,7 +119,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	return damage
 }
 
-// addMessages adds files of one message each, all of one place.
+// addMessages adds files that contain one message each, all of the same unknown type.
 func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 	names, err := expandLists(a, inputs)
 	if err != nil {
@@ -156,11 +160,11 @@ func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	case path != "":
 		a.Say("no message at %s", path)
 	case ts.Trees == 0 && ts.Others == 0:
-		a.Say("nothing to match: no message there")
+		a.Say("nothing to match: the input contains no message")
 	case ts.Trees == 0:
-		a.Say("nothing to match: no protobuf message there; %s in JSON or another form, which tells no field numbers", app.Counted(ts.Others, "frame"))
+		a.Say("nothing to match: the input contains no protobuf message, but %s in JSON or another format without field numbers", app.Counted(ts.Others, "frame"))
 	default:
-		a.Say("nothing to match: the definitions know every message")
+		a.Say("nothing to match: the definitions describe every message")
 		return nil
 	}
 	return app.Fail(app.ExitFinding, nil, "")
@@ -182,7 +186,7 @@ func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targe
 		first = false
 		a.Say("%s", schematext.MatchSummary(t, r))
 		for _, text := range r.Settle {
-			a.Say("  what would tell: %s", text)
+			a.Say("  would decide: %s", text)
 		}
 		if err := schematext.Match(a.Out, r, f.top); err != nil {
 			return err

@@ -18,41 +18,48 @@ import (
 func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	var out, pkg string
 	var asJSON bool
+	var objects app.ObjectStore
 	cmd := &cobra.Command{
 		Use:   "merge-evidence EVIDENCE…",
-		Short: "Make one file of the evidence of several runs of schema infer",
-		Long: `merge-evidence reads files that 'schema infer --evidence' wrote, perhaps on other
-machines, and writes their sum: the same as if one run had read everything, in
-any order. A file whose inputs are all counted already is left out, and so is
-read twice without harm.`,
-		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema infer -o all/ all.json",
+		Short: "Merge evidence files of several runs of 'unwire schema infer'",
+		Long: `merge-evidence merges files that 'unwire schema infer --evidence' wrote, in any order,
+also on different machines. The result is the same as from one run over all inputs. A
+file whose samples are already included is skipped, so merging a file twice does no
+harm. Inputs can have either form, JSON or compact; the output is compact if it is
+called *.pb.`,
+		Example: "  unwire schema merge-evidence -o all.json monday.json tuesday.json\n  unwire schema merge-evidence -o all.pb all.json wednesday.pb\n  unwire schema infer -o all/ all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema merge-evidence: missing argument EVIDENCE"), "usage: "+cmd.UseLine())
 			}
-			return runMergeEvidence(cmd.Context(), a, args, out, pkg, asJSON)
+			return runMergeEvidence(cmd.Context(), a, &objects, args, out, pkg, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
-	cmd.Flags().StringVar(&pkg, "package", "", "package of the messages in the list of fields (default: the methods' own)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence on one line, or with -o an object about what was written")
+	cmd.Flags().StringVar(&pkg, "package", "", "package of the messages in the list of fields (default: the packages of the methods)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence on one line, or with -o a JSON object about the written file")
+	objects.AddTo(cmd.Flags(), false)
 	return cmd
 }
 
-func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg string, asJSON bool) error {
+func runMergeEvidence(ctx context.Context, a *app.App, objects *app.ObjectStore, inputs []string, out, pkg string, asJSON bool) error {
 	inputs, err := expandLists(a, inputs)
 	if err != nil {
 		return err
 	}
+	if inputs, err = expandPatterns(ctx, objects, inputs); err != nil {
+		return err
+	}
 	g := newInferInputs(a, defaultRoot, true)
+	// A file that exists but is not evidence gets a clearer error than its parser's.
 	for _, name := range inputs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ev, err := readEvidenceFile(name)
+		ev, err := readEvidence(ctx, objects, name)
 		if err == nil && ev == nil {
 			if _, err = a.ReadInput(name); err == nil {
-				err = fmt.Errorf("%s is no evidence of schema infer", app.InputName(name))
+				err = fmt.Errorf("%s is not an evidence file of 'unwire schema infer'", app.InputName(name))
 			}
 		}
 		if err != nil {
@@ -60,6 +67,8 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 		}
 		g.merge(name, ev)
 	}
+
+	// Infer again, because the merged evidence may change every type.
 	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: a.Profile()})
 	if err != nil {
 		return err
@@ -68,8 +77,10 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 		return err
 	}
 	if !asJSON {
-		return writeResult(a, out, app.ForAll, in.WriteEvidence)
+		return writeResult(a, out, app.ForAll, evidenceWriter(in, out))
 	}
+
+	// On stdout, the evidence itself is the JSON line.
 	if out == "" || out == "-" {
 		var whole, line bytes.Buffer
 		if err := in.WriteEvidence(&whole); err != nil {
@@ -81,7 +92,7 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 		_, err := fmt.Fprintf(a.Out, "%s\n", line.Bytes())
 		return err
 	}
-	if err := writeResult(a, out, app.ForAll, in.WriteEvidence); err != nil {
+	if err := writeResult(a, out, app.ForAll, evidenceWriter(in, out)); err != nil {
 		return err
 	}
 	return a.Print(&contract.MergedEvidence{Output: out, Inputs: len(inputs), Fields: len(in.Fields)})

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/schema/infer"
@@ -32,11 +30,10 @@ func checkDefinitionsOutput(out string) error {
 		return nil
 	}
 	return app.Fail(app.ExitUsage, fmt.Errorf("-o %s is neither a .proto file nor a folder", out),
-		fmt.Sprintf("-o %s.proto writes one file, -o %s/ a folder with a file for each package", strings.TrimSuffix(out, ext), out))
+		fmt.Sprintf("use -o %s.proto for one file, or -o %s/ for a folder with one file per package", strings.TrimSuffix(out, ext), out))
 }
 
-// writeFolder writes files, given by their paths with their text, below a folder, and
-// reports each.
+// writeFolder writes files below a folder, and prints the name of each. texts maps paths to contents.
 func writeFolder(a *app.App, dir string, texts map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -51,49 +48,20 @@ func writeFolder(a *app.App, dir string, texts map[string]string) error {
 	return nil
 }
 
-// printInferred prints the files of an inference as JSON, with their texts, or with where
-// they were written if out is a file or a folder.
+// printInferred prints the inferred files as JSON: with their texts or, if out is a file or folder,
+// with the paths that they were written to.
 func printInferred(a *app.App, in *infer.Inferred, out string) error {
-	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
-		line := &contract.InferredFile{File: name}
-		for _, file := range in.Schema.Files {
-			if file.Path() == name {
-				line.Package = string(file.Package())
-				line.Messages, line.Enums = countTypes(file)
-				line.Services = file.Services().Len()
-			}
-		}
+	for _, line := range contract.NewInferredFiles(in) {
 		switch {
 		case out == "":
-			line.Text = in.Files[name]
 		case strings.HasSuffix(out, ".proto"):
-			line.Output = out
+			line.Text, line.Output = "", out
 		default:
-			line.Output = filepath.Join(out, filepath.FromSlash(name))
+			line.Text, line.Output = "", filepath.Join(out, filepath.FromSlash(line.File))
 		}
 		if err := a.Print(line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// countTypes counts the messages and enums of a file or a message, nested ones too, without
-// the entries of maps.
-func countTypes(of interface {
-	Messages() protoreflect.MessageDescriptors
-	Enums() protoreflect.EnumDescriptors
-},
-) (messages, enums int) {
-	enums = of.Enums().Len()
-	for i := range of.Messages().Len() {
-		m := of.Messages().Get(i)
-		if m.IsMapEntry() {
-			continue
-		}
-		inner, innerEnums := countTypes(m)
-		messages += 1 + inner
-		enums += innerEnums
-	}
-	return messages, enums
 }

@@ -18,10 +18,10 @@ func printCommand(a *app.App) *cobra.Command {
 	var deps bool
 	cmd := &cobra.Command{
 		Use:   "print TYPE|FILE",
-		Short: "The .proto text of a type, a service or a file",
-		Long: `print writes the text of one definition as its source has it, comments and all;
-of a descriptor set, as a .proto file would have it. TYPE is a full name, or a
-simple one that only one type has. With --deps, what it refers to follows.`,
+		Short: "Print the .proto text of a type, a service or a file",
+		Long: `print prints one definition with its comments, as in its source file, or generated for
+a descriptor set. TYPE is a full name, or a short name that is unique. With --deps,
+print also prints the types that TYPE refers to.`,
 		Example: "  unwire schema print " + proto.AgentPackage + ".AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
 		Args:    app.ExactArgs("TYPE|FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,8 +29,8 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 		},
 		ValidArgsFunction: f.complete(a, true),
 	}
-	f.addTo(cmd, "a JSON object a definition, with its text")
-	cmd.Flags().BoolVar(&deps, "deps", false, "also the types that it refers to, directly or not")
+	f.addTo(cmd, "print one JSON object per definition, with its text")
+	cmd.Flags().BoolVar(&deps, "deps", false, "also print all types that TYPE refers to, directly or indirectly")
 	return cmd
 }
 
@@ -43,15 +43,20 @@ func runPrint(ctx context.Context, a *app.App, f definitionFlags, what string, d
 	if err != nil {
 		return err
 	}
+
+	// Dependencies follow the element, so that the output compiles when it is put into one file.
 	list := []protoreflect.Descriptor{d}
 	if deps {
-		list = append(list, s.Needs(d)...)
+		list = append(list, s.Dependencies(d)...)
 	}
 	for i, d := range list {
 		text, err := interrupt.Run(ctx, func() (string, error) { return s.Text(d) })
 		if err != nil {
 			return err
 		}
+
+		// JSON prints one object for each element; text separates the elements by comments with their
+		// names.
 		if f.json {
 			element := string(d.FullName())
 			if file, ok := d.(protoreflect.FileDescriptor); ok {

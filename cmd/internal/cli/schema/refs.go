@@ -21,10 +21,10 @@ func refsCommand(a *app.App) *cobra.Command {
 	var number int32
 	cmd := &cobra.Command{
 		Use:   "refs [TYPE]",
-		Short: "Who uses a type, or where a field number occurs",
-		Long: `refs lists the fields and methods that use a message or an enum. With --field-number N
-it lists the fields of that number, of all messages, with their types; with both,
-the fields of that number that are of the type.`,
+		Short: "List the uses of a type or of a field number",
+		Long: `refs lists the fields and methods that use a message or an enum. With --field-number
+N, refs lists the fields with this number in all messages, with their types. With both
+TYPE and N, refs lists the fields with this number and this type.`,
 		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --field-number 13",
 		Args:    app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,8 +39,8 @@ the fields of that number that are of the type.`,
 		},
 		ValidArgsFunction: f.complete(a, false),
 	}
-	f.addTo(cmd, "a JSON object a use")
-	cmd.Flags().Int32Var(&number, "field-number", 0, "fields with this number")
+	f.addTo(cmd, "print one JSON object per use")
+	cmd.Flags().Int32Var(&number, "field-number", 0, "list fields with this number")
 	options.Alias(cmd.Flags(), "number", "field-number")
 	return cmd
 }
@@ -65,11 +65,13 @@ func runRefs(ctx context.Context, a *app.App, f definitionFlags, what string, nu
 		}
 		refs = compare.Refs(s, name)
 	}
+
+	// With both arguments, only fields that match both are listed.
 	if number != 0 {
 		refs = slices.DeleteFunc(refs, func(r compare.Ref) bool { return r.Number != number })
 	}
 	if len(refs) == 0 {
-		a.Say("no uses")
+		a.Say("no uses found")
 		return nil
 	}
 	if !f.json {

@@ -16,7 +16,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands schema, align and drift.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		schemaCommand(a),
@@ -29,7 +29,7 @@ func schemaCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "schema",
 		Example: "  unwire schema infer -o inferred/ F.uwc\n  unwire schema extract -o extracted/ app.tgz\n  unwire schema check --proto inferred/ F.uwc",
-		Short:   "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
+		Short:   "Infer, extract, check, compare and search .proto definitions",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
@@ -39,7 +39,7 @@ func schemaCommand(a *app.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), extractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
+	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), historyCommand(a), extractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
 	cmd.AddCommand(diffCommand(a), printCommand(a), lsCommand(a), findCommand(a), refsCommand(a))
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // touchCaptures has t look at the exchanges of captures.
-func touchCaptures(ctx context.Context, a *app.App, t *compare.Toucher, inputs []string) error {
+func touchCaptures(ctx context.Context, a *app.App, t *compare.TouchedExchanges, inputs []string) error {
 	for _, name := range inputs {
 		err := withCapture(a, name, func(c *query.Capture, at query.Address) error {
 			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
@@ -28,7 +28,7 @@ func touchCaptures(ctx context.Context, a *app.App, t *compare.Toucher, inputs [
 
 // touchSuite has t look at the experiments of a folder. One whose edits cannot be
 // made is reported and left out: its paths may name fields that no longer exist.
-func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags, names *schema.Schema) error {
+func touchSuite(ctx context.Context, a *app.App, t *compare.TouchedExchanges, f diffFlags, names *schema.Schema) error {
 	files, err := suite.Files(f.suite)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			a.Say("%s: not looked at: %v", file, err)
+			a.Say("%s: skipped: %v", file, err)
 		}
 	}
 	return nil
@@ -46,7 +46,7 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags
 
 // touchExperiment has t look at an experiment: the recorded exchange, with the
 // edited request beside the recorded one.
-func touchExperiment(ctx context.Context, a *app.App, t *compare.Toucher, file, capture string, names *schema.Schema) error {
+func touchExperiment(ctx context.Context, a *app.App, t *compare.TouchedExchanges, file, capture string, names *schema.Schema) error {
 	x, capture, err := suite.Read(file, capture)
 	if err != nil {
 		return err

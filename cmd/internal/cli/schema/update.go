@@ -27,45 +27,47 @@ func updateCommand(a *app.App) *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
 		Use:   "update --proto DIR --from SOURCE…",
-		Short: "Splice what a source says into hand-written .proto files, and change nothing else of them",
-		Long: `update brings the .proto files below DIR up to date. Without --write it prints the
-change as a unified diff. New fields, messages, enum values, methods and services
-are spliced in at their place in each file's own formatting; names, comments, order,
-options and blank lines stay byte for byte.
+		Short: "Add new elements to hand-written .proto files, preserving their formatting",
+		Long: `update adds new fields, messages, enum values, methods and services to the .proto
+files below DIR. It inserts them in the formatting of each file; existing names,
+comments, order, options and blank lines stay unchanged. Without --write, update only
+prints the change as a unified diff.
 
-SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that
-'schema extract' reads, captures, the evidence of 'schema infer', what 'align'
-writes, or the JSON of a probe. Calls that the captures have in both codecs give
-names. Placeholders (field_7, unknown7, Unknown3) get real names. A real name is
-replaced only with --take-names, and a type that the same bytes fit only with
---take-types or where a comment says that it is a guess; what is to be decided first
-is listed as a conflict, and left out.
+SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that 'unwire
+schema extract' reads, captures, evidence of 'unwire schema infer', or the JSON output
+of 'unwire align' or 'unwire probe'. Calls that were recorded in both JSON and
+protobuf give field names. update replaces placeholder names (field_7, unknown7,
+Unknown3). It replaces other names only with --take-names. It replaces a type by
+another one with the same wire format only with --take-types, or if a comment marks
+the type as a guess. Other contradictions are reported as conflicts, and left
+unchanged.
 
-What definitions have no more is marked "last seen", never removed; --partial says
-that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
-tells where each new element comes from. The exit status is 1 with conflicts.`,
+Elements that the source lacks are marked "last seen", and never removed. With
+--partial, they are not marked, because the source is incomplete; traffic and probes
+are always incomplete. DIR/evidence.jsonl records the source of each new element. The
+exit status is 1 if there are conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dir == "" || len(f.from) == 0 {
-				return app.Fail(app.ExitUsage, errors.New("unwire schema update: --proto DIR and --from SOURCE are needed"), "usage: "+cmd.UseLine())
+				return app.Fail(app.ExitUsage, errors.New("unwire schema update: missing --proto DIR or --from SOURCE"), "usage: "+cmd.UseLine())
 			}
 			return runUpdate(cmd.Context(), a, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of the .proto files to update")
-	cmd.Flags().StringArrayVar(&f.from, "from", nil, "what to update from; may be repeated, later ones as arguments")
-	cmd.Flags().BoolVar(&f.write, "write", false, "write the files, all or none")
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a change")
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "what the definitions do not have is not gone")
-	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "let a source's names replace others")
-	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "let a source's types replace others that the same bytes fit")
-	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources are of")
+	cmd.Flags().StringVar(&f.dir, "proto", "", "folder with the .proto files to update")
+	cmd.Flags().StringArrayVar(&f.from, "from", nil, "source of new definitions; can be repeated, or given as further arguments")
+	cmd.Flags().BoolVar(&f.write, "write", false, "write the changes (all files or none)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "the source is incomplete: do not mark elements that it lacks as \"last seen\"")
+	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "replace existing names by the names in the source")
+	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "replace existing types by types in the source with the same wire format")
+	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources come from")
 	options.Alias(cmd.Flags(), "version", "client-version")
-	cmd.Flags().StringVar(&f.date, "date", "", "date for the evidence (default: today)")
-	cmd.Flags().StringVar(&f.name, "source", "", "what the evidence calls the sources (default: definitions, extraction, traffic, probe)")
+	cmd.Flags().StringVar(&f.date, "date", "", "date to record in evidence.jsonl (default: today)")
+	cmd.Flags().StringVar(&f.name, "source", "", "name of the sources in evidence.jsonl (default: definitions, extraction, traffic, probe)")
 	return cmd
 }
 
@@ -74,8 +76,10 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 		f.date = time.Now().UTC().Format(time.DateOnly)
 	}
 	if _, err := time.Parse(time.DateOnly, f.date); err != nil {
-		return app.Usagef("--date is a day such as 2026-03-01, not %q", f.date)
+		return app.Usagef("--date must be a date such as 2026-03-01, not %q", f.date)
 	}
+
+	// The folder is parsed with its formatting, which the update preserves.
 	folder, err := source.ReadFolder(ctx, f.dir)
 	if err != nil {
 		return err
@@ -90,6 +94,8 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 		f.complete(src)
 		sources = append(sources, *src)
 	}
+
+	// Calls in both codecs yield names only after all captures have been read.
 	r, err := folder.Update(ctx, sources, &loader.Calls, f.complete, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
 	if err != nil {
 		return err
@@ -102,6 +108,8 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	if err := printUpdate(a, r, f); err != nil {
 		return err
 	}
+
+	// Unreadable sources first, then conflicts: both change the exit code.
 	for _, src := range sources {
 		if err := faultsError(src.Faults); err != nil {
 			return err
@@ -113,7 +121,7 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	return nil
 }
 
-// complete sets what the flags say of a source.
+// complete sets the options of a source from the flags.
 func (f updateFlags) complete(src *update.Source) {
 	src.Version, src.Date = f.version, f.date
 	if f.name != "" {

@@ -8,6 +8,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/reflected"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/schema/extract"
 	"unwire/schema/update"
@@ -27,6 +28,15 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 		})
 	}
 
+	if reflected.Names(input) {
+		s, err := a.LoadSource(ctx, input)
+		if err != nil {
+			return nil, err
+		}
+		return l.OfDefinitions(s), nil
+	}
+
+	// The input may be an address in a capture, whose file part is not the whole name.
 	file := input
 	if _, err := os.Stat(input); err != nil {
 		file = query.ParseAddress(input).File
@@ -39,6 +49,8 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 	if err == nil {
 		return src, nil
 	}
+
+	// An unreadable file is a better explanation than an unknown format.
 	if src != nil && len(src.Faults) > 0 {
 		return nil, faultsError(src.Faults)
 	}
@@ -48,7 +60,7 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 	return nil, err
 }
 
-// formHint is what to do about a file that is not what it seems to be.
+// formHint returns a hint for a file whose content is not in the expected format.
 func formHint(e *source.FormError) string {
 	switch {
 	case e.Form == source.Findings:
@@ -56,7 +68,7 @@ func formHint(e *source.FormError) string {
 	case e.Form == source.Joins:
 		return "'unwire align --json' writes such files"
 	case errors.Is(e, extract.ErrNothing):
-		return "a source is definitions, a descriptor set, a capture, evidence, a probe's JSON, or code that 'unwire schema extract' reads"
+		return "a source is definitions, a descriptor set, a capture, evidence, the JSON output of 'unwire probe', or code that 'unwire schema extract' reads"
 	}
 	return ""
 }

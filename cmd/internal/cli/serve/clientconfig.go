@@ -7,12 +7,13 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// A client is a program that can use the server.
+// A client is a program that can use the server, such as an SDK or a command-line agent.
 type client struct {
 	name string
-	// command is a line for a shell that runs the client once.
+	// command returns a shell command that runs the client once with the given URL, API key and model.
 	command func(url, key, model string) string
-	// config is the client's configuration, with the key by reference to keyVariable.
+	// config returns the content of the client's configuration file, which refers to the API key by the
+	// environment variable keyVariable.
 	config func(url, model string) string
 }
 
@@ -68,7 +69,7 @@ export ANTHROPIC_MODEL=%s
 export ANTHROPIC_DEFAULT_OPUS_MODEL=%[3]s
 export ANTHROPIC_DEFAULT_SONNET_MODEL=%[3]s
 export ANTHROPIC_DEFAULT_HAIKU_MODEL=%[3]s
-# With its search for tools on, the tools change in mid-conversation, which costs a new stream.
+# Tool search changes the tools during a conversation, and each change needs a new stream.
 export ENABLE_TOOL_SEARCH=false
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 `, url, keyVariable, model)
@@ -93,13 +94,13 @@ func clientNames() []string {
 	return names
 }
 
-// printConfig prints the configuration of a client.
+// printConfig prints the configuration with which a client uses the server.
 func printConfig(a *app.App, f flags) error {
 	if err := app.OneOf("--print-config", f.printConfig, clientNames()...); err != nil {
 		return err
 	}
 	if strings.Trim(f.model, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" || f.model == "" {
-		return app.Usagef("--model wants a model id of letters, digits, dots and dashes, not %q", f.model)
+		return app.Usagef("--model must be a model ID of letters, digits, dots and dashes, not %q", f.model)
 	}
 	address, err := app.LoopbackAddress(f.listen)
 	if err != nil {

@@ -49,33 +49,34 @@ type flags struct {
 	strictModels                    bool
 }
 
-// Commands are the commands of this group.
+// Commands returns the command serve.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{serveCommand(a)} }
 
-const long = `serve lets clients of the APIs of OpenAI and Anthropic use the agent API, whose
-conversation is one long stream on which the server asks the client to run tools:
+const long = `serve is a gateway from the OpenAI and Anthropic APIs to the agent API, the built-in
+service. In the agent API, a conversation is one long stream on which the server asks
+the client to run tools. Endpoints:
 
   POST /v1/chat/completions    OpenAI Chat Completions
   POST /v1/responses           OpenAI Responses
   POST /v1/messages            Anthropic Messages
   GET  /v1/models              the models of the upstream
-  GET  /healthz, /metrics      state, and counters behind the key
+  GET  /healthz, /metrics      health; counters (these need the API key)
 
-When the agent asks for a tool, the response ends with the call, and the stream stays
-open. The request with the tool's results continues it, if its transcript, model and
-tools are the ones that the session knows; otherwise it starts a new stream with the
-whole transcript. --reuse=off starts one for each request.
+When the agent asks for a tool, serve ends the HTTP response with the tool call, and
+keeps the stream open. The client's next request, with the tool's results, continues the
+stream if its transcript, model and tools match the session; otherwise serve opens a new
+stream with the whole transcript. --reuse=off opens a new stream for each request.
 
-Without --to the upstream is the stand-in, a local server that plays a script. Nothing
-here was verified against the live service. Other hosts need --live and --allow-host; use
-your own account there, and respect the service's terms.
+Without --to, serve uses the stand-in, a built-in local server that plays a script. serve
+has not been tested against the live service. Hosts other than this machine need --live
+and --allow-host; use your own account there, and respect the service's terms.
 
-Clients must send a key: one of ` + keyVariable + ` (separated by spaces), one of the lines of
---key-file, or the one that is made at the start and printed. The upstream's token comes
-from --credentials, and is written nowhere.
+Clients must send an API key: one of ` + keyVariable + ` (separated by spaces), one of the lines of
+--key-file, or, if neither is set, a new key that serve prints at start. serve reads the
+upstream's token from --credentials, and never stores it.
 
--o records each request and the upstream's stream that answers it in one capture,
-redacted; show and ls name the other one of the two. Without it nothing is kept.`
+-o records client requests and upstream streams in one capture, redacted. 'unwire show'
+and 'unwire ls' link each request to its stream. Without -o, nothing is recorded.`
 
 const examples = `  unwire serve
   unwire serve --to https://127.0.0.1:9443 --upstream-ca ca.pem -o serve.uwc
@@ -109,57 +110,58 @@ func serveCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// serverFlags are those of what clients see.
+// serverFlags adds the flags about the API that clients use.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address, or a port of 127.0.0.1")
-	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see it: "+keyVariable+" and --key-file are safer")
-	flags.StringVar(&f.keyFile, "key-file", "", "file of API keys that clients may send, one a line, mode 0600")
-	flags.StringSliceVar(&f.origins, "allow-origin", nil, "origin of a web page that may use the server, such as http://localhost:3000")
-	flags.StringVar(&f.reuse, "reuse", "on", "on: results of tools continue the open stream; off: each request starts a stream")
-	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "how long a stream waits for results of tools")
-	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "how long a stream may be continued in all")
-	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "how long the agent must be silent after a call before the response ends; later calls come in the next response")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "address on loopback to listen at, or a port of 127.0.0.1")
+	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see flags: "+keyVariable+" and --key-file are safer")
+	flags.StringVar(&f.keyFile, "key-file", "", "file of accepted API keys, one per line (file mode 0600)")
+	flags.StringSliceVar(&f.origins, "allow-origin", nil, "allow requests from web pages of this origin, such as http://localhost:3000")
+	flags.StringVar(&f.reuse, "reuse", "on", "on: a request with tool results continues the open stream; off: each request opens a new stream")
+	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "close a stream that waits longer than this for tool results")
+	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "maximum age of a stream")
+	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "time to wait after a tool call for more calls before the response ends")
 	options.Alias(flags, "settle", "debounce")
-	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
-	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
-	flags.StringVar(&f.maxResult, "max-result", "256KB", "how much of a tool's result the model sees; the rest is cut, and the model is told")
-	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: MODEL answers requests that ask for NAME; * in NAME is any text without a slash")
-	flags.BoolVar(&f.strictModels, "strict-models", false, "refuse names that the upstream does not have; without it its first model answers for "+strings.Join(defaultModels, ", "))
-	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
-	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
-	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in table of --tool-map and leave; rows of a file go before it")
-	flags.BoolVar(&f.printParameters, "print-parameters", false, "print what becomes of each parameter of the three APIs, as Markdown, and leave")
-	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: the model to use")
-	flags.BoolVar(&f.json, "json", false, "the listening event as JSON on stdout")
+	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "fail a request if the upstream sends only heartbeats for this time")
+	flags.IntVar(&f.maxSessions, "max-sessions", 24, "maximum number of open streams; the stream that has been idle longest is closed first")
+	flags.StringVar(&f.maxResult, "max-result", "256KB", "truncate tool results to this size; the model sees a notice")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: use MODEL for requests that name NAME; * in NAME matches any text without a slash")
+	flags.BoolVar(&f.strictModels, "strict-models", false, "reject models that the upstream does not have; by default, the upstream's first model is used for "+strings.Join(defaultModels, ", "))
+	flags.StringVarP(&f.out, "output", "o", "", "capture file to append client requests and upstream streams to")
+	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration for a client and exit: "+strings.Join(clientNames(), ", "))
+	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in tool map and exit; rows in the --tool-map file have precedence")
+	flags.BoolVar(&f.printParameters, "print-parameters", false, "print how serve handles each parameter of the three APIs, as Markdown, and exit")
+	flags.StringVar(&f.model, "model", "composer-1", "model for --print-config")
+	flags.BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
 }
 
-// upstreamFlags are those of the server of the agent API.
+// upstreamFlags adds the flags about the agent API's server.
 func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.To, "to", "", "URL of a server of the agent API (default: the stand-in)")
-	flags.StringVar(&f.script, "script", "", "script of the stand-in, see 'unwire standin' (default: built in)")
-	flags.StringVar(&f.transport, "transport", "auto", "auto, http2, or sse: the fallback over HTTP/1.1")
-	flags.StringVar(&f.Credentials, "credentials", "", "where the upstream's token is: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
-	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the upstream")
-	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version that the upstream is told")
-	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream for privacy mode, which also chooses its host")
-	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that says which tool of the client does what a built-in tool of the agent does")
+	flags.StringVar(&f.To, "to", "", "URL of an agent API server (default: the stand-in)")
+	flags.StringVar(&f.script, "script", "", "script of the stand-in, see 'unwire standin' (default: the built-in script)")
+	flags.StringVar(&f.transport, "transport", "auto", "auto, http2, or sse (the fallback over HTTP/1.1)")
+	flags.StringVar(&f.Credentials, "credentials", "", "source of the upstream's token: a file (lines NAME: value, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the upstream")
+	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version to send to the upstream")
+	flags.BoolVar(&f.privacy, "privacy", false, "request privacy mode from the upstream; this also changes the upstream host")
+	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that maps built-in tools of the agent to tools of the client")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
 }
 
-// run serves until the command is interrupted.
+// run starts the server, and returns when the user interrupts it.
 func run(ctx context.Context, a *app.App, f flags) (err error) {
+	// Check all flags before the upstream server is contacted.
 	if err := app.OneOf("--reuse", f.reuse, "on", "off"); err != nil {
 		return err
 	}
 	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.debounce <= 0 || f.maxSessions < 1 {
-		return app.Usagef("--idle, --max-age, --silence, --debounce and --max-sessions must be more than 0")
+		return app.Usagef("--idle, --max-age, --silence, --debounce and --max-sessions must be greater than 0")
 	}
 	maxResult, err := app.ParseSize(f.maxResult)
 	if err != nil || maxResult < 1 || maxResult > 1<<30 {
-		return app.Usagef("--max-result wants a size such as 256KB, not %q", f.maxResult)
+		return app.Usagef("--max-result must be a size such as 256KB, not %q", f.maxResult)
 	}
 	aliases, err := f.modelAliases()
 	if err != nil {
@@ -169,6 +171,8 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err != nil {
 		return err
 	}
+
+	// Open the upstream before the listener: without it, the server could answer no request.
 	up, err := openUpstream(ctx, a, f)
 	if err != nil {
 		return err
@@ -187,6 +191,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 		return err
 	}
 
+	// Sessions are kept by the core, so that all front ends share them.
 	core := gateway.New(up, gateway.Options{
 		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, Settle: f.debounce, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
 	})
@@ -196,6 +201,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 	defer a.Shutdown(srv.Shutdown)
 
+	// Announce the URL only when the server accepts connections.
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
 	if err := announce(a, f, listener.Addr(), keys[0], made, up); err != nil {
@@ -209,16 +215,15 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 }
 
-// defaultModels are patterns of the models that clients ask for unless they are told another
-// one.
+// defaultModels are patterns for the models that clients request by default.
 var defaultModels = []string{"gpt-*", "o[0-9]*", "codex-*", "claude-*"}
 
-// modelAliases are those of the flags, and of defaultModels.
+// modelAliases returns the model aliases of the flags and of defaultModels.
 func (f *flags) modelAliases() (list []gateway.ModelAlias, err error) {
 	for _, text := range f.aliases {
 		pattern, model, ok := strings.Cut(text, "=")
 		if _, err := path.Match(pattern, ""); !ok || err != nil || pattern == "" || model == "" {
-			return nil, app.Usagef("--model-alias wants NAME=MODEL, such as 'gpt-*=composer-1', not %q", text)
+			return nil, app.Usagef("--model-alias must be NAME=MODEL, such as 'gpt-*=composer-1', not %q", text)
 		}
 		list = append(list, gateway.ModelAlias{Pattern: pattern, Model: model})
 	}
@@ -230,7 +235,8 @@ func (f *flags) modelAliases() (list []gateway.ModelAlias, err error) {
 	return list, nil
 }
 
-// keys returns the API keys; made says that the only one is new.
+// keys returns the API keys that clients may use. made is true if no key was configured and a random
+// one was made.
 func (f *flags) keys() (keys []string, made bool, err error) {
 	keys = append(strings.Fields(os.Getenv(keyVariable)), strings.Fields(f.key)...)
 	if f.keyFile != "" {
@@ -240,7 +246,7 @@ func (f *flags) keys() (keys []string, made bool, err error) {
 		}
 		keys = append(keys, more...)
 		if len(keys) == 0 {
-			return nil, false, app.Fail(app.ExitInput, fmt.Errorf("%s has no key", f.keyFile), "write one key on each line")
+			return nil, false, app.Fail(app.ExitInput, fmt.Errorf("%s contains no key", f.keyFile), "write one key on each line")
 		}
 	}
 	if len(keys) == 0 {
@@ -249,7 +255,7 @@ func (f *flags) keys() (keys []string, made bool, err error) {
 	return keys, false, nil
 }
 
-// announce says where the server is and how clients reach it.
+// announce prints the server's URL and the client settings, with the key if unwire has made it.
 func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *upstream) error {
 	url := "http://" + addr.String()
 	if f.json {
@@ -272,13 +278,13 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 	if made {
 		a.Say("key       %s (new at each start; set %s to choose one)", key, keyVariable)
 	} else {
-		a.Say("key       as given")
+		a.Say("key       as configured")
 	}
 	a.Say("")
 	for _, c := range clients {
 		a.Say("%s", c.command(url, shown, f.model))
 	}
 	a.Say("")
-	a.Say("Ctrl-C ends it. 'unwire serve --print-config NAME' prints a configuration: %s", strings.Join(clientNames(), ", "))
+	a.Say("Stop with Ctrl-C. 'unwire serve --print-config NAME' prints the configuration for a client: %s", strings.Join(clientNames(), ", "))
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 	"unwire/replay/standin"
 )
 
-// An upstream is the agent that answers.
+// An upstream is the agent API that answers requests, either a live server or the stand-in.
 type upstream struct {
 	options  agent.Options
 	client   *agent.Client     // nil before begin
@@ -33,10 +33,10 @@ type upstream struct {
 
 var _ gateway.Upstream = (*upstream)(nil)
 
-// Models returns the upstream's models.
+// Models returns the models that the agent API offers.
 func (u *upstream) Models(ctx context.Context) ([]turn.Model, error) { return u.client.Models(ctx) }
 
-// Run opens a stream of a new conversation.
+// Run starts a conversation with the agent API, and returns the stream of its events.
 func (u *upstream) Run(ctx context.Context, r *turn.Request) (gateway.Stream, error) {
 	s, err := u.client.Run(ctx, "", r)
 	if err != nil { // a nil *Stream must not become a Stream
@@ -74,6 +74,8 @@ func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 			return nil, app.Fail(app.ExitInput, err, "")
 		}
 	}
+
+	// Without --to, the upstream is the stand-in, so that nothing leaves the machine by default.
 	to, policy, err := f.Server()
 	if err != nil {
 		return nil, err
@@ -87,6 +89,8 @@ func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// The URL may come from a profile, so it is checked here again.
 	if err = outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err != nil {
 		u.stop()
 		return nil, app.Refusal(err)
@@ -95,7 +99,7 @@ func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	return u, nil
 }
 
-// begin makes the capture, if one is named, and the client.
+// begin creates the client of the agent API and, if out is not "", the capture that records it.
 func (u *upstream) begin(ctx context.Context, a *app.App, out string) (err error) {
 	if err = u.record(a, out); err == nil {
 		u.options.Recorder = u.recorder
@@ -104,7 +108,8 @@ func (u *upstream) begin(ctx context.Context, a *app.App, out string) (err error
 	return err
 }
 
-// record opens the capture, if one is named.
+// record opens the capture file out, in which the traffic with the agent API is recorded; "" records
+// nothing.
 func (u *upstream) record(a *app.App, out string) (err error) {
 	if out == "" {
 		return nil
@@ -120,6 +125,7 @@ func (u *upstream) record(a *app.App, out string) (err error) {
 
 // startStandin starts the local server of the agent API.
 func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
+	// The token protects the stand-in from other programs on this machine.
 	token := rand.Text()
 	options := standin.Options{Seed: 1, Token: token}
 	if f.script != "" {
@@ -139,7 +145,7 @@ func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
 	}
 	go func() { _ = srv.Serve(listener) }() // it ends with Shutdown
 	u.stop = func() { a.Shutdown(srv.Shutdown) }
-	u.name = "the stand-in, a script without a model"
+	u.name = "the stand-in (plays a script, without a model)"
 	o.Token = func(context.Context) (string, error) { return token, nil }
 	if o.URL, err = url.Parse("https://" + listener.Addr().String()); err == nil {
 		o.RootCAs, err = app.UpstreamRoots(srv.CAFile)
@@ -150,10 +156,11 @@ func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
 	return err
 }
 
-// useServer makes options for another server, with the token that --credentials names.
+// useServer returns the options of an agent client for another server, with the token that
+// --credentials selects.
 func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *agent.Options) error {
 	if f.script != "" {
-		return app.Usagef("--script is for the stand-in: leave out --to, or --script")
+		return app.Usagef("--script is only for the stand-in: remove --to or --script")
 	}
 	roots, err := app.UpstreamRoots(f.UpstreamCA)
 	if err != nil {
@@ -161,17 +168,17 @@ func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *a
 	}
 	secrets, err := credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.Credentials)
 	if err != nil {
-		return app.Fail(app.ExitCredentials, err, "--credentials names where the token is; 'unwire credentials' shows what is there")
+		return app.Fail(app.ExitCredentials, err, "name the token's source with --credentials; 'unwire credentials' lists the available sources")
 	}
 	_, _, hasToken := secrets.Token()
 	if _, _, hasKey := secrets.Find(credential.EnvAPIKey); !hasToken && !hasKey {
-		return app.Fail(app.ExitCredentials, fmt.Errorf("there is no token for %s", to.Host),
-			"set "+credential.EnvToken+" or "+credential.EnvAPIKey+", or name a place with --credentials; 'unwire credentials' shows what is there")
+		return app.Fail(app.ExitCredentials, fmt.Errorf("no token for %s", to.Host),
+			"set "+credential.EnvToken+" or "+credential.EnvAPIKey+", or use --credentials; 'unwire credentials' lists the available sources")
 	}
 	o.URL, o.RootCAs, policy.Roots = to, roots, roots
 	o.Token = credential.NewSource(secrets, o.Profile, tokenServer(o.Profile, to), policy).Token
 	// The service says which of its hosts runs the agent; other servers do it themselves.
-	o.Hosts = o.Profile.For(to.Hostname())
+	o.Hosts = o.Profile.CoversHost(to.Hostname())
 	u.name = to.Redacted()
 	return nil
 }
@@ -179,7 +186,7 @@ func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *a
 // tokenServer is the server that exchanges API keys: the backend of the service for the
 // service's own hosts, and otherwise the upstream itself.
 func tokenServer(p *profile.Profile, to *url.URL) *url.URL {
-	if p.For(to.Hostname()) {
+	if p.CoversHost(to.Hostname()) {
 		return p.Endpoints.Backend
 	}
 	return to

@@ -19,16 +19,15 @@ func auditCommand(a *app.App) *cobra.Command {
 	var f secretFlags
 	cmd := &cobra.Command{
 		Use:   "audit F.uwc…",
-		Short: "Report what looks like a secret in captures, without its value",
-		Long: `audit looks for secrets by the rules of recording, in headers, URLs, notes and decoded
-frames, and in the protobuf fields that are known to hold some. It prints where
-they are and by which rule they were found, never what they are, and exits with
-status 1 if there is one. 'unwire redact' removes them, except those that audit
-reports as staying ("removable":false with --json).
+		Short: "List likely secrets in captures, without their values",
+		Long: `audit searches captures for secrets with the same rules as recording: in headers,
+URLs, notes, decoded frames, and protobuf fields known to contain secrets. For each secret, audit prints the location and the rule, but never the value.
+The exit status is 1 if audit finds a secret. 'unwire redact' removes all secrets
+except those with "removable":false in the output of --json.
 
-It also exits with status 1 if something could not be searched (rule not-searched):
-payloads of protocols that a connection changed to, bodies with an unknown
-Content-Encoding, and compressed data that is damaged or cut off.`,
+Data that cannot be searched is reported with the rule not-searched, and also makes
+the exit status 1: payloads after a protocol upgrade, bodies with an unknown
+Content-Encoding, and compressed data that is damaged or truncated.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +50,8 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 	var all []secret.Finding
 	var damage error
 	for _, file := range files {
+		// Each capture has its own redactor: what it learns from one must not mark values in
+		// another.
 		red, err := f.redactor(a)
 		if err != nil {
 			return err
@@ -75,8 +76,10 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 			return err
 		}
 	}
+
+	// Without findings, a damaged capture must not look clean.
 	if damage != nil && len(all) == 0 {
-		return damage // nothing can be said of what was not read
+		return damage // the unread rest may have secrets
 	}
 	capturetext.FindingCounts(a.Err, secret.Count(all))
 	switch {

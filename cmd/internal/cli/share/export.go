@@ -29,6 +29,9 @@ type exportFlags struct {
 	keepHeaders        bool
 	asRecorded         bool
 	keepUnsearched     bool
+	forwarded          bool
+	upload             string
+	objects            app.ObjectStore
 }
 
 func exportCommand(a *app.App) *cobra.Command {
@@ -36,66 +39,88 @@ func exportCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export F.uwc",
 		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
-		Long: `export writes a capture, or one exchange of it (F.uwc#7), in an open format:
+		Long: `export converts a capture, or one exchange of it (F.uwc#7), to an open format:
 
-  har      HTTP Archive 1.2; what it has no place for, and the frames, in _unwire
-  jsonl    an exchange a line, with every chunk of its bodies; nothing is lost
-  raw      a folder with a file a frame, decompressed, and index.jsonl
+  har      HTTP Archive 1.2; frames and other additions in members named _unwire
+  jsonl    one exchange per line, with every chunk of its bodies; loses only changes of rules
+  raw      a folder with one file per decompressed frame, and index.jsonl
   parquet  a folder with frames.parquet and fields.parquet
-  pcapng   packets with the TLS secrets that open them, for Wireshark and tshark:
-           made from the exchanges, not those that were on the wire
+  pcapng   packets generated from the exchanges, with TLS keys to decrypt them, for
+           Wireshark and tshark; these are not the original packets
 
-WebSockets are in all of them. Connections without HTTP have no place in a HAR, a
-WebSocket without its handshake and the names of programs none in packets: what is
-left out is counted.
+All formats include WebSockets. har has no connections without HTTP; pcapng has no
+WebSockets whose handshake is missing and no program names. export prints how many
+exchanges are left out.
 
-What is written passes what 'unwire redact' does: secrets that were recorded (by
---keep-secrets, or an older version) are replaced in headers, URLs and bodies,
-and so are the protobuf fields that are known to hold some, which recording does
-not decode. Header fields that are not known to be harmless get placeholders for
-their values as well, equal ones for equal values; --keep-headers leaves these.
-Payloads that cannot be searched for secrets, such as those of other protocols, are left
-out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.`,
+If rules or 'unwire intercept' changed an exchange, export writes what unwire received
+from client and server; --forwarded writes what it forwarded to them. har, jsonl and
+raw name the rules, and say which of both is written, in a member "rewritten".
+
+By default, export redacts like 'unwire redact'. It replaces secrets in headers, URLs
+and bodies (recorded with --keep-secrets or by an older version), and protobuf fields known to
+contain secrets. Values of unknown headers are replaced by
+placeholders, the same for equal values; --keep-headers keeps these values. Payloads
+that cannot be searched for secrets, such as those of other protocols, are left out;
+--keep-unsearched keeps them. --as-recorded turns all redaction off.
+
+--upload copies the result to an object store, in addition to -o or instead of it.`,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
   unwire export F.uwc --format parquet -o tables/
+  unwire export F.uwc --format parquet --upload s3://bucket/tables --live --allow-host s3.eu-west-1.amazonaws.com
   unwire export F.uwc --format pcapng -o F.pcapng`,
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: as the name of -o ends, and raw for a folder, as in -o x/)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of the others")
-	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
-	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
-	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of other protocols")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: by the extension of -o; raw for a folder such as x/)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "output file, or folder for raw and parquet; - is stdout (default: stdout, except for raw and parquet)")
+	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "keep the values of unknown headers; redact known secrets only")
+	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "redact nothing: export all data as recorded, including secrets")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "keep payloads that cannot be searched for secrets, such as those of other protocols")
+	cmd.Flags().BoolVar(&f.forwarded, "forwarded", false, "write what unwire forwarded where rules changed it (default: what it received)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for field names (default: the definitions in the capture, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.upload, "upload", "", "also copy the result to this object store or folder: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///PATH")
+	f.objects.AddTo(cmd.Flags(), true)
 	return cmd
 }
 
 func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
+	// The format decides whether the output is a file or a folder.
 	e, err := f.exporter()
 	if err != nil {
 		return err
 	}
+	to, err := f.openUpload(name, &e)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	if to != nil && f.out == "" {
+		f.out = to.file
+	}
 	if e.IsFolder() && (f.out == "" || f.out == "-") {
-		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.Name), "name it with -o FOLDER")
+		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, so it cannot write to stdout", e.Name), "name it with -o FOLDER")
 	}
 	defs, err := a.LoadDefinitions(ctx, f.proto, name)
 	if err != nil {
 		return err
 	}
+
+	// A frame is not an exchange; decode prints frames.
 	addr := query.ParseAddress(name)
 	if addr.Frame >= 0 {
-		return app.Fail(app.ExitUsage, fmt.Errorf("%s is one frame: captures and exchanges are exported", name), "'unwire decode' writes a frame")
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s is a single frame: export needs a capture or an exchange", name), "'unwire decode' prints a frame")
 	}
-	store, err := a.OpenCapture(addr.File)
+	store, err := a.OpenForwarded(addr.File, [2]bool{f.forwarded, f.forwarded})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	ctx, meter := a.ShowProgress(ctx, "exporting", name)
 	defer meter.Stop()
+
+	// By default the source is a view without secrets; the capture itself is not changed.
 	src, view, err := f.source(ctx, a, store.Store, addr, defs)
 	if err != nil {
 		return err
@@ -109,19 +134,29 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	a.Say("unwire: %s", capturetext.Exported(e.Name, f.out, done))
+
+	// The upload copies the finished file, so that a failed export uploads nothing.
+	if err := to.send(ctx, a, f.out); err != nil {
+		return err
+	}
+	a.Say("unwire: %s", capturetext.Exported(e.Name, to.shown(f.out), done))
+	if err := f.sayRewritten(ctx, a, store.Store, addr); err != nil {
+		return err
+	}
 	if view == nil {
 		return nil
 	}
+
+	// Secrets in the capture itself are worth a warning, even if the export has none.
 	if view.Replaced() > 0 {
-		a.Say("unwire: the capture was recorded with its secrets, in %s: they were replaced in what was written", app.Counted(view.Replaced(), "exchange"))
+		a.Say("unwire: replaced secrets in %s: the capture contains unredacted secrets", app.Counted(view.Replaced(), "exchange"))
 	}
 	sayOmitted(a, view.Omitted())
 	return nil
 }
 
-// source is the capture, or the exchange of it, as it may leave the machine.
-// The view tells what was replaced; it is nil where nothing is.
+// source returns the capture, or one exchange of it, with secrets replaced. The view records the
+// replaced values; it is nil if secrets are kept.
 func (f exportFlags) source(ctx context.Context, a *app.App, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
@@ -139,12 +174,33 @@ func (f exportFlags) source(ctx context.Context, a *app.App, store *store.Store,
 		src = view
 	}
 	if addr.Exchange != 0 {
-		src = transfer.One(src, addr.Exchange)
+		src = transfer.OnlyExchange(src, addr.Exchange)
 	}
 	if !f.asRecorded && !f.keepHeaders {
 		src = transfer.Mask(src)
 	}
 	return src, view, nil
+}
+
+// sayRewritten says which bytes were written of exchanges that rules changed.
+func (f exportFlags) sayRewritten(ctx context.Context, a *app.App, store *store.Store, addr query.Address) error {
+	edited, err := store.EditedExchanges(ctx)
+	n := len(edited)
+	if addr.Exchange != 0 {
+		n = 0
+		if edited[addr.Exchange] {
+			n = 1
+		}
+	}
+	switch {
+	case err != nil || n == 0:
+		return err
+	case f.forwarded:
+		a.Say("unwire: rules changed %s: the export has what was forwarded", app.Counted(n, "exchange"))
+	default:
+		a.Say("unwire: rules changed %s: the export has what was received; --forwarded writes what was forwarded", app.Counted(n, "exchange"))
+	}
+	return nil
 }
 
 // exporter is the format that --format or the name of -o says.
@@ -164,17 +220,17 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 		names = append(names, e.Name)
 	}
 	if f.format == "" {
-		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("which format?"), "say --format "+strings.Join(names, "|"))
+		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("unknown export format: --format is missing"), "use --format "+strings.Join(names, "|"))
 	}
 	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }
 
-// writeExport writes to stdout, a file that is whole or not there, or a folder.
-func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src transfer.Source, o formats.ExportOptions) (done formats.Exported, err error) {
+// writeExport writes the export to stdout, to a folder, or atomically to a file.
+func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src transfer.Source, o formats.ExportOptions) (done formats.ExportResult, err error) {
 	switch {
 	case e.IsFolder():
 		if err := e.CheckFolder(out); err != nil {
-			return done, app.Fail(app.ExitUsage, err, "name a folder that is new or empty")
+			return done, app.Fail(app.ExitUsage, err, "give a folder that is new or empty")
 		}
 		err = app.WholeFolder(out, func(temp string) error {
 			done, err = e.WriteFolder(ctx, temp, src, o)

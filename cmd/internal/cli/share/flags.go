@@ -15,7 +15,7 @@ import (
 // leastNamed is the shortest secret that can be named: shorter ones occur by chance.
 const leastNamed = 12
 
-// secretFlags say what is a secret besides what the rules know.
+// secretFlags are the flags that name additional secrets, beyond the built-in rules.
 type secretFlags struct {
 	env            []string
 	file, proto    string
@@ -24,10 +24,10 @@ type secretFlags struct {
 }
 
 func (f *secretFlags) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is a secret too")
-	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of further secrets, one a line, mode 0600")
+	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is an additional secret")
+	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of additional secrets, one per line (file mode 0600)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files (default: the built-in ones; none: no definitions)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "JSON Lines")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON Lines")
 }
 
 // redactor has the default rules and the secrets that were named.
@@ -39,7 +39,7 @@ func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 			return nil, app.Fail(app.ExitCredentials, fmt.Errorf("--secret-env: $%s is not set", name), "")
 		}
 		if len(v) < leastNamed {
-			return nil, app.Usagef("--secret-env: $%s has less than %d bytes: it would be found by chance", name, leastNamed)
+			return nil, app.Usagef("--secret-env: the value of $%s is too short (less than %d bytes): it would match other data by chance", name, leastNamed)
 		}
 		named = append(named, v)
 	}
@@ -53,7 +53,7 @@ func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 	return redact.New(redact.Options{Profile: a.Profile(), Secrets: named}), nil
 }
 
-// rules are those of the definitions that are known of captures.
+// rules returns the rules that find secret fields by the definitions of the given captures.
 func (f *secretFlags) rules(ctx context.Context, a *app.App, files ...string) (*secret.Rules, error) {
 	if f.proto == app.NoDefinitions {
 		return a.SecretRules(nil), nil

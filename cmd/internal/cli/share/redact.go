@@ -20,24 +20,23 @@ func redactCommand(a *app.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "redact F.uwc -o CLEAN.uwc",
-		Short: "Copy a capture without its secrets",
-		Long: `redact cleans a capture that was recorded with --keep-secrets or by an older
-version, or of which a secret is known now. It writes a new file, with the same
-redaction as while recording. It also decodes protobuf, which recording does not
-do, and replaces the fields that are known to hold secrets. Exchanges keep
-their numbers, times, outcomes and chunk boundaries; what was derived is dropped.
-Notes, definitions and chosen readings are copied, notes without secrets.
-The new file is then audited: the exit status is 1 if something is left.
+		Short: "Copy a capture, with secrets replaced",
+		Long: `redact copies a capture to a new file and replaces the secrets. Use it for captures
+that were recorded with --keep-secrets or by an older version, or to remove a secret
+that unwire did not recognize. redact uses the same rules as recording. In addition,
+it decodes protobuf, and replaces the fields known to contain secrets. Exchanges keep their numbers, times, results and chunk boundaries. Notes, definitions
+and saved field types are copied; secrets in notes are replaced. redact then audits
+the new file: the exit status is 1 if it still finds secrets.
 
-Payloads that cannot be searched ('unwire audit' lists them) are left out of the
-copy, and the exchange's error says how much; --keep-unsearched keeps them.`,
+Payloads that cannot be searched ('unwire audit' lists them) are not copied; the error
+of the exchange contains their size. --keep-unsearched copies them.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRedact(cmd.Context(), a, f, args[0], out)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the new capture; it must not exist (required)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file for the new capture, which must not exist (required)")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of other protocols")
 	f.addTo(cmd)
 	return cmd
@@ -45,7 +44,7 @@ copy, and the exchange's error says how much; --keep-unsearched keeps them.`,
 
 func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string) error {
 	if out == "" {
-		return app.Fail(app.ExitUsage, errors.New("unwire redact: missing -o CLEAN.uwc"), "the capture itself is not changed: name a new file")
+		return app.Fail(app.ExitUsage, errors.New("unwire redact: missing -o CLEAN.uwc"), "redact does not change F.uwc: name a new file with -o")
 	}
 	if _, err := os.Lstat(out); err == nil {
 		return app.Fail(app.ExitUsage, fmt.Errorf("%s exists", out), "name a new file")
@@ -58,6 +57,8 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	if err != nil {
 		return err
 	}
+
+	// What cannot be searched for secrets is left out of the copy.
 	if !f.keepUnsearched {
 		red = red.Omitting()
 	}
@@ -67,6 +68,9 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	if err != nil {
 		return err
 	}
+
+	// Audit the copy with a fresh redactor, so that the result does not depend on what the first
+	// one learnt.
 	check, err := f.redactor(a)
 	if err != nil {
 		return err
@@ -89,24 +93,25 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 			return err
 		}
 	} else {
-		a.Say("unwire: %s in %s; %s of known fields replaced", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
+		a.Say("unwire: copied %s to %s, and replaced %s of secret fields", app.Counted(exchanges, "exchange"), out, app.Counted(values, "value"))
 		sayOmitted(a, omitted)
 	}
 	if n > 0 {
-		return app.Fail(app.ExitFinding, fmt.Errorf("%s of secrets seem to be left in %s", app.Counted(n, "value"), out), "'unwire audit "+out+"' says where")
+		return app.Fail(app.ExitFinding, fmt.Errorf("found %s that look like secrets in the copy %s", app.Counted(n, "value"), out), "'unwire audit "+out+"' shows where they are")
 	}
 	return nil
 }
 
-// sayOmitted says what was left out because it could not be searched.
+// sayOmitted prints how many exchanges and bytes were left out because they could not be searched for
+// secrets.
 func sayOmitted(a *app.App, o secret.Omitted) {
 	if o.Bytes > 0 {
-		a.Say("unwire: %s of %s left out, as they cannot be searched for secrets; --keep-unsearched keeps them",
+		a.Say("unwire: left out %s of %s, which cannot be searched for secrets; --keep-unsearched keeps them",
 			app.Counted(int(o.Bytes), "byte"), app.Counted(o.Exchanges, "exchange"))
 	}
 }
 
-// cleanFile writes the copy, which gets its name when it is complete.
+// cleanFile writes a redacted copy of a capture. The copy gets its name when it is complete.
 func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
 	from, err := a.OpenCapture(file)
 	if err != nil {
@@ -116,7 +121,7 @@ func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Re
 	err = a.WholeCapture(ctx, out, store.Options{Redactor: red}, func(to *store.Store) (err error) {
 		exchanges, values, omitted, err = secret.Clean(ctx, to, from.Store, rules)
 		if _, serr := os.Lstat(out); err == nil && serr == nil {
-			return app.Fail(app.ExitUsage, fmt.Errorf("%s exists by now", out), "name a new file")
+			return app.Fail(app.ExitUsage, fmt.Errorf("another program has created %s", out), "name a new file")
 		}
 		return err
 	})

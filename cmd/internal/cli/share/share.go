@@ -11,7 +11,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Commands are the commands of this group.
+// Commands returns the commands export, redact and audit.
 func Commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{exportCommand(a), redactCommand(a), auditCommand(a)}
 }

@@ -30,6 +30,8 @@ func checklist(out *term.Output, checks []*contract.Check) error {
 		name = max(name, len(c.Check))
 	}
 	count := map[string]int{}
+
+	// Checks with the same name share one line, with the worst status among them.
 	for i := 0; i < len(checks); {
 		end := i + 1
 		for end < len(checks) && checks[end].Check == checks[i].Check {
@@ -39,6 +41,7 @@ func checklist(out *term.Output, checks []*contract.Check) error {
 		i = end
 		status := worstOf(group)
 		count[status]++
+		// Details follow only for warnings and failures.
 		found := ""
 		if status == "ok" {
 			found = joinedFindings(group)
@@ -62,7 +65,7 @@ func checklist(out *term.Output, checks []*contract.Check) error {
 	return err
 }
 
-// worstOf is the worst status of checks.
+// worstOf returns the most severe status of several checks.
 func worstOf(checks []*contract.Check) string {
 	worst := "ok"
 	for _, c := range checks {

@@ -7,8 +7,8 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// Exported is what an export to out in a format wrote, in words.
-func Exported(format, out string, e formats.Exported) string {
+// Exported returns a sentence that describes a finished export.
+func Exported(format, out string, e formats.ExportResult) string {
 	text := app.Counted(e.Exchanges, "exchange") + " written"
 	switch format {
 	case "raw":
@@ -16,25 +16,27 @@ func Exported(format, out string, e formats.Exported) string {
 	case "parquet":
 		return fmt.Sprintf("%s with %s of %s written to %s", app.Counted(e.Frames, "frame"), app.Counted(e.Fields, "field"), app.Counted(e.Exchanges, "exchange"), out)
 	case "pcapng":
-		text += fmt.Sprintf(" as %s of %s, with the secrets that open them", app.Counted(int(e.Packets), "packet"), app.Counted(e.Connections, "connection"))
+		text += fmt.Sprintf(" as %s of %s, with the TLS keys to decrypt them", app.Counted(int(e.Packets), "packet"), app.Counted(e.Connections, "connection"))
 	}
-	if e.Omitted > 0 {
-		text += fmt.Sprintf(", %d of them without their bodies, which are too large for a HAR: --format jsonl has them", e.Omitted)
+
+	// What is left out, with the format that would include it.
+	if e.BodiesOmitted > 0 {
+		text += fmt.Sprintf("; bodies of %d are left out because they are too large for a HAR (--format jsonl includes them)", e.BodiesOmitted)
 	}
-	if e.LeftOut > 0 {
-		text += fmt.Sprintf("; %d left out, which never reached the server or are tunnels", e.LeftOut)
+	if e.WithoutPackets > 0 {
+		text += fmt.Sprintf("; %d left out because they are tunnels or never reached the server", e.WithoutPackets)
 	}
 	if e.Reframed > 0 {
-		text += fmt.Sprintf("; %d bodies are sent in chunks, as they have not the length that their headers say", e.Reframed)
+		text += fmt.Sprintf("; %d bodies written with chunked encoding because their length differs from Content-Length", e.Reframed)
 	}
 	if e.NotHTTP > 0 {
-		text += fmt.Sprintf("; %s left out, which have no HTTP in them and no place in a HAR: --format jsonl and pcapng have them", app.Counted(e.NotHTTP, "connection"))
+		text += fmt.Sprintf("; %s without HTTP left out (--format jsonl and pcapng include them)", app.Counted(e.NotHTTP, "connection"))
 	}
 	if e.NoHandshake > 0 {
-		text += fmt.Sprintf("; %s left out without a handshake in the capture: --format jsonl has them", app.Counted(e.NoHandshake, "WebSocket"))
+		text += fmt.Sprintf("; %s left out because the handshake is missing (--format jsonl includes them)", app.Counted(e.NoHandshake, "WebSocket"))
 	}
-	if e.Unnamed > 0 {
-		text += fmt.Sprintf("; packets do not say which program made a connection, which is known of %s", app.Counted(e.Unnamed, "exchange"))
+	if e.WithoutProcess > 0 {
+		text += fmt.Sprintf("; the program names of %s are left out because packets cannot include them", app.Counted(e.WithoutProcess, "exchange"))
 	}
 	return text
 }

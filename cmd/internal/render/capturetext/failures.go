@@ -7,24 +7,26 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/safetext"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
 )
 
-// Counts are how many exchanges ended in which way.
+// Counts counts exchanges by how they ended.
 type Counts struct {
-	// ends are the ways, in the order in which they first came.
+	// ends has one element for each way in which exchanges ended, in order of first occurrence.
 	ends []end
 }
 
-// An end is a way in which exchanges end, with how many did.
+// An end is one way in which exchanges ended, such as a status code, with the number of those
+// exchanges.
 type end struct {
 	name string
 	n    int
 }
 
-// Add counts an exchange.
+// Add counts an exchange with this outcome and status code.
 func (c *Counts) Add(o captures.Outcome, code string) {
 	name := string(o)
 	switch {
@@ -80,7 +82,7 @@ func CountFailure(list []contract.FailureCount, file string, ex *captures.Exchan
 // maxReason bounds the text of a reason, in characters.
 const maxReason = 300
 
-// Failure writes, in words, why exchanges failed, and what to do about it.
+// Failure prints why a number of exchanges failed, and a remedy.
 func Failure(out *term.Output, c *contract.FailureCount) {
 	more := ""
 	if c.Count > 1 {
@@ -88,20 +90,20 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	}
 	reason := term.Cut(term.Clean(c.Reason), maxReason)
 	if c.Kind == string(failure.Status) {
-		reason += fmt.Sprintf("; 'unwire show %s %d' shows it", term.Clean(c.File), c.Exchange)
+		reason += fmt.Sprintf("; for details, run 'unwire show %s %d'", safetext.ShellFile(c.File), c.Exchange)
 	}
 	fmt.Fprintf(out, "unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
 	switch {
 	case c.Kind == string(failure.CertificateRefused):
 		// What the program needs was said when it refused.
-		fmt.Fprintf(out, "unwire: hint: have the client trust the CA ('unwire ca'); if it pins the server's certificate,\n'capture --passive' records it, or --skip leaves its host alone\n")
+		fmt.Fprintf(out, "unwire: hint: configure the client to trust the CA ('unwire ca'). If the client pins the server's certificate,\nrecord it with 'capture --passive', or exclude the host with --skip\n")
 	case c.Remedy != "":
 		fmt.Fprintf(out, "unwire: hint: %s\n", c.Remedy)
 	}
 }
 
-// HintOf is what to do about the first exchange of a listing that failed for a reason that a
-// user can do something about; "" if there is none.
+// HintOf returns the hint for the first failed exchange of a listing whose failure a user can remedy;
+// "" if there is none.
 func HintOf(lines []*contract.Exchange) string {
 	for _, l := range lines {
 		if f, ok := failure.Of(l.Error); ok && f.Remedy != "" {

@@ -40,9 +40,9 @@ func TestFailures(t *testing.T) {
 		Failure(&term.Output{Writer: &b}, &list[i])
 	}
 	want := `unwire: failed: exchange 2 (and 1 more): dial tcp 127.0.0.1:1: connect: connection refused
-unwire: hint: check that the server is running, and its port
-unwire: failed: exchange 5: the server answered internal; 'unwire show F.uwc 5' shows it
-unwire: failed: exchange 6: the server answered not_found; 'unwire show F.uwc 6' shows it
+unwire: hint: check that the server is running, and check the port
+unwire: failed: exchange 5: the server answered internal; for details, run 'unwire show F.uwc 5'
+unwire: failed: exchange 6: the server answered not_found; for details, run 'unwire show F.uwc 6'
 `
 	if b.String() != want {
 		t.Errorf("\n%s, want\n%s", b.String(), want)

@@ -10,13 +10,14 @@ import (
 	"unwire/decode/secret"
 )
 
-// FileFindings are what an audit found in a file.
+// FileFindings are the secrets that an audit found in one capture.
 type FileFindings struct {
+	// File is the path of the capture, and Found are the secrets in it.
 	File  string
 	Found []secret.Finding
 }
 
-// Findings writes a table of what an audit found; nothing where it found nothing.
+// Findings prints a table of the secrets that an audit found. It prints nothing if there are none.
 func Findings(out *term.Output, list []FileFindings) error {
 	var rows [][]string
 	for _, l := range list {
@@ -56,8 +57,8 @@ func findingRow(file string, f *secret.Finding) []string {
 	}
 }
 
-// FindingCounts writes, in words, how many secrets were found, what was not searched,
-// and what removes both.
+// FindingCounts prints how many secrets were found, how much data could not be searched, and the
+// command that removes them.
 func FindingCounts(out *term.Output, c secret.Counts) {
 	if c.Values > 0 {
 		look, them := "look like secrets", "them"
@@ -70,13 +71,13 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		}
 		out.Sayf("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
 	} else {
-		out.Sayf("unwire: nothing looks like a secret\n")
+		out.Sayf("unwire: found no secrets\n")
 	}
 	if c.Unsearched > 0 {
 		were := "1 place was"
 		if c.Unsearched > 1 {
 			were = fmt.Sprintf("%d places were", c.Unsearched)
 		}
-		out.Sayf("unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
+		out.Sayf("unwire: %s in %s not searched for secrets; 'unwire redact' and 'unwire export' leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Connections writes a table with a line a connection, and one for each further thing that
-// could not be decoded.
+// Connections prints a table with one line for each connection in a packet file, plus one for each part
+// of it that could not be decoded.
 func Connections(out *term.Output, conns []pcap.Connection) error {
 	var rows [][]string
 	for _, c := range conns {
@@ -39,14 +39,14 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 	}, Detail: func(i int) bool { return rows[i][9] != "" }})
 }
 
-// Problems says what of a connection could not be decoded; one empty text if
-// there is nothing.
+// Problems returns the descriptions of everything in a connection that could not be decoded; one empty
+// string if there is nothing.
 func Problems(c pcap.Connection) (list []string) {
 	for _, u := range c.Undecoded {
-		list = append(list, fmt.Sprintf("%s from %d: %s", u.Dir, u.Offset, u.Reason))
+		list = append(list, fmt.Sprintf("%s, from offset %d: %s", u.Dir, u.Offset, u.Reason))
 	}
 	for _, g := range c.Gaps {
-		list = append(list, fmt.Sprintf("%s: %s lost at %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
+		list = append(list, fmt.Sprintf("%s: %s missing at offset %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
 	}
 	if len(list) == 0 {
 		return []string{""}
@@ -63,23 +63,22 @@ func ImportSummary(s pcap.Summary) string {
 	}{
 		{s.Undecoded, "connection", " not fully decoded"},
 		{s.NotTCP, "packet", " not TCP"},
-		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not read"},
-		{s.Fragments, "IP fragment", " without the others"},
-		{s.OtherLink, "packet", " of another link type"},
-		{s.Cut, "packet", " cut short by the recorder"},
+		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not supported"},
+		{s.Fragments, "IP fragment", " without the other fragments"},
+		{s.OtherLink, "packet", " of an unsupported link type"},
+		{s.Cut, "packet", " truncated by the recorder"},
 	} {
 		if p.n > 0 {
 			text += "; " + app.Counted(p.n, p.what) + p.about
 		}
 	}
 	if s.Keys == 0 && s.Undecoded > 0 {
-		text += "; no TLS keys: give --keylog"
+		text += "; no TLS keys found: use --keylog"
 	}
 	return text
 }
 
-// ImportReport writes, in words, what an import of a format of exchanges made of its
-// input.
+// ImportReport prints what an import has read and which problems it found.
 func ImportReport(out *term.Output, rep *transfer.Report) {
 	for _, p := range rep.Problems {
 		fmt.Fprintf(out, "unwire: %s\n", term.Clean(p))

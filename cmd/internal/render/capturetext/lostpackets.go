@@ -10,10 +10,10 @@ import (
 func LostPackets(n launch.Packets) string {
 	text := ""
 	if n.Dropped > 0 {
-		text += fmt.Sprintf("; %d more were lost: they came faster than they could be taken", n.Dropped)
+		text += fmt.Sprintf("; %d more were lost because they arrived too fast", n.Dropped)
 	}
 	if n.Cut > 0 {
-		text += fmt.Sprintf("; %d are cut short", n.Cut)
+		text += fmt.Sprintf("; %d are truncated", n.Cut)
 	}
 	return text
 }

@@ -9,33 +9,33 @@ import (
 	"unwire/mitm/refusal"
 )
 
-// A trustFix says how a program is told to trust a CA.
+// A trustFix describes how to make one kind of program trust a CA.
 type trustFix struct {
 	// names are executables. One of four letters and more stands for all that begin
 	// with it, unless it has a = before it.
 	names string
 
-	// fix has %[1]s for the CA's file.
+	// fix is a shell command or instruction in which %[1]s is replaced by the path of the CA's file.
 	fix string
 }
 
 // trustFixes are the programs that are known.
 var trustFixes = []trustFix{
-	{"curl", "call it with --cacert %[1]s, or set CURL_CA_BUNDLE=%[1]s"},
-	{"wget", "call it with --ca-certificate=%[1]s, or put ca_certificate=%[1]s into its ~/.wgetrc"},
+	{"curl", "run it with --cacert %[1]s, or set CURL_CA_BUNDLE=%[1]s"},
+	{"wget", "run it with --ca-certificate=%[1]s, or put ca_certificate=%[1]s into its ~/.wgetrc"},
 	{"git git-remote-", "set GIT_SSL_CAINFO=%[1]s"},
 	{"node npm npx", "set NODE_EXTRA_CA_CERTS=%[1]s"},
 	{"bun", "set NODE_EXTRA_CA_CERTS=%[1]s"},
 	{"deno", "set DENO_CERT=%[1]s"},
 	{"python pip uv", "set REQUESTS_CA_BUNDLE=%[1]s (requests, pip), SSL_CERT_FILE=%[1]s (others) or\nGRPC_DEFAULT_SSL_ROOTS_FILE_PATH=%[1]s (grpcio)"},
-	{"java", "import %[1]s into its trust store with keytool -importcert -cacerts, or run it by 'unwire capture -- CMD',\nwhich gives it one by JAVA_TOOL_OPTIONS"},
+	{"java", "import %[1]s into Java's trust store with keytool -importcert -cacerts, or run the program by\n'unwire capture -- CMD', which configures a trust store with JAVA_TOOL_OPTIONS"},
 	{"ruby", "set SSL_CERT_FILE=%[1]s"},
 	{"perl", "set PERL_LWP_SSL_CA_FILE=%[1]s, or SSL_CERT_FILE=%[1]s"},
-	{"php", "call it with -d curl.cainfo=%[1]s -d openssl.cafile=%[1]s"},
+	{"php", "run it with -d curl.cainfo=%[1]s -d openssl.cafile=%[1]s"},
 	{"dotnet", "set SSL_CERT_FILE=%[1]s"},
 	{"cargo", "set CARGO_HTTP_CAINFO=%[1]s"},
-	{"apt =http =https", "call apt with -o Acquire::https::CAInfo=%[1]s"},
-	{"chrom google-chrome chrome msedge brave opera vivaldi firefox", "record a browser with 'unwire capture --browser URL', or import\n%[1]s into its list of authorities"},
+	{"apt =http =https", "run apt with -o Acquire::https::CAInfo=%[1]s"},
+	{"chrom google-chrome chrome msedge brave opera vivaldi firefox", "record a browser with 'unwire capture --browser URL', or import\n%[1]s into the browser's certificate authorities"},
 	{"go", goFix},
 }
 
@@ -43,8 +43,8 @@ var trustFixes = []trustFix{
 const maxExact = 3
 
 const (
-	goFix    = "a Go program takes SSL_CERT_FILE=%[1]s on Linux; elsewhere it takes\nthe system's trust store ('unwire ca')"
-	otherFix = "SSL_CERT_FILE=%[1]s works for many programs; others take\nthe system's trust store ('unwire ca') or an option of their own"
+	goFix    = "on Linux, set SSL_CERT_FILE=%[1]s for a Go program; on other systems,\ninstall the CA in the system's trust store ('unwire ca install')"
+	otherFix = "set SSL_CERT_FILE=%[1]s, which many programs use; for others, use\nthe system's trust store ('unwire ca install') or the program's own option"
 )
 
 // RefusedCertificate names the program that does not accept the proxy's certificate.
@@ -56,15 +56,15 @@ func RefusedCertificate(r refusal.Refusal) string {
 	case p.PID != 0:
 		who = fmt.Sprintf("process %d", p.PID)
 	}
-	return fmt.Sprintf("%s does not accept the proxy's certificate for %s, so nothing of that is recorded", who, r.Host)
+	return fmt.Sprintf("%s rejected the proxy's certificate for %s, so this traffic is not recorded", who, r.Host)
 }
 
-// TrustFix says how a program is told to trust the proxy's CA. Caller is what its
-// executable turned out to be.
+// TrustFix describes how to make a program trust the proxy's CA. caller is the kind of its
+// executable.
 func TrustFix(r refusal.Refusal, caller launch.Runtime, caFile string) string {
 	return fmt.Sprintf(trustFixOf(r.Process.Name, caller), caFile) +
-		".\nIf it does trust the CA, it expects one certain certificate (pinning), and no proxy can read it:\n" +
-		"'unwire capture --passive -- CMD' can, if the program logs its TLS keys"
+		".\nIf the program already trusts the CA, it pins the server's certificate, and no proxy can decrypt its traffic:\n" +
+		"'unwire capture --passive -- CMD' can record it if the program logs its TLS keys"
 }
 
 func trustFixOf(name string, caller launch.Runtime) string {
@@ -82,7 +82,7 @@ func trustFixOf(name string, caller launch.Runtime) string {
 	case launch.Deno:
 		return "set DENO_CERT=%[1]s"
 	case launch.Electron:
-		return "set NODE_EXTRA_CA_CERTS=%[1]s for its Node side; its windows take the authorities of\nChromium: certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n unwire -i %[1]s"
+		return "set NODE_EXTRA_CA_CERTS=%[1]s for the Node part; for the windows, add the CA to\nChromium's authorities: certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n unwire -i %[1]s"
 	case launch.Go:
 		return goFix
 	}

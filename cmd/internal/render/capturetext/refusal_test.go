@@ -45,9 +45,9 @@ func TestRefusedCertificate(t *testing.T) {
 		p    captures.Process
 		want string
 	}{
-		{captures.Process{PID: 7, Name: "curl"}, "curl (process 7) does not accept the proxy's certificate for h:443"},
-		{captures.Process{PID: 7}, "process 7 does not"},
-		{captures.Process{}, "a program does not"},
+		{captures.Process{PID: 7, Name: "curl"}, "curl (process 7) rejected the proxy's certificate for h:443"},
+		{captures.Process{PID: 7}, "process 7 rejected"},
+		{captures.Process{}, "a program rejected"},
 	} {
 		if got := RefusedCertificate(refusal.Refusal{Process: c.p, Host: "h:443"}); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s", got)

@@ -26,7 +26,7 @@ const (
 	minCall = 24
 )
 
-// A Printer makes lines. Its columns grow with what was printed before.
+// A Printer formats finished exchanges, one per line. Its columns grow to the widest value so far.
 type Printer struct {
 	out           *term.Output
 	program, code int // widths of the columns
@@ -52,6 +52,7 @@ func (p *Printer) Line(l *contract.Exchange, width int) string {
 		clock = t.Local().Format("15:04:05")
 	}
 
+	// Columns only grow, so that consecutive lines stay aligned.
 	id := fmt.Sprintf("%4d", l.ID)
 	bytes := fmt.Sprintf("%6s↑ %6s↓", app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown))
 	duration := fmt.Sprintf("%8s", durationText(l.DurationMS))
@@ -60,6 +61,7 @@ func (p *Printer) Line(l *contract.Exchange, width int) string {
 		left = append(left, pad(program, p.program))
 	}
 
+	// On a narrow terminal, time, sizes and program are dropped in favour of the call.
 	room := width - widthOf(left) - widthOf(right)
 	if width > 0 && room < minCall {
 		left, right = []string{id}, []string{p.coded(code), duration}
@@ -89,8 +91,8 @@ func widthOf(columns []string) (n int) {
 	return n
 }
 
-// callText names the method, the host and the path of an exchange; that of a call of an RPC,
-// which is always a POST, is left out.
+// callText formats the HTTP method, host and path of an exchange. For an RPC, which is always a POST,
+// the HTTP method is omitted.
 func callText(l *contract.Exchange) string {
 	u, err := url.Parse(l.URL)
 	if err != nil || u.Host == "" {
@@ -113,7 +115,7 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-term.Cells(text), 0))
 }
 
-// durationText is a duration of milliseconds in the unit that suits it.
+// durationText formats a duration in milliseconds with a suitable unit.
 func durationText(ms float64) string {
 	switch {
 	case ms < 10:

@@ -22,40 +22,42 @@ const (
 	request            Kind = "request"
 	shortened          Kind = "shortened"
 	other              Kind = "other"
-	Status             Kind = "status"
+	// Status is the error status of a server.
+	Status Kind = "status"
 )
 
-// A Failure is why an exchange failed.
+// A Failure describes why an exchange failed.
 type Failure struct {
+	// Kind is the class of the failure, and Reason its description.
 	Kind   Kind
 	Reason string
 	Remedy string // "" if there is nothing to do
 }
 
-// pinning is what to do about a client that refuses the proxy's certificate.
-const pinning = `the client refused the proxy's certificate. Either it does not read the CA variables
-('unwire ca' has the CA: have the client trust it), or it pins the server's own certificate: then
-no proxy can read it; record its packets with 'capture --passive' if it logs its keys (Node, curl, Chromium: Linux), turn
-pinning off in the client, set its endpoint and use 'capture --reverse', or let it pass unread with
-'capture --skip HOST'`
+// pinning is the hint about a client that rejects the proxy's certificate.
+const pinning = `the client rejected the proxy's certificate. If the client ignores the CA variables, configure
+it to trust the CA ('unwire ca' prints the file). If the client pins the server's certificate, no
+proxy can decrypt its traffic. Then record its packets with 'capture --passive' (Linux; the client
+must log its TLS keys, as Node, curl and Chromium can), turn pinning off in the client, change the
+client's server address and use 'capture --reverse', or exclude the host with 'capture --skip HOST'`
 
-// kinds are told apart by what the text of an error has, in this order.
+// kinds are recognised by words in the text of an error, in this order.
 var kinds = []struct {
 	has    string
 	kind   Kind
 	remedy string
 }{
 	{refusal.Prefix, CertificateRefused, pinning},
-	{"is not trusted", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
-	{"failed to verify certificate", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
-	{"connection refused", unreachable, "check that the server is running, and its port"},
+	{"is not trusted", serverCertificate, "if you trust the server, name its CA with --upstream-ca PEM"},
+	{"failed to verify certificate", serverCertificate, "if you trust the server, name its CA with --upstream-ca PEM"},
+	{"connection refused", unreachable, "check that the server is running, and check the port"},
 	{"no route to host", unreachable, "check the server's address and the network"},
 	{"network is unreachable", unreachable, "check the server's address and the network"},
 	{"no such host", unknownHost, "check the name of the host"},
 	{"i/o timeout", timeout, "check the server's address, and whether a firewall drops the connection"},
 	{"deadline exceeded", timeout, "check the server's address, and whether a firewall drops the connection"},
 	{"refused: ", request, "the request is malformed: correct the client"},
-	{"were not stored: the limit is", shortened, "--max-body sets the limit"},
+	{"were not stored: the limit is", shortened, "change the limit with --max-body"},
 }
 
 // Of returns why an exchange with the error text failed; ok is false if there is no error.

@@ -7,7 +7,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Credentials writes a table of where secrets are found.
+// Credentials prints a table of the places from which secrets are read.
 func Credentials(out *term.Output, lines []contract.Credential) error {
 	rows := make([][]string, len(lines))
 	for i, l := range lines {

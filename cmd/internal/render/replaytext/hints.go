@@ -6,29 +6,29 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Hint says what to do about a request to url that got no answer; "" where
-// there is nothing to do.
+// Hint returns a hint about a request to url that got no response; "" if the user can do nothing.
 func Hint(reason outbound.Reason, url string) string {
-	const insecure = "--upstream-insecure sends without verifying it: whoever answers gets the secrets of the request"
+	const insecure = "or skip verification with --upstream-insecure, which sends the request's secrets to any machine that answers"
+	// Each reason has one remedy; reasons without one get no hint.
 	switch reason {
 	case outbound.CertificateUntrusted:
-		return "--upstream-ca names a PEM file of further CAs; 'unwire standin --ca-file ca.pem' writes the stand-in's"
+		return "name a PEM file with the server's CA with --upstream-ca; 'unwire standin --ca-file ca.pem' writes the CA of the stand-in"
 	case outbound.CertificateExpired, outbound.CertificateInvalid:
 		return "renew the server's certificate; " + insecure
 	case outbound.CertificateWrongHost:
-		return "--to names the server by another name; " + insecure
+		return "use the name in the server's certificate with --to; " + insecure
 	case outbound.HostNotFound:
-		return "check the host's name; --to names another server"
+		return "check the host name, or use another server with --to"
 	case outbound.NoConnection:
-		return "is the server running? --to names another one, and 'unwire standin' starts one"
+		return "check that the server is running; use another server with --to, or start one with 'unwire standin'"
 	case outbound.NotTLS:
 		return "if the server speaks plain HTTP, use --to http://…"
 	case outbound.NoHTTP2:
-		return "this call needs HTTP/2; --to names another server"
+		return "this call needs HTTP/2: use a server with HTTP/2, with --to"
 	case outbound.HandshakeFailed:
-		return "is it an HTTPS server? replay speaks TLS 1.2 and 1.3, and has no client certificate"
+		return "check that the server uses HTTPS; replay supports TLS 1.2 and 1.3, without client certificates"
 	case outbound.ConnectTimeout:
-		return "is the server running? --max-time gives a replay longer, --timeout a probe"
+		return "check that the server is running; increase the deadline with --max-time (replay) or --timeout (probe)"
 	case outbound.NoAnswer:
 		if strings.HasPrefix(url, "http:") {
 			return "if the server expects TLS, use --to https://…"

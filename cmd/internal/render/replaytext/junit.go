@@ -9,7 +9,7 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Elements of a report as JUnit writes it.
+// Elements of a report in JUnit's XML format.
 type (
 	junitSuite struct {
 		XMLName  xml.Name    `xml:"testsuite"`
@@ -30,7 +30,7 @@ type (
 	}
 )
 
-// junit writes a report in the format of JUnit.
+// junit prints the results of experiments in JUnit's XML format.
 func junit(out *term.Output, lines []*contract.Experiment) error {
 	report := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
 	for _, l := range lines {

@@ -10,10 +10,14 @@ import (
 	"unwire/replay"
 )
 
-// Plan writes what would be sent, with its bytes where it goes to another host.
+// Plan prints the requests that would be sent, including their bytes if they go to another machine.
 func Plan(out *term.Output, p *replay.Description, withBytes bool) {
-	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
-	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(strings.TrimSpace(p.Method+" "+p.URL))))
+	if p.HTTP == "" {
+		fmt.Fprintf(out, "%s, without HTTP\n", p.Protocol)
+	} else {
+		fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+	}
 	for _, h := range p.Headers {
 		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
@@ -21,6 +25,7 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
+		// A missing secret names the variables that could provide it.
 		from := s.From
 		switch {
 		case s.Omitted:
@@ -42,18 +47,21 @@ func Plan(out *term.Output, p *replay.Description, withBytes bool) {
 			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
 		}
 	}
+
+	// The effects decide whether a user wants to send the request at all.
 	switch p.Effects {
 	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects: none, as its method says")
+		fmt.Fprintln(out, "effects: none, according to the method's definition")
 	default:
-		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
+		fmt.Fprintln(out, "effects: unknown; the request may change data on the server")
 	}
 	if p.Refusal != "" {
-		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
+		fmt.Fprintf(out, "unwire would refuse to send this: %s\n", term.Clean(p.Refusal))
 	}
 }
 
-// framePacing says what a frame of a plan waits for and takes over.
+// framePacing describes when a planned frame is sent: the response frame it waits for, and the
+// identifiers it copies from responses.
 func framePacing(f *replay.PlanFrame) string {
 	var s string
 	if f.Append != nil {
@@ -67,9 +75,9 @@ func framePacing(f *replay.PlanFrame) string {
 	}
 	switch {
 	case f.Beat && f.Edited:
-		s += ", a heartbeat as it was captured"
+		s += ", heartbeat as captured"
 	case f.Beat:
-		s += ", a heartbeat, by the clock"
+		s += ", heartbeat, sent periodically"
 	}
 	if f.Answers != "" {
 		s += ", waits for " + f.Answers

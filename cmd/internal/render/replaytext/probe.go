@@ -1,6 +1,7 @@
 package replaytext
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // mostEvidence is how many characters of the evidence a table has that is not drawn.
 const mostEvidence = 100
 
-// ProbeResult writes the tables of what a probe learnt, or of the claims that it settled.
+// ProbeResult prints the tables of fields that a probe found or, if it tested claims, their results.
 func ProbeResult(out *term.Output, r *probe.Result) error {
 	if len(r.Settled) > 0 {
 		return settledTable(out, r)
@@ -30,13 +31,14 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 		if f.In != "" {
 			name = f.In + "." + name
 		}
+		// The last piece of evidence is usually the decisive one.
 		if len(f.Evidence) > 0 {
 			last = f.Evidence[len(f.Evidence)-1]
 			if !out.TTY {
 				last = term.Cut(term.Clean(last), mostEvidence)
 			}
 		}
-		of := f.Type
+		of := cmp.Or(f.Type, f.MapValue)
 		if values := slices.Concat(f.Values, f.Holds); len(values) > 0 {
 			of = strings.TrimSpace(of + " {" + strings.Join(values, ", ") + "}")
 		}
@@ -53,9 +55,17 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 	}})
 }
 
-// Probed writes, in words, how a probe went.
+// Probed prints a summary of a probe.
 func Probed(out *term.Output, r *probe.Result) {
-	out.Sayf("%s, %s: %s, %s of bodies; %s may have run the handler\n", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
+	if by := r.Reflection; by != nil {
+		out.Sayf("by server reflection (%s, %s), %s: %s; none ran the handler, and the parser was not asked\n", by.Version, by.Protocol, orUnknown(r.RequestType), app.Counted(by.Requests, "request"))
+		return
+	}
+	runtime := string(r.Runtime)
+	if r.Runtime == probe.Unknown {
+		runtime = "runtime unknown"
+	}
+	out.Sayf("%s, %s: %s, %s of request bodies; %s may have run the handler\n", runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
 	for _, n := range r.Notes {
 		out.Sayf("%s\n", term.Clean(n))
 	}
@@ -63,12 +73,12 @@ func Probed(out *term.Output, r *probe.Result) {
 
 func orUnknown(name string) string {
 	if name == "" {
-		return "a request of a type that is not known"
+		return "request type unknown"
 	}
 	return term.Clean(name)
 }
 
-// settledTable lists the claims with what follows from the server's answers.
+// settledTable prints the tested claims about fields with the conclusion from the server's responses.
 func settledTable(out *term.Output, r *probe.Result) error {
 	var rows [][]string
 	var open []bool // whether the claim was not confirmed

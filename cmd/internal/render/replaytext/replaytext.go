@@ -1,6 +1,5 @@
-// Package replaytext prints for people what is about to be sent, and what came of it:
-// plans and results of replays, suites, verifications, probes, and the credentials for
-// them.
+// Package replaytext prints what is about to be sent, and the outcome, for people: plans and
+// results of replays, suites, verifications, probes, and the credentials for them.
 //
 // Results of the libraries and objects of the contract go in, text comes out.
 //

@@ -12,22 +12,22 @@ import (
 	"unwire/replay/outbound"
 )
 
-// Result writes how a replay went, without the differences.
+// Result prints the outcome of a replay, without the differences to the recording.
 func Result(out *term.Output, r *replay.Result) {
 	fmt.Fprintln(out, out.Bold(Comparison(r)))
 	for _, d := range r.Details {
 		fmt.Fprintf(out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
 	for _, c := range r.Concluded {
-		fmt.Fprintf(out, "we concluded: %s\n", term.Clean(c))
+		fmt.Fprintf(out, "conclusion: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
 		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 }
 
-// Comparison reports the comparison, and keeps apart what the server said from what
-// we concluded.
+// Comparison prints the comparison, and distinguishes what the server sent from what unwire
+// derived.
 func Comparison(r *replay.Result) string {
 	s := string(r.Comparison)
 	switch {
@@ -39,9 +39,9 @@ func Comparison(r *replay.Result) string {
 		return "no answer: " + term.Clean(r.Message)
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:
-		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+		s += fmt.Sprintf(": the server answered %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
 	default:
-		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+		s += fmt.Sprintf(": local error %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
 	}
 	if r.Status != 0 {
 		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, app.Counted(r.Sent, "frame"), r.Received)
@@ -49,7 +49,7 @@ func Comparison(r *replay.Result) string {
 	return s
 }
 
-// oneLine is JSON without its white space, or text as it is.
+// oneLine removes insignificant white space if text is JSON, and returns other text unchanged.
 func oneLine(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {

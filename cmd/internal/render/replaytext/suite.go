@@ -10,7 +10,7 @@ import (
 	"unwire/replay/suite"
 )
 
-// Suite writes what the experiments of a suite came to, as "tap", "table" or "junit".
+// Suite prints the results of a suite's experiments as "tap", "table" or "junit".
 func Suite(out *term.Output, lines []*contract.Experiment, format string) error {
 	switch format {
 	case "table":
@@ -35,6 +35,8 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 	case "junit":
 		return junit(out, lines)
 	}
+
+	// TAP is the default: any test runner can read it.
 	fmt.Fprintf(out, "TAP version 14\n1..%d\n", len(lines))
 	for i, l := range lines {
 		state := "ok"
@@ -49,10 +51,11 @@ func Suite(out *term.Output, lines []*contract.Experiment, format string) error 
 	return nil
 }
 
-// Failures says which expectations were not met, or why an experiment was not run.
+// Failures describes the expectations of an experiment that were not met, or why the experiment did not
+// run.
 func Failures(o *suite.Outcome) []string {
 	if first, ok := errors.AsType[*suite.UnansweredError](o.Err); ok {
-		return []string{fmt.Sprintf("exchange %d, sent first: %s", first.Exchange, Comparison(first.Result))}
+		return []string{fmt.Sprintf("exchange %d, sent before the experiment: %s", first.Exchange, Comparison(first.Result))}
 	}
 	if o.Err != nil {
 		return []string{o.Err.Error()}

@@ -14,7 +14,7 @@ import (
 // shownBody is how many bytes of a plan's message are shown.
 const shownBody = 4 << 10
 
-// VerifyPlan writes what a verification would send first.
+// VerifyPlan prints the first requests that a verification would send.
 func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
 	for _, h := range p.Headers {
@@ -22,11 +22,11 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	}
 	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
 	if p.Rate > 0 {
-		fmt.Fprintf(out, ", %g a second", p.Rate)
+		fmt.Fprintf(out, ", %g per second", p.Rate)
 	}
 	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
 	if len(p.Body) > shownBody {
-		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", app.Counted(len(p.Body)-shownBody, "byte"))
+		fmt.Fprintf(out, "and %s more; --dry-run --json prints all\n", app.Counted(len(p.Body)-shownBody, "byte"))
 	}
 	for _, s := range p.Steps {
 		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
@@ -36,8 +36,8 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 	}
 }
 
-// Verifications writes a table of what servers' parsers made of definitions. With all,
-// it has all that a server said of each field.
+// Verifications prints a table of the differences between definitions and servers' parsers. If all is
+// set, it prints everything that a server reported about each field.
 func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
 	var rows [][]string
 	var open []bool // whether the claim was not confirmed
@@ -56,13 +56,13 @@ func Verifications(out *term.Output, list []*probe.Verification, all bool) error
 		{Name: "FIELD", Shorten: term.Name, Min: 16},
 		{Name: "TYPE", Shorten: term.Name, Min: 10, Drop: 1},
 		{Name: "VERDICT"},
-		{Name: "WE CONCLUDED", Shorten: term.End, Min: 20, Drop: 3},
-		{Name: "THE SERVER SAID", Shorten: term.End, Min: 20, Drop: 5},
+		{Name: "CONCLUSION", Shorten: term.End, Min: 20, Drop: 3},
+		{Name: "SERVER ANSWER", Shorten: term.End, Min: 20, Drop: 5},
 	}, Detail: func(i int) bool { return open[i] }})
 }
 
-// verifyRows are the rows of a method; what was said of confirmed fields is cut
-// short, unless all is wanted.
+// verifyRows returns the rows of a method. Reports about confirmed fields are shortened, unless all
+// is set.
 func verifyRows(v *probe.Verification, all bool) [][]string {
 	rows := [][]string{}
 	for i := range v.Claims {
@@ -71,6 +71,7 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 		if len(c.Said) > 0 {
 			said = term.Clean(c.Said[len(c.Said)-1])
 		}
+		// Contradictions get more space, because they need an explanation.
 		switch {
 		case all:
 			said = term.Clean(strings.Join(c.Said, "; "))
@@ -94,9 +95,9 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 	return rows
 }
 
-// Verified writes, in words, how a verification went.
+// Verified prints a summary of a verification.
 func Verified(out *term.Output, v *probe.Verification) {
-	out.Sayf("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
+	out.Sayf("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of request bodies; %s may have run the handler\n", term.Clean(v.Method),
 		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
 	for _, n := range v.Notes {
 		out.Sayf("%s\n", term.Clean(n))

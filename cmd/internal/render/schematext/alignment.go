@@ -13,7 +13,7 @@ import (
 	"unwire/schema/align"
 )
 
-// Alignment prints joins and doubts as a table.
+// Alignment prints field names matched to numbers, and the ambiguous ones, as a table.
 func Alignment(out *term.Output, r *align.Report) error {
 	rows := make([][]string, 0, len(r.Joins)+len(r.Doubts))
 	for _, j := range r.Joins {
@@ -26,6 +26,7 @@ func Alignment(out *term.Output, r *align.Report) error {
 			strings.Join(j.Alternatives, ", "), term.Clean(enumText(j.Enum)), strconv.Itoa(j.Pairs),
 		})
 	}
+	// Ambiguous names follow, with what would decide them.
 	for _, d := range r.Doubts {
 		numbers := make([]string, len(d.Numbers))
 		for i, n := range d.Numbers {
@@ -45,7 +46,7 @@ func Alignment(out *term.Output, r *align.Report) error {
 	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 
-// enumText lists an enum's values by number.
+// enumText formats an enum's values, ordered by number.
 func enumText(values map[string]int32) string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[a], values[b]), strings.Compare(a, b))
@@ -61,7 +62,7 @@ func Unpaired(u align.Unpaired) string {
 	return fmt.Sprintf("%s: %s in protobuf and %d in JSON: %s", u.Method, app.Counted(u.Proto, "call"), u.JSON, cmp.Or(u.Why, "no counterpart"))
 }
 
-// AlignmentSummary is a report in one line.
+// AlignmentSummary formats the result of an alignment in one line.
 func AlignmentSummary(r *align.Report) string {
-	return fmt.Sprintf("%s joined, %s, from %s of messages", app.Counted(len(r.Joins), "field"), app.Counted(len(r.Doubts), "doubt"), app.Counted(r.Pairs, "pair"))
+	return fmt.Sprintf("%s named, %s, from %s of messages", app.Counted(len(r.Joins), "field"), app.Counted(len(r.Doubts), "ambiguous group"), app.Counted(r.Pairs, "pair"))
 }

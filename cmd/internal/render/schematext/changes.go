@@ -10,10 +10,11 @@ import (
 	"unwire/schema/compare"
 )
 
-// ChangeColumns are the columns of a changelog that not every one has.
+// ChangeColumns are the optional columns of a changelog: the Captures and Replays that have a changed element,
+// and the state of the user's Proto files.
 type ChangeColumns struct{ Captures, Replays, Proto bool }
 
-// Changes prints a changelog as a table.
+// Changes prints changes between definitions as a table.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
 	table := term.Table{Rows: make([][]string, len(changes)), Columns: []term.Column{
 		{Name: "CHANGE"},
@@ -24,6 +25,7 @@ func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeCo
 		{Name: "BREAKS"},
 		{Name: "NOTE", Shorten: term.End, Min: 16, Drop: 4},
 	}}
+	// The optional columns are appended in the same order to the header and to each row.
 	if columns.Captures {
 		table.Columns = append(table.Columns, term.Column{Name: "CAPTURES", Shorten: term.Middle, Min: 12, Drop: 2})
 	}
@@ -75,7 +77,7 @@ func ChangesMarkdown(w io.Writer, changes []contract.SchemaChange) error {
 	return err
 }
 
-// markdownItem is a change as an item of a list.
+// markdownItem formats a change as an item of a Markdown list.
 func markdownItem(c *contract.SchemaChange) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- %s %s", c.Change.Change, markdownCode(c.Element))
@@ -83,10 +85,11 @@ func markdownItem(c *contract.SchemaChange) string {
 	case c.Change.Change == compare.Added:
 		b.WriteString(": " + markdownCode(c.New))
 	case c.Change.Change == compare.Removed:
-		b.WriteString(" (it was " + markdownCode(c.Old) + ")")
+		b.WriteString(" (was " + markdownCode(c.Old) + ")")
 	default:
 		b.WriteString(": " + markdownCode(c.Old) + " → " + markdownCode(c.New))
 	}
+	// The optional parts, in the order of a sentence.
 	if c.Breaks != "" {
 		fmt.Fprintf(&b, ", **breaks %s**", breaksWords(c.Breaks))
 	}
@@ -97,21 +100,21 @@ func markdownItem(c *contract.SchemaChange) string {
 		b.WriteString("; in " + firstFrames(c.Captures))
 	}
 	if len(c.Replays) > 0 {
-		b.WriteString("; touches " + firstFrames(c.Replays))
+		b.WriteString("; affects " + firstFrames(c.Replays))
 	}
 	if c.Proto != "" {
-		b.WriteString("; our definitions are " + c.Proto)
+		b.WriteString("; the definitions of --proto are " + c.Proto)
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// markdownCode is s as code, whatever it contains.
+// markdownCode formats s as inline code in Markdown, escaping backquotes in s.
 func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
 
 func breaksWords(b compare.Break) string {
 	if b == compare.BreaksWire {
-		return "the wire"
+		return "the wire format"
 	}
 	if b == compare.BreaksJSON {
 		return "JSON"
@@ -119,7 +122,7 @@ func breaksWords(b compare.Break) string {
 	return string(b)
 }
 
-// ChangesSummary is a changelog in one line.
+// ChangesSummary returns the number of changes by kind in one line.
 func ChangesSummary(changes []contract.SchemaChange) string {
 	if len(changes) == 0 {
 		return "no changes"
@@ -128,7 +131,7 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	for _, c := range changes {
 		breaks[c.Breaks]++
 	}
-	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(changes),
+	return fmt.Sprintf("%d changes: %d break the wire format, %d JSON, %d source code, %d nothing", len(changes),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
 
@@ -141,7 +144,7 @@ func OutdatedSummary(changes []contract.SchemaChange) string {
 		}
 	}
 	if n == 0 {
-		return "the definitions have none of the old state of these"
+		return "the definitions of --proto do not contain the old state of any change"
 	}
-	return fmt.Sprintf("the definitions are out of date in %d of them: see 'unwire schema update --help'", n)
+	return fmt.Sprintf("the definitions of --proto are outdated in %d of these changes: see 'unwire schema update --help'", n)
 }

@@ -20,15 +20,15 @@ func TestChangesMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "## Methods\n\n- added `a.B.C`: `rpc C(M) returns (M)`\n\n## Fields\n\n" +
-		"- removed `a.M.x` (it was `'x'`), **breaks the wire**; in f#1 f#2 f#3 …\n" +
-		"- retyped `a.M.y`: `int32` → `int64`; a note; our definitions are outdated\n"
+		"- removed `a.M.x` (was `'x'`), **breaks the wire format**; in f#1 f#2 f#3 …\n" +
+		"- retyped `a.M.y`: `int32` → `int64`; a note; the definitions of --proto are outdated\n"
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire, 0 JSON, 0 source, 2 nothing" {
+	if s := ChangesSummary(changes); s != "3 changes: 1 break the wire format, 0 JSON, 0 source code, 2 nothing" {
 		t.Error(s)
 	}
-	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions are out of date in 1 of them") {
+	if s := OutdatedSummary(changes); !strings.HasPrefix(s, "the definitions of --proto are outdated in 1 of these changes") {
 		t.Error(s)
 	}
 }

@@ -23,6 +23,8 @@ func Check(out *term.Output, r *check.Report) error {
 	if err := out.Table(methods); err != nil {
 		return err
 	}
+
+	// Three tables: methods, message types, findings. Empty ones are left out.
 	if len(r.Messages) > 0 {
 		fmt.Fprintln(out)
 		types := term.Table{Rows: typeRows(r), Columns: []term.Column{
@@ -96,15 +98,15 @@ func findingRows(r *check.Report) [][]string {
 
 func findingWord(what string, allowed bool) string {
 	if allowed {
-		return "(known) " + what
+		return "(accepted) " + what
 	}
 	return what
 }
 
-// kindWithP is the kind of an unknown field with its probability.
+// kindWithP formats the inferred kind of an unknown field with its probability.
 func kindWithP(u *check.UnknownField) string { return fmt.Sprintf("%s (p %.2f)", u.Kind, u.P) }
 
-// CheckSummary is a report in one line.
+// CheckSummary formats the result of checking definitions against captures in one line.
 func CheckSummary(r *check.Report) string {
 	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
 		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
@@ -112,7 +114,7 @@ func CheckSummary(r *check.Report) string {
 		s += ", " + app.Counted(n, "unknown method")
 	}
 	if n := r.AllowedFindings(); n > 0 {
-		s += fmt.Sprintf("; %d of these known", n)
+		s += fmt.Sprintf("; %d of these accepted", n)
 	}
 	return s
 }

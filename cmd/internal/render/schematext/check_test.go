@@ -24,12 +24,12 @@ func TestCheck(t *testing.T) {
 		"a.B/C\t↑\t(unknown method)\t2 of 3\t99.9 %\n\n" +
 		"FINDING\tMESSAGE\tFIELD\tWHAT\tSEEN\tFRAMES\n" +
 		"unknown\ta.M\t7\tvarint (p 0.50)\t2\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
-		"(known) contradicted\ta.M\ta.M\ttruncated\t1\t\n" +
+		"(accepted) contradicted\ta.M\ta.M\ttruncated\t1\t\n" +
 		"unknown method\ta.B\tD\t\t1\t\n"
 	if b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
-	const summary = "2 of 3 frames decoded, 99.9 % of 3000 bytes explained; 1 field seen, 0 never seen; 1 unknown, 1 contradicted, 1 unknown method; 1 of these known"
+	const summary = "2 of 3 frames decoded, 99.9 % of 3000 bytes explained; 1 field seen, 0 never seen; 1 unknown, 1 contradicted, 1 unknown method; 1 of these accepted"
 	if s := CheckSummary(r); s != summary {
 		t.Errorf("%s\nwant\n%s", s, summary)
 	}

@@ -49,7 +49,7 @@ type checkPageData struct {
 	Messages [][]string
 }
 
-// A pageFinding is a finding as the page shows it.
+// A pageFinding is a finding in the form in which the HTML page shows it.
 type pageFinding struct {
 	Kind, Message, Field, What string
 	Seen                       int
@@ -67,7 +67,8 @@ type pageFinding struct {
 type excerpt struct {
 	Address string
 
-	// Text is the fields with what encloses them, or of JSON what is around the member.
+	// Text is the finding's fields within their parent messages or, for JSON, the text around the
+	// member.
 	Text string
 	Hex  string
 
@@ -105,7 +106,7 @@ func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *s
 	return &CheckPage{p}, err
 }
 
-// Write writes the page.
+// Write writes the findings as an HTML page.
 func (p *CheckPage) Write(w io.Writer) error {
 	page, err := template.New("check").Parse(checkPage)
 	if err != nil {
@@ -128,6 +129,7 @@ func pageFindings(r *check.Report) []*pageFinding {
 		p.More = frames[shown:]
 		list = append(list, p)
 	}
+	// Unknown fields first, then contradictions, then unknown methods.
 	for _, u := range r.Unknown {
 		add(pageFinding{
 			Kind: "unknown", Message: u.Message, Field: fieldLabel(u.Number, u.Name), What: kindWithP(&u),
@@ -146,7 +148,7 @@ func pageFindings(r *check.Report) []*pageFinding {
 	return list
 }
 
-// fill makes the excerpt of a frame.
+// fill decodes the part of a frame that the page shows for a finding.
 func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame) {
 	if f.Tree == nil || f.End != nil {
 		e.Text = textAround(f.Data, e.finding.name)
@@ -158,6 +160,8 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 		root = string(md.FullName())
 	}
 	fields := decode.View{Type: md}.Fields(f.Tree)
+
+	// Show the fields around the finding; if it is not in the tree, the first fields.
 	left := maxExcerptFields
 	shown := onlyFinding(fields, root, e.finding, &left)
 	if len(shown) == 0 {
@@ -167,6 +171,8 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	if render.Fields(&b, shown, "") == nil {
 		e.Text = term.CleanText(b.String())
 	}
+
+	// The hex dump shows the innermost field that contains the finding.
 	deepest := shown
 	for len(deepest) == 1 && len(deepest[0].Fields) > 0 && deepest[0].N != uint64(e.finding.number) {
 		deepest = deepest[0].Fields
@@ -180,7 +186,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	}
 }
 
-// onlyFinding keeps the fields that a finding is about, and what encloses them.
+// onlyFinding returns the fields that a finding is about, with their parents only.
 func onlyFinding(fields []*field.Field, typ string, of *pageFinding, left *int) []*field.Field {
 	var kept []*field.Field
 	for _, original := range fields {

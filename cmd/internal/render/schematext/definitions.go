@@ -7,7 +7,7 @@ import (
 	"unwire/schema/compare"
 )
 
-// Contents prints what definitions have as a table.
+// Contents prints the elements of definitions as a table.
 func Contents(out *term.Output, list []compare.Listing) error {
 	rows := make([][]string, len(list))
 	for i, l := range list {
@@ -25,7 +25,7 @@ func Contents(out *term.Output, list []compare.Listing) error {
 	}})
 }
 
-// Hits prints what a search found as a table.
+// Hits prints the results of a search in definitions as a table.
 func Hits(out *term.Output, hits []compare.Hit) error {
 	rows := make([][]string, len(hits))
 	for i, h := range hits {

@@ -10,8 +10,7 @@ import (
 	"unwire/schema/infer"
 )
 
-// Inferred writes all files of inferred definitions, each under its path if there are
-// several.
+// Inferred writes all inferred .proto files, each after its path if there are several.
 func Inferred(w io.Writer, in *infer.Inferred) error {
 	for i, path := range slices.Sorted(maps.Keys(in.Files)) {
 		if len(in.Files) > 1 {

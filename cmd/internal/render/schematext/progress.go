@@ -18,8 +18,8 @@ const (
 	progressWidth = 78
 )
 
-// ExtractProgress returns what draws how far an extraction is, and what wipes it out
-// again. Off a terminal nothing is drawn.
+// ExtractProgress returns functions that draw and remove the progress line of an extraction. If out is
+// no terminal, nothing is drawn.
 func ExtractProgress(out *term.Output) (draw func(extract.Progress), done func()) {
 	if !out.TTY {
 		return nil, func() {}

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// firstFrames names up to three frames.
+// firstFrames formats the addresses of up to three frames.
 func firstFrames(addresses []string) string {
 	if len(addresses) > 3 {
 		return strings.Join(addresses[:3], " ") + " …"
@@ -22,7 +22,7 @@ func firstFrames(addresses []string) string {
 	return strings.Join(addresses, " ")
 }
 
-// firstNumbers lists up to a dozen numbers.
+// firstNumbers formats up to twelve numbers of a list.
 func firstNumbers(list []int32) string {
 	const most = 12
 	words := make([]string, min(len(list), most))
@@ -35,7 +35,7 @@ func firstNumbers(list []int32) string {
 	return strings.Join(words, " ")
 }
 
-// percent is part of whole, rounded so that only all of it is 100 %.
+// percent formats part/whole as a percentage that is 100 % only if part equals whole.
 func percent(part, whole int64) string {
 	switch {
 	case whole == 0:
@@ -46,7 +46,7 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", min(99.9, 100*float64(part)/float64(whole)))
 }
 
-// fieldLabel is a field's number and name, as far as they are known.
+// fieldLabel formats a field's number and name; an unknown one is omitted.
 func fieldLabel(number int32, name string) string {
 	switch {
 	case number == 0:

@@ -11,26 +11,25 @@ import (
 	"unwire/schema/match"
 )
 
-// MatchSummary is what a place may be in one line.
+// MatchSummary formats the candidate types of a message or field in one line.
 func MatchSummary(t *match.Target, r *match.Result) string {
 	return fmt.Sprintf("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
-		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct one"), app.Counted(r.Bytes, "byte"), verdictWords(r))
+		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct message"), app.Counted(r.Bytes, "byte"), verdictWords(r))
 }
 
 func verdictWords(r *match.Result) string {
 	switch r.Conclusion {
 	case match.Matched:
-		return "it is " + string(r.FullName())
+		return "the type is " + string(r.FullName())
 	case match.Tied:
-		return app.Counted(r.Candidates[0].Ties+1, "type") + " that these messages do not tell apart"
+		return app.Counted(r.Candidates[0].Ties+1, "type") + " that fit these messages equally well"
 	case match.NoMatch:
-		return "no known type"
+		return "no type fits"
 	}
 	return fmt.Sprintf("undecided, %s possible", app.Counted(r.Possible, "type"))
 }
 
-// Match prints the types that a place may be, up to most of them, and those that it
-// cannot be.
+// Match prints up to most candidate types of a message or field, and the types that are ruled out.
 func Match(out *term.Output, r *match.Result, most int) error {
 	var rows [][]string
 	for i, c := range r.Candidates {
@@ -43,7 +42,7 @@ func Match(out *term.Output, r *match.Result, most int) error {
 		})
 	}
 	for _, c := range r.Vetoed {
-		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("cannot be: ", c.Vetoes)})
+		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("excluded: ", c.Vetoes)})
 	}
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "RANK", Right: true},

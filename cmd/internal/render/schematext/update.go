@@ -27,7 +27,7 @@ func UpdateDiff(w io.Writer, files []update.File) error {
 	return nil
 }
 
-// Conflict is a change that an update does not make, in one line.
+// Conflict formats, in one line, a change that an update could not make.
 func Conflict(c update.Change) string {
 	s := fmt.Sprintf("%s %s", c.Kind, c.Element)
 	if c.Number != 0 {
@@ -37,7 +37,7 @@ func Conflict(c update.Change) string {
 		s += " in " + c.File
 	}
 	if c.Old != "" || c.New != "" {
-		s += fmt.Sprintf(": %q here, %q in %s", c.Old, c.New, c.Source)
+		s += fmt.Sprintf(": %q in the file, %q in %s", c.Old, c.New, c.Source)
 	}
 	if c.Note != "" {
 		s += ": " + c.Note
@@ -45,20 +45,21 @@ func Conflict(c update.Change) string {
 	return s
 }
 
-// SourceRemark is a remark on a source of an update, in one line.
+// SourceRemark formats a remark about a source file of an update in one line.
 func SourceRemark(r source.Remark) string {
 	switch {
 	case r.Rejected != nil:
 		return fmt.Sprintf("%s#%d: %v", r.Source, r.Exchange, r.Rejected)
 	case r.Left != "":
-		return fmt.Sprintf("%s: left out: %s", r.Source, term.CleanText(r.Left))
+		return fmt.Sprintf("%s: skipped: %s", r.Source, term.CleanText(r.Left))
 	case r.Unresolved != nil:
 		return fmt.Sprintf("%s: %s: %s", r.Unresolved.Place, r.Unresolved.Element, r.Unresolved.Reason)
 	}
-	return r.Source + ": none of its messages is in the files; 'unwire align --proto DIR' calls them as DIR does"
+	return r.Source + ": the .proto files contain none of its messages; use 'unwire align --proto DIR' to get the message names of DIR"
 }
 
-// UpdateSummary is an update in one line, which was written or not.
+// UpdateSummary formats the result of an update in one line. written tells whether the files were
+// changed.
 func UpdateSummary(r *update.Result, written bool) string {
 	done := "would change"
 	if written {

@@ -7,22 +7,22 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Limits of what a server may store in one stream.
+// Limits for the blobs that a server may store during one stream.
 const (
 	maxBlobs     = 20_000
 	maxBlobBytes = 64 << 20
 )
 
-// Blobs are what the server keeps with the client in one stream, by names. The zero
-// value is empty. One goroutine at a time may use it.
+// Blobs are the named values that the server stores with the client during one stream. The zero
+// value is empty. It must not be used concurrently.
 type Blobs struct {
 	byID  map[string][]byte
 	bytes int
 }
 
-// Put stores a blob under its SHA-256, and returns that.
+// Put stores a blob under its SHA-256, and returns the hash.
 //
-// Errors: a *turn.Error if there is no room.
+// Errors: a *turn.Error if a limit is reached.
 func (b *Blobs) Put(data []byte) ([]byte, error) {
 	sum := sha256.Sum256(data)
 	if !b.Set(sum[:], data) {
@@ -34,7 +34,7 @@ func (b *Blobs) Put(data []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// Set stores a blob. It reports false if there is no room.
+// Set stores a blob under id. It returns false if a limit is reached.
 func (b *Blobs) Set(id, data []byte) bool {
 	if b.byID == nil {
 		b.byID = map[string][]byte{}
@@ -54,7 +54,7 @@ func (b *Blobs) Set(id, data []byte) bool {
 	return true
 }
 
-// Get returns a blob.
+// Get returns the blob with an id; ok is false if there is none.
 func (b *Blobs) Get(id []byte) (data []byte, ok bool) {
 	data, ok = b.byID[string(id)]
 	return data, ok

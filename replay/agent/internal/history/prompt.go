@@ -9,10 +9,9 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// history writes the messages before the action as the conversation's state. Both lists
-// of it name blobs by their SHA-256, which the server fetches over the stream:
-// root_prompt_messages_json has what the model reads, one message as JSON each, and turns
-// what is shown, as messages of the definitions.
+// history writes the earlier messages into the conversation's state. The state has two lists of blob
+// names (SHA-256 hashes); the server requests the blobs over the stream. root_prompt_messages_json
+// lists the messages for the model, as JSON; turns lists the displayed turns, as protobuf messages.
 //
 // Source: replay/agent/README.md
 func (b *builder) history(state message.Message, list []turn.Message) error {
@@ -32,9 +31,9 @@ func (b *builder) history(state message.Message, list []turn.Message) error {
 	return b.turns(state, list)
 }
 
-// repair returns a transcript in which each call has a result and each result a call. An
-// interrupted call stays in a client's transcript for ever, and a compacted transcript
-// may have lost a call.
+// repair returns a transcript in which each call has a result and each result a call. A call that
+// was interrupted stays in the client's transcript without a result, and a compacted transcript may
+// lack a call.
 func repair(list []turn.Message) []turn.Message {
 	results := map[string]bool{}
 	for i := range list {
@@ -45,6 +44,8 @@ func repair(list []turn.Message) []turn.Message {
 		}
 	}
 	asked := map[string]bool{}
+
+	// Add an interrupted result where one is missing, and turn a result without its call into text.
 	out := make([]turn.Message, 0, len(list))
 	for i := range list {
 		m := turn.Message{Role: list[i].Role}
@@ -52,7 +53,8 @@ func repair(list []turn.Message) []turn.Message {
 		for _, p := range list[i].Parts {
 			switch {
 			case p.Call != nil && asked[p.Call.ID]:
-				continue // twice: its result would answer both
+				// a duplicate: its result would answer both
+				continue
 			case p.Call != nil:
 				asked[p.Call.ID] = true
 				if !results[p.Call.ID] {
@@ -64,6 +66,8 @@ func repair(list []turn.Message) []turn.Message {
 			}
 			m.Parts = append(m.Parts, p)
 		}
+
+		// The server rejects a tool message without results.
 		if m.Role == turn.ToolRole && !hasResult(&m) {
 			m.Role = turn.User
 		}
@@ -84,7 +88,7 @@ func hasResult(m *turn.Message) bool {
 	return false
 }
 
-// toolNames returns the names of the tools by the ids of their calls.
+// toolNames returns the names of the tools by call id.
 func toolNames(list []turn.Message) map[string]string {
 	names := map[string]string{}
 	for i := range list {
@@ -97,7 +101,7 @@ func toolNames(list []turn.Message) map[string]string {
 	return names
 }
 
-// A promptPart is one piece of a message for the model, as the AI SDK writes it.
+// A promptPart is one piece of a message for the model, in the format of the AI SDK.
 type promptPart struct {
 	Type       string          `json:"type"`
 	Text       string          `json:"text,omitempty"`
@@ -106,18 +110,18 @@ type promptPart struct {
 	ToolCallID string          `json:"toolCallId,omitempty"`
 	ToolName   string          `json:"toolName,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
-	// Result is a string, or parts if there are images in it.
+	// Result is the result of a tool call: a string or, with images, a list of parts.
 	Result  any  `json:"result,omitempty"`
 	IsError bool `json:"isError,omitempty"`
 }
 
-// A promptText is a message for the model: its content is a text, or parts.
+// A promptText is a message for the model: its content is a string or a list of parts.
 type promptText struct {
 	Role    turn.Role `json:"role"`
 	Content any       `json:"content"`
 }
 
-// promptMessage returns what becomes the JSON of a message.
+// promptMessage converts a message of the conversation to the JSON form for the model.
 func promptMessage(m *turn.Message, names map[string]string) promptText {
 	if m.Role == turn.System {
 		return promptText{m.Role, textOf(m)}
@@ -140,7 +144,7 @@ func promptMessage(m *turn.Message, names map[string]string) promptText {
 	return promptText{m.Role, parts}
 }
 
-// objectOf returns arguments that are valid JSON, or an empty object.
+// objectOf returns the arguments if they are valid JSON, or an empty object.
 func objectOf(arguments json.RawMessage) json.RawMessage {
 	if !json.Valid(arguments) {
 		return json.RawMessage(`{}`)

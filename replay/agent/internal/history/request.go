@@ -1,11 +1,11 @@
-// Package history makes the request that opens a stream: the conversation so far, as the
-// state that servers of the protocol keep with their clients, and what is to be done next.
+// Package history builds the message that opens a stream: the conversation so far, as the state
+// that servers of the protocol store with their clients, and the next action.
 //
 //	var blobs history.Blobs
 //	first, err := history.Request(definitions, set, &blobs, conversation, request)
 //
-// The state names its parts by their SHA-256. Blobs has them, and what the server stores
-// while the stream runs. The package is used by replay/agent.
+// The state refers to its parts by their SHA-256. Blobs has the parts, and what the server stores
+// during the stream. replay/agent uses the package.
 //
 // Source: replay/agent/README.md
 package history
@@ -18,7 +18,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A builder makes one request.
+// A builder builds the first message of one stream.
 type builder struct {
 	definitions  *message.Definitions
 	set          *tools.Set
@@ -26,8 +26,8 @@ type builder struct {
 	conversation string
 }
 
-// Request makes the first message of a stream. What it names as blobs is put into blobs,
-// so that the server can ask for it.
+// Request builds the first message of a stream. It adds the blobs that the message names to blobs,
+// so that the server can request them.
 //
 // Errors: a *turn.Error.
 func Request(d *message.Definitions, set *tools.Set, blobs *Blobs, conversation string, r *turn.Request) ([]byte, error) {
@@ -39,6 +39,8 @@ func (b *builder) request(r *turn.Request) ([]byte, error) {
 	if len(r.Messages) == 0 {
 		return nil, &turn.Error{Kind: turn.Invalid, Param: "messages", Message: "there are no messages"}
 	}
+
+	// Everything before the last message of the user is state; that message is the action.
 	system, history, last := divide(r.Messages)
 	root := b.definitions.Client()
 	run := root.At("run_request")
@@ -51,6 +53,8 @@ func (b *builder) request(r *turn.Request) ([]byte, error) {
 	} else {
 		run.At("action", "resume_action")
 	}
+
+	// The identifiers of the model and the conversation, and the tools.
 	run.At("model_details").Set("model_id", r.Model).Set("display_model_id", r.Model).Set("display_name", r.Model)
 	run.Set("conversation_id", b.conversation)
 	if system != "" {
@@ -64,8 +68,8 @@ func (b *builder) request(r *turn.Request) ([]byte, error) {
 	return root.Bytes(), nil
 }
 
-// divide parts a transcript: the system prompt, what comes before the action, and the
-// message of the user that is the action; nil if the transcript ends otherwise.
+// divide splits a transcript into the system prompt, the messages before the action, and the user's
+// message that is the action; nil if the transcript does not end with one.
 func divide(list []turn.Message) (system string, history []turn.Message, last *turn.Message) {
 	var prompt []string
 	for len(list) > 0 && list[0].Role == turn.System {
@@ -78,7 +82,7 @@ func divide(list []turn.Message) (system string, history []turn.Message, last *t
 	return strings.Join(prompt, "\n\n"), list, last
 }
 
-// textOf returns the texts of a message.
+// textOf returns the concatenated texts of a message.
 func textOf(m *turn.Message) string {
 	var texts []string
 	for i := range m.Parts {
@@ -89,7 +93,7 @@ func textOf(m *turn.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// userMessage writes a message of the user.
+// userMessage copies a user's message into the protobuf message m.
 func userMessage(m message.Message, from *turn.Message) {
 	m.Set("text", textOf(from)).Set("message_id", message.NewUUID())
 	for i := range from.Parts {

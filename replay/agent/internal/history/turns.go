@@ -10,8 +10,8 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// turns writes a transcript as the turns of the conversation's state: each message of the
-// user begins one, and what follows are its steps.
+// turns writes a transcript as the turns of the conversation's state. Each message of the user
+// starts a turn; what follows are its steps.
 func (b *builder) turns(state message.Message, list []turn.Message) error {
 	results := map[string]*turn.Result{}
 	for i := range list {
@@ -38,7 +38,7 @@ func (b *builder) turns(state message.Message, list []turn.Message) error {
 	return nil
 }
 
-// turn stores a turn, and returns its name.
+// turn stores one turn as a blob, and returns the blob's name.
 func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]byte, error) {
 	structure := b.definitions.Agent("ConversationTurnStructure")
 	agent := structure.At("agent_conversation_turn").Set("request_id", message.NewUUID())
@@ -64,7 +64,7 @@ func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]
 	return b.blobs.Put(structure.Bytes())
 }
 
-// step returns a step of a turn; nil for a part that makes no step.
+// step returns a step of a turn; nil for a part that is not a step.
 func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
 	step := b.definitions.Agent("ConversationStep")
 	switch {
@@ -84,7 +84,7 @@ func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
 	return step.Bytes()
 }
 
-// arguments writes a call of an announced tool.
+// arguments copies a call of an announced tool into its protobuf message.
 func arguments(args message.Message, call *turn.Call) {
 	args.Set("name", call.Name).Set("tool_name", call.Name).Set("provider_identifier", tools.Provider).Set("tool_call_id", call.ID)
 	var object map[string]json.RawMessage

@@ -1,15 +1,13 @@
-// Package message makes and reads messages of the definitions in proto/, by the names
-// of their fields.
+// Package message builds and reads messages of the definitions in proto/ by field name.
 //
 //	d, err := message.Load(ctx)
 //	m := d.Client()
 //	m.At("run_request", "model_details").Set("model_id", "composer-1")
 //	body := m.Bytes()
 //
-// A Message is a protoreflect.Message with methods that take names. A name that a
-// message does not have is a mistake in the caller, and panics: the definitions are part
-// of the program. Values that a server sent never do. It is used by replay/agent and the
-// packages below it.
+// A Message is a protoreflect.Message with methods that take field names. An unknown name is a
+// mistake of the caller and panics, because the definitions are part of the program; values from a
+// server never panic. replay/agent and the packages below it use the package.
 package message
 
 import (
@@ -24,16 +22,16 @@ import (
 	"unwire/schema"
 )
 
-// recursionLimit bounds how deeply messages of a server are nested.
+// recursionLimit limits the nesting of messages from a server.
 const recursionLimit = 100
 
-// Definitions are the messages of the agent's service.
+// Definitions are the messages of the agent service.
 type Definitions struct {
 	*schema.Schema
 	client, server protoreflect.MessageDescriptor
 }
 
-// Load compiles the definitions in proto/.
+// Load compiles the .proto files in proto/.
 func Load(ctx context.Context) (*Definitions, error) {
 	s, err := schema.Load(ctx, proto.Files)
 	if err != nil {
@@ -46,13 +44,13 @@ func Load(ctx context.Context) (*Definitions, error) {
 	return &Definitions{Schema: s, client: run.Input(), server: run.Output()}, nil
 }
 
-// Client returns an empty message of the client.
+// Client returns an empty message of the type that clients send.
 func (d *Definitions) Client() Message { return Message{dynamicpb.NewMessage(d.client)} }
 
-// Server returns an empty message of the server.
+// Server returns an empty message of the type that servers send.
 func (d *Definitions) Server() Message { return Message{dynamicpb.NewMessage(d.server)} }
 
-// New returns an empty message by its full name.
+// New returns an empty message of the type with a full name.
 func (d *Definitions) New(name string) Message {
 	md := d.Message(name)
 	if md == nil {
@@ -61,31 +59,31 @@ func (d *Definitions) New(name string) Message {
 	return Message{dynamicpb.NewMessage(md)}
 }
 
-// Agent returns an empty message of the agent's package.
+// Agent returns an empty message of the agent's package by its short name.
 func (d *Definitions) Agent(name string) Message { return d.New(proto.AgentPackage + "." + name) }
 
-// A Message is one message, or a field of one.
+// A Message is a protobuf message whose fields are accessed by name.
 type Message struct{ protoreflect.Message }
 
-// Parse reads what a server sent into m.
+// Parse decodes a server's message into m.
 //
-// Errors: data that is no message, or that nests too deeply. Unknown fields are kept,
-// and are no error.
+// Errors: malformed data, or data that is nested too deeply. Unknown fields are kept; they are not
+// an error.
 func (m Message) Parse(data []byte) error {
 	return pb.UnmarshalOptions{RecursionLimit: recursionLimit, Merge: true}.Unmarshal(data, m.Interface())
 }
 
-// Bytes returns the message as it is on the wire. Fields are in the order of their
-// numbers.
+// Bytes returns the encoded message. Fields are sorted by number.
 func (m Message) Bytes() []byte {
 	data, err := pb.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
-	if err != nil { // only invalid UTF-8 fails, which Set does not let in
+	// only invalid UTF-8 fails, which Set replaces
+	if err != nil {
 		panic("agent: " + err.Error())
 	}
 	return data
 }
 
-// Field returns the descriptor of a field.
+// Field returns the descriptor of the field with a name.
 func (m Message) Field(name string) protoreflect.FieldDescriptor {
 	fd := m.Descriptor().Fields().ByName(protoreflect.Name(name))
 	if fd == nil {
@@ -99,8 +97,7 @@ func (m Message) HasField(name string) bool {
 	return m.Descriptor().Fields().ByName(protoreflect.Name(name)) != nil
 }
 
-// At returns the message at the end of a path of fields, and makes what is missing of
-// it.
+// At returns the message at the end of a path of fields, and creates missing ones.
 func (m Message) At(path ...string) Message {
 	for _, name := range path {
 		m = Message{m.Mutable(m.Field(name)).Message()}
@@ -108,22 +105,22 @@ func (m Message) At(path ...string) Message {
 	return m
 }
 
-// Set sets a field: to a string, bytes, a bool, a number of its type, or a Message. It
-// returns m. Invalid UTF-8 in a string is replaced.
+// Set sets a field to a string, bytes, a bool, a number of its type, or a Message, and returns m.
+// Invalid UTF-8 in a string is replaced.
 func (m Message) Set(name string, v any) Message {
 	fd := m.Field(name)
 	m.Message.Set(fd, value(fd, v))
 	return m
 }
 
-// Add appends to a repeated field. It returns m.
+// Add appends a value to a repeated field, and returns m for chaining.
 func (m Message) Add(name string, v any) Message {
 	fd := m.Field(name)
 	m.Mutable(fd).List().Append(value(fd, v))
 	return m
 }
 
-// AddNew appends an empty message to a repeated field, and returns it.
+// AddNew appends an empty message to a repeated field, and returns the new message.
 func (m Message) AddNew(name string) Message {
 	return Message{m.Mutable(m.Field(name)).List().AppendMutable().Message()}
 }
@@ -142,7 +139,7 @@ func (m Message) Has(path ...string) bool {
 	return true
 }
 
-// Value returns the field at the end of a path; its default if it is not set.
+// Value returns the value of the field at the end of a path of names, or its default if it is not set.
 func (m Message) Value(path ...string) protoreflect.Value {
 	for _, name := range path[:len(path)-1] {
 		m = m.Sub(name)
@@ -150,7 +147,7 @@ func (m Message) Value(path ...string) protoreflect.Value {
 	return m.Message.Get(m.Field(path[len(path)-1]))
 }
 
-// Sub returns a field that is a message, to be read.
+// Sub returns the message at the end of a path of names, for reading.
 func (m Message) Sub(path ...string) Message {
 	for _, name := range path {
 		m = Message{m.Message.Get(m.Field(name)).Message()}
@@ -158,16 +155,16 @@ func (m Message) Sub(path ...string) Message {
 	return m
 }
 
-// Text returns a string field.
+// Text returns the value of a string field at the end of a path of names.
 func (m Message) Text(path ...string) string { return m.Value(path...).String() }
 
-// Uint32 returns a field of type uint32.
+// Uint32 returns the value of a uint32 field at the end of a path of names.
 func (m Message) Uint32(path ...string) uint32 {
 	return uint32(m.Value(path...).Uint()) //nolint:gosec
 }
 
-// Case returns the name and the message of the member that a oneof holds; "" for none,
-// which a message of a newer server may have.
+// Case returns the name and message of the member that is set in a oneof; "" if none is set, or one
+// that the definitions lack.
 func (m Message) Case(oneof string) (name string, member Message) {
 	fd := m.WhichOneof(m.Descriptor().Oneofs().ByName(protoreflect.Name(oneof)))
 	if fd == nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// NewUUID returns a random UUID of version 4.
+// NewUUID returns a random UUID (version 4).
 func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// value converts a Go value for a field.
+// value converts a Go value to a protobuf value of the field's type.
 func value(fd protoreflect.FieldDescriptor, v any) protoreflect.Value {
 	switch v := v.(type) {
 	case Message:
@@ -22,7 +22,7 @@ func value(fd protoreflect.FieldDescriptor, v any) protoreflect.Value {
 	return protoreflect.ValueOf(v)
 }
 
-// number converts an int to the field's type of number.
+// number converts an int to the field's numeric type.
 func number(fd protoreflect.FieldDescriptor, n int64) protoreflect.Value {
 	switch fd.Kind() {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -39,8 +39,8 @@ func number(fd protoreflect.FieldDescriptor, n int64) protoreflect.Value {
 	panic(fmt.Sprintf("agent: %s is no number", fd.FullName()))
 }
 
-// CopyCommon copies the fields that both messages have by the same name and type: a
-// result repeats the path or the command of its arguments.
+// CopyCommon copies the fields that both messages have with the same name and type. A result
+// repeats the path or the command of its arguments.
 func CopyCommon(dst, src Message) {
 	src.Range(func(from protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		to := dst.Descriptor().Fields().ByName(from.Name())
@@ -51,10 +51,10 @@ func CopyCommon(dst, src Message) {
 	})
 }
 
-// MapKey returns a key of a map.
+// MapKey returns the protobuf map key for a string.
 func MapKey(s string) protoreflect.MapKey {
 	return value(nil, s).MapKey()
 }
 
-// ValueOf returns a message as the value of a map.
+// ValueOf returns the protobuf value for a message, for use in a map.
 func ValueOf(m Message) protoreflect.Value { return protoreflect.ValueOfMessage(m.Message) }

@@ -7,14 +7,17 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// answerBuiltIn writes the result of a client's tool as what the server expects of its
-// built-in one. The texts of tools have no common form, so what cannot be told from them
-// is left out.
+// answerBuiltIn writes the result of a client's tool as the result of the server's built-in tool.
+// The text output of tools has no common format, so fields that cannot be derived from it are left
+// out.
 func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Message {
 	if e.Kind == "shell_stream_args" {
 		return s.streamShell(e, r, text)
 	}
 	root, result := s.answer(e)
+
+	// A failed shell command is an ordinary result with an exit code; other failures have their own
+	// form.
 	if r.IsError && e.Kind != "shell_args" {
 		if !refuseAs(result, e.Args, text, "error", "rejected") {
 			return []message.Message{s.throw(e, text)}
@@ -43,7 +46,7 @@ func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Mess
 	return []message.Message{root}
 }
 
-// streamShell writes the result of a shell whose output is events.
+// streamShell writes the result of a shell command as a sequence of events.
 func (s *Set) streamShell(e *Exec, r *turn.Result, text string) []message.Message {
 	start, event := s.answer(e)
 	event.At("start")
@@ -85,8 +88,7 @@ func answerRead(success, args message.Message, r *turn.Result, text string) {
 	success.Set("content", text).Set("total_lines", lines(text)).Set("file_size", len(text))
 }
 
-// answerList writes a listing: each line is a name, and one that ends in a slash is that
-// of a folder.
+// answerList writes a directory listing: each line is a name, with a trailing slash for folders.
 func answerList(root message.Message, path, text string) {
 	root.Set("abs_path", path).Set("children_were_processed", true)
 	files := 0
@@ -111,7 +113,7 @@ func join(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + name
 }
 
-// lines counts lines as editors do: a last one without an end counts.
+// lines counts lines as editors do: an unterminated last line counts.
 func lines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -6,9 +6,8 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// Context returns the answer to a request for the context of the workspace. unwire has
-// no workspace: what is in it, the client's tools find out. The tools are not in it,
-// since they were announced already.
+// Context answers a request for the context of the workspace. unwire has no workspace; the client's
+// tools read it. The tools are left out, because they were announced already.
 func (s *Set) Context(e *Exec) []message.Message {
 	root, result := s.answer(e)
 	env := result.At("success", "request_context", "env")

@@ -1,15 +1,14 @@
-// Package tools translates between what the server asks the client to do and calls of
-// the tools that a client of unwire offers.
+// Package tools translates the server's requests to run a tool into calls of the tools that the
+// client offers, and their results back.
 //
 //	set, err := tools.NewSet(definitions, request.Tools, nil)
 //	call, refusal := set.Call(exec)
 //	messages := set.Answer(exec, result)
 //
-// A Set has the tools of one request. An Exec is one request of the server; its answer is
-// one message, or for a shell that streams several. A Map is the table by which a
-// built-in tool of the server becomes a call of a tool of the client. What no tool of the
-// client can do is refused with the result type that the server expects. The package
-// keeps no state, and is used by replay/agent.
+// A Set has the tools of one request. An Exec is one request of the server; the answer is one
+// message, or several for a streaming shell. A Map is the table that maps the server's built-in
+// tools to the client's. A request that no tool of the client can do is refused with the result
+// type that the server expects. The package keeps no state; replay/agent uses it.
 //
 // Source: replay/agent/README.md
 package tools
@@ -20,25 +19,26 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// An Exec is a request of the server to run something.
+// An Exec is a request from the server to run a tool on the client's machine.
 type Exec struct {
+	// ID and ExecID identify the request; the response must repeat them.
 	ID     uint32
 	ExecID string
-	// Kind is the name of the member of ExecServerMessage that has Args, such as
-	// "read_args".
+	// Kind is the name of the set member of ExecServerMessage, such as "read_args".
 	Kind string
+	// Args is the message with the arguments of the request.
 	Args message.Message
 }
 
-// ExecOf reads an ExecServerMessage. Kind is "" if its member is one that the
-// definitions lack, or none.
+// ExecOf reads an ExecServerMessage. Kind is "" if no member is set, or one that the definitions
+// lack.
 func ExecOf(m message.Message) Exec {
 	e := Exec{ID: m.Uint32("id"), ExecID: m.Text("exec_id")}
 	e.Kind, e.Args = m.Case("message")
 	return e
 }
 
-// CallID is the id that the server gave the call; "" for none.
+// CallID returns the id that the server gave the call; "" for none.
 func (e *Exec) CallID() string {
 	if e.Kind == "" || !e.Args.HasField("tool_call_id") {
 		return ""
@@ -46,7 +46,7 @@ func (e *Exec) CallID() string {
 	return e.Args.Text("tool_call_id")
 }
 
-// resultField returns the member of ExecClientMessage that answers a kind.
+// resultField returns the member of ExecClientMessage that answers a kind of request.
 func resultField(kind string) string {
 	switch {
 	case kind == "shell_stream_args":
@@ -57,11 +57,12 @@ func resultField(kind string) string {
 	return strings.TrimSuffix(kind, "_args") + "_result"
 }
 
-// answer returns an empty message of the client that answers e, and its result.
+// answer returns an empty client message that responds to e, and the result message inside it.
 func (s *Set) answer(e *Exec) (root, result message.Message) {
 	root = s.definitions.Client()
 	exec := root.At("exec_client_message")
-	if e.ID != 0 { // zero is not on the wire
+	// protobuf omits zero
+	if e.ID != 0 {
 		exec.Set("id", e.ID)
 	}
 	if e.ExecID != "" {
@@ -70,8 +71,7 @@ func (s *Set) answer(e *Exec) (root, result message.Message) {
 	return root, exec.At(resultField(e.Kind))
 }
 
-// throw returns the message that says that e failed, for kinds whose result cannot say
-// so.
+// throw returns the message that reports a failure of e, for requests whose result type has no error.
 func (s *Set) throw(e *Exec, reason string) message.Message {
 	root := s.definitions.Client()
 	thrown := root.At("exec_client_control_message", "throw").Set("error", reason)

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// answerGrep writes the matches of a search, in the form that was asked for.
+// answerGrep writes the matches of a search in the requested output mode.
 func answerGrep(success, args message.Message, text string) {
 	mode := args.Text("output_mode")
 	success.Set("pattern", args.Text("pattern")).Set("path", args.Text("path")).Set("output_mode", mode)
@@ -30,8 +30,8 @@ func answerGrep(success, args message.Message, text string) {
 	results.Set(message.MapKey(args.Text("path")), message.ValueOf(union))
 }
 
-// grepContent writes lines of the form FILE:LINE:TEXT, as grep and ripgrep print them.
-// What has another form is a match of a file without a name.
+// grepContent parses lines of the form FILE:LINE:TEXT, as grep and ripgrep print them. A line of
+// another form becomes a match without a file name.
 func grepContent(content message.Message, text string) {
 	n := 0
 	files := map[string]message.Message{}

@@ -2,15 +2,14 @@ package tools
 
 import "unwire/replay/agent/internal/message"
 
-// refusals are the members of a result that say that nothing was done, the most exact
-// first.
+// refusals are the members of a result that report that nothing was done, the most specific first.
 var refusals = []string{"rejected", "error", "failure", "permission_denied"}
 
-// reasons are the fields of such a member that say why.
+// reasons are the names of the fields that contain the reason of a rejection.
 var reasons = []string{"reason", "error", "client_visible_error"}
 
-// Refuse returns the messages that tell the server that e was not done, and why: the
-// result type of its kind, where that type can say so.
+// Refuse returns the messages that tell the server that the request e was not executed, and why. It
+// uses the result type of the request if that type has a rejection.
 func (s *Set) Refuse(e *Exec, reason string) []message.Message {
 	if e.Kind == "" {
 		return []message.Message{s.throw(e, reason)}
@@ -18,7 +17,8 @@ func (s *Set) Refuse(e *Exec, reason string) []message.Message {
 	root, result := s.answer(e)
 	switch e.Kind {
 	case "list_mcp_resources_exec_args":
-		result.At("success") // there are none
+		// there are none
+		result.At("success")
 	case "read_mcp_resource_exec_args":
 		result.At("not_found").Set("uri", e.Args.Text("uri"))
 	case "force_background_shell_args":
@@ -34,12 +34,12 @@ func (s *Set) Refuse(e *Exec, reason string) []message.Message {
 // statusNotFound is FORCE_BACKGROUND_SHELL_STATUS_NOT_FOUND.
 const statusNotFound = 2
 
-// refuse sets the member of a result that says that nothing was done.
+// refuse sets the member of a result that reports that nothing was done.
 func refuse(result, args message.Message, reason string) bool {
 	return refuseAs(result, args, reason, refusals...)
 }
 
-// refuseAs sets the first member of names that a result has, with the reason.
+// refuseAs sets the first of the named members that the result has, with the reason.
 func refuseAs(result, args message.Message, reason string, names ...string) bool {
 	for _, name := range names {
 		if !result.HasField(name) {
@@ -58,7 +58,7 @@ func refuseAs(result, args message.Message, reason string, names ...string) bool
 	return false
 }
 
-// notFound returns the answer to a call of a tool that the client did not offer.
+// notFound returns the response to a call of a tool that the client did not offer.
 func (s *Set) notFound(e *Exec) []message.Message {
 	root, result := s.answer(e)
 	missing := result.At("tool_not_found").Set("name", e.Args.Text("name"))

@@ -7,7 +7,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Answer returns the messages that carry the result of a client's tool to the server.
+// Answer returns the messages that send the result of a client's tool to the server.
 func (s *Set) Answer(e *Exec, r *turn.Result) []message.Message {
 	text := textOf(r)
 	if r.Rejected {
@@ -24,7 +24,7 @@ func (s *Set) Answer(e *Exec, r *turn.Result) []message.Message {
 	return s.answerBuiltIn(e, r, text)
 }
 
-// answerMCP writes the result of an announced tool.
+// answerMCP copies the result of an announced (MCP) tool into its response message.
 func answerMCP(result message.Message, r *turn.Result) {
 	success := result.At("success")
 	for i := range r.Parts {
@@ -43,7 +43,7 @@ func answerMCP(result message.Message, r *turn.Result) {
 	}
 }
 
-// ShowResult writes a result as a turn of the past has it.
+// ShowResult copies a tool result into the message of a past turn.
 func ShowResult(result message.Message, r *turn.Result) {
 	switch text := textOf(r); {
 	case r.Rejected:
@@ -55,7 +55,7 @@ func ShowResult(result message.Message, r *turn.Result) {
 	}
 }
 
-// textOf returns the texts of a result, one behind the other.
+// textOf returns the concatenated texts of a result.
 func textOf(r *turn.Result) string {
 	var texts []string
 	for i := range r.Parts {

@@ -9,29 +9,30 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schemaCheck has the schema of a tool's arguments.
+// A schemaCheck is the compiled schema of a tool's arguments.
 type schemaCheck struct {
 	compiled   *jsonschema.Schema
 	properties map[string]json.RawMessage
-	closed     bool // no other properties
+	// closed means that the schema allows no additional properties.
+	closed bool
 }
 
-// schema returns the schema of a tool, which is compiled at its first use.
+// schema returns the schema of a tool. It is compiled at its first use.
 //
-// Errors: a schema that is not valid, or that refers to another file.
+// Errors: a schema that is invalid or refers to another file.
 func (s *Set) schema(name string) (*schemaCheck, error) {
 	if c := s.schemas[name]; c != nil {
 		return c, nil
 	}
 	c, err := compile(s.byName[name].Schema)
 	if err != nil {
-		return nil, fmt.Errorf("its schema is not valid: %w", err)
+		return nil, fmt.Errorf("the JSON Schema of the tool is not valid: %w", err)
 	}
 	s.schemas[name] = c
 	return c, nil
 }
 
-// noLoader loads no schema: those of clients must be complete.
+// noLoader loads no other schemas: those of clients must be self-contained.
 type noLoader struct{}
 
 var errRemote = errors.New("it refers to another file")
@@ -48,7 +49,8 @@ func compile(text json.RawMessage) (*schemaCheck, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
-	// A relative name would be resolved by the working folder, which may be gone.
+	// The name is absolute: a relative one would be resolved against the working directory, which
+	// may not exist.
 	const name = "tool:///schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return nil, err
@@ -57,6 +59,8 @@ func compile(text json.RawMessage) (*schemaCheck, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// knows and declares need the names of the top-level properties.
 	var top struct {
 		Properties           map[string]json.RawMessage `json:"properties"`
 		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
@@ -73,13 +77,13 @@ func (c *schemaCheck) declares(name string) bool {
 	return ok
 }
 
-// knows reports whether a tool with the schema would read a property. One that names
-// others is taken to ignore those that it does not name.
+// knows reports whether a tool with this JSON schema would use a property. If the schema declares
+// properties, the tool is assumed to ignore undeclared ones.
 func (c *schemaCheck) knows(name string) bool {
 	return c.declares(name) || len(c.properties) == 0 && !c.closed
 }
 
-// validate checks arguments.
+// validate checks the JSON arguments of a tool call against the schema.
 func (c *schemaCheck) validate(arguments []byte) error {
 	if c.compiled == nil {
 		return nil
@@ -89,7 +93,7 @@ func (c *schemaCheck) validate(arguments []byte) error {
 		return err
 	}
 	if err := c.compiled.Validate(v); err != nil {
-		return errors.New("its schema does not accept the arguments")
+		return errors.New("the JSON Schema of the tool does not accept the arguments")
 	}
 	return nil
 }

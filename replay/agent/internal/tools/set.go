@@ -12,14 +12,13 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// Provider is the name of the server of tools that the client's tools are announced
-// under.
+// Provider is the name of the tool server under which the client's tools are announced.
 const Provider = "unwire"
 
-// maxArguments bounds the arguments of a call, as JSON.
+// maxArguments limits the arguments of a call, as JSON, in bytes.
 const maxArguments = 8 << 20
 
-// A Set has the tools that a client offers in one request.
+// A Set has the tools that a client offers for one request.
 type Set struct {
 	definitions *message.Definitions
 	tools       []turn.Tool
@@ -30,8 +29,8 @@ type Set struct {
 
 // NewSet returns the tools of a request.
 //
-// Errors: a *turn.Error of kind Invalid for a tool without a name, with the name of
-// another one, or with a schema that is no JSON object.
+// Errors: a *turn.Error of kind Invalid if a tool has no name, a duplicate name, or a schema that
+// is not a JSON object.
 func NewSet(d *message.Definitions, list []turn.Tool, table *Map) (*Set, error) {
 	s := &Set{definitions: d, tools: list, byName: map[string]*turn.Tool{}, table: table, schemas: map[string]*schemaCheck{}}
 	for i := range list {
@@ -69,8 +68,8 @@ func (s *Set) Announce(m message.Message) error {
 	return nil
 }
 
-// Call returns the call of a client's tool that does what e asks for. If there is none,
-// refusal has the messages that say so to the server.
+// Call returns the call of a client's tool that does what e requests. If there is none, refusal has
+// the messages that report this to the server.
 func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
 	if e.Kind == "mcp_args" {
 		return s.callMCP(e)
@@ -82,7 +81,7 @@ func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
 	return call, nil
 }
 
-// callMCP is Call for a tool that was announced.
+// callMCP is like Call, for an announced (MCP) tool.
 func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
 	name, ok := s.resolve(e.Args.Text("tool_name"), e.Args.Text("name"))
 	if !ok {
@@ -95,8 +94,7 @@ func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
 	return &turn.Call{Name: name, Arguments: arguments}, nil
 }
 
-// resolve finds a tool by what the server calls it: with or without the provider before
-// its name, as servers of the protocol write it.
+// resolve finds a tool by the name that the server uses: with or without the provider as a prefix.
 func (s *Set) resolve(names ...string) (name string, ok bool) {
 	for _, name := range names {
 		if s.byName[name] != nil {

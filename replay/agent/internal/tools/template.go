@@ -9,10 +9,10 @@ import (
 	"unwire/replay/agent/internal/message"
 )
 
-// placeholder is a field in a text of a row.
+// placeholder matches a field in a template.
 var placeholder = regexp.MustCompile(`\$\{([a-z_]+)(\|sh|\|text)?\}`)
 
-// fieldsIn returns the fields that a template names.
+// fieldsIn returns the names of the fields that a JSON template refers to.
 func fieldsIn(template any) (names []string) {
 	switch v := template.(type) {
 	case string:
@@ -31,9 +31,10 @@ func fieldsIn(template any) (names []string) {
 	return names
 }
 
-// expand fills in a template. ok is false for one that is a field which is not set.
+// expand fills in a template. ok is false if the template is a single field that is not set.
 func expand(template any, args message.Message) (v any, ok bool) {
 	switch t := template.(type) {
+	// A template that is a single field keeps the field's type; in a longer text it becomes text.
 	case string:
 		if m := placeholder.FindStringSubmatch(t); m != nil && m[0] == t && m[2] == "" {
 			if !args.Has(m[1]) {
@@ -49,6 +50,7 @@ func expand(template any, args message.Message) (v any, ok bool) {
 			}
 			return text
 		}), true
+	// Items and members whose field is not set are left out.
 	case []any:
 		list := make([]any, 0, len(t))
 		for _, item := range t {
@@ -69,7 +71,7 @@ func expand(template any, args message.Message) (v any, ok bool) {
 	return template, true
 }
 
-// plain returns a field as what becomes JSON.
+// plain returns a field's value as a Go value for JSON.
 func plain(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	if !fd.IsList() {
 		return v.Interface()

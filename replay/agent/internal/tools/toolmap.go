@@ -12,8 +12,7 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// A Map says which tool of the client does what a built-in tool of the server does. It
-// is JSON:
+// A Map maps the server's built-in tools to tools of the client. It is JSON:
 //
 //	{
 //	  "v": 1,
@@ -26,15 +25,15 @@ import (
 //	  ]
 //	}
 //
-// The first row counts that fits: exec has the request, all fields of when are set in it
-// and none of unless, the client offered the tool, and the tool's schema accepts the
-// arguments. In texts, ${field} is a field of the request, and ${field|sh} is it quoted
-// for a POSIX shell, and ${field|text} the empty text where it is not set. A member whose whole text is ${field} has the field's type, and is
-// left out where the field is not set. Members of optional are left out where the
-// schema does not have them; a schema that does not have one of arguments does not fit.
+// The first matching row is used. A row matches if exec lists the request, all fields of when and
+// none of unless are set, the client offers the tool, and the tool's schema accepts the arguments.
+// In texts, ${field} is a field of the request, ${field|sh} is its value quoted for a POSIX shell,
+// and ${field|text} is the empty string if the field is not set. A member whose text is exactly
+// ${field} has the field's type, and is left out if the field is not set. Members of optional are
+// left out if the schema lacks them; if the schema lacks one of arguments, the row does not match.
 type Map struct{ rows []row }
 
-// A row maps one tool.
+// A row maps one kind of server request to calls of client tools.
 type row struct {
 	Exec      []string       `json:"exec"`
 	When      []string       `json:"when"`
@@ -44,28 +43,29 @@ type row struct {
 	Optional  map[string]any `json:"optional"`
 }
 
-// maxMap bounds a table, in bytes.
+// maxMap limits the size of a table in bytes.
 const maxMap = 1 << 20
 
 //go:embed toolmap.json
 var builtinTable []byte
 
-// BuiltinJSON returns the built-in table as it is read by ParseMap.
+// BuiltinJSON returns the built-in table in the format of ParseMap.
 func BuiltinJSON() []byte { return bytes.Clone(builtinTable) }
 
-// Builtin returns the built-in table.
+// Builtin returns the built-in mapping of server requests to client tools.
 func Builtin() *Map {
 	m, err := parse(builtinTable)
-	if err != nil { // the table is part of the program, and tested
+	// the table is part of the program, and tested
+	if err != nil {
 		panic("agent: " + err.Error())
 	}
 	return m
 }
 
-// ParseMap reads a table. Its rows come before those of the built-in one.
+// ParseMap parses a table. Its rows take precedence over those of the built-in one.
 //
 // Limits: 1 MB.
-// Errors: what is not a table, and names that are not those of the protocol.
+// Errors: malformed tables, and unknown names of requests or fields.
 func ParseMap(data []byte) (*Map, error) {
 	if len(data) > maxMap {
 		return nil, fmt.Errorf("the table of tools is larger than %d MB", maxMap>>20)
@@ -102,8 +102,7 @@ func parse(data []byte) (*Map, error) {
 	return &Map{rows: file.Tools}, nil
 }
 
-// mappable are the requests whose results a client's tool can give, with the fields of
-// their arguments.
+// mappable are the requests that a client's tool can answer, with the fields of their arguments.
 var mappable = map[string][]string{
 	"shell":         {"command", "working_directory", "timeout", "description"},
 	"shell_stream":  {"command", "working_directory", "timeout", "description"},
@@ -141,7 +140,7 @@ func (r *row) check() error {
 	return nil
 }
 
-// call returns the call that does what e asks for, or why there is none.
+// call returns the tool call that executes the request e, or the reason why no offered tool can.
 func (m *Map) call(s *Set, e *Exec) (*turn.Call, string) {
 	const none = "This client does not have that tool. Use one of the tools that it announced."
 	exec := strings.TrimSuffix(e.Kind, "_args")
@@ -163,13 +162,13 @@ func (m *Map) call(s *Set, e *Exec) (*turn.Call, string) {
 	return nil, reason
 }
 
-// applies reports whether the conditions of a row hold.
+// applies reports whether the conditions of a row are met.
 func (r *row) applies(e *Exec) bool {
 	set := func(name string) bool { return e.Args.Has(name) }
 	return !slices.ContainsFunc(r.When, func(name string) bool { return !set(name) }) && !slices.ContainsFunc(r.Unless, set)
 }
 
-// fit makes the arguments of a row, and checks them against the tool's schema.
+// fit builds the arguments of a row, and validates them against the tool's schema.
 func (s *Set) fit(r *row, e *Exec) (json.RawMessage, error) {
 	schema, err := s.schema(r.Tool)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A download is the server's half of a stream: the body of a response, read as frames.
+// A download is the response half of a stream: a response body, read as frames.
 type download struct {
 	body    io.ReadCloser
 	trailer func() http.Header
@@ -19,16 +19,16 @@ type download struct {
 	decoder *envelope.Decoder
 	buf     []byte
 	frames  []envelope.Frame
-	// ended is how the stream ended, once next has said so.
+	// ended is the reason why the stream ended; nil until next has returned it.
 	ended error
-	// readErr is how the body ended, once it has; frames before it are still to be read.
+	// readErr is the error at the end of the body; frames before it may still be undelivered.
 	readErr error
 }
 
-// readSize is how much of a body is read at once.
+// readSize is the size of one read from the response, in bytes.
 const readSize = 16 << 10
 
-// newDownload returns the server's half of a response with status 200.
+// newDownload returns the response half of a response with status 200.
 func newDownload(resp *http.Response, record captures.Recording) *download {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	o := envelope.Options{
@@ -42,7 +42,7 @@ func newDownload(resp *http.Response, record captures.Recording) *download {
 	}
 }
 
-// next returns the next message. See Stream.Receive.
+// next returns the next message of the server; see Stream.Receive.
 func (d *download) next() ([]byte, error) {
 	if d.ended != nil {
 		return nil, d.ended
@@ -52,7 +52,7 @@ func (d *download) next() ([]byte, error) {
 	return message, err
 }
 
-// end records how the server's half ended. Nothing may read it any more.
+// end records how the response half ended. It must not be read afterwards.
 func (d *download) end(record captures.Recording) {
 	recordTrailers(record, d.trailer())
 	switch {
@@ -82,8 +82,8 @@ func (d *download) message() ([]byte, error) {
 	}
 }
 
-// messageOf returns the message of a frame; nil without an error for a frame that has
-// none, and that is to be skipped.
+// messageOf returns the message of a frame; nil without an error if the frame has none and must be
+// skipped.
 func messageOf(f *envelope.Frame) ([]byte, error) {
 	switch {
 	case f.Partial:
@@ -91,7 +91,8 @@ func messageOf(f *envelope.Frame) ([]byte, error) {
 	case f.Err != nil:
 		return nil, fmt.Errorf("a frame of the answer: %w", f.Err)
 	case !f.Framed && f.Event == "end":
-		return nil, io.EOF // as some sources describe the fallback
+		// some sources describe the fallback like this
+		return nil, io.EOF
 	case !f.Framed:
 		return nil, nil
 	case f.Flags&envelope.EndStream != 0:
@@ -103,7 +104,7 @@ func messageOf(f *envelope.Frame) ([]byte, error) {
 	return f.Data, nil
 }
 
-// endOf reads an end-of-stream message: io.EOF if it has no error.
+// endOf parses an end-of-stream message: io.EOF if it has no error.
 func endOf(data []byte) error {
 	end, err := envelope.ParseEnd(data)
 	switch {
@@ -119,7 +120,7 @@ func endOf(data []byte) error {
 	return io.EOF
 }
 
-// read reads more of the body, and makes frames of it.
+// read reads more of the response body, and decodes the frames in it.
 func (d *download) read() {
 	n, err := d.body.Read(d.buf)
 	if d.record != nil && n > 0 {
@@ -142,7 +143,7 @@ func (d *download) read() {
 	}
 }
 
-// statusError reads an answer that is no success, and closes it.
+// statusError reads the body of an unsuccessful response, and closes it.
 func statusError(resp *http.Response, record captures.Recording) *StatusError {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))

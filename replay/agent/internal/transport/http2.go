@@ -16,23 +16,24 @@ import (
 const (
 	contentType = "application/connect+proto"
 
-	// statusNeedsHTTP2 is what the live service's load balancer is reported to answer.
+	// statusNeedsHTTP2 is the status that the live service's load balancer is reported to return.
 	//
 	// Source: RESEARCH.md#transports
 	statusNeedsHTTP2 = 464
 )
 
-// A call is a stream over HTTP/2.
+// A call is a stream that is one bidirectional call over HTTP/2.
 type call struct {
 	cancel context.CancelFunc
 	pipe   *io.PipeWriter
 	down   *download
 	record captures.Recording
-	buf    []byte // of Send
+	// buf is a reused buffer of Send.
+	buf []byte
 }
 
-// openHTTP2 opens a stream as one call. net/http would otherwise wait for the first
-// message of the body on its own goroutine, so the message is written on another.
+// openHTTP2 opens a stream as one call. RoundTrip returns only after the server has answered, and
+// the server waits for the first message, so a separate goroutine writes it.
 func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	body, pipe := io.Pipe()
@@ -51,6 +52,8 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 		cancel()
 		return nil, err
 	}
+
+	// Cancelling ctx aborts only the opening; afterwards the stream has its own context.
 	var progress outbound.Progress
 	var server string
 	stop := context.AfterFunc(ctx, func() { c.abort(ctx.Err()) })
@@ -75,12 +78,13 @@ func (d *Dialer) openHTTP2(ctx context.Context, header http.Header, first []byte
 		endRecord(c.record, captures.Failed, err)
 		return nil, err
 	}
-	<-sent // a server that answers has read it, or does not want it
+	// a server that answers has read it, or does not want it
+	<-sent
 	c.down = newDownload(resp, c.record)
 	return c, nil
 }
 
-// openError explains why there is no answer.
+// openError returns the error that explains why no response arrived.
 func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -88,7 +92,7 @@ func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	reason, text := at.Explain(err, 0)
 	switch {
 	case reason == outbound.NoHTTP2, strings.Contains(err.Error(), "HTTP_1_1_REQUIRED"),
-		// what net/http says where a server without TLS does not know HTTP/2
+		// The error of net/http if a server without TLS does not support HTTP/2.
 		strings.Contains(err.Error(), "looked like an HTTP/1.1 header"):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case reason == outbound.NoAnswer:
@@ -97,7 +101,7 @@ func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	return &UnreachableError{Reason: reason, Text: text, Err: err}
 }
 
-// statusFault is the error of a status that is no success.
+// statusFault returns the error for an unsuccessful status.
 func statusFault(resp *http.Response, record captures.Recording) error {
 	e := statusError(resp, record)
 	switch e.Status {
@@ -107,7 +111,7 @@ func statusFault(resp *http.Response, record captures.Recording) error {
 	return e
 }
 
-// Send writes a message into the request.
+// Send sends a message in the request body.
 func (c *call) Send(message []byte) error {
 	c.buf = envelope.Append(c.buf[:0], 0, message)
 	if c.record != nil {
@@ -117,27 +121,27 @@ func (c *call) Send(message []byte) error {
 	return err
 }
 
-// Receive returns the next message of the response.
+// Receive returns the next message of the server.
 func (c *call) Receive() ([]byte, error) { return c.down.next() }
 
-// abort cancels the call. A cancelled context alone leaves the server's half open until
-// the body ends, so the body fails first.
+// abort cancels the call. Cancelling the context alone would leave the response open until the
+// request body ends, so the body fails first.
 func (c *call) abort(err error) {
 	_ = c.pipe.CloseWithError(err) // never fails
 	c.cancel()
 }
 
-// closeGrace is how long a server may take to end a stream that is interrupted.
+// closeGrace is how long a server may take to end an interrupted stream.
 const closeGrace = 200 * time.Millisecond
 
-// Interrupt ends the client's half, and cancels the call if the server does not end it
-// soon. A RST_STREAM at once would make servers throw away what was sent before.
+// Interrupt half-closes the stream, and cancels the call if the server does not end it soon. An
+// immediate RST_STREAM would make servers discard what was sent before.
 func (c *call) Interrupt() {
 	_ = c.pipe.Close() // never fails
 	time.AfterFunc(closeGrace, func() { c.abort(ErrClosed) })
 }
 
-// Close frees what the call has.
+// Close releases the resources of the call.
 func (c *call) Close() {
 	_ = c.pipe.CloseWithError(ErrClosed) // never fails
 	c.cancel()

@@ -10,7 +10,7 @@ import (
 	"unwire/captures"
 )
 
-// begin starts recording a request; nil without a recorder.
+// begin starts to record a request; it returns nil if nothing is recorded.
 func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, error) {
 	if d.Recorder == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, e
 	return record, nil
 }
 
-// headers lists fields in the order of their names.
+// headers converts HTTP headers to a list sorted by name.
 func headers(h http.Header) captures.Headers {
 	var out captures.Headers
 	for name, values := range h {

@@ -19,12 +19,11 @@ import (
 	"unwire/replay/outbound"
 )
 
-// maxAppends is how many messages of the client are on their way at once. Servers are
-// reported to take 16.
+// maxAppends is the number of client messages in flight. Servers are reported to accept 16.
 const maxAppends = 8
 
-// A split is a stream over HTTP/1.1: the answer to one call is the server's half, and
-// each message of the client is a call of its own.
+// A split is a stream over HTTP/1.1: the response to one call is the server's half, and each
+// message of the client is a call of its own (an append).
 type split struct {
 	dialer *Dialer
 	header http.Header
@@ -34,22 +33,26 @@ type split struct {
 	down   *download
 	record captures.Recording
 
-	slots   chan struct{} // one for each append on its way
+	// slots limits the number of concurrent append calls.
+	slots   chan struct{}
 	appends sync.WaitGroup
 	seq     uint64
 
-	mu     sync.Mutex
-	failed error // the first append that failed
+	mu sync.Mutex
+	// failed is the error of the first append that failed.
+	failed error
 }
 
-// openSSE opens a stream as a call for the server's half, with the first append beside
-// it: a server may wait for either.
+// openSSE opens a stream as a call for the server's half, and sends the first append at the same
+// time, because a server may wait for either.
 func (d *Dialer) openSSE(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &split{dialer: d, header: header, id: header.Get("X-Request-Id"), ctx: live, cancel: cancel, slots: make(chan struct{}, maxAppends)}
 	if s.id == "" {
 		s.id = rand.Text()
 	}
+
+	// Cancelling ctx aborts only the opening; afterwards the stream has its own context.
 	stop := context.AfterFunc(ctx, cancel)
 	if err := s.Send(first); err != nil {
 		cancel()
@@ -60,6 +63,8 @@ func (d *Dialer) openSSE(ctx context.Context, header http.Header, first []byte) 
 		err = ctx.Err()
 		s.down.body.Close()
 	}
+
+	// An append that failed explains the failure better than the cancellation that it caused.
 	if err != nil {
 		cancel()
 		s.appends.Wait()
@@ -75,15 +80,18 @@ func (d *Dialer) openSSE(ctx context.Context, header http.Header, first []byte) 
 	return s, nil
 }
 
-// open asks for the server's half.
+// open requests the server's half of the split stream.
 func (s *split) open() error {
 	d := s.dialer
 	var path []uint64
 	for _, h := range d.Profile.Split.Heads {
-		if h.Data == 0 { // the one whose answer has the server's own messages
+		// the call whose response has the server's messages
+		if h.Data == 0 {
 			path = h.ID
 		}
 	}
+
+	// The body names the stream by its id, at the place that the profile describes.
 	body := envelope.Append(nil, 0, nest(path, []byte(s.id)))
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, d.endpoint(d.procedures.sse).String(), bytes.NewReader(body))
 	if err != nil {
@@ -112,7 +120,7 @@ func (s *split) open() error {
 	return nil
 }
 
-// nest makes a message whose field at the end of a path of numbers is data.
+// nest returns a message whose field at the end of a path of numbers is data.
 func nest(path []uint64, data []byte) []byte {
 	for i := len(path) - 1; i >= 0; i-- {
 		out := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType)
@@ -121,7 +129,7 @@ func nest(path []uint64, data []byte) []byte {
 	return data
 }
 
-// Send sends a message as an append. It waits only while too many are on their way.
+// Send sends a message as an append. It blocks only while too many are in flight.
 func (s *split) Send(message []byte) error {
 	if err := s.failure(); err != nil {
 		return err
@@ -134,8 +142,9 @@ func (s *split) Send(message []byte) error {
 	a := s.dialer.Profile.Split.Append
 	body := nest([]uint64{a.Text}, []byte(hex.EncodeToString(message)))
 	body = append(body, nest(a.ID, []byte(s.id))...)
-	if s.seq > 0 { // zero is not on the wire
-		body = protowire.AppendTag(body, protowire.Number(a.Number), protowire.VarintType)
+	// protobuf omits zero
+	if s.seq > 0 {
+		body = protowire.AppendTag(body, protowire.Number(a.Seq), protowire.VarintType)
 		body = protowire.AppendVarint(body, s.seq)
 	}
 	s.seq++
@@ -148,7 +157,7 @@ func (s *split) Send(message []byte) error {
 	return nil
 }
 
-// add sends one append.
+// add sends one append call with a client message.
 func (s *split) add(body []byte) error {
 	d := s.dialer
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, d.endpoint(d.procedures.add).String(), bytes.NewReader(body))
@@ -157,7 +166,11 @@ func (s *split) add(body []byte) error {
 	}
 	req.Header = s.header.Clone()
 	req.Header.Set("Content-Type", "application/proto")
+
+	// This call is unary, so the header of a stream does not apply.
 	req.Header.Del("Connect-Accept-Encoding")
+
+	// The stream may have outlived the token of its opening.
 	if d.Authorization != nil {
 		field, err := d.Authorization(s.ctx)
 		if err != nil {
@@ -175,6 +188,8 @@ func (s *split) add(body []byte) error {
 	if _, err = d.ask(s.ctx, req, record); err != nil {
 		err = fmt.Errorf("a message of the client was not taken: %w", err)
 	}
+
+	// The record ends with the reason: a canceled call is no failure of the server.
 	switch {
 	case err == nil:
 		endRecord(record, captures.Complete, nil)
@@ -186,7 +201,7 @@ func (s *split) add(body []byte) error {
 	return err
 }
 
-// fail ends the stream with the error of an append.
+// fail ends the stream with the error of an append call.
 func (s *split) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +228,7 @@ func (s *split) Receive() ([]byte, error) {
 	return message, err
 }
 
-// Interrupt cancels all calls, once the appends before it are through, or closeGrace
-// has passed.
+// Interrupt cancels all calls after the pending appends are sent, or after closeGrace.
 func (s *split) Interrupt() {
 	timer := time.NewTimer(closeGrace)
 	go func() {
@@ -232,7 +246,7 @@ func (s *split) Interrupt() {
 	}()
 }
 
-// Close frees what the stream has.
+// Close releases the resources of the stream.
 func (s *split) Close() {
 	s.cancel()
 	s.appends.Wait()

@@ -1,6 +1,6 @@
-// Package transport carries the agent's stream: client messages one way, server
-// messages the other, over HTTP/2 as one call, or over HTTP/1.1 as one call for the
-// server's half and one for each message of the client's.
+// Package transport carries the agent's stream, with client messages in one direction and server
+// messages in the other: over HTTP/2 as one call, or over HTTP/1.1 as one call for the server's
+// half and one call for each client message.
 //
 //	d := &transport.Dialer{URL: u, Policy: policy, Profile: profile}
 //	s, err := d.Open(ctx, header)
@@ -9,9 +9,9 @@
 //		message, err := s.Receive() // io.EOF after the end-of-stream message
 //	}
 //
-// A Dialer knows the server and decides between the two. A Stream frames messages in
-// envelopes, undoes compression, and hands both directions to a captures.Recorder. It
-// knows no messages but those of the fallback. It is used by replay/agent.
+// A Dialer knows the server and chooses between the two. A Stream frames messages in envelopes,
+// decompresses them, and reports both directions to a captures.Recorder. The package interprets
+// only the messages of the fallback. replay/agent uses it.
 //
 // Source: RESEARCH.md#transports, RESEARCH.md#sse-fallback
 package transport
@@ -33,21 +33,21 @@ import (
 )
 
 const (
-	// maxMessage bounds one message of the server.
+	// maxMessage limits the size of a server's message in bytes.
 	maxMessage = 32 << 20
 
-	// maxErrorBody bounds the body of an answer that is an error.
+	// maxErrorBody limits the body of an error response in bytes.
 	maxErrorBody = 64 << 10
 
 	// idleTimeout is how long a connection without streams is kept.
 	idleTimeout = 90 * time.Second
 
-	// pingAfter is how long a connection may be silent before it is tested; a parked
-	// stream would otherwise not notice that its server is gone.
+	// pingAfter is how long a connection may be silent before it is tested. Otherwise a parked
+	// stream would not notice that its server is gone.
 	pingAfter = 30 * time.Second
 )
 
-// The choices of a transport.
+// The values of Dialer.Choice.
 const (
 	Auto  = "auto"
 	HTTP2 = "http2"
@@ -55,24 +55,27 @@ const (
 )
 
 var (
-	// ErrRefused is wrapped where a server does not take the stream over HTTP/2.
+	// ErrRefused is wrapped if a server refuses the stream over HTTP/2.
 	ErrRefused = errors.New("the server does not take the stream over HTTP/2")
 
-	// ErrNoEnd is wrapped where a response ended without its end-of-stream message.
+	// ErrNoEnd is wrapped if a response ended without its end-of-stream message.
 	ErrNoEnd = errors.New("the stream ended without its end-of-stream message")
 
 	// ErrClosed is returned by a stream that was closed.
 	ErrClosed = errors.New("the stream is closed")
 )
 
-// A StatusError is an HTTP status that is no success.
+// A StatusError reports an HTTP status other than 200.
 type StatusError struct {
-	Status     int
+	// Status is the HTTP status of the response.
+	Status int
+	// RetryAfter is the header of that name; "" for none.
 	RetryAfter string
-	// Err is the error that the body has; nil if it has none.
+	// Err is the error in the response body; nil if there is none.
 	Err *envelope.Error
 }
 
+// Error formats the HTTP status and the server's message.
 func (e *StatusError) Error() string {
 	if e.Err != nil && e.Err.Message != "" {
 		return fmt.Sprintf("HTTP status %d: %s: %s", e.Status, e.Err.Code, e.Err.Message)
@@ -80,74 +83,82 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP status %d", e.Status)
 }
 
-// An UnreachableError is why nothing of a request was sent.
+// An UnreachableError reports that nothing of a request was sent.
 type UnreachableError struct {
+	// Reason is the kind of failure, for programs.
 	Reason outbound.Reason
-	// Text says it for people.
+	// Text describes the failure for the user.
 	Text string
-	Err  error
+	// Err is the underlying error.
+	Err error
 }
 
+// Error returns Text, the description of the failure.
 func (e *UnreachableError) Error() string { return e.Text }
 
+// Unwrap returns the underlying error.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// An EndError is the error that the end of a stream has.
+// An EndError is the error in an end-of-stream message.
 type EndError struct {
-	Err        *envelope.Error
+	// Err is the error status from the server.
+	Err *envelope.Error
+	// RetryAfter is the header of that name; "" for none.
 	RetryAfter string
 }
 
+// Error formats the code and the message of the server's error.
 func (e *EndError) Error() string { return e.Err.Code + ": " + e.Err.Message }
 
-// A Stream is one conversation with the server. Send may be called by one goroutine at
-// a time, and Receive by another.
+// A Stream is one conversation with the server. Send and Receive may be called concurrently with
+// each other, but each by only one goroutine at a time.
 type Stream interface {
-	// Send sends a message. It waits while the server does not read.
+	// Send sends a message. It blocks while the server does not read.
 	Send(message []byte) error
 
-	// Receive waits for the next message, which may be used until the next call. It
-	// returns io.EOF after an end of stream without an error.
+	// Receive waits for the next message, which is valid until the next call. It returns io.EOF
+	// after an end of stream without an error.
 	//
-	// Errors: an *EndError; ErrNoEnd; ErrClosed; the connection's.
+	// Errors: an *EndError; ErrNoEnd; ErrClosed; errors of the connection.
 	Receive() ([]byte, error)
 
-	// Interrupt ends the stream in both directions, behind what was sent. Send and
-	// Receive return soon. It may be called by any goroutine.
+	// Interrupt ends the stream in both directions, after the messages sent so far. Send and Receive
+	// return soon after. Any goroutine may call it.
 	Interrupt()
 
-	// Close frees what the stream has. Send and Receive must not run, nor be called
-	// again.
+	// Close releases the stream's resources. Send and Receive must have returned, and must not be
+	// called again.
 	Close()
 
-	// ExchangeID is the number of the exchange in the capture, 0 without one.
+	// ExchangeID is the number of the exchange in the capture; 0 if it is not recorded.
 	ExchangeID() int64
 }
 
 // A Dialer opens streams to one server. Its methods may be called concurrently.
 type Dialer struct {
-	// URL is the server.
+	// URL is the base URL of the server.
 	URL *url.URL
-	// Choice is Auto, HTTP2 or SSE.
+	// Choice selects the transport: Auto, HTTP2 or SSE.
 	Choice string
-	// Policy says which servers may be asked.
+	// Policy decides which hosts may be contacted.
 	Policy outbound.Policy
-	// Profile says how the fallback carries messages.
+	// Profile describes how the fallback carries messages.
 	Profile *profile.Profile
-	// Authorization returns the field of a request of a stream that was opened before; nil
-	// for that of the opening. A stream may outlive its token.
+	// Authorization returns the current Authorization header for further requests of an open stream,
+	// because a stream may last longer than its token; nil reuses the header of the first request.
 	Authorization func(context.Context) (string, error)
-	// Recorder gets all exchanges; nil for none.
+	// Recorder records all exchanges; nil records nothing.
 	Recorder captures.Recorder
 
-	once       sync.Once
-	http2      *http.Transport
-	http1      *http.Transport
-	refused    atomic.Bool // HTTP/2, by this server
+	once  sync.Once
+	http2 *http.Transport
+	http1 *http.Transport
+	// refused means that the server has refused HTTP/2.
+	refused    atomic.Bool
 	procedures procedures
 }
 
-// prepare makes the two transports.
+// prepare creates the HTTP transports for HTTP/1.1 and HTTP/2.
 func (d *Dialer) prepare() {
 	d.once.Do(func() {
 		local := outbound.IsLoopback(d.URL.Hostname())
@@ -161,11 +172,11 @@ func (d *Dialer) prepare() {
 	})
 }
 
-// Open starts a stream. first is its first message, which servers wait for before they
-// answer. ctx bounds the opening alone; the stream lives until it is closed.
+// Open starts a stream. first is its first message, which servers wait for before they answer. ctx
+// limits only the opening; the stream lives until it is closed.
 //
-// Errors: outbound.ErrRefused; a *StatusError; ErrRefused, if there is no other way;
-// ctx's; the connection's.
+// Errors: outbound.ErrRefused; a *StatusError; ErrRefused, if there is no fallback; that of ctx;
+// errors of the connection.
 func (d *Dialer) Open(ctx context.Context, header http.Header, first []byte) (Stream, error) {
 	if err := outbound.CheckTarget(d.URL, d.Policy.Live, d.Policy.AllowHosts); err != nil {
 		return nil, err
@@ -182,23 +193,23 @@ func (d *Dialer) Open(ctx context.Context, header http.Header, first []byte) (St
 	return s, err
 }
 
-// Close closes the connections that no stream uses.
+// Close closes the idle connections of both transports.
 func (d *Dialer) Close() {
 	d.prepare()
 	d.http2.CloseIdleConnections()
 	d.http1.CloseIdleConnections()
 }
 
-// endpoint is the URL of a procedure.
+// endpoint returns the URL of an RPC method.
 func (d *Dialer) endpoint(procedure string) *url.URL {
 	return d.URL.JoinPath(procedure)
 }
 
-// procedures are the paths of the calls that carry a stream.
+// procedures are the paths of the calls that a stream consists of.
 type procedures struct{ run, sse, add string }
 
-// appendService is the service of the call that carries one message of the client.
-// A profile has the name of the call alone.
+// appendService is the service of the call that carries a client message. A profile has only the
+// name of the call.
 const appendService = "aiserver.v1.BidiService"
 
 func proceduresOf(p *profile.Profile) procedures {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxAnswer bounds the answer to a unary call.
+	// maxAnswer limits the response to a unary call in bytes.
 	maxAnswer = 8 << 20
 
 	unaryTimeout = 30 * time.Second
 )
 
-// Unary sends one message and returns the answer's.
+// Unary sends one message and returns the response's message.
 //
 // Limits: 30 seconds, 8 MB.
-// Errors: outbound.ErrRefused; a *StatusError; ctx's; the connection's.
+// Errors: outbound.ErrRefused; a *StatusError; that of ctx; errors of the connection.
 func (d *Dialer) Unary(ctx context.Context, procedure string, header http.Header, message []byte) ([]byte, error) {
 	if err := outbound.CheckTarget(d.URL, d.Policy.Live, d.Policy.AllowHosts); err != nil {
 		return nil, err
@@ -36,6 +36,8 @@ func (d *Dialer) Unary(ctx context.Context, procedure string, header http.Header
 	}
 	req.Header = header.Clone()
 	req.Header.Set("Content-Type", "application/proto")
+
+	// The exchange is recorded whether it succeeds or not.
 	record, err := d.begin(req, "1.1")
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (d *Dialer) Unary(ctx context.Context, procedure string, header http.Header
 	return answer, nil
 }
 
-// ask sends a request, and reads its answer.
+// ask sends a unary request, and returns the response body.
 func (d *Dialer) ask(ctx context.Context, req *http.Request, record captures.Recording) ([]byte, error) {
 	var progress outbound.Progress
 	var server string

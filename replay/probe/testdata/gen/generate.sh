@@ -17,3 +17,14 @@ for api in open opaque; do
   protoc -I "$out" --plugin="$out/protoc-gen-go" --go_out=. --go_opt=module=unwire/replay/probe/testdata/gen \
     --go_opt=default_api_level="$level" "${api}2.proto" "${api}3.proto"
 done
+
+# The service of catalog.proto, as servers of connect-go, grpc-go, Twirp and grpc-gateway have it. The
+# plugins that this module does not require are those of the versions below.
+go build -o "$out/protoc-gen-connect-go" connectrpc.com/connect/cmd/protoc-gen-connect-go
+GOBIN="$out" go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.1
+GOBIN="$out" go install github.com/twitchtv/twirp/protoc-gen-twirp@v8.1.3+incompatible
+GOBIN="$out" go install github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway@v2.27.3
+PATH="$out:$PATH" protoc -I . --go_out=. --connect-go_out=. --go-grpc_out=. --twirp_out=. --grpc-gateway_out=. \
+  --go_opt=module=unwire/replay/probe/testdata/gen --connect-go_opt=module=unwire/replay/probe/testdata/gen \
+  --go-grpc_opt=module=unwire/replay/probe/testdata/gen --twirp_opt=module=unwire/replay/probe/testdata/gen \
+  --grpc-gateway_opt=module=unwire/replay/probe/testdata/gen,generate_unbound_methods=true catalog.proto

@@ -1,8 +1,10 @@
 // Serves every method of a descriptor set (a file, the first argument) with
 // connect-es 1.x; /executed tells how often a handler ran.
-// A second file has options: auth (lets nobody in), strict (about names in JSON), most (bytes of a message).
+// A second file has options: auth (lets nobody in), invalid (refuses every message that was parsed), strict (about names
+// in JSON), most (bytes of a message), prefix (of the path), cert and key (PEM).
 import { readFileSync } from "node:fs";
 import * as http from "node:http";
+import * as https from "node:https";
 import { createRegistryFromDescriptors } from "@bufbuild/protobuf";
 import { FileDescriptorSet } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -11,7 +13,10 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 const set = FileDescriptorSet.fromBinary(readFileSync(process.argv[2]));
 const registry = createRegistryFromDescriptors(set);
 const options = process.argv[3] ? JSON.parse(readFileSync(process.argv[3])) : {};
-const interceptors = options.auth ? [() => async () => { throw new ConnectError("who are you?", Code.Unauthenticated); }] : [];
+const refuse = (text, code) => () => async () => { throw new ConnectError(text, code); };
+const interceptors = [];
+if (options.auth) interceptors.push(refuse("who are you?", Code.Unauthenticated));
+if (options.invalid) interceptors.push(refuse("validation error: page_size: value must be greater than 0 [int32.gt]", Code.InvalidArgument));
 let executed = 0;
 
 const routes = (router) => {
@@ -31,11 +36,13 @@ const routes = (router) => {
 };
 const handler = connectNodeAdapter({
   routes, interceptors, jsonOptions: { ignoreUnknownFields: !options.strict }, readMaxBytes: options.most ?? 0xffffffff,
+  requestPathPrefix: options.prefix,
 });
-const server = http.createServer((req, res) => {
+const serve = (req, res) => {
   if (req.url === "/executed") { res.end(String(executed)); return; }
   handler(req, res);
-});
+};
+const server = options.cert ? https.createServer({ cert: options.cert, key: options.key }, serve) : http.createServer(serve);
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 process.stdin.resume();
 process.stdin.on("end", () => process.exit(0));

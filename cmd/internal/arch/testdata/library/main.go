@@ -92,7 +92,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	checker := check.NewChecker(inferred.Schema, check.CheckOptions{})
+	checker := check.NewChecker(inferred.Schema, check.Options{})
 	checker.Add(exchange)
 	report := checker.Report()
 

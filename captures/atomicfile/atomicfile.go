@@ -1,0 +1,275 @@
+// Package atomicfile writes files and folders that appear under their names when they are complete. Whoever is
+// killed, or finds the disk full, leaves what was there before.
+//
+//	f, err := atomicfile.Create("a.har")
+//	_, err = io.Copy(f, result)
+//	err = f.Commit() // or f.Discard()
+//
+// Until Commit, a file is written under a temporary name in the same folder, .NAME.unwire-partial-123456. Commit
+// flushes it to the disk before it renames it, since some file systems rename first. A process that is killed leaves
+// its temporary file, whose lock the system releases: the next Create of the same name removes it.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+)
+
+// marker is in the names of temporary files, between the name of the result and a number.
+const marker = ".unwire-partial-"
+
+// sqliteSuffixes are those of the files that SQLite and the recorder keep next to a capture.
+var sqliteSuffixes = [...]string{"-wal", "-shm", "-journal", "-lock"}
+
+// A File is a temporary file that only its owner can read. Commit renames it to its final name.
+type File struct {
+	*os.File
+
+	// target is the final name of the file.
+	target string
+}
+
+// Create starts a file. It removes what killed processes have left of files of the same name.
+//
+// Errors: a missing folder is captures.ErrNoFolder. Errors are about target.
+func Create(target string) (*File, error) {
+	removeAbandoned(target)
+	// Another process may take the file for abandoned before it is locked. Where files cannot be locked, nobody does.
+	const tries = 3
+	for n := 1; ; n++ {
+		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+marker+"*")
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("%s: %w: %s", target, captures.ErrNoFolder, filepath.Dir(target))
+			}
+			return nil, &fs.PathError{Op: "create", Path: target, Err: pe.Err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if tryLock(f) && isThere(f) || n == tries && isThere(f) {
+			return &File{f, target}, nil
+		}
+		f.Close() //nolint:errcheck // it is empty
+		if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) || n == tries {
+			return nil, errors.Join(err, fmt.Errorf("%s: another process removes its temporary files", target))
+		}
+	}
+}
+
+// isThere reports whether an open file still exists under its name, i.e. was not deleted or replaced.
+func isThere(f *os.File) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(ours, there)
+}
+
+// Commit syncs the file to disk, closes it, and renames it to its final name, replacing an existing
+// file. On failure it deletes the temporary file.
+func (f *File) Commit() error {
+	err := f.Sync()
+	if err == nil && renamesOpenFiles() {
+		// The lock is kept until the file has its name, so that nobody takes it for abandoned.
+		err = errors.Join(os.Rename(f.Name(), f.target), f.Close())
+	} else if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), f.target)
+	}
+	if err != nil {
+		return errors.Join(err, removeFiles(f.Name()))
+	}
+	syncFolder(filepath.Dir(f.target))
+	return nil
+}
+
+// Discard closes and deletes the temporary file.
+func (f *File) Discard() error { return errors.Join(f.Close(), removeFiles(f.Name())) }
+
+// removeFiles deletes a temporary file and, if it is a capture, its companion files.
+func removeFiles(name string) error {
+	var errs []error
+	for _, name := range append([]string{name}, besides(name)...) {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// besides returns the names of the files that SQLite keeps next to a capture.
+func besides(name string) []string {
+	var names []string
+	for _, suffix := range sqliteSuffixes {
+		names = append(names, name+suffix)
+	}
+	return names
+}
+
+// A Folder is a temporary folder whose files Commit moves to the final folder.
+type Folder struct {
+	// Path is the path of the temporary folder into which the caller writes.
+	Path string
+
+	target   string
+	existing bool
+
+	// lock is the open, locked folder. The lock shows other processes that the folder is in use.
+	lock *os.File
+}
+
+// CreateFolder starts a folder. Missing folders above it are made.
+func CreateFolder(target string) (*Folder, error) {
+	target = filepath.Clean(target)
+	f := &Folder{target: target}
+
+	// The temporary folder must be on the same file system as the result: inside an existing folder, or next to
+	// a new one.
+	in := filepath.Dir(target)
+	switch info, err := os.Stat(target); {
+	case err == nil && info.IsDir():
+		in, f.existing = target, true
+	case err == nil:
+		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("not a folder")}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if err := os.MkdirAll(in, 0o700); err != nil {
+		return nil, err
+	}
+
+	removeAbandoned(filepath.Join(in, filepath.Base(target)))
+	temp, err := os.MkdirTemp(in, "."+filepath.Base(target)+marker+"*")
+	if err != nil {
+		return nil, err
+	}
+
+	// The lock shows other processes that the folder is in use, so that they do not remove it.
+	f.Path = temp
+	if f.lock, err = os.Open(temp); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	tryLock(f.lock)
+	return f, nil
+}
+
+// Commit flushes the files to the disk. A folder that was not there appears with all its files. In one that was
+// there, each file appears or replaces another, in the order of their names, so that an index can be the last.
+func (f *Folder) Commit() error {
+	err := syncFiles(f.lock)
+	if !renamesOpenFiles() {
+		f.lock.Close() //nolint:errcheck // it is only read
+	}
+	switch {
+	case err != nil:
+	case f.existing:
+		err = moveFiles(f.Path, f.target)
+	default:
+		err = os.Rename(f.Path, f.target)
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	f.lock.Close() //nolint:errcheck // it is only read
+	syncFolder(filepath.Dir(f.target))
+	return nil
+}
+
+// Discard deletes the temporary folder.
+func (f *Folder) Discard() error {
+	err := os.RemoveAll(f.Path)
+	f.lock.Close() //nolint:errcheck // it is only read
+	return err
+}
+
+// moveFiles moves all files of one folder to another, and deletes the empty folder.
+func moveFiles(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	syncFolder(to)
+	return os.Remove(from)
+}
+
+// removeAbandoned removes the temporary files and folders of a result whose processes were killed. Errors are
+// ignored: what cannot be removed is not in the way.
+func removeAbandoned(target string) {
+	dir := filepath.Dir(target)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), "."+filepath.Base(target)+marker)
+		if !ok || number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case !isAbandoned(name, e.IsDir()):
+		case e.IsDir():
+			_ = os.RemoveAll(name)
+		default:
+			_ = removeFiles(name)
+		}
+	}
+}
+
+// isAbandoned reports whether no process is writing a temporary file or folder.
+func isAbandoned(name string, isFolder bool) bool {
+	if !hasLocks {
+		// Removing an open file fails.
+		return !isFolder
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return tryLock(f)
+}
+
+// renamesOpenFiles reports whether the system renames files that are open.
+func renamesOpenFiles() bool { return runtime.GOOS != "windows" }
+
+// syncFiles flushes the files of a folder to the disk: with the whole file system, where that is possible, as one
+// flush for each of ten thousand files takes a minute.
+func syncFiles(dir *os.File) error {
+	if ok, err := syncFileSystem(dir); ok {
+		return err
+	}
+	return filepath.WalkDir(dir.Name(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// syncFolder flushes the names in a folder to the disk. Some systems cannot; then a name may appear later.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync()
+		f.Close() //nolint:errcheck // it is only read
+	}
+}

@@ -1,0 +1,79 @@
+package captures
+
+import "time"
+
+// An Edit is a difference between what was received and what was forwarded: in the body of a direction, the
+// received bytes from Start to End (exclusive) were not forwarded, and Data was, in their place.
+//
+// Shape: equal offsets insert Data, empty Data removes. The edits of a direction do not overlap; those that insert
+// at the same offset are in the order in which they were forwarded.
+type Edit struct {
+	// Exchange is the ID of the exchange whose body was edited.
+	Exchange int64
+
+	// Dir is the direction of the edited body.
+	Dir Direction
+
+	// Start and End are offsets in the received body, in bytes.
+	Start, End int64
+
+	// T is when the replacement was forwarded, since Exchange.Started.
+	T time.Duration
+
+	// Rule is the name of the rule that changed it, or "intercept" for a change by hand.
+	Rule string
+
+	// Data are the bytes that were forwarded instead of the received ones.
+	Data []byte
+}
+
+// A ForwardedHead records the HTTP head (request line or status, and headers) that was forwarded after
+// a rewriting rule changed it. Method and URL are set for a request, Status for a response.
+type ForwardedHead struct {
+	// Exchange is the ID of the exchange whose head was changed.
+	Exchange int64
+
+	// Dir is Up for the head of a request, Down for that of a response.
+	Dir Direction
+
+	// Rule is the name of the rule that changed the head.
+	Rule string
+
+	// Method and URL are the forwarded ones of a request; "" for a response.
+	Method, URL string
+
+	// Status is the HTTP status of a response; 0 for a request.
+	Status int
+
+	// Headers are the headers as forwarded.
+	Headers Headers
+
+	// Trailers are the trailers as forwarded; empty if there were none.
+	Trailers Headers
+}
+
+// Shown says which bytes of an exchange are shown where a rule changed them.
+type Shown string
+
+const (
+	// ShownReceived are the bytes as unwire received them: as both sides sent them.
+	ShownReceived Shown = "received"
+
+	// ShownForwarded are the bytes as unwire forwarded them: as both sides received them.
+	ShownForwarded Shown = "forwarded"
+
+	// ShownToServer are the request as forwarded and the response as received: what the server received and sent.
+	ShownToServer Shown = "server"
+
+	// ShownToClient are the request as received and the response as forwarded: what the client sent and received.
+	ShownToClient Shown = "client"
+)
+
+// Rewritten describes an exchange of which rules changed something on its way.
+type Rewritten struct {
+	// Rules are the names of the rules, in alphabetical order; "intercept" is a change by hand.
+	Rules []string `json:"rules"`
+
+	// Shown says which bytes are shown.
+	Shown Shown `json:"shown"`
+}

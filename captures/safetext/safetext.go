@@ -1,0 +1,94 @@
+// Package safetext escapes the characters of foreign text that drive a terminal, turn the direction of writing, or end
+// a line where none ends: control characters (C0, DEL and C1), bidirectional controls, and the separators of lines and
+// paragraphs. All sinks use it: the terminal, tables, JSON, and comments in .proto files.
+//
+//	safetext.Line("a\x1b[2J\u202eb\n") // a\x1b[2J\u202eb\n, as escapes
+//	safetext.JSON([]byte(`{"a":"…"}`)) // the same value
+//
+// HTML and Markdown escape their own characters in addition.
+package safetext
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsUnsafe reports whether a character must be escaped.
+func IsUnsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Line escapes foreign text for one line of output: unsafe characters and invalid UTF-8.
+func Line(s string) string {
+	if !strings.ContainsFunc(s, IsUnsafe) && utf8.ValidString(s) {
+		return s
+	}
+	return escape(s, "")
+}
+
+// Lines is Line for text of several lines: newlines and tabs stay.
+func Lines(s string) string { return escape(s, "\n\t") }
+
+// escape escapes the unsafe characters of s, except those in keep.
+func escape(s, keep string) string {
+	const hex = "0123456789abcdef"
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		// Most text is printable ASCII, which is copied in runs.
+		run := i
+		for i < len(s) && s[i] >= ' ' && s[i] < 0x7f {
+			i++
+		}
+		b.WriteString(s[run:i])
+		if i == len(s) {
+			break
+		}
+
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteString(`\x` + hex[s[i]>>4:s[i]>>4+1] + hex[s[i]&15:s[i]&15+1])
+		case strings.ContainsRune(keep, r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case IsUnsafe(r) && r < 0x80:
+			b.WriteString(`\x` + hex[r>>4:r>>4+1] + hex[r&15:r&15+1])
+		case IsUnsafe(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// JSON escapes the unsafe characters that may be in the strings of a JSON text, and returns the text. It means the same
+// afterwards. Line ends between values stay.
+func JSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnsafeInJSON) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		if isUnsafeInJSON(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// isUnsafeInJSON reports whether a character is unsafe and valid in a string of JSON: C0 is not.
+func isUnsafeInJSON(r rune) bool { return r >= 0x7f && IsUnsafe(r) }

@@ -1,0 +1,88 @@
+// Package callcmd has the command call, which calls a method of a server by its definition.
+//
+// The definitions come from what --proto names, from the capture of --like, or from the
+// server's own reflection. Messages are read as JSON, one after the other, and answers are
+// printed as JSON, one in a line. The work is done by package replay/call.
+package callcmd
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+)
+
+// Commands returns the command call.
+func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{callCommand(a)} }
+
+type callFlags struct {
+	app.Target
+	data, proto, protocol, codec, like, out string
+	headers                                 []string
+	http2, noAuth, dryRun                   bool
+	timeout                                 time.Duration
+}
+
+func callCommand(a *app.App) *cobra.Command {
+	var f callFlags
+	cmd := &cobra.Command{
+		Use:   "call [METHOD]",
+		Short: "Call a method of a server with messages in JSON",
+		Long: `call sends messages to a method, /pkg.Service/Method, and prints the answers as JSON,
+one in a line. An error of the server is printed on stderr as JSON, and the exit status
+is 64 plus the number of its code.
+
+--data is a message as JSON, several of them for a method whose client streams, @FILE,
+or - for stdin. Without --data the message is empty; a client that streams reads stdin.
+A bidirectional method gets each message as it is read, and its answers are printed as
+they come.
+
+The definitions are those that --proto names, those of the capture of --like, or those
+that are remembered. If there are none of the method, the server is asked for them by
+server reflection.
+
+--like takes the method, the server, the headers and the protocol from a recorded
+exchange. Secrets are given by reference only: the environment (UNWIRE_TOKEN,
+UNWIRE_HEADER_X_API_KEY), --credentials, or --header NAME=env:VARIABLE, NAME=file:FILE,
+NAME=keyring:SERVICE/ACCOUNT. Calls go to loopback only, unless --live and
+--allow-host name another host.`,
+		Example: `  unwire call shop.v1.Orders/PlaceOrder --data '{"customerId":"c1"}' --to http://127.0.0.1:8080
+  unwire call shop.v1.Orders/Track --data @request.json --to https://127.0.0.1:9440 --upstream-ca ca.pem --proto proto/
+  unwire call talk.v1.Talk/Chat --data - --protocol grpc --to http://127.0.0.1:8080 -o F.uwc < messages.jsonl
+  unwire call --like F.uwc#7 --data '{"orderId":"o2"}' --to http://127.0.0.1:8080`,
+		Args: app.ArgsBetween(0, "METHOD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			method := ""
+			if len(args) > 0 {
+				method = args[0]
+			}
+			return runCall(cmd.Context(), a, method, cmd.Flags().Changed("data"), &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.data, "data", "", "messages as JSON, @FILE, or - for stdin (default: an empty message, or stdin if the client streams)")
+	flags.StringVar(&f.like, "like", "", "exchange to take the method, server, headers and protocol from: F.uwc#ID")
+	flags.StringVar(&f.proto, "proto", "", "definitions, reflect:URL too (default: those that are remembered, or the server's reflection)")
+	flags.StringVar(&f.codec, "codec", "", "json or proto: how messages are written (default: proto, or that of --like)")
+	flags.StringArrayVar(&f.headers, "header", nil, "NAME=VALUE, or NAME=REFERENCE for a secret: env:VARIABLE, file:FILE, keyring:SERVICE/ACCOUNT")
+	flags.StringVarP(&f.out, "output", "o", "", "capture to which the call is added")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, and send nothing")
+	f.serverFlags(cmd)
+	return cmd
+}
+
+// serverFlags adds the flags about the server and the connection to it.
+func (f *callFlags) serverFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.To, "to", "", "URL of the server; its path is put before that of the method (default: where --like was recorded)")
+	flags.StringVar(&f.protocol, "protocol", "", "connect, grpc or grpc-web (default: connect, or that of --like)")
+	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2 over http://, as gRPC and bidirectional methods always do")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the record says so")
+	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the call")
+	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
+}

@@ -1,0 +1,153 @@
+package callcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"unwire/captures"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/replaytext"
+	"unwire/cmd/internal/term"
+	"unwire/replay/call"
+	"unwire/replay/outbound"
+	"unwire/schema"
+	"unwire/schema/protoform"
+)
+
+func runCall(ctx context.Context, a *app.App, method string, given bool, f *callFlags) (err error) {
+	o, s, err := f.options(ctx, a, method)
+	if err != nil {
+		return err
+	}
+	in, err := newMessageReader(a, f.data, given, o.Method.IsStreamingClient())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+
+	// Requests to another machine are shown before they are sent.
+	if f.dryRun || f.Live {
+		printRequest(a, o, f.dryRun)
+	}
+	if f.dryRun {
+		return nil
+	}
+
+	// Secrets in the request's headers must also be redacted wherever the response repeats them.
+	if f.out != "" {
+		out, err := store.Create(f.out, a.IndexedWhenClosed(store.Options{}))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+		for _, h := range o.Headers {
+			if h.Secret && out.Redactor != nil { // an answer may repeat it
+				out.Redactor.Headers(captures.Headers{{Name: "authorization", Value: h.Value}, {Name: "x-api-key", Value: h.Value}})
+			}
+		}
+		o.Record = out
+	}
+
+	// Report each unknown field once, not for each message of a stream.
+	lost := map[string]bool{}
+	r, err := call.Do(ctx, *o, call.Messages{Next: in.next, OnAnswer: func(json []byte, paths []string) error {
+		for _, path := range paths {
+			if !lost[path] {
+				lost[path] = true
+				a.Say("unwire: warning: the definitions lack field %s of the answer, which is left out", path)
+			}
+		}
+		_, err := a.Out.Write(append(json, '\n'))
+		return err
+	}})
+	// A message that does not match its definition was never sent.
+	if err != nil {
+		if errors.Is(err, call.ErrMessage) {
+			return app.Fail(app.ExitInput, err, "'unwire schema print "+string(o.Method.Input().FullName())+"' shows the definition")
+		}
+		return app.Refusal(err)
+	}
+	if r.Exchange != 0 {
+		a.Say("the call is %s#%d", term.Clean(f.out), r.Exchange)
+	}
+	return report(a, o, s, r)
+}
+
+// report prints the error that a call ended with, if any.
+func report(a *app.App, o *call.Options, s *schema.Schema, r *call.Result) error {
+	if r.Number == 0 {
+		return nil
+	}
+
+	// Error details are decoded with the same definitions as the answer.
+	e := &contract.CallFailure{Code: r.Code, Message: r.Message, Origin: "server", Reason: string(r.Reason), Exchange: r.Exchange, Details: []contract.FailureDetail{}}
+	for _, d := range r.Details {
+		detail := contract.FailureDetail{Type: d.Type, Value: d.Value}
+		if md := s.Message(d.Type); md != nil {
+			if p, err := protoform.Print(protoform.JSON, d.Value, false, md, o.Find); err == nil {
+				detail.JSON = p.Data
+			}
+		}
+		e.Details = append(e.Details, detail)
+	}
+	if r.Local {
+		e.Origin = "local"
+	}
+	if err := contract.NewEncoder(a.Err).Encode(e); err != nil {
+		return err
+	}
+
+	if h := hint(o, r); h != "" {
+		a.Say("unwire: hint: %s", h)
+	}
+	// If nothing was sent, the code is not the server's: it is bad input or no connection.
+	if r.Local && r.Reason.Unsent() {
+		return app.Fail(app.ExitInput, nil, "")
+	}
+	return app.Fail(app.ExitConnect+r.Number, nil, "")
+}
+
+// hint returns what to do about an error of a connection or a protocol; "" for any other.
+func hint(o *call.Options, r *call.Result) string {
+	switch {
+	case r.Local && r.Message == outbound.OnlyHTTP2 && (o.Protocol == "" || o.Protocol == call.Connect):
+		return "use --protocol grpc; or --http2, for Connect over HTTP/2"
+	case r.Local && r.Message == outbound.OnlyHTTP2:
+		return "use --protocol grpc, or --http2"
+	case r.Local && r.Message == outbound.OnlyHTTP1:
+		return "use --protocol connect or grpc-web, which do not need HTTP/2"
+	case r.Local && r.Reason == outbound.NoAnswer && o.Protocol == call.GRPC:
+		return "check that the server serves gRPC there, which needs HTTP/2; --protocol connect and grpc-web do not"
+	case r.Local:
+		return replaytext.Hint(r.Reason, o.To.String())
+	case strings.HasPrefix(r.Message, "415 "), strings.HasPrefix(r.Message, "invalid content-type"):
+		return "the server does not serve this protocol: choose another with --protocol (connect, grpc, grpc-web)"
+	case r.Code == "unimplemented":
+		return "the server does not serve this method at this path, or not with this protocol: give the path before the service in --to, or another --protocol"
+	}
+	return ""
+}
+
+// printRequest prints what is sent, without secrets: as the result, or as a remark.
+func printRequest(a *app.App, o *call.Options, asResult bool) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s%s\n", strings.TrimSuffix(o.To.Redacted(), "/"), call.Path(o.Method))
+	fmt.Fprintf(&b, "  %s, %s, %s to %s\n", o.Protocol, o.Codec, o.Method.Input().FullName(), o.Method.Output().FullName())
+	for _, h := range o.Headers {
+		value := h.Value
+		if h.Secret {
+			value = "(secret)"
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", h.Name, value)
+	}
+	text := term.CleanText(b.String())
+	if asResult {
+		fmt.Fprint(a.Out, text)
+		return
+	}
+	a.Say("%s", strings.TrimSuffix(text, "\n"))
+}

@@ -1,0 +1,173 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/commandline"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/replay/credential"
+	"unwire/schema"
+	"unwire/schema/protoform"
+)
+
+// showCopy prints an exchange as a command line of another tool, or as a program.
+func showCopy(ctx context.Context, a *app.App, addr query.Address, f showFlags) error {
+	if err := app.OneOf("--copy", f.copy, commandline.Tools()...); err != nil {
+		return err
+	}
+	c, err := a.OpenCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ex, err := decode.Decode(ctx, c, addr.Exchange, decode.Options{NoTrees: true})
+	if err != nil {
+		return err
+	}
+	if ex.Transport != captures.HTTP {
+		return app.Fail(app.ExitUsage, fmt.Errorf("exchange %d is no HTTP request: it has no command line", ex.ID), "")
+	}
+	r, err := copiedRequest(ctx, c, ex)
+	if err != nil {
+		return err
+	}
+
+	// curl and Go send the captured bytes; the other tools need the messages as JSON.
+	write := map[string]func(*commandline.Request) (*commandline.Line, error){
+		"curl": commandline.Curl, "go": commandline.Go, "grpcurl": commandline.GRPCurl, "buf": commandline.Buf,
+	}[f.copy]
+	if f.copy == "grpcurl" || f.copy == "buf" {
+		defs, err := a.LoadDefinitions(ctx, f.dir, addr.File)
+		if err != nil {
+			return err
+		}
+		if err := addMessages(r, ex, defs); err != nil {
+			return err
+		}
+	}
+	line, err := write(r)
+	if err != nil {
+		return app.Fail(app.ExitInput, fmt.Errorf("exchange %d: %w", ex.ID, err), "")
+	}
+	for _, left := range line.Left {
+		a.Say("unwire: %s", term.Clean(left))
+	}
+
+	// Secrets are variables of the environment, which the user has to set.
+	if len(line.Variables) > 0 {
+		a.Say("unwire: set %s", strings.Join(line.Variables, ", "))
+	}
+	_, err = fmt.Fprintln(a.Out, line.Text)
+	return err
+}
+
+// copiedRequest is the request of an exchange, with the variables for its secrets.
+//
+// Errors: a secret in the URL or the body, which no variable can stand for.
+func copiedRequest(ctx context.Context, c *query.Capture, ex *decode.Exchange) (*commandline.Request, error) {
+	r := &commandline.Request{
+		Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Headers: ex.RequestHeaders, Service: ex.Service, RPC: ex.RPC,
+		Protocol: map[decode.Protocol]string{
+			decode.ConnectUnary: "connect", decode.ConnectGet: "connect", decode.ConnectStream: "connect", decode.GRPC: "grpc", decode.GRPCWeb: "grpc-web",
+		}[ex.Protocol],
+	}
+	for chunk, err := range c.Chunks(ctx, ex.ID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if chunk.Dir == captures.Up {
+			r.Body = append(r.Body, chunk.Data...)
+		}
+	}
+
+	// A header is replaced by a variable if it was redacted, or if it looks like a secret.
+	secrets := redact.New(redact.Options{})
+	r.Secret = func(h captures.Header) (prefix, variable string, ok bool) {
+		switch name := strings.ToLower(h.Name); {
+		case credential.InHeader.MatchString(h.Value):
+			return beforeSecret(h.Value, credential.InHeader.FindStringIndex(h.Value)[0]), credential.Variable(name), true
+		case len(secrets.FindHeaders(captures.Headers{h})) > 0:
+			scheme, _, cut := strings.Cut(h.Value, " ")
+			if name == "authorization" && cut {
+				return scheme + " ", credential.Variable(name), true
+			}
+			return "", credential.Variable(name), true
+		}
+		return "", "", false
+	}
+
+	// A secret in the URL or the body cannot be replaced in a command line.
+	body := r.Body
+	for i := range ex.Frames {
+		if ex.Frames[i].Dir == captures.Up {
+			body = append(bytes.Clone(body), ex.Frames[i].Data...)
+		}
+	}
+	switch {
+	case credential.IsRedacted(ex.URL), len(secrets.FindURL(ex.URL)) > 0:
+		return nil, app.Fail(app.ExitInput, errors.New("its URL has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+	case credential.InBody.Match(body), len(secrets.Find(body, false)) > 0:
+		return nil, app.Fail(app.ExitInput, errors.New("its body has a secret, which a command line would show"), "'unwire replay' takes it from the environment")
+	}
+	return r, nil
+}
+
+// beforeSecret returns the part of a header's value that precedes its secret: the scheme, such as
+// "Bearer ". For a header with a list it returns "".
+func beforeSecret(value string, at int) string {
+	prefix := value[:at]
+	if strings.Count(prefix, " ") == 1 && strings.HasSuffix(prefix, " ") {
+		return prefix
+	}
+	return ""
+}
+
+// addMessages adds the client's messages of an exchange, as JSON, to a request that is printed as a
+// command line.
+func addMessages(r *commandline.Request, ex *decode.Exchange, defs *schema.Schema) error {
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+
+		// The end-of-stream message is written by the tool itself.
+		if f.Dir != captures.Up || f.End != nil {
+			continue
+		}
+		if ex.Codec == "json" {
+			var b bytes.Buffer
+			if err := json.Compact(&b, f.Data); err != nil {
+				return fmt.Errorf("frame %d is no JSON: %w", f.Seq, err)
+			}
+			r.Messages = append(r.Messages, b.Bytes())
+			continue
+		}
+
+		// JSON needs a definition, and must not lose unknown fields silently.
+		md := app.FrameType(defs, ex.Call, captures.Up)
+		if md == nil {
+			return app.Fail(app.ExitInput, fmt.Errorf("there are no definitions of %s", term.Clean(ex.CallName())), "--proto names definitions; --copy curl needs none")
+		}
+		p, err := protoform.Print(protoform.JSON, f.Data, false, md, defs.Message)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", f.Seq, err)
+		}
+		if len(p.Lost) > 0 {
+			return app.Fail(app.ExitInput, fmt.Errorf("the definitions lack field %s of frame %d, which JSON would lose", p.Lost[0], f.Seq), "--copy curl keeps every byte")
+		}
+		var b bytes.Buffer
+		if err := json.Compact(&b, p.Data); err != nil {
+			return err
+		}
+		r.Messages = append(r.Messages, b.Bytes())
+	}
+	return nil
+}

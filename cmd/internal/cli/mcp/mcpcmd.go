@@ -1,0 +1,181 @@
+// Package mcpcmd has the command mcp, which lets agents ask about captures with the Model Context
+// Protocol, and mcp install, which configures the programs that start it.
+//
+// The server is cmd/internal/mcp; the configurations are edited by its package clientconfig.
+package mcpcmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/mcp"
+	"unwire/replay/outbound"
+)
+
+// tokenVariable is the environment variable of the token that HTTP clients must send.
+const tokenVariable = "UNWIRE_MCP_TOKEN"
+
+// leastToken is the shortest token, in bytes.
+const leastToken = 16
+
+type flags struct {
+	app.Target
+	proto, listen, out string
+	allowSend, json    bool
+	budget             int
+}
+
+// Commands returns the commands mcp and mcp install.
+func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{mcpCommand(a)} }
+
+const long = `mcp is a server of the Model Context Protocol: it lets agents, such as coding agents and
+editors, ask the same questions about captures as the other commands, with the same
+answers as --json. 'unwire mcp install' configures the programs that start it, and
+'unwire mcp skill' prints instructions for agents.
+
+Arguments are captures, or folders of captures. Agents can read these, and nothing else.
+Captures that are still being recorded can be read, too. Secrets never reach an agent,
+even if they were recorded: unwire audits each capture first, and if it finds secrets,
+answers from a redacted copy. Texts from captures are marked as data in each answer.
+
+Tools: list, show, decode, explain, search, diff, transcript, infer, check, match,
+definitions, replay_plan, probe_plan, note. Resources: uwc://F.uwc#7/up/0. Answers have
+a size limit and are divided into pages.
+
+Nothing is sent to any server. With --allow-send, there is also the tool replay_send,
+which sends requests to this machine; other hosts need --live and --allow-host.
+
+mcp serves one client on stdin and stdout. --listen serves any number of clients over
+HTTP (streamable transport), on loopback only. These must send a token: ` + tokenVariable + `,
+or, if it is not set, a new one that mcp prints at start.
+
+If a capture has the name of a subcommand, write ./install.`
+
+func mcpCommand(a *app.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "mcp F.uwc…",
+		Short: "Let agents ask about captures (Model Context Protocol)",
+		Long:  long,
+		Example: `  unwire mcp F.uwc
+  unwire mcp install F.uwc
+  unwire mcp --proto proto/ captures/
+  unwire mcp --listen 127.0.0.1:0 F.uwc
+  unwire mcp --allow-send -o answers.uwc F.uwc`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire mcp: missing argument F.uwc"), "usage: "+cmd.UseLine()+"; F.uwc can be a folder of captures")
+			}
+			return run(cmd.Context(), a, f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.proto, "proto", "", "definitions for names and for check (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)")
+	flags.StringVar(&f.listen, "listen", "", "serve over HTTP at this address on loopback, or a port of 127.0.0.1 (default: stdin and stdout)")
+	flags.BoolVar(&f.json, "json", false, "with --listen: print the listening event as JSON on stdout")
+	flags.BoolVar(&f.allowSend, "allow-send", false, "offer the tool replay_send, which sends captured requests again")
+	flags.StringVarP(&f.out, "output", "o", "", "with --allow-send: capture file to append answers to; agents can read it")
+	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host or host:port that --live may send to")
+	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of additional CAs to trust for the server")
+	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
+	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is missing")
+	cmd.AddCommand(installCommand(a), skillCommand(a))
+	return cmd
+}
+
+// check returns an error if flags are combined that exclude each other.
+func (f *flags) check() error {
+	switch {
+	case f.Live && !f.allowSend:
+		return app.Usagef("--live requires --allow-send")
+	case len(f.Allow) > 0 && !f.Live:
+		return app.Usagef("--allow-host requires --live")
+	case f.out != "" && !f.allowSend:
+		return app.Usagef("-o requires --allow-send")
+	case f.budget < 1:
+		return app.Usagef("--live-budget must be 1 or more")
+	case f.json && f.listen == "":
+		return app.Usagef("--json requires --listen: stdout is the protocol's")
+	}
+	_, _, err := f.Server()
+	return err
+}
+
+func run(ctx context.Context, a *app.App, f flags, captures []string) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	for _, name := range captures {
+		if _, err := os.Stat(name); err != nil {
+			a.Say("unwire: warning: %v; agents can read it when it is there", err)
+		}
+	}
+	folder, err := os.MkdirTemp("", "unwire-mcp-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	ctx = a.Serving(ctx)
+	server := mcp.New(mcp.Options{
+		App: a, Captures: captures, Proto: f.proto, Folder: folder, Target: f.Target, AllowSend: f.allowSend, Output: f.out,
+		Pace: &outbound.Pace{Interval: time.Second, Budget: f.budget},
+	})
+	if f.listen == "" {
+		return server.ServeStdio(ctx, a.Input, a.Out)
+	}
+	return listen(ctx, a, f, server)
+}
+
+// listen serves MCP over HTTP until ctx ends.
+func listen(ctx context.Context, a *app.App, f flags, server *mcp.Server) error {
+	token := os.Getenv(tokenVariable)
+	made := token == ""
+	switch {
+	case made:
+		token = "uwm-" + rand.Text()
+	case len(token) < leastToken:
+		return app.Usagef("%s has %d characters; at least %d are needed", tokenVariable, len(token), leastToken)
+	}
+	listener, err := app.ListenLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	// The server has closed it, if it got that far.
+	defer func() { _ = listener.Close() }()
+	if err := announce(a, f, listener, token, made); err != nil {
+		return err
+	}
+	return server.ServeHTTP(ctx, listener, token, a.Shutdown)
+}
+
+// announce prints the URL of the server, and the token if unwire has made it.
+func announce(a *app.App, f flags, listener net.Listener, token string, made bool) error {
+	if f.json {
+		event := &contract.Listening{Event: "listening", URL: mcp.URL(listener)}
+		if made {
+			event.Key = token
+		}
+		return a.Print(event)
+	}
+	if _, err := fmt.Fprintln(a.Out, mcp.URL(listener)); err != nil {
+		return err
+	}
+	if made {
+		a.Say("token  %s (new at each start; set %s to choose one)", token, tokenVariable)
+	} else {
+		a.Say("token  as in %s", tokenVariable)
+	}
+	a.Say("Clients send it as 'Authorization: Bearer TOKEN'. Stop with Ctrl-C.")
+	return nil
+}

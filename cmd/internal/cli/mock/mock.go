@@ -1,0 +1,219 @@
+// Package mock has the commands that use a capture as a server: mock, which answers clients from it, and
+// probe-client, which edits its answers and reports what the client does. The work is done by replay/mock and
+// replay/clientprobe.
+package mock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+	"unwire/mitm/ca"
+	"unwire/replay/mock"
+)
+
+// Commands are the commands of this group.
+func Commands(a *app.App) []*cobra.Command {
+	return []*cobra.Command{mockCommand(a), probeClientCommand(a)}
+}
+
+type mockFlags struct {
+	listen, repeat string
+	similarity     float64
+	wait           time.Duration
+	json, quiet    bool
+}
+
+const mockLong = `mock is a server that answers clients from a capture, so that a recorded session becomes
+a test fixture. It answers on HTTP/1 and HTTP/2, with and without TLS, on one port:
+Connect, gRPC, gRPC-Web, server-sent events and plain HTTP.
+
+For each request, mock chooses the recorded call of the same method, protocol and codec
+whose request is the most similar. Equally similar calls are used in recorded order.
+Frames of a stream are sent by cause: each after the client's frames that preceded it in
+the recording. Identifiers that the client made, and that the recorded answer repeats, are
+replaced by those that the client makes now. If rules changed an answer while it was
+recorded, mock sends what the client received.
+
+A request that no recorded call answers gets the error unimplemented in its own protocol,
+with the reason. mock checks no credentials. The certificate for TLS is signed by the CA
+of capture ('unwire ca').
+
+mock prints one line for each request, and a report when it ends. Requests with a
+similarity below 1 were answered from a call that differs.`
+
+func mockCommand(a *app.App) *cobra.Command {
+	var f mockFlags
+	cmd := &cobra.Command{
+		Use:   "mock F.uwc",
+		Short: "Answer clients from a capture",
+		Long:  mockLong,
+		Example: `  unwire mock F.uwc
+  unwire mock F.uwc --listen 127.0.0.1:8080 --json
+  unwire mock F.uwc --repeat last --min-similarity 0.9`,
+		Args: app.ExactArgs("F.uwc"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runMock(cmd.Context(), a, f, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	flags.StringVar(&f.repeat, "repeat", string(mock.Cycle), "how equally similar recorded calls are used up: cycle (from the beginning again), last (the last one again) or never (each once)")
+	flags.Float64Var(&f.similarity, "min-similarity", mock.DefaultSimilarity, "refuse requests whose best recorded call is less similar than this, from 0 to 1")
+	flags.DurationVar(&f.wait, "frame-wait", time.Minute, "time that a stream waits for the client's next frame")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no line for each request")
+	flags.BoolVar(&f.json, "json", false, "print events as JSON on stdout: listening, answered, refused, ended")
+	return cmd
+}
+
+func runMock(ctx context.Context, a *app.App, f mockFlags, file string) error {
+	o := mock.Options{Repeat: mock.Repeat(f.repeat), MinSimilarity: f.similarity, Wait: f.wait}
+	if err := app.OneOf("--repeat", f.repeat, string(mock.Cycle), string(mock.Last), string(mock.Never)); err != nil {
+		return err
+	}
+	if f.similarity < 0 || f.similarity > 1 {
+		return app.Usagef("--min-similarity must be from 0 to 1, not %g", f.similarity)
+	}
+	if f.similarity == 0 {
+		o.MinSimilarity = -1 // 0 is the default
+	}
+	if f.wait <= 0 {
+		return app.Usagef("--frame-wait must be positive, such as 30s, not %s", f.wait)
+	}
+	ln, err := app.ListenLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	defer ln.Close() //nolint:errcheck // the server closes it first
+	c, err := a.OpenCapture(file)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	dir, err := app.ConfigDir()
+	if err != nil {
+		return err
+	}
+	authority, err := ca.Load(filepath.Join(dir, "ca"))
+	if err != nil {
+		return err
+	}
+	o.CA = authority
+	o.Answered = func(r mock.Answer) { sayAnswer(a, f, r) }
+	server, err := mock.New(ctx, c.Store, o)
+	if err != nil {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
+	}
+
+	// The server runs until the user interrupts it.
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	if err := sayMock(a, f, server, file, ln.Addr().String(), authority.CertFile); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-served:
+	}
+	a.Shutdown(server.Shutdown)
+	if reportErr := sayReport(a, f, server.Report()); err == nil {
+		err = reportErr
+	}
+	return err
+}
+
+// sayMock reports where the server listens.
+func sayMock(a *app.App, f mockFlags, server *mock.Server, file, addr, caFile string) error {
+	if f.json {
+		return a.Print(&contract.Listening{Event: "listening", URL: "http://" + addr, CA: caFile})
+	}
+	fmt.Fprintf(a.Out, "http://%s\n", addr)
+	a.Say("answering from %s of %s, also at https://%s with the CA %s; stop with Ctrl-C", app.Counted(server.Calls(), "recorded call"), term.Clean(file), addr, caFile)
+	return nil
+}
+
+// sayAnswer reports a request.
+func sayAnswer(a *app.App, f mockFlags, r mock.Answer) {
+	if f.json {
+		e := contract.MockAnswer{
+			Event: "answered", Method: r.Method, Protocol: string(r.Protocol), Exchange: r.Exchange, Similarity: round(r.Similarity),
+			FramesUp: r.FramesUp, FramesDown: r.FramesDown, Substituted: r.Substituted, Code: r.Code, Reason: r.Reason, Complete: r.Complete, Notes: r.Notes,
+		}
+		if r.Exchange == 0 {
+			e.Event = "refused"
+		}
+		// stdout may be gone: the answers go on
+		_ = a.Print(&e)
+		return
+	}
+	if f.quiet {
+		return
+	}
+	switch {
+	case r.Exchange == 0:
+		a.Say("%s: refused (%s): %s", term.Clean(r.Method), r.Code, term.Clean(r.Reason))
+		return
+	case r.Code != "":
+		a.Say("%s: exchange %d, similarity %.2f, ended with %s: %s", term.Clean(r.Method), r.Exchange, r.Similarity, r.Code, term.Clean(r.Reason))
+	default:
+		a.Say("%s: exchange %d, similarity %.2f, %d frames up, %d down%s", term.Clean(r.Method), r.Exchange, r.Similarity, r.FramesUp, r.FramesDown, substituted(r.Substituted))
+	}
+	for _, n := range r.Notes {
+		a.Say("  %s", term.Clean(n))
+	}
+}
+
+func substituted(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d with the client's ids", n)
+}
+
+// round keeps three digits of a similarity.
+func round(x float64) float64 { return float64(int(x*1000+0.5)) / 1000 }
+
+// sayReport reports what the server did.
+func sayReport(a *app.App, f mockFlags, r mock.Report) error {
+	if f.json {
+		e := contract.MockReport{Event: "ended", Answered: r.Answered, Refused: r.Refused, Used: []contract.MockUse{}, Unused: append([]int64{}, r.Unused...), Skipped: []contract.MockSkipped{}}
+		for _, id := range slices.Sorted(maps.Keys(r.Used)) {
+			e.Used = append(e.Used, contract.MockUse{Exchange: id, Answers: r.Used[id]})
+		}
+		for _, s := range r.Skipped {
+			e.Skipped = append(e.Skipped, contract.MockSkipped{Exchange: s.Exchange, Reason: s.Reason})
+		}
+		return a.Print(&e)
+	}
+	a.Say("%d answered from %s, %d refused", r.Answered, app.Counted(len(r.Used), "recorded call"), r.Refused)
+	if len(r.Unused) > 0 {
+		a.Say("%s never used: %s", app.Counted(len(r.Unused), "recorded call"), numbers(r.Unused))
+	}
+	for _, s := range r.Skipped {
+		a.Say("exchange %d cannot answer requests: %s", s.Exchange, s.Reason)
+	}
+	return nil
+}
+
+// numbers lists at most 20 exchanges.
+func numbers(ids []int64) string {
+	const most = 20
+	text := ""
+	for i, id := range ids[:min(len(ids), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprint(id)
+	}
+	if len(ids) > most {
+		text += ", …"
+	}
+	return text
+}

@@ -1,0 +1,267 @@
+package mock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+	"unwire/mitm/ca"
+	"unwire/replay/clientprobe"
+	"unwire/replay/mock"
+)
+
+type probeFlags struct {
+	methods, paths       []string
+	repeats, budget      int
+	maxTime, timeout     time.Duration
+	journal              string
+	resume, dryRun, json bool
+	allowExecute         bool
+	noNamespace          bool
+}
+
+const probeLong = `probe-client finds out which fields of a server's answers a client reads. It runs CMD again
+and again against a mock of the capture (see 'unwire mock'), each time with one field of
+the answers removed, with another value, or with another type, and compares what CMD does
+next: its requests, its exit status and its output. The verdicts:
+
+  required   without the field, CMD fails: it ends with another status, or not at all
+  read       without the field, or with another value, CMD does something else
+  not read   neither makes a difference
+  untested   the budget was used up before
+
+First, CMD runs unedited (--repeats); what differs between these runs does not count. An
+effect is confirmed by a second run. As a control, one run has a field in each message
+that no client can know: if it has an effect, the verdicts prove nothing.
+
+On Linux, CMD runs in a network namespace in which the mock answers every TCP connection,
+whatever its destination. Names are looked up as usual. Where that is impossible, or with
+--no-namespace, CMD gets proxy variables as with 'unwire capture', and probe-client
+reports that it was not isolated: programs that ignore the variables reach real servers.
+In ARGS, {url} and {https} stand for the URL of the mock. CMD has a new home folder for
+each run. It gets no input.
+
+Messages that ask CMD to run something, by the table of the service's profile, are
+answered as recorded: they are edited only with --allow-execute. CMD executes what the
+recorded session asked for, in each run.
+
+--dry-run prints the fields and the number of runs, and runs nothing. --journal keeps the
+outcome of each run, and --resume continues. The exit status is 0 if the plan was run to
+its end, and 1 if not.`
+
+func probeClientCommand(a *app.App) *cobra.Command {
+	var f probeFlags
+	cmd := &cobra.Command{
+		Use:   "probe-client F.uwc -- CMD ARGS…",
+		Short: "Find the fields of a server's answers that a client reads",
+		Long:  probeLong,
+		Example: `  unwire probe-client F.uwc -- node client.mjs
+  unwire probe-client F.uwc --method Get --dry-run
+  unwire probe-client F.uwc --method Run --path 1.7 -- ./client --server {https}
+  unwire probe-client F.uwc --journal probe.jsonl --resume --json -- ./client`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire probe-client: missing argument F.uwc"), "usage: "+cmd.UseLine())
+			}
+			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+				return app.Fail(app.ExitUsage, fmt.Errorf("unwire probe-client: unexpected argument %q", args[1]), "CMD follows --: "+cmd.UseLine())
+			}
+			if len(args) < 2 && !f.dryRun {
+				return app.Fail(app.ExitUsage, errors.New("unwire probe-client: missing argument CMD"), "usage: "+cmd.UseLine())
+			}
+			return runProbeClient(cmd.Context(), a, f, args[0], args[1:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.methods, "method", nil, "edit only answers of these methods: Run, or pkg.Service/Run (default: all)")
+	flags.StringArrayVar(&f.paths, "path", nil, "edit only the field at this path, and those below it (default: all)")
+	flags.IntVar(&f.repeats, "repeats", clientprobe.DefaultRepeats, "number of unedited runs, at least 2")
+	flags.IntVar(&f.budget, "budget", clientprobe.DefaultBudget, "maximum number of runs")
+	flags.DurationVar(&f.maxTime, "max-time", clientprobe.DefaultMaxTime, "maximum time of all runs together")
+	flags.DurationVar(&f.timeout, "timeout", 0, "end a run after this time (default: five times the slowest unedited run, at least 10s)")
+	flags.StringVar(&f.journal, "journal", "", "file to append the outcome of each run to")
+	flags.BoolVar(&f.resume, "resume", false, "continue a journal: do not repeat runs that it already has")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan for all recorded calls, and run nothing")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "also edit messages that ask CMD to run something")
+	flags.BoolVar(&f.noNamespace, "no-namespace", false, "run CMD in the network of this machine, with proxy variables")
+	flags.BoolVar(&f.json, "json", false, "print the result, or the plan, as JSON")
+	return cmd
+}
+
+func runProbeClient(ctx context.Context, a *app.App, f probeFlags, file string, argv []string) (err error) {
+	if f.repeats < 2 || f.budget < 1 || f.maxTime <= 0 || f.timeout < 0 {
+		return app.Usagef("--repeats must be at least 2, --budget at least 1, and --max-time and --timeout positive")
+	}
+	c, err := a.OpenCapture(file)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	dir, err := app.ConfigDir()
+	if err != nil {
+		return err
+	}
+	authority, err := ca.Load(filepath.Join(dir, "ca"))
+	if err != nil {
+		return err
+	}
+	server, err := mock.New(ctx, c.Store, mock.Options{CA: authority})
+	if err != nil {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", file, err), "")
+	}
+	client := &sandbox{a: a, argv: argv, authority: authority, noNamespace: f.noNamespace}
+	p := &clientprobe.Probe{
+		Mock: server, Argv: argv, Client: client.run, Profile: a.Profile(), AllowExecute: f.allowExecute, Methods: f.methods, Paths: f.paths,
+		Repeats: f.repeats, Budget: f.budget, MaxTime: f.maxTime, Timeout: f.timeout,
+	}
+	if f.dryRun {
+		plan, err := p.Plan(ctx, nil)
+		if err != nil {
+			return err
+		}
+		return sayPlan(a, f, plan)
+	}
+	if f.journal != "" {
+		journal, err := app.OpenJournal(f.journal, f.resume)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, journal.Close()) }()
+		id, err := c.ID(ctx)
+		if err != nil {
+			return err
+		}
+		if p.Journal, err = clientprobe.NewJournal(journal, string(id)); err != nil {
+			return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", f.journal, err), "")
+		}
+	}
+	return probeClient(ctx, a, f, p, client)
+}
+
+// probeClient learns, plans and runs.
+func probeClient(ctx context.Context, a *app.App, f probeFlags, p *clientprobe.Probe, client *sandbox) error {
+	baseline, err := p.Learn(ctx)
+	if err != nil {
+		return client.explain(err)
+	}
+	plan, err := p.Plan(ctx, baseline)
+	if err != nil {
+		return err
+	}
+	a.Say("%d unedited runs: status %d, %d requests answered. The plan: %s, %s", baseline.Runs(), baseline.Exit(), baseline.Answered, app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"))
+	if !client.isolated {
+		a.Say("unwire: warning: CMD is not isolated: %s. Programs that ignore proxy variables reach real servers", client.reason)
+	}
+
+	// What was found is printed, also if the probe was interrupted.
+	meter := a.ShowSteps(ctx, "probing", "runs", plan.Runs)
+	p.Progress = func(int, int, string) { meter.Step() }
+	result, err := p.Run(ctx, baseline, plan)
+	meter.Stop()
+	if err != nil && len(result.Fields) == 0 {
+		return client.explain(err)
+	}
+	if sayErr := sayResult(a, f, p.Argv, client.isolated, result); sayErr != nil {
+		return sayErr
+	}
+	switch {
+	case err != nil:
+		return client.explain(err)
+	case !result.Complete:
+		return app.Fail(1, nil, "")
+	}
+	return nil
+}
+
+// sayPlan prints a plan.
+func sayPlan(a *app.App, f probeFlags, plan *clientprobe.Plan) error {
+	if f.json {
+		return a.Print(&contract.ClientProbePlan{Plan: plan})
+	}
+	t := term.Table{Columns: []term.Column{{Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 12}, {Name: "KIND"}, {Name: "CHANGES"}, {Name: "MESSAGES", Right: true, Drop: 1}, {Name: "VALUE", Shorten: term.End, Min: 12, Drop: 2}}}
+	for i := range plan.Targets {
+		x := &plan.Targets[i]
+		ops := make([]string, len(x.Changes))
+		for k, op := range x.Changes {
+			ops[k] = string(op)
+		}
+		t.Rows = append(t.Rows, []string{x.Method, x.Path, x.Kind, strings.Join(ops, ", "), fmt.Sprint(x.Messages), x.Value})
+	}
+	if err := a.Out.Table(t); err != nil {
+		return err
+	}
+	a.Say("%s in all recorded calls: %s, at most %d; nothing was run", app.Counted(len(plan.Targets), "field"), app.Counted(plan.Runs, "run"), plan.MaxRuns)
+	saySkipped(a, plan.Skipped, plan.Warnings)
+	return nil
+}
+
+// sayResult prints a result.
+func sayResult(a *app.App, f probeFlags, argv []string, isolated bool, r *clientprobe.Result) error {
+	if f.json {
+		return a.Print(&contract.ClientProbe{Client: argv, Isolated: isolated, Result: r})
+	}
+	t := term.Table{Columns: []term.Column{{Name: "VERDICT"}, {Name: "METHOD", Shorten: term.Name, Min: 12}, {Name: "PATH", Shorten: term.Middle, Min: 8}, {Name: "KIND", Drop: 2}, {Name: "VALUE", Shorten: term.End, Min: 10, Drop: 1}, {Name: "EVIDENCE", Shorten: term.End, Min: 24}}}
+	counts := map[clientprobe.Verdict]int{}
+	for i := range r.Fields {
+		x := &r.Fields[i]
+		counts[x.Verdict]++
+		t.Rows = append(t.Rows, []string{string(x.Verdict), x.Method, x.Path, x.Kind, x.Value, evidence(x)})
+	}
+	if err := a.Out.Table(t); err != nil {
+		return err
+	}
+	a.Say("%d required, %d read, %d not read, %d untested; %s", counts[clientprobe.Required], counts[clientprobe.Read], counts[clientprobe.NotRead], counts[clientprobe.Untested], app.Counted(r.Runs, "run"))
+	if b := r.Baseline; len(b.Volatile) > 0 {
+		a.Say("%s of the unedited runs differed, and did not count: --json lists them", app.Counted(len(b.Volatile), "detail"))
+	}
+	for _, e := range r.Control {
+		a.Say("control: %s: %s", term.Clean(e.What), term.Clean(e.Text))
+	}
+	if len(r.Control) == 0 && r.Complete {
+		a.Say("control: a field that no client can know had no effect")
+	}
+	if r.Stopped != "" {
+		a.Say("stopped early: %s; --journal FILE --resume continues", r.Stopped)
+	}
+	saySkipped(a, r.Skipped, r.Warnings)
+	return nil
+}
+
+// evidence returns the runs behind a verdict in one line.
+func evidence(f *clientprobe.Field) string {
+	const most = 3
+	var parts []string
+	for i := range f.Evidence {
+		e := &f.Evidence[i]
+		switch texts := e.Texts(); {
+		case e.Messages == 0:
+			parts = append(parts, string(e.Change)+": no message with it was sent")
+		case len(texts) == 0:
+			parts = append(parts, string(e.Change)+": no effect")
+		default:
+			more := ""
+			if len(texts) > most {
+				texts, more = texts[:most], fmt.Sprintf(" and %d more", len(texts)-most)
+			}
+			parts = append(parts, string(e.Change)+": "+strings.Join(texts, ", ")+more)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func saySkipped(a *app.App, skipped []clientprobe.SkippedField, warnings []string) {
+	for _, s := range skipped {
+		a.Say("not edited: %s %s: %s", term.Clean(s.Method), term.Clean(s.Path), s.Reason)
+	}
+	for _, w := range warnings {
+		a.Say("unwire: warning: %s", w)
+	}
+}

@@ -1,0 +1,68 @@
+package probecmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/reflected"
+	"unwire/cmd/internal/term"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
+	"unwire/replay/probe"
+	"unwire/schema/reflection"
+)
+
+// askReflection asks the server for its definitions by gRPC reflection, before its parser is probed.
+// The result is nil if reflection does not describe the method, or does not answer the questions of the
+// probe.
+func askReflection(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags, credentials *credential.Credentials) (*probe.Result, error) {
+	if f.noReflection {
+		return nil, nil
+	}
+
+	// Reflection follows the same limits as the probe, with a pace of its own.
+	reach := o.Reach
+	reach.Pace = &outbound.Pace{}
+	if o.Rate > 0 {
+		reach.Pace.Interval = max(time.Second, time.Duration(float64(time.Second)/o.Rate))
+	}
+	a.Reflection.Allow(reach, credentials, o.To)
+	report, err := a.Reflection.Ask(ctx, reflected.Name(o.To))
+	switch {
+	case err == nil:
+	case errors.Is(err, outbound.ErrRefused), ctx.Err() != nil:
+		return nil, err
+	case errors.Is(err, outbound.ErrNotSent):
+		return nil, nil // the probe reports that, too
+	case errors.Is(err, reflection.ErrNone):
+		a.Say("unwire: the server offers no reflection: its parser is asked")
+		return nil, nil
+	default:
+		a.Say("unwire: %s; its parser is asked", term.Clean(err.Error()))
+		return nil, nil
+	}
+	s, err := report.Files.Schema(ctx)
+	if err != nil {
+		a.Say("unwire: the definitions of the server's reflection do not link: %s", term.Clean(err.Error()))
+		return nil, nil
+	}
+
+	// Reflection is useful only if it describes this method.
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
+	m := s.Method(service, rpc)
+	if m == nil {
+		a.Say("unwire: the server's reflection (%s) describes %s, and not %s: its parser is asked", report.Version, app.Counted(len(report.Services), "service"), term.Clean(o.Method))
+		return nil, nil
+	}
+	o.ClientStreams = o.ClientStreams || m.IsStreamingClient()
+	if len(o.Questions) > 0 {
+		a.Say("unwire: the server's reflection (%s) describes the method; --settle asks the parser", report.Version)
+		return nil, nil
+	}
+	return probe.FromReflection(o, m, &probe.Reflection{
+		Version: report.Version, Protocol: report.Protocol, Requests: report.Requests, Services: report.Services,
+	})
+}

@@ -1,0 +1,304 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/editor"
+	"unwire/decode/text"
+	"unwire/mitm/intercept"
+	"unwire/replay/edit"
+)
+
+const interceptLong = `intercept lists the frames that a running 'unwire capture' with --intercept or a rule
+with hold holds back, and decides about them. Without ID it lists them; with ID it
+shows the frame's message, or does what a flag says:
+
+--release forwards the frame unchanged, --drop does not forward it, --edit opens the
+message in $VISUAL or $EDITOR and forwards the result, --set, --add, --del and
+--retype edit it as in 'unwire replay', and --data replaces the message.
+
+The frame that waits longest is 'first'. Frames that nobody decides about are released
+unchanged after --hold-time of capture, and when capture ends.`
+
+const interceptExamples = `  unwire intercept cli.uwc
+  unwire intercept cli.uwc --wait 1m
+  unwire intercept cli.uwc 3 --release
+  EDITOR=vi unwire intercept cli.uwc first --edit
+  unwire intercept cli.uwc 3 --set 1.7=hello
+  unwire intercept cli.uwc --release-all`
+
+type interceptFlags struct {
+	json, release, drop, edit, releaseAll bool
+	wait                                  time.Duration
+	edits                                 []edit.Edit
+	data                                  string
+}
+
+func interceptCommand(a *app.App) *cobra.Command {
+	var f interceptFlags
+	cmd := &cobra.Command{
+		Use:     "intercept F.uwc [ID]",
+		Short:   "List, edit and release frames that a running capture holds",
+		Long:    interceptLong,
+		Example: interceptExamples,
+		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return runIntercept(cmd.Context(), a, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print JSON Lines")
+	flags.DurationVar(&f.wait, "wait", 0, "wait up to this time for a frame")
+	flags.BoolVar(&f.release, "release", false, "forward the frame unchanged")
+	flags.BoolVar(&f.drop, "drop", false, "do not forward the frame")
+	flags.BoolVar(&f.edit, "edit", false, "edit the message in $VISUAL or $EDITOR, and forward the result")
+	for _, op := range []string{"set", "add", "del", "retype", "set-raw"} {
+		flags.Var(&editFlag{&f.edits, op}, op, "edit the message, as --"+op+" of 'unwire replay', and forward it")
+	}
+	flags.StringVar(&f.data, "data", "", "forward the content of this file as the message (@FILE), or this text")
+	flags.BoolVar(&f.releaseAll, "release-all", false, "forward all held frames unchanged")
+	return cmd
+}
+
+// An editFlag is a flag whose values are appended to a list as edits of one kind.
+type editFlag struct {
+	edits *[]edit.Edit
+	op    string
+}
+
+func (e *editFlag) String() string { return "" }
+func (e *editFlag) Type() string   { return "EDIT" }
+
+func (e *editFlag) Set(text string) error {
+	parsed, err := edit.Parse(e.op, text)
+	if err == nil && parsed.Frame != edit.FirstFrame {
+		err = errors.New("the frame is that of the ID; leave out @N")
+	}
+	if err != nil {
+		return err
+	}
+	*e.edits = append(*e.edits, parsed)
+	return nil
+}
+
+// decides returns the number of decision flags that are set (release, drop, replace); more than one is
+// an error.
+func (f *interceptFlags) decides() (n int) {
+	for _, set := range []bool{f.release, f.drop, f.edit, len(f.edits) > 0, f.data != ""} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func runIntercept(ctx context.Context, a *app.App, f interceptFlags, args []string) error {
+	switch n := f.decides(); {
+	case n > 1:
+		return app.Usagef("use only one of --release, --drop, --edit, --data and edits")
+	case n > 0 && len(args) < 2:
+		return app.Usagef("name the frame: its ID, or first")
+	case f.releaseAll && (n > 0 || len(args) > 1):
+		return app.Usagef("--release-all concerns all frames: leave out the ID and other decisions")
+	}
+
+	// The recorder holds the frames; this process only sends it decisions through a socket.
+	c, err := intercept.Dial(args[0])
+	if errors.Is(err, intercept.ErrNoRecorder) {
+		return app.Fail(app.ExitInput, err, "start 'unwire capture -o "+args[0]+" --intercept FILTER' first")
+	}
+	if err != nil {
+		return err
+	}
+	if f.releaseAll {
+		n, err := c.ReleaseAll(ctx)
+		if err != nil {
+			return err
+		}
+		return sayDecided(a, f, &contract.Decided{Event: "decided", Action: "release-all", Frames: n})
+	}
+
+	// Without a decision, or with an ID that is held already, this returns at once; with --wait it
+	// waits for a first frame.
+	frames, err := c.Held(ctx, 0, f.wait)
+	if err != nil {
+		return err
+	}
+	if len(args) < 2 {
+		return listHeld(a, f, frames)
+	}
+	held, err := findHeld(frames, args[1])
+	if err != nil {
+		return err
+	}
+	if f.decides() == 0 {
+		return showHeld(a, f, held)
+	}
+
+	// The decision is built before the frame is decided: an edit can fail, and the frame then stays
+	// held.
+	d, err := f.decision(a, held)
+	if err != nil {
+		return err
+	}
+	if err := c.Decide(ctx, held.ID, d); err != nil {
+		return err
+	}
+	return sayDecided(a, f, &contract.Decided{Event: "decided", Action: d.Action, ID: held.ID})
+}
+
+func sayDecided(a *app.App, f interceptFlags, d *contract.Decided) error {
+	if f.json {
+		return a.Print(d)
+	}
+	if d.Action == "release-all" {
+		a.Say("released %d frames", d.Frames)
+	} else {
+		a.Say("frame %d: %s", d.ID, d.Action)
+	}
+	return nil
+}
+
+// findHeld returns the held frame with an ID or, if id is "", the one that has waited longest.
+func findHeld(frames []intercept.Frame, id string) (intercept.Frame, error) {
+	if id == "first" {
+		if len(frames) == 0 {
+			return intercept.Frame{}, app.Fail(app.ExitInput, errors.New("no frame is held"), "use --wait to wait for one")
+		}
+		return frames[0], nil
+	}
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return intercept.Frame{}, app.Usagef("%q is not the ID of a held frame: a number, or first", id)
+	}
+	for _, f := range frames {
+		if f.ID == n {
+			return f, nil
+		}
+	}
+	return intercept.Frame{}, app.Fail(app.ExitInput, fmt.Errorf("%w: %d", intercept.ErrNotHeld, n), "'unwire intercept F.uwc' lists the held frames")
+}
+
+// listHeld prints the frames that the proxy is holding for a decision.
+func listHeld(a *app.App, f interceptFlags, frames []intercept.Frame) error {
+	for _, h := range frames {
+		if f.json {
+			if err := a.Print(&contract.HeldFrame{Frame: h}); err != nil {
+				return err
+			}
+			continue
+		}
+		name := h.Method
+		if name == "" {
+			name = h.URL
+		}
+		left := time.Until(h.Until).Round(time.Second)
+		if _, err := fmt.Fprintf(a.Out, "%4d  exchange %d  %-4s frame %d  %s  %d bytes  %s left  (%s)\n", h.ID, h.Exchange, h.Dir, h.Number, name, len(h.Data), left, h.Rule); err != nil {
+			return err
+		}
+	}
+	if len(frames) == 0 && !f.json {
+		a.Say("no frame is held")
+	}
+	return nil
+}
+
+// showHeld prints the decoded message of a held frame.
+func showHeld(a *app.App, f interceptFlags, h intercept.Frame) error {
+	if f.json {
+		return a.Print(&contract.HeldFrame{Frame: h})
+	}
+	t, err := messageText(h)
+	if err == nil {
+		_, err = a.Out.Write(t)
+	}
+	return err
+}
+
+// messageText returns a message as text that can be edited.
+func messageText(h intercept.Frame) ([]byte, error) {
+	if h.JSON {
+		var v json.RawMessage
+		if json.Unmarshal(h.Data, &v) == nil {
+			if t, err := json.MarshalIndent(v, "", "  "); err == nil {
+				return append(t, '\n'), nil
+			}
+		}
+		return h.Data, nil
+	}
+	doc, err := text.Decode(h.Data, text.Options{In: "raw", As: "message"})
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = doc.Text(&out)
+	return out.Bytes(), err
+}
+
+// decision builds the decision about a held frame from the flags.
+func (f *interceptFlags) decision(a *app.App, h intercept.Frame) (d intercept.Decision, err error) {
+	data := h.Data
+	switch {
+	case f.release:
+		return intercept.Decision{Action: "release"}, nil
+	case f.drop:
+		return intercept.Decision{Action: "drop"}, nil
+	case f.data != "":
+		if data = []byte(f.data); f.data[0] == '@' {
+			if data, err = os.ReadFile(f.data[1:]); err != nil {
+				return d, err
+			}
+		}
+	case f.edit:
+		if data, err = editHeld(a, h); err != nil {
+			return d, err
+		}
+	default:
+		for _, e := range f.edits {
+			if data, _, err = e.Apply(data, h.JSON, nil); err != nil {
+				return d, err
+			}
+		}
+	}
+	return intercept.Decision{Action: "replace", Messages: [][]byte{data}}, nil
+}
+
+// editHeld opens the message of a held frame in the user's editor, and returns the edited bytes.
+func editHeld(a *app.App, h intercept.Frame) ([]byte, error) {
+	before, err := messageText(h)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("held-%d.txt", h.ID)
+	if h.JSON {
+		name = fmt.Sprintf("held-%d.json", h.ID)
+	}
+	after, err := editor.Edit(a.Signals.ChildRuns, name, before)
+	if err != nil {
+		return nil, err
+	}
+	if h.JSON {
+		if string(after) == string(before) {
+			return h.Data, nil
+		}
+		// What came without white space is forwarded without.
+		var compact bytes.Buffer
+		if json.Compact(&compact, h.Data) == nil && bytes.Equal(compact.Bytes(), h.Data) {
+			compact.Reset()
+			if json.Compact(&compact, after) == nil {
+				return compact.Bytes(), nil
+			}
+		}
+		return after, nil
+	}
+	return text.Parse(after)
+}

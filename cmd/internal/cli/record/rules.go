@@ -1,0 +1,314 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/decode"
+	"unwire/decode/filter"
+	"unwire/mitm/hook"
+	"unwire/mitm/intercept"
+	"unwire/mitm/rules"
+	"unwire/mitm/throttle"
+	"unwire/replay/outbound"
+	"unwire/schema"
+)
+
+// heldMark marks frames that are held at the moment. It stays in the capture if unwire is killed.
+const heldMark = "held"
+
+// rewriteFlags are the values of the flags that change traffic while it is recorded.
+type rewriteFlags struct {
+	rules, intercept string
+	holdTime         time.Duration
+	hook, hookMatch  string
+	throttle         string
+	proto            string
+	schema           bool
+}
+
+func (f *rewriteFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.rules, "rules", "", "change traffic by the rules in this YAML file; it is read again when it changes")
+	flags.StringVar(&f.proto, "proto", "", "definitions, so that rules and filters can have names of fields: a folder of .proto files, a descriptor set, a capture, reflect:URL (default: UNWIRE_PROTO, or the built-in ones; none: no names)")
+	flags.BoolVar(&f.schema, "rules-schema", false, "print the JSON Schema of rules files, and exit")
+	flags.StringVar(&f.intercept, "intercept", "", "hold frames that match this filter, until 'unwire intercept' releases them")
+	flags.DurationVar(&f.holdTime, "hold-time", 10*time.Minute, "release held frames unchanged after this time")
+	flags.StringVar(&f.hook, "hook", "", "ask this command about frames: one JSON object per frame on its stdin, an action for each on its stdout")
+	flags.StringVar(&f.hookMatch, "hook-match", "", "with --hook: ask only about frames that match this filter")
+	flags.StringVar(&f.throttle, "throttle", "", "limit the bandwidth of each direction, the latency, or both, such as 64KB/s,200ms")
+}
+
+// isSet reports whether any flag changes traffic.
+func (f *rewriteFlags) isSet() bool {
+	return f.rules != "" || f.intercept != "" || f.hook != "" || f.throttle != ""
+}
+
+// A rewriter changes traffic while it is recorded: rules, throttling, and held frames.
+type rewriter struct {
+	policy *rules.Policy
+	holder *intercept.Holder
+	server *intercept.Server
+	hook   *hook.Hook
+	stop   context.CancelFunc
+	marks  chan captures.Note
+	marked chan struct{}
+}
+
+// newRewriter returns the rewriter that the flags describe; nil if no flag changes traffic.
+func newRewriter(a *app.App, f *CaptureFlags) (r *rewriter, err error) {
+	switch {
+	case !f.rewrite.isSet() && f.rewrite.proto != "":
+		return nil, app.Usagef("--proto needs --rules, --intercept or --hook: recording needs no definitions")
+	case !f.rewrite.isSet():
+		return nil, nil
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r = &rewriter{stop: stop, marks: make(chan captures.Note, 1024), marked: make(chan struct{})}
+
+	// On an error, whatever was already started (the hook program, the watcher) must be stopped again.
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	names, err := newFieldNames(ctx, a, f.rewrite.proto)
+	if err != nil {
+		return r, err
+	}
+	o := rules.Options{Report: func(text string) { a.Say("unwire: %s", text) }, Type: names.typeOf}
+	if o.Intercept, err = parseFilter("--intercept", f.rewrite.intercept); err != nil {
+		return r, err
+	}
+	if o.HookMatch, err = parseFilter("--hook-match", f.rewrite.hookMatch); err != nil {
+		return r, err
+	}
+	if o.Pace, err = parseThrottle(f.rewrite.throttle); err != nil {
+		return r, err
+	}
+	set, err := loadRules(f, names)
+	if err != nil {
+		return r, err
+	}
+	r.holder = intercept.New(intercept.Options{MaxTime: f.rewrite.holdTime, Changed: r.noteHeld(a, f)})
+	o.Hold = r.holder.Hold
+	if f.rewrite.hook != "" {
+		if r.hook, err = startHook(a, f.rewrite.hook); err != nil {
+			return r, err
+		}
+		o.Hook = r.hook.Decide
+	}
+	r.policy = rules.New(set, o)
+	if set != nil {
+		r.watch(ctx, a, f, names, set)
+	}
+	return r, nil
+}
+
+// loadRules loads the file of --rules; nil for none.
+func loadRules(f *CaptureFlags, names *fieldNames) (*rules.Set, error) {
+	if f.rewrite.rules == "" {
+		return nil, nil
+	}
+	set, err := rules.Load(f.rewrite.rules)
+	if err == nil {
+		err = names.check(set)
+	}
+	switch {
+	case errors.Is(err, rules.ErrRules):
+		return nil, app.Fail(app.ExitUsage, err, "'unwire capture --rules-schema' prints what a rule can have")
+	case err != nil:
+		return nil, err
+	}
+	if err := checkMapped(set, f.objects); err != nil {
+		return nil, app.Fail(app.ExitUsage, err, "to map to servers on other machines, use --live and --allow-host HOST")
+	}
+	return set, nil
+}
+
+// watch applies the rules of the file again when it changes.
+func (r *rewriter) watch(ctx context.Context, a *app.App, f *CaptureFlags, names *fieldNames, set *rules.Set) {
+	a.Say("rules: %d of %s", set.Len(), f.rewrite.rules)
+	go rules.Watch(ctx, f.rewrite.rules, func(s *rules.Set, err error) {
+		if err == nil {
+			err = errors.Join(names.check(s), checkMapped(s, f.objects))
+		}
+		if err != nil {
+			a.Say("unwire: the rules before stay in force: %v", err)
+			return
+		}
+		r.policy.Replace(s)
+		a.Say("unwire: rules: from now on %d of %s", s.Len(), f.rewrite.rules)
+	})
+}
+
+// fieldNames are the definitions for the names in rules and filters.
+type fieldNames struct {
+	// given are those that the user has named, whose names rules are checked against; nil if there are none.
+	given *schema.Schema
+
+	// all are given, or else the built-in ones, which are loaded when a name is used first.
+	all func() *schema.Schema
+}
+
+// newFieldNames loads the definitions of --proto.
+func newFieldNames(ctx context.Context, a *app.App, proto string) (*fieldNames, error) {
+	given, err := a.FindDefinitions(ctx, proto, nil)
+	if err != nil {
+		return nil, err
+	}
+	n := &fieldNames{given: given}
+	n.all = sync.OnceValue(func() *schema.Schema {
+		all, err := a.LoadDefinitions(context.WithoutCancel(ctx), proto)
+		if err != nil {
+			a.Say("unwire: names of fields are unknown: %v", err)
+		}
+		return all
+	})
+	return n, nil
+}
+
+// check checks the names in rules.
+func (n *fieldNames) check(s *rules.Set) error {
+	if n.given == nil {
+		return nil
+	}
+	return s.CheckNames(n.given.Services())
+}
+
+// typeOf returns the type of the messages of a method; see rules.Options.Type.
+func (n *fieldNames) typeOf(method string, d captures.Direction) protoreflect.MessageDescriptor {
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return app.FrameType(n.all(), decode.Call{Service: service, RPC: rpc}, d)
+}
+
+// parseThrottle parses --throttle; nil for none.
+func parseThrottle(text string) (func(context.Context, captures.Direction, int), error) {
+	if text == "" {
+		return nil, nil
+	}
+	limit, err := throttle.Parse(text)
+	if err != nil {
+		return nil, app.Usagef("--throttle: %v", err)
+	}
+	return limit.Wait, nil
+}
+
+// parseFilter parses the filter of a flag; nil for none.
+func parseFilter(flag, text string) (*filter.Filter, error) {
+	if text == "" {
+		return nil, nil
+	}
+	f, err := filter.Parse(text, time.Now())
+	if err != nil {
+		return nil, app.Usagef("%s: %v", flag, err)
+	}
+	return f, nil
+}
+
+// startHook starts the command of --hook, which a shell splits.
+func startHook(a *app.App, command string) (*hook.Hook, error) {
+	argv := strings.Fields(command)
+	if len(argv) == 0 {
+		return nil, app.Usagef("--hook: the command is empty")
+	}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return nil, app.Usagef("--hook: %v", err)
+	}
+	h, err := hook.Start(argv, a.Err.Writer)
+	if err != nil {
+		return nil, app.Usagef("--hook: %v", err)
+	}
+	return h, nil
+}
+
+// checkMapped refuses rules that map to other machines, unless --live and --allow-host allow them.
+func checkMapped(s *rules.Set, allowed app.ObjectStore) error {
+	for _, host := range s.MapTargets() {
+		if err := outbound.CheckTarget(&url.URL{Scheme: "https", Host: strings.ToLower(host)}, allowed.Live, allowed.Allow); err != nil {
+			return fmt.Errorf("a rule maps to %s: %w", host, err)
+		}
+	}
+	return nil
+}
+
+// noteHeld returns the function that reports held frames, and marks them in the capture.
+func (r *rewriter) noteHeld(a *app.App, f *CaptureFlags) func(intercept.Frame, bool) {
+	return func(h intercept.Frame, held bool) {
+		n := captures.Note{Kind: captures.MarkNote, Place: captures.Place{Exchange: h.Exchange, Frame: h.Number}}
+		if h.Dir == captures.Down.String() {
+			n.Dir = captures.Down
+		}
+		if held {
+			n.Value = heldMark
+			a.Say("held: %d  exchange %d, %s frame %d  %s  (unwire intercept %s %d)", h.ID, h.Exchange, h.Dir, h.Number, h.Method, f.Out, h.ID)
+		}
+		if f.json {
+			// stdout may be gone: the traffic goes on
+			_ = a.Print(&contract.HeldEvent{Event: map[bool]string{true: "held", false: "released"}[held], ID: h.ID, Exchange: h.Exchange, Dir: h.Dir, Frame: h.Number, Rule: h.Rule})
+		}
+		if h.Exchange > 0 {
+			select {
+			case r.marks <- n:
+			case <-r.marked:
+			}
+		}
+	}
+}
+
+// serve lets 'unwire intercept' list and decide held frames, and records the decisions in the current
+// capture.
+func (r *rewriter) serve(out string, current func() *store.Store) (err error) {
+	if r == nil {
+		return nil
+	}
+	if r.server, err = intercept.Serve(out, r.holder); err != nil {
+		return fmt.Errorf("held frames cannot be shown to 'unwire intercept': %w", err)
+	}
+	go func() {
+		defer close(r.marked)
+		for n := range r.marks {
+			// The exchange may be in an earlier file of the series.
+			_ = current().PutNote(context.Background(), n)
+		}
+	}()
+	return nil
+}
+
+// release releases everything that is held, before the recording ends.
+func (r *rewriter) release() {
+	if r != nil && r.holder != nil {
+		r.holder.Close()
+	}
+}
+
+// close stops the rewriter, and releases all held frames.
+func (r *rewriter) close() (err error) {
+	if r == nil {
+		return nil
+	}
+	r.stop()
+	r.release()
+	if r.server != nil {
+		err = r.server.Close()
+		close(r.marks)
+		<-r.marked
+	}
+	if r.hook != nil {
+		err = errors.Join(err, r.hook.Close())
+	}
+	return err
+}

@@ -1,0 +1,188 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"unwire/captures/redact"
+	"unwire/captures/series"
+	"unwire/captures/store"
+	"unwire/captures/upload"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/decode/secret"
+)
+
+const (
+	// defaultUploadSize is --max-size with --upload: how much stays on disk while the store is away.
+	defaultUploadSize = "10GB"
+	// uploadGrace is how long the end of a recording waits for the object store.
+	uploadGrace = 30 * time.Second
+)
+
+// An uploading moves the finished files of a recording to an object store. A nil uploading moves
+// nothing.
+type uploading struct {
+	a        *app.App
+	uploader *upload.Uploader
+	series   atomic.Pointer[series.Series]
+	json     bool
+	// earlier lists the files of earlier recordings, which are uploaded too.
+	earlier []string
+}
+
+// checkUpload refuses flags that do not go together, before anything is recorded.
+func (f *CaptureFlags) checkUpload() error {
+	switch {
+	case f.objects.Live && f.upload == "" && f.rewrite.rules == "":
+		return app.Usagef("--live requires --upload or --rules")
+	case f.objects.Live && len(f.objects.Allow) == 0:
+		return app.Usagef("--live requires --allow-host HOST, which names an allowed host")
+	case f.upload == "":
+		return nil
+	case f.keepSecrets:
+		return app.Fail(app.ExitUsage, errors.New("--upload and --keep-secrets cannot be used together: only redacted captures are uploaded"), "")
+	}
+	_, _, err := f.objects.Open(f.upload)
+	return err
+}
+
+// prepareUpload finds what an earlier recording left. Files of this recording have names that are new.
+func (f *CaptureFlags) prepareUpload(ctx context.Context, a *app.App) error {
+	if f.upload == "" {
+		return nil
+	}
+	objects, prefix, err := f.objects.Open(f.upload)
+	if err != nil {
+		return err
+	}
+
+	// Files of earlier recordings that were not uploaded, for example after a crash, are uploaded too.
+	left, err := upload.Leftover(f.Out)
+	if err != nil {
+		return err
+	}
+	rules, err := a.ExportRules(ctx, nil)
+	if err != nil {
+		return err
+	}
+
+	// Every recording gets new file names. The names of files still to be uploaded must not be written
+	// to.
+	if f.Out, err = freeName(f.Out); err != nil {
+		return err
+	}
+	if f.maxSize == "" {
+		f.maxSize = defaultUploadSize
+	}
+
+	// The check runs on each finished file: one with secrets that redaction missed stays on this
+	// machine.
+	u := &uploading{a: a, json: f.json, earlier: left}
+	u.uploader = upload.New(upload.Options{
+		Store: objects, Prefix: strings.TrimSuffix(prefix, "/"), Profile: a.Profile(), Version: app.Version(), Report: u.report,
+		Check: func(ctx context.Context, s *store.Store) error { return auditSegment(ctx, a, s, rules) },
+	})
+	f.uploads = u
+	return nil
+}
+
+// uploadEarlier begins with the files of earlier recordings.
+func (u *uploading) uploadEarlier() {
+	if u == nil || len(u.earlier) == 0 {
+		return
+	}
+	u.a.Say("unwire: uploading %s of an earlier recording", app.Counted(len(u.earlier), "file"))
+	for _, file := range u.earlier {
+		u.uploader.Add(file)
+	}
+}
+
+// options makes a recording pass its finished files to the uploader.
+func (u *uploading) options(o *series.Options) {
+	if u != nil {
+		o.Earlier, o.Closed = u.earlier, u.uploader.Add
+	}
+}
+
+// began sets the series of files that this recording writes.
+func (u *uploading) began(s *series.Series) {
+	if u != nil {
+		u.series.Store(s)
+	}
+}
+
+// auditSegment returns why a segment may not leave this machine: `unwire audit` finds something in it.
+func auditSegment(ctx context.Context, a *app.App, s *store.Store, rules *secret.Rules) error {
+	found, err := secret.Audit(ctx, s, redact.New(redact.Options{Profile: a.Profile()}), rules)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%w: 'unwire audit %s' finds %s", upload.ErrUnfit, s.Path, app.Counted(len(found), "secret or part that cannot be searched"))
+	}
+	return nil
+}
+
+// freeName returns the first unused file name of a series, such as F-2.uwc.
+func freeName(name string) (string, error) {
+	ext := filepath.Ext(name)
+	free := name
+	for n := 2; ; n++ {
+		switch _, err := os.Lstat(free); {
+		case errors.Is(err, os.ErrNotExist):
+			return free, nil
+		case err != nil:
+			return "", err
+		}
+		free = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+	}
+}
+
+// report prints the result of one attempt to upload a file.
+func (u *uploading) report(r upload.Result) {
+	if r.Err == nil {
+		if s := u.series.Load(); s != nil {
+			s.Forget(r.File)
+		}
+		u.a.Say("unwire: uploaded %s to %s", r.File, r.URL)
+		if u.json {
+			// stdout may be gone: the traffic goes on
+			_ = u.a.Print(&contract.Uploaded{
+				Event: "uploaded", File: r.File, URL: r.URL, SHA256: r.Manifest.SHA256, Size: r.Manifest.Size, Exchanges: r.Manifest.Exchanges,
+			})
+		}
+		return
+	}
+	next := "; it stays on this machine"
+	if r.Again > 0 {
+		next = fmt.Sprintf("; next attempt in %s", r.Again.Round(100*time.Millisecond))
+	}
+	u.a.Say("unwire: warning: not uploaded: %s: %v%s", r.File, r.Err, next)
+	if u.json {
+		_ = u.a.Print(&contract.NotUploaded{Event: "not-uploaded", File: r.File, Error: r.Err.Error(), RetrySeconds: r.Again.Seconds()})
+	}
+}
+
+// finish waits for the uploads, only briefly after a signal, and prints which files are not uploaded.
+func (u *uploading) finish(ctx context.Context) {
+	if u == nil {
+		return
+	}
+	wait, cancel := context.WithTimeout(context.Background(), u.a.Signals.Within(uploadGrace, app.InterruptedDrain))
+	defer cancel()
+	if ctx.Err() == nil {
+		// A signal while it waits ends the wait.
+		defer context.AfterFunc(ctx, cancel)()
+	}
+	left := u.uploader.Close(wait)
+	if len(left) > 0 {
+		u.a.Say("unwire: warning: %s not uploaded, such as %s: the next 'unwire capture' with the same -o and --upload tries again", app.Counted(len(left), "file"), left[0])
+	}
+}

@@ -1,0 +1,135 @@
+package schemacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
+	"unwire/schema/history"
+	"unwire/schema/infer/sources"
+)
+
+type historyFlags struct {
+	method  string
+	json    bool
+	objects app.ObjectStore
+}
+
+func historyCommand(a *app.App) *cobra.Command {
+	var f historyFlags
+	cmd := &cobra.Command{
+		Use:   "history EVIDENCE…",
+		Short: "List what changed between versions of a client over time, from shards of evidence",
+		Long: `history reads the shards that unwire-pipeline writes: files, folders that end with a
+slash, patterns, or s3://BUCKET/PREFIX/*.pb. It infers the fields of each version of a
+client, compares consecutive versions, and lists new methods and fields, fields that
+are read differently, and fields that are not seen any more. Versions are in the order
+of the days on which they were first recorded.
+
+Traffic shows what a client sends, not what it can send. A field that is rare in one
+version may not be seen in the next. P is the probability of the types.`,
+		Example: "  unwire schema history results/evidence/*.pb\n" +
+			"  unwire schema history --json results/evidence/ | jq -r 'select(.change == \"added\") | .path'\n" +
+			"  unwire schema history --live --allow-host s3.eu-west-1.amazonaws.com 's3://bucket/results/evidence/*.pb'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire schema history: missing argument EVIDENCE"), "usage: "+cmd.UseLine())
+			}
+			return runHistory(cmd.Context(), a, f, args)
+		},
+	}
+	cmd.Flags().StringVar(&f.method, "method", "", "only methods that match this glob, such as '*Service/Run'")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object per change")
+	f.objects.AddTo(cmd.Flags(), false)
+	return cmd
+}
+
+func runHistory(ctx context.Context, a *app.App, f historyFlags, inputs []string) error {
+	if _, err := path.Match(f.method, ""); err != nil {
+		return app.Usagef("--method %s: %v", f.method, err)
+	}
+
+	// Lists come first, then folders, then patterns: a list may name folders, and a folder becomes a
+	// pattern.
+	inputs, err := expandLists(a, inputs)
+	if err != nil {
+		return err
+	}
+	for i, in := range inputs {
+		if app.NamesFolder(in) {
+			inputs[i] = in + "*.pb"
+		}
+	}
+	if inputs, err = expandPatterns(ctx, &f.objects, inputs); err != nil {
+		return err
+	}
+	shards, parts, err := readShards(ctx, a, f, inputs)
+	if err != nil {
+		return err
+	}
+
+	// Changes of fields come from the evidence, those of methods from the mere existence of shards.
+	changes, err := history.Fields(shards, history.Options{Profile: a.Profile()})
+	if err != nil {
+		return err
+	}
+	changes = append(changes, history.Methods(parts)...)
+	history.Sort(changes)
+	if f.json {
+		for i := range changes {
+			if err := a.Print(&contract.HistoryChange{Change: changes[i]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(changes) == 0 {
+		a.Say("no changes in %s", app.Counted(len(shards), "shard"))
+		return nil
+	}
+	return schematext.History(a.Out, changes)
+}
+
+// readShards reads shards. A shard that is there twice counts once.
+func readShards(ctx context.Context, a *app.App, f historyFlags, inputs []string) (shards []history.Shard, parts []sources.Part, err error) {
+	seen := map[sources.Part]bool{}
+	for _, name := range inputs {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		ev, err := readEvidence(ctx, &f.objects, name)
+
+		// readEvidence returns nothing for a file of another kind; reading it again tells a wrong kind
+		// from a missing file.
+		if err == nil && ev == nil {
+			if _, err = a.ReadInput(name); err == nil {
+				err = fmt.Errorf("%s is not an evidence file", app.InputName(name))
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		shard, err := history.ShardOf(ev)
+		if err != nil {
+			return nil, nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "")
+		}
+
+		// Two shards of one part would count the same messages twice.
+		if seen[shard.Part] {
+			a.Say("unwire: %s: skipped: its method, client and day are already included", app.InputName(name))
+			continue
+		}
+		seen[shard.Part] = true
+		if ok, _ := path.Match(f.method, shard.Part.Method); f.method == "" || ok {
+			shards = append(shards, shard)
+			parts = append(parts, shard.Part)
+		}
+	}
+	return shards, parts, nil
+}

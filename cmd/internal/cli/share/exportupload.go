@@ -1,0 +1,101 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"unwire/captures/formats"
+	"unwire/captures/objectstore"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+)
+
+// An exportUpload copies an export to an object store. nil copies nothing.
+type exportUpload struct {
+	store  objectstore.Store
+	prefix string
+	// dir is a temporary folder for the export, and file the file name in it if -o is not given.
+	dir, file string
+}
+
+// openUpload opens the object store that --upload names; nil if the flag is not set.
+func (f *exportFlags) openUpload(name string, e *formats.Exporter) (*exportUpload, error) {
+	switch {
+	case f.upload == "":
+		return nil, nil
+	case f.asRecorded:
+		return nil, app.Usagef("--upload and --as-recorded cannot be used together: only redacted data is uploaded")
+	case f.out == "-":
+		return nil, app.Usagef("--upload and -o - cannot be used together")
+	}
+	s, prefix, err := f.objects.Open(f.upload)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "unwire-export-")
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Base(query.ParseAddress(name).File)
+	file := filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
+	if !e.IsFolder() {
+		file += "." + e.Name
+	}
+	return &exportUpload{store: s, prefix: strings.TrimSuffix(prefix, "/"), dir: dir, file: file}, nil
+}
+
+// send copies what was written to out: a file, or the files of a folder.
+func (u *exportUpload) send(ctx context.Context, a *app.App, out string) error {
+	if u == nil {
+		return nil
+	}
+	base := filepath.Base(filepath.Clean(out))
+	return filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(out, name)
+		if err != nil {
+			return err
+		}
+		key := path.Join(u.prefix, base, filepath.ToSlash(rel))
+		if err := u.sendFile(ctx, name, key); err != nil {
+			return err
+		}
+		a.Say("unwire: uploaded %s", u.store.URL(key))
+		return nil
+	})
+}
+
+// sendFile uploads one file under a key.
+func (u *exportUpload) sendFile(ctx context.Context, name, key string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = u.store.Put(ctx, key, file, info.Size())
+	}
+	return errors.Join(err, file.Close())
+}
+
+// shown returns the URL of the upload for messages, instead of the temporary path out.
+func (u *exportUpload) shown(out string) string {
+	if u != nil && out == u.file {
+		return u.store.URL(path.Join(u.prefix, filepath.Base(out)))
+	}
+	return out
+}
+
+// close deletes the temporary folder.
+func (u *exportUpload) close() {
+	if u != nil {
+		_ = os.RemoveAll(u.dir)
+	}
+}

@@ -1,0 +1,44 @@
+package workbench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// openBrowser opens a URL in the user's browser, and does not wait for it.
+//
+// Errors: no program that opens URLs, or no screen.
+func openBrowser(ctx context.Context, url string) error {
+	argv, err := browserCommand(runtime.GOOS, os.Getenv, url)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // its end is of no interest
+	return nil
+}
+
+// browserCommand returns the command that opens a URL: the user's BROWSER, or that of the
+// system.
+func browserCommand(system string, env func(string) string, url string) ([]string, error) {
+	if b := strings.Fields(env("BROWSER")); len(b) > 0 {
+		return append(b, url), nil
+	}
+	switch system {
+	case "darwin":
+		return []string{"open", url}, nil
+	case "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler", url}, nil
+	}
+	if env("DISPLAY") == "" && env("WAYLAND_DISPLAY") == "" {
+		return nil, errors.New("there is no screen")
+	}
+	return []string{"xdg-open", url}, nil
+}

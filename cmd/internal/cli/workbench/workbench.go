@@ -1,0 +1,229 @@
+// Package workbench has the command ui, which shows captures in a browser, and what
+// 'unwire capture --ui' needs of it.
+//
+// Start serves package ui on loopback, for the user of this process alone, and opens a
+// browser. The page's downloads and command lines are those of other commands, which Start
+// is given as a function.
+package workbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/ui"
+	"unwire/mitm/access"
+	"unwire/mitm/process"
+	"unwire/schema"
+)
+
+// A Runner runs an unwire command, given by its arguments, and returns what it printed and its exit
+// status.
+type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, status int)
+
+type flags struct {
+	listen, proto string
+	noOpen, json  bool
+	live          bool
+	allow         []string
+}
+
+// Commands returns the command ui.
+func Commands(a *app.App, run Runner) []*cobra.Command { return []*cobra.Command{uiCommand(a, run)} }
+
+const long = `ui shows captures in a browser: exchanges, frames with their fields and bytes,
+inferred types with their evidence, conversations, definitions and differences. Without
+F.uwc, ui shows all captures of the working folder. It also shows captures that are
+being recorded; 'unwire capture --ui' records and shows in one command.
+
+ui listens on a loopback address, and opens the page in your browser. The URL contains a
+random token. Requests without the token, requests of other sites, and, on Linux,
+requests of other users of this machine are refused. Notes, marks and chosen types are
+stored in the captures. Secrets stay redacted. The page replays and probes on loopback
+only, unless --live and --allow-host name other hosts here.
+
+Every state of the page is a URL. Press ? in the page for the keys.`
+
+func uiCommand(a *app.App, run Runner) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "ui [F.uwc…]",
+		Short: "Show captures in a browser",
+		Long:  long,
+		Example: `  unwire ui F.uwc
+  unwire ui
+  unwire ui --no-open --listen 127.0.0.1:8899 F.uwc G.uwc`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), a, f, run, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "address on loopback to listen at, or a port of 127.0.0.1")
+	fl.BoolVar(&f.noOpen, "no-open", false, "print the URL only, and open no browser")
+	fl.StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set for field names (default: from UNWIRE_PROTO, the capture or unwire.yaml, or the built-in definitions; none: no names)")
+	fl.BoolVar(&f.live, "live", false, "let the page replay and probe on hosts other than this machine (see --allow-host)")
+	fl.StringSliceVar(&f.allow, "allow-host", nil, "host or host:port that --live may send to")
+	fl.BoolVar(&f.json, "json", false, "print the listening event as JSON on stdout")
+	return cmd
+}
+
+// runUI serves the workbench for the given files until the user interrupts it.
+func runUI(ctx context.Context, a *app.App, f flags, run Runner, files []string) error {
+	if len(files) == 0 {
+		found, err := filepath.Glob("*.uwc")
+		if err != nil {
+			return err
+		}
+		if files = found; len(files) == 0 {
+			return app.Fail(app.ExitUsage, errors.New("unwire ui: there is no capture in this folder"), "name a capture, or record one with 'unwire capture --ui'")
+		}
+	}
+
+	// Open each file once, so that a wrong name is an error on the command line and not on the page.
+	for _, name := range files {
+		c, err := a.OpenCapture(name)
+		if err != nil {
+			return err
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	ctx = a.Serving(ctx)
+
+	// The list of files is fixed, so the page gets a copy; a recording passes a function that returns
+	// its current files.
+	b, err := Start(ctx, a, Options{Listen: f.listen, Proto: f.proto, Open: !f.noOpen, Files: func() []string { return slices.Clone(files) }, Run: run, Live: f.liveFlags()})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if f.json {
+		err = a.Print(&contract.Listening{Event: "listening", URL: b.URL})
+	} else if _, err = fmt.Fprintln(a.Out, b.URL); err == nil {
+		a.Say("unwire: showing %s; stop with Ctrl-C", app.Counted(len(files), "capture"))
+	}
+	if err != nil {
+		return err
+	}
+
+	// Serve until the user interrupts, or the server fails.
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-b.served:
+		return err
+	}
+}
+
+// liveFlags are the flags of replay and probe for other hosts.
+func (f *flags) liveFlags() (list []string) {
+	if f.live {
+		list = append(list, "--live")
+	}
+	for _, host := range f.allow {
+		list = append(list, "--allow-host="+host)
+	}
+	return list
+}
+
+// Options are the options of Start.
+type Options struct {
+	// Listen is the address on loopback, and Proto names definitions, as the flags have them.
+	Listen, Proto string
+
+	// Live are the flags by which replay and probe reach other hosts.
+	Live []string
+
+	// Open opens the page in the user's browser.
+	Open bool
+
+	// Files returns the paths of the captures that the page lists.
+	Files func() []string
+
+	// Run executes unwire commands that the user starts from the page.
+	Run Runner
+}
+
+// A Workbench is a running web server that shows captures in a browser.
+type Workbench struct {
+	// URL is the address of the page, including its access token.
+	URL string
+
+	// Addr is the network address at which the server listens.
+	Addr net.Addr
+
+	app    *app.App
+	server *ui.Server
+	served chan error
+}
+
+// Start starts the workbench's web server on a loopback address.
+func Start(ctx context.Context, a *app.App, o Options) (*Workbench, error) {
+	listener, err := app.ListenLoopback(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+
+	// Saved filters are kept in the configuration folder. Without one, they last as long as the
+	// process.
+	filters := ""
+	if dir, err := app.ConfigDir(); err == nil {
+		filters = filepath.Join(dir, "filters.json")
+	}
+	server, err := ui.New(ui.Options{
+		Files: o.Files, Proto: o.Proto, Live: o.Live, Filters: filters, Version: app.Version(), Run: o.Run,
+		Open: func(path string) (*query.Capture, error) { return a.OpenCapture(path) },
+		Transcript: func() (o query.TranscriptOptions, err error) {
+			o.Weights, err = a.LoadWeights(a.Weights(""))
+			return o, err
+		},
+		Definitions: func(ctx context.Context, path string) (*schema.Schema, error) {
+			return a.LoadDefinitions(ctx, o.Proto, path)
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	b := &Workbench{URL: server.URL(listener.Addr()), Addr: listener.Addr(), app: a, server: server, served: make(chan error, 1)}
+
+	// Other users of this machine can see the URL with its token among the arguments of the browser,
+	// so their connections are refused.
+	guarded := &ownListener{listener, &access.Guard{Finder: process.NewFinder()}}
+	go func() { b.served <- server.Serve(guarded) }()
+
+	// The page works without the browser being opened, so a failure is only reported.
+	if o.Open {
+		if err := openBrowser(ctx, b.URL); err != nil {
+			a.Say("unwire: cannot open a browser (%v): open the URL yourself", err)
+		}
+	}
+	return b, nil
+}
+
+// Close stops the web server.
+func (b *Workbench) Close() { b.app.Shutdown(b.server.Shutdown) }
+
+// An ownListener accepts only connections of the user of this process. The URL with the token
+// is an argument of the browser's process, which other users can see.
+type ownListener struct {
+	net.Listener
+	guard *access.Guard
+}
+
+func (l *ownListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || l.guard.Deny(conn) == "" {
+			return conn, err
+		}
+		_ = conn.Close()
+	}
+}

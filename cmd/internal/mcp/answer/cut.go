@@ -1,0 +1,164 @@
+package answer
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/decode/jsontree"
+)
+
+// maxCuts is the largest number of truncated values that an answer lists; further ones are only
+// counted.
+const maxCuts = 20
+
+// limits are the limits for the size of strings, lists and depth in an object.
+type limits struct {
+	text  int // bytes of a string
+	items int // members or elements of a value
+	depth int // levels of values
+}
+
+// unlimited are limits that no object reaches.
+var unlimited = limits{1 << 30, 1 << 30, 1 << 30}
+
+// tiers are the limits that are tried, from mild to strict, for an object that is too large.
+var tiers = []limits{
+	{4096, 4096, 64},
+	{1024, 512, 32},
+	{512, 128, 16},
+	{256, 64, 12},
+	{128, 32, 8},
+	{64, 16, 6},
+	{64, 8, 4},
+	{32, 4, 2},
+}
+
+// A cutter copies an object, and leaves out the members that exceed the size of an answer.
+type cutter struct {
+	omit    []string
+	address string
+
+	limits limits
+	out    bytes.Buffer
+	path   []string
+
+	// cuts are the values that were cut, and omitted the bytes of members that were left out by
+	// their names.
+	cuts    []Omission
+	omitted map[string]int
+}
+
+// fit returns an object with at most budget bytes: without the members to omit, and with long
+// strings, long lists and deep values cut as little as the tiers allow.
+func (c *cutter) fit(object []byte, budget int) ([]byte, error) {
+	root, err := jsontree.Parse(object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode an object: %w", err)
+	}
+	if len(c.omit) == 0 && len(object) <= budget {
+		return object, nil
+	}
+	for _, c.limits = range append([]limits{unlimited}, tiers...) {
+		c.out.Reset()
+		c.cuts, c.path = nil, nil
+		clear(c.omitted)
+		c.value(root)
+		if c.out.Len() <= budget {
+			return bytes.Clone(c.out.Bytes()), nil
+		}
+	}
+	c.cuts = []Omission{{What: "the whole object, which is too large even if all its values are cut; ask for a part of it", Address: c.address, Bytes: len(object)}}
+	return []byte(`{"v":1}`), nil
+}
+
+// value copies a JSON value, truncating what exceeds the limits.
+func (c *cutter) value(v jsontree.Value) {
+	switch v.Kind() {
+	case jsontree.String:
+		c.text(v)
+	case jsontree.Array, jsontree.Object:
+		c.list(v)
+	default:
+		c.out.Write(v.Raw())
+	}
+}
+
+// text copies a string. What is left of base64 still decodes, since limits are multiples of 4.
+func (c *cutter) text(v jsontree.Value) {
+	text := v.Text()
+	if len(text) <= c.limits.text {
+		c.out.Write(v.Raw())
+		return
+	}
+	kept := text[:c.limits.text]
+	for len(kept) > 0 && !utf8.ValidString(kept) {
+		kept = kept[:len(kept)-1]
+	}
+	c.out.Write(jsontree.Quote(kept))
+	c.cutAt(fmt.Sprintf("the end of a string of %d bytes, of which the first %d are here", len(text), len(kept)), len(text)-len(kept))
+}
+
+// list copies a JSON array or object, truncating what exceeds the limits.
+func (c *cutter) list(v jsontree.Value) {
+	open, closing := byte('['), byte(']')
+	if v.Kind() == jsontree.Object {
+		open, closing = '{', '}'
+	}
+
+	// The closing bracket is always written, so that the result is valid JSON even if the content is
+	// cut.
+	c.out.WriteByte(open)
+	defer c.out.WriteByte(closing)
+	if len(c.path) >= c.limits.depth {
+		if len(v.Raw()) > 2 {
+			c.cutAt("the content of a value that is nested deeply", len(v.Raw()))
+		}
+		return
+	}
+
+	index, kept, rest := 0, 0, 0
+
+	// Omitted members and items beyond the limit are only measured, for the report of what is missing.
+	for item := range v.Items() {
+		switch {
+		case v.Kind() == jsontree.Object && slices.Contains(c.omit, item.Name()):
+			c.omitted[item.Name()] += len(item.Raw())
+		case kept >= c.limits.items:
+			rest += len(item.Raw())
+		default:
+			if kept++; kept > 1 {
+				c.out.WriteByte(',')
+			}
+			name := strconv.Itoa(index)
+			if v.Kind() == jsontree.Object {
+				name = item.Name()
+				c.out.Write(jsontree.Quote(name))
+				c.out.WriteByte(':')
+			}
+			c.path = append(c.path, name)
+			c.value(item)
+			c.path = c.path[:len(c.path)-1]
+		}
+		index++
+	}
+	if rest > 0 {
+		c.cutAt(fmt.Sprintf("%d of %d items of a list", index-kept, index), rest)
+	}
+}
+
+// pointerEscapes are the escapes of JSON pointers.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// cutAt notes that something was cut at the present path.
+func (c *cutter) cutAt(what string, size int) {
+	var pointer strings.Builder
+	for _, name := range c.path {
+		pointer.WriteByte('/')
+		pointerEscapes.WriteString(&pointer, name) //nolint:errcheck // to memory
+	}
+	c.cuts = append(c.cuts, Omission{What: what, Address: c.address, Path: pointer.String(), Bytes: size})
+}

@@ -1,0 +1,212 @@
+// Package clientconfig edits the configurations of programs that use MCP servers, so that they
+// start unwire: Claude Code, Claude Desktop, Cursor, VS Code, Codex, opencode, Gemini and Windsurf.
+//
+//	c, err := clientconfig.Find("cursor")
+//	path, err := c.Path(environment, clientconfig.Project)
+//	text, err := c.Edit(old, clientconfig.Server{Name: "unwire", Command: "unwire", Args: []string{"mcp", "F.uwc"}})
+//
+// The text of a configuration goes in, and the text with the server in it comes out: everything
+// else in it stays as it is, with its comments. A text that cannot be parsed is refused, and so is
+// an edit after which anything else would have changed. The package reads and writes no files.
+package clientconfig
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// MaxSize bounds the text of a configuration, in bytes.
+const MaxSize = 8 << 20
+
+// A Scope says for which projects and users an MCP server is configured.
+type Scope string
+
+// The scopes: in the working folder, or everywhere for the user.
+const (
+	Project Scope = "project"
+	User    Scope = "user"
+)
+
+// A Server is the command line with which an MCP client starts a server.
+type Server struct {
+	// Name is the name of the server in the configuration.
+	Name string
+
+	// Command is the program that the client starts. A client may start it in any folder, so the path should be absolute.
+	Command string
+
+	// Args are the command-line arguments of the server's program.
+	Args []string
+}
+
+// An Environment has the folders that the paths of configurations depend on.
+type Environment struct {
+	// Home is the user's home folder, and Work the working folder.
+	Home, Work string
+
+	// Config is the user's folder for configurations, as of os.UserConfigDir.
+	Config string
+
+	// Getenv returns the value of an environment variable.
+	Getenv func(string) string
+}
+
+// A Client is a program that uses MCP servers.
+type Client struct {
+	// Name identifies the client on the command line, and Title is its product name.
+	Name, Title string
+
+	// paths returns the path of the client's configuration file for each scope that it supports.
+	paths map[Scope]func(Environment) string
+
+	// edit returns the configuration file's content with the server added.
+	edit func(old []byte, s Server) ([]byte, error)
+}
+
+func inHome(elements ...string) func(Environment) string {
+	return func(e Environment) string { return filepath.Join(append([]string{e.Home}, elements...)...) }
+}
+
+func inWork(elements ...string) func(Environment) string {
+	return func(e Environment) string { return filepath.Join(append([]string{e.Work}, elements...)...) }
+}
+
+func inConfig(elements ...string) func(Environment) string {
+	return func(e Environment) string { return filepath.Join(append([]string{e.Config}, elements...)...) }
+}
+
+// underHome is a path in the folder that a variable names, or else below the home folder.
+func underHome(variable, folder, file string) func(Environment) string {
+	return func(e Environment) string {
+		if dir := e.Getenv(variable); dir != "" {
+			return filepath.Join(dir, file)
+		}
+		return filepath.Join(e.Home, folder, file)
+	}
+}
+
+// Clients returns the supported MCP clients.
+func Clients() []Client {
+	xdg := func(elements ...string) func(Environment) string {
+		return func(e Environment) string {
+			dir := e.Getenv("XDG_CONFIG_HOME")
+			if dir == "" {
+				dir = filepath.Join(e.Home, ".config")
+			}
+			return filepath.Join(append([]string{dir}, elements...)...)
+		}
+	}
+	standard := jsonEditor("mcpServers", func(s Server) any { return commandAndArgs{s.Command, s.Args} })
+	return []Client{
+		{"claude-code", "Claude Code", map[Scope]func(Environment) string{Project: inWork(".mcp.json"), User: inHome(".claude.json")}, standard},
+		{"claude-desktop", "Claude Desktop", map[Scope]func(Environment) string{User: inConfig("Claude", "claude_desktop_config.json")}, standard},
+		{"codex", "Codex", map[Scope]func(Environment) string{User: underHome("CODEX_HOME", ".codex", "config.toml")}, editTOML},
+		{"cursor", "Cursor", map[Scope]func(Environment) string{Project: inWork(".cursor", "mcp.json"), User: inHome(".cursor", "mcp.json")}, standard},
+		{"gemini", "Gemini CLI", map[Scope]func(Environment) string{Project: inWork(".gemini", "settings.json"), User: inHome(".gemini", "settings.json")}, standard},
+		{"opencode", "opencode", map[Scope]func(Environment) string{Project: inWork("opencode.json"), User: xdg("opencode", "opencode.json")}, jsonEditor("mcp", func(s Server) any {
+			return localCommand{"local", append([]string{s.Command}, s.Args...), true}
+		})},
+		{"vscode", "VS Code", map[Scope]func(Environment) string{Project: inWork(".vscode", "mcp.json"), User: inConfig("Code", "User", "mcp.json")}, jsonEditor("servers", func(s Server) any {
+			return typedCommand{"stdio", s.Command, s.Args}
+		})},
+		{"windsurf", "Windsurf", map[Scope]func(Environment) string{User: inHome(".codeium", "windsurf", "mcp_config.json")}, standard},
+	}
+}
+
+// commandAndArgs, typedCommand and localCommand are how clients write a server.
+type (
+	commandAndArgs struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	typedCommand struct {
+		Type    string   `json:"type"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	localCommand struct {
+		Type    string   `json:"type"`
+		Command []string `json:"command"`
+		Enabled bool     `json:"enabled"`
+	}
+)
+
+// Names returns the command-line names of all supported clients.
+func Names() []string {
+	var list []string
+	for _, c := range Clients() {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+// Find returns the supported client with a name.
+func Find(name string) (Client, error) {
+	all := Clients()
+	i := slices.IndexFunc(all, func(c Client) bool { return c.Name == name })
+	if i < 0 {
+		return Client{}, fmt.Errorf("there is no client %q", name)
+	}
+	return all[i], nil
+}
+
+// Path returns where the client's configuration is. A client that has no configuration for the
+// scope has one for the other.
+func (c *Client) Path(e Environment, scope Scope) (path string, actual Scope) {
+	for _, s := range []Scope{scope, User, Project} {
+		if at := c.paths[s]; at != nil {
+			return at(e), s
+		}
+	}
+	return "", scope
+}
+
+// Folders are folders that show that the client is in use: those of its configurations.
+func (c *Client) Folders(e Environment) (list []string) {
+	for scope, at := range c.paths {
+		if dir := filepath.Dir(at(e)); scope == User && dir != e.Home || scope == Project && dir != e.Work {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// Edit returns the text of a configuration with the server in it. A text that is empty is a new
+// configuration.
+//
+// Errors: syntaxError, and conflictError where something else has the place of the server.
+func (c *Client) Edit(old []byte, s Server) ([]byte, error) {
+	if len(old) > MaxSize {
+		return nil, &syntaxError{fmt.Errorf("it has %d bytes; the limit is %d", len(old), MaxSize)}
+	}
+	return c.edit(old, s)
+}
+
+// A syntaxError reports a configuration that cannot be parsed, and so is not edited.
+type syntaxError struct{ err error }
+
+func (e *syntaxError) Error() string { return "the file cannot be parsed: " + e.err.Error() }
+func (e *syntaxError) Unwrap() error { return e.err }
+
+// A conflictError reports a configuration into which the server does not fit.
+type conflictError struct{ text string }
+
+func (e *conflictError) Error() string { return e.text }
+
+// lineEnd returns the line end that a text uses: "\r\n" or "\n".
+func lineEnd(text []byte) string {
+	for i, b := range text {
+		if b == '\n' {
+			if i > 0 && text[i-1] == '\r' {
+				return "\r\n"
+			}
+			return "\n"
+		}
+	}
+	if len(text) == 0 && runtime.GOOS == "windows" {
+		return "\r\n"
+	}
+	return "\n"
+}

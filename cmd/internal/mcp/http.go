@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// headerTime bounds how long a client may take for a request's headers.
+	headerTime = 10 * time.Second
+
+	// sessionTime is how long a session may be idle.
+	sessionTime = time.Hour
+
+	// maxHeader bounds the headers of a request, in bytes.
+	maxHeader = 64 << 10
+)
+
+// ServeHTTP serves clients that have the token over HTTP (the streamable transport), until ctx ends.
+// The listener must be on loopback. Each request is checked: its Host is the listener's address or
+// localhost, so that a name which an attacker controls does not lead here (DNS rebinding); its
+// Origin, if it has one, is of this server, so that no web page can call; and it has the token.
+func (s *Server) ServeHTTP(ctx context.Context, listener net.Listener, token string, shutdown func(func(context.Context) error)) error {
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server }, &sdk.StreamableHTTPOptions{
+		SessionTimeout: sessionTime, MaxRequestBodyBytes: maxRequest,
+	})
+	guard := &guard{next: handler, token: sha256.Sum256([]byte(token)), port: portOf(listener)}
+	srv := &http.Server{
+		Handler: guard, ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader,
+		// Streams of events end with the context.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	shutdown(func(ctx context.Context) error {
+		for session := range s.server.Sessions() {
+			go session.Close() //nolint:errcheck // its client is being disconnected
+		}
+		return errors.Join(srv.Shutdown(ctx), srv.Close())
+	})
+	return nil
+}
+
+func portOf(l net.Listener) string {
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return ""
+	}
+	return port
+}
+
+// A guard checks HTTP requests before they reach the MCP server: host, origin and token.
+type guard struct {
+	next  http.Handler
+	token [sha256.Size]byte
+	port  string
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !g.isOwn(r.Host):
+		g.refuse(w, http.StatusForbidden, "the request's Host is not this server")
+	case !g.originAllowed(r.Header.Values("Origin")):
+		g.refuse(w, http.StatusForbidden, "web pages cannot use this server")
+	case !g.authorized(r.Header.Values("Authorization")):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="unwire"`)
+		g.refuse(w, http.StatusUnauthorized, "send the token that 'unwire mcp' printed at start, as 'Authorization: Bearer TOKEN'")
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+func (g *guard) refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	http.Error(w, why, status)
+}
+
+// isOwn reports whether the host and port of a request are those of this server.
+func (g *guard) isOwn(hostport string) bool {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil || port != g.port {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// originAllowed reports whether a request's Origin is missing, as of programs that are no browser, or
+// this server's.
+func (g *guard) originAllowed(origins []string) bool {
+	for _, o := range origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme != "http" || !g.isOwn(u.Host) {
+			return false
+		}
+	}
+	return true
+}
+
+// authorized compares the token in a time that does not depend on what is equal.
+func (g *guard) authorized(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// URL returns the URL of an MCP server that listens at l.
+func URL(l net.Listener) string { return fmt.Sprintf("http://%s/mcp", l.Addr()) }

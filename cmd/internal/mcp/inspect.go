@@ -1,0 +1,407 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/decode"
+	"unwire/decode/fieldpath"
+	"unwire/decode/filter"
+	"unwire/decode/kind"
+	"unwire/decode/search"
+	"unwire/decode/text"
+	"unwire/decode/transcript"
+	"unwire/schema"
+)
+
+// inspectTools returns the tools that read exchanges.
+func inspectTools() []tool {
+	return []tool{
+		define("list", "List exchanges", "Lists the exchanges of captures: method, URL, RPC, code, sizes, times, relations, notes. Same objects as 'unwire ls --json'.", list),
+		define("show", "Show frames", "Shows the decoded frames of an exchange, or one frame: each field with its offset, type, probability and alternatives. Same objects as 'unwire show --json'.", show),
+		define("decode", "Decode bytes", "Decodes one frame, or bytes in hex or base64, with the formats nested in its values. 'unwire encode' turns the JSON back into the same bytes. Same object as 'unwire decode --json'.", decodeBytes),
+		define("explain", "Explain a field's type", "Explains why a field is read as it is: all candidate types with probabilities, the evidence for each, and what would decide. The evidence is pooled over the messages of the method. Same objects as 'unwire show --explain PATH --json'.", explain),
+		define("search", "Search frames", "Finds text, bytes, numbers or field paths in decoded frames, also in compressed and nested data. Same objects as 'unwire grep --json'.", searchFrames),
+		define("transcript", "Extract conversations", "Finds the chat conversation in an exchange: prompt, thinking, tool calls, answer, usage, each with its frames, score and reasons. Same objects as 'unwire chat --json'.", transcripts),
+	}
+}
+
+type listArguments struct {
+	Captures []string `json:"captures,omitempty" jsonschema:"captures to list; default: all"`
+	Filter   string   `json:"filter,omitempty" jsonschema:"terms such as host:api.* method:Run code:!ok status>=400 size>1KB duration>2s is:failed text:\"rate limit\" path:1.7=\"x*\" dir:down note:x"`
+	paging
+}
+
+func list(c *call, in listArguments) error {
+	addresses, err := c.shelf.addresses(in.Captures)
+	if err != nil {
+		return err
+	}
+	selected, err := parseFilter(in.Filter)
+	if err != nil {
+		return err
+	}
+	return c.withEach(addresses, "", func(capture *query.Capture, at query.Address) error {
+		// Definitions take time to load, so only a filter that needs types loads them.
+		var defs *schema.Schema
+		if selected.Needs()&filter.Types != 0 {
+			if defs, err = c.definitions(at.File); err != nil {
+				return err
+			}
+		}
+		lines, damage := capture.ExchangeLines(c.ctx, selected, defs)
+		for _, l := range lines {
+			if at.Exchange != 0 && l.ID != at.Exchange {
+				continue
+			}
+			// Lines name their capture only if there are several captures.
+			if len(addresses) > 1 {
+				l.File = at.File
+			}
+			address := query.Address{File: at.File, Exchange: l.ID, Frame: -1}
+			if err := c.add(address.String(), l); err != nil {
+				return err
+			}
+		}
+		if len(lines) == 0 && damage == nil && in.Filter == "" {
+			c.app.Say("unwire: %s contains no exchanges", at.File)
+		}
+		return damage
+	})
+}
+
+// parseFilter parses a filter expression from a client.
+func parseFilter(text string) (*filter.Filter, error) {
+	f, err := filter.Parse(text, time.Now())
+	if wrong, ok := errors.AsType[*filter.Error](err); ok {
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("filter: column %d: %s", wrong.Column, wrong.Text), "examples: method:Run code:!ok, host:api.* duration>2s, is:failed, text:\"rate limit\", path:1.7=\"x*\"")
+	}
+	return f, err
+}
+
+type showArguments struct {
+	Address string   `json:"address" jsonschema:"exchange or frame: F.uwc#7 or F.uwc#7/up/0; without the file if there is one capture: 7 or 7/up/0"`
+	ReadAs  []string `json:"read_as,omitempty" jsonschema:"how fields are read in this answer, such as 1.2:string or down:7.2:fixed64; the capture does not remember it"`
+	Parts   bool     `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
+	Framing string   `json:"framing,omitempty" jsonschema:"for connections without HTTP, how messages are delimited: delimited, delimited32be, delimited32le or frames"`
+	paging
+}
+
+func show(c *call, in showArguments) error {
+	at, err := c.shelf.exchange(in.Address)
+	if err != nil {
+		return err
+	}
+	at.Part = at.Part || in.Parts
+	choices, err := parseChoices(in.ReadAs)
+	if err != nil {
+		return err
+	}
+	defs, err := c.definitions(at.File)
+	if err != nil {
+		return err
+	}
+	return c.with(at.File, in.Framing, func(capture *query.Capture) error {
+		ex, err := capture.EachFrameLine(c.ctx, at, defs, choices, func(l query.FrameLine) error {
+			return c.add(l.Address.String(), l.Line)
+		})
+		if ex != nil {
+			c.app.SayUndefined(defs, ex.Service)
+			c.remarkUndecoded(ex)
+		}
+		if wrong, ok := errors.AsType[*query.ChoiceError](err); ok {
+			return app.Fail(app.ExitUsage, fmt.Errorf("read_as: %w", wrong), "show without read_as prints the fields; explain lists the types that a field can have")
+		}
+		return c.noFrame(err, at)
+	})
+}
+
+// maxChoices bounds the fields that an answer reads in another way.
+const maxChoices = 100
+
+// parseChoices reads how fields are to be read.
+func parseChoices(texts []string) (list []query.Choice, err error) {
+	if len(texts) > maxChoices {
+		return nil, &argumentError{fmt.Sprintf("read_as has %d fields; the limit is %d", len(texts), maxChoices)}
+	}
+	for _, text := range texts {
+		choice, err := query.ParseChoice(text)
+		if err != nil {
+			return nil, &argumentError{fmt.Sprintf("read_as: %v", err)}
+		}
+		list = append(list, choice)
+	}
+	return list, nil
+}
+
+// noFrame adds to the error of an address without a frame where the frames are listed.
+func (c *call) noFrame(err error, at query.Address) error {
+	if query.IsNoFrame(err) {
+		return app.Fail(app.ExitInput, err, fmt.Sprintf("show with the address %s#%d lists the frames, which count from 0 in each direction", at.File, at.Exchange))
+	}
+	return err
+}
+
+type decodeArguments struct {
+	Address  string `json:"address,omitempty" jsonschema:"frame to decode, such as F.uwc#7/up/0"`
+	Data     string `json:"data,omitempty" jsonschema:"bytes to decode instead of a frame"`
+	Encoding string `json:"encoding,omitempty" jsonschema:"encoding of data: auto (default), hex or base64"`
+	As       string `json:"as,omitempty" jsonschema:"structure of the bytes: auto (default), message, frames or delimited"`
+	Type     string `json:"type,omitempty" jsonschema:"full name of the message type in the definitions"`
+	paging
+}
+
+func decodeBytes(c *call, in decodeArguments) error {
+	if (in.Address == "") == (in.Data == "") {
+		return &argumentError{"give either the address of a frame or data"}
+	}
+	o := text.Options{In: in.Encoding, As: in.As}
+	if !slices.Contains([]string{"", "auto", "hex", "base64"}, in.Encoding) {
+		return &argumentError{fmt.Sprintf("encoding must be auto, hex or base64, not %q", in.Encoding)}
+	}
+	if !slices.Contains([]string{"", "auto", "message", "frames", "delimited"}, in.As) {
+		return &argumentError{fmt.Sprintf("as must be auto, message, frames or delimited, not %q", in.As)}
+	}
+
+	// The bytes of a frame come with a type and evidence, which frameData adds to the options.
+	data := []byte(in.Data)
+	address := ""
+	if in.Address != "" {
+		at, err := c.shelf.exchange(in.Address)
+		if err != nil {
+			return err
+		}
+		if address, data, err = c.frameData(at, &o); err != nil {
+			return err
+		}
+	}
+
+	// A type that the client names replaces the one of the frame's method.
+	if in.Type != "" {
+		defs, _, err := c.app.LookDefinitions(c.ctx, c.Proto, c.shelf.files()...)
+		if err != nil {
+			return err
+		}
+		if o.Type = defs.Message(in.Type); o.Type == nil {
+			return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", in.Type), "definitions with find searches them; give the full name, package.Message")
+		}
+	}
+	doc, err := text.Decode(data, o)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := doc.JSON(&out); err != nil {
+		return err
+	}
+	return c.page.AddJSON(address, out.Bytes())
+}
+
+// frameData returns the address and bytes of a frame, and sets in o how they are decoded.
+func (c *call) frameData(at query.Address, o *text.Options) (address string, data []byte, err error) {
+	if at.Frame < 0 {
+		return "", nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: the address names no frame", at), fmt.Sprintf("name a frame, such as %s/down/0", at))
+	}
+	defs, err := c.definitions(at.File)
+	if err != nil {
+		return "", nil, err
+	}
+	err = c.with(at.File, "", func(capture *query.Capture) error {
+		ex, err := capture.Resolve(c.ctx, at.Exchange, at.Part)
+		if err != nil {
+			return err
+		}
+		f, err := query.FrameAt(ex.Exchange, at)
+		if err != nil {
+			return c.noFrame(err, at)
+		}
+		by := capture.Views(c.ctx, ex, defs).Of(ex.Call, f.Dir)
+		data = f.Data
+		o.In, o.Type, o.Evidence, o.Choices = "raw", by.Type, by.Evidence, by.Choices
+		return nil
+	})
+	return at.String(), data, err
+}
+
+type explainArguments struct {
+	Address string `json:"address" jsonschema:"exchange or frame with the field: F.uwc#7 or F.uwc#7/up/0"`
+	Path    string `json:"path" jsonschema:"field numbers joined by dots, such as 7.2 or 1.2[0].5; with the prefix up: or down: for one direction"`
+	paging
+}
+
+func explain(c *call, in explainArguments) error {
+	at, err := c.shelf.exchange(in.Address)
+	if err != nil {
+		return err
+	}
+	where, err := query.ParseChoice(in.Path + ":" + kind.Auto)
+	if err != nil {
+		return app.Fail(app.ExitUsage, fmt.Errorf("path must be field numbers, such as 1.2 or down:1.2, not %q", in.Path), "show prints the numbers of the fields")
+	}
+	defs, err := c.definitions(at.File)
+	if err != nil {
+		return err
+	}
+
+	// A path that no message has gives no explanation and no error, so the calls are noted.
+	found := false
+	err = c.with(at.File, "", func(capture *query.Capture) error {
+		err := capture.ExplainExchange(c.ctx, at, where, defs, func(frame query.Address, list []contract.Explanation) error {
+			found = true
+			for i := range list {
+				if err := c.add(frame.String(), &list[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return c.noFrame(err, at)
+	})
+	if err == nil && !found {
+		return app.Fail(app.ExitUsage, fmt.Errorf("no message at %s has the field %s", at, in.Path), "show prints the fields with their numbers; search with path lists the frames that have a field")
+	}
+	return err
+}
+
+type searchArguments struct {
+	Captures   []string `json:"captures,omitempty" jsonschema:"captures, exchanges or frames to search; default: all captures"`
+	Text       string   `json:"text,omitempty" jsonschema:"text to find"`
+	Regexp     string   `json:"regexp,omitempty" jsonschema:"regular expression (RE2) to find"`
+	IgnoreCase bool     `json:"ignore_case,omitempty" jsonschema:"ignore case"`
+	Bytes      string   `json:"bytes,omitempty" jsonschema:"bytes to find, in hex"`
+	Number     string   `json:"number,omitempty" jsonschema:"number to find, in any encoding"`
+	Path       string   `json:"path,omitempty" jsonschema:"only fields with this path; * is one field, ** any number of fields; alone, it lists the fields with their values"`
+
+	// The patterns exclude each other: an answer with matches of two kinds could not be interpreted.
+	Dir     string `json:"dir,omitempty" jsonschema:"up or down; default: both"`
+	Method  string `json:"method,omitempty" jsonschema:"only calls of this method: Run or pkg.Service/Run; * is any text"`
+	Filter  string `json:"filter,omitempty" jsonschema:"only exchanges and frames that match this filter, as for list"`
+	Headers bool   `json:"headers,omitempty" jsonschema:"search URLs and headers, too"`
+	Framing string `json:"framing,omitempty" jsonschema:"for connections without HTTP: delimited, delimited32be, delimited32le or frames"`
+	paging
+}
+
+// query converts the arguments of the search tool to a search.
+func (in *searchArguments) query() (q query.Search, err error) {
+	given := 0
+	for _, s := range []string{in.Text, in.Regexp, in.Bytes, in.Number} {
+		if s != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return q, &argumentError{"only one of text, regexp, bytes and number can be given"}
+	case given == 0 && in.Path == "":
+		return q, &argumentError{"nothing to search for: give text, regexp, bytes, number or path"}
+	case !slices.Contains(directions, in.Dir):
+		return q, &argumentError{fmt.Sprintf("dir must be up or down, not %q", in.Dir)}
+	}
+
+	// Check the glob here, since the search would treat an invalid one as no match.
+	q.Headers, q.Dir, q.Method = in.Headers, in.Dir, in.Method
+	if _, err := path.Match(in.Method, ""); err != nil {
+		return q, &argumentError{fmt.Sprintf("method %q: %v", in.Method, err)}
+	}
+	if in.Path != "" {
+		if q.Path, err = fieldpath.ParsePattern(in.Path); err != nil {
+			return q, &argumentError{"path: " + err.Error()}
+		}
+	}
+	switch {
+	case in.Bytes != "":
+		q.Bytes, err = hex.DecodeString(strings.Join(strings.Fields(strings.TrimPrefix(in.Bytes, "0x")), ""))
+		if err != nil || len(q.Bytes) == 0 {
+			return q, &argumentError{fmt.Sprintf("bytes must be hex, such as 0a05ff, not %q", in.Bytes)}
+		}
+	case in.Number != "":
+		if q.Number, err = search.ParseNumber(in.Number); err != nil {
+			return q, &argumentError{"number: " + err.Error()}
+		}
+	case in.Text != "":
+		q.Text, err = search.NewText(in.Text, true, in.IgnoreCase)
+	case in.Regexp != "":
+		if q.Text, err = search.NewText(in.Regexp, false, in.IgnoreCase); err != nil {
+			return q, &argumentError{"regexp: " + err.Error() + "; use text for literal text"}
+		}
+	}
+	return q, err
+}
+
+func searchFrames(c *call, in searchArguments) error {
+	addresses, err := c.shelf.addresses(in.Captures)
+	if err != nil {
+		return err
+	}
+	what, err := in.query()
+	if err != nil {
+		return err
+	}
+	if in.Filter != "" {
+		if what.Filter, err = parseFilter(in.Filter); err != nil {
+			return err
+		}
+	}
+	what.Match = func(m *contract.Match) (bool, error) { return true, c.add(m.Address, m) }
+	return c.withEach(addresses, in.Framing, func(capture *query.Capture, at query.Address) error {
+		what.Names = sync.OnceValues(func() (*schema.Schema, error) { return c.definitions(at.File) })
+		if what.Filter != nil && what.Filter.Needs()&filter.Types != 0 {
+			if what.Definitions, err = what.Names(); err != nil {
+				return err
+			}
+		}
+		return capture.Search(c.ctx, at, what)
+	})
+}
+
+type transcriptArguments struct {
+	Address string `json:"address,omitempty" jsonschema:"exchange, such as F.uwc#7, or a capture for all its exchanges; default: the only capture"`
+	Parts   bool   `json:"parts,omitempty" jsonschema:"treat each call separately, even if several calls form one conversation"`
+	paging
+}
+
+func transcripts(c *call, in transcriptArguments) error {
+	// Weights of unwire.yaml apply here as on the command line, so that both give the same answer.
+	at, err := c.shelf.address(in.Address)
+	if err != nil {
+		return err
+	}
+	o := query.TranscriptOptions{Parts: in.Parts}
+	if o.Weights, err = c.app.LoadWeights(c.app.Weights("")); err != nil {
+		return err
+	}
+	defs, err := c.definitions(at.File)
+	if err != nil {
+		return err
+	}
+	add := func(ex *decode.Exchange, tr *transcript.Transcript) error {
+		address := query.Address{File: at.File, Exchange: ex.ID, Part: at.Part, Frame: -1}
+		c.remarkUndecoded(ex)
+		return c.add(address.String(), contract.NewTranscript(ex.ID, tr, defs))
+	}
+
+	// An address without an exchange means all of them; damage is reported after what could be read.
+	return c.with(at.File, "", func(capture *query.Capture) error {
+		if at.Exchange == 0 {
+			return capture.EachTranscript(c.ctx, o, add)
+		}
+		ex, tr, damage := capture.Transcript(c.ctx, at, o)
+		if ex == nil {
+			return damage
+		}
+		if err := add(ex, tr); err != nil {
+			return err
+		}
+		return damage
+	})
+}

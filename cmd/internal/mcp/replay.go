@@ -1,0 +1,329 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"unwire/captures/redact"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/replay"
+	"unwire/replay/edit"
+	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
+)
+
+// replayTools are the tools of requests. The one that sends them is offered only if the user
+// allows that.
+func replayTools(allowSend bool) []tool {
+	list := []tool{
+		define("replay_plan", "Plan a replay", "Plans to send a captured request again, with edits: the bytes of each frame, what is refreshed, which secrets it needs, possible effects, and why it would be refused. Nothing is sent. Same object as 'unwire replay --dry-run --json'.", planReplay),
+		define("probe_plan", "Plan a probe", "Plans to find a request's fields through a server's parse errors: how many requests would be sent, what they ask, and what could run a handler. Nothing is sent; 'unwire probe' carries it out. Same object as 'unwire probe --dry-run --json'.", planProbe),
+	}
+	if !allowSend {
+		return list
+	}
+	send := define("replay_send", "Send a replay", "Sends a captured request again, with edits, and compares the answer with the captured one. Plan it first with replay_plan, and check its effects. The user has allowed sending, to this machine and to the hosts that were named on the command line. Same object as 'unwire replay --json'.", sendReplay)
+	send.sends = true
+	return append(list, send)
+}
+
+const (
+	// maxEdits bounds the edits of a replay.
+	maxEdits = 1000
+
+	// replayTime is the deadline of a replay.
+	replayTime = time.Minute
+)
+
+type replayArguments struct {
+	Address string   `json:"address" jsonschema:"exchange to send again, such as F.uwc#7"`
+	To      string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server in the capture"`
+	Edits   []string `json:"edits,omitempty" jsonschema:"edits in their order: set PATH=VALUE, add PATH:KIND=VALUE, del PATH, retype PATH:KIND, set-raw PATH=HEX; PATH has field numbers or names and may begin with a client frame: set @0 1.2=hello"`
+	Codec   string   `json:"codec,omitempty" jsonschema:"json or proto: transcode the request, using the definitions"`
+	Parts   bool     `json:"parts,omitempty" jsonschema:"only this call, not the whole stream that it is part of"`
+	paging
+}
+
+// sendArguments are those of a replay that is sent.
+type sendArguments struct {
+	After []string `json:"after,omitempty" jsonschema:"numbers of exchanges to send first, so that this request uses live IDs from their answers, or auto to detect them"`
+	Learn bool     `json:"learn,omitempty" jsonschema:"send the unedited request twice first, and ignore what differs between the two answers"`
+	replayArguments
+}
+
+// plan plans a replay. What in asks to send first is sent.
+func (c *call) plan(in sendArguments, do func(*replay.Plan, query.Address) error) error {
+	at, err := c.shelf.exchange(in.Address)
+	if err != nil {
+		return err
+	}
+	changes := replay.Changes{Part: at.Part || in.Parts, Codec: in.Codec, EditFrame: edit.FirstFrame, Timing: replay.Timing{Timeout: replayTime}}
+	if changes.Edits, err = parseEdits(in.Edits); err != nil {
+		return err
+	}
+	if in.Codec != "" && in.Codec != replay.CodecJSON && in.Codec != replay.CodecProto {
+		return &argumentError{fmt.Sprintf("codec must be json or proto, not %q", in.Codec)}
+	}
+
+	// The command line decides which servers are allowed; the client can only choose one of them.
+	target := c.Target
+	target.To = in.To
+	o := replay.Options{OmitSecrets: target.OmitSecrets}
+	if changes.To, o.Policy, err = target.Server(); err != nil {
+		return err
+	}
+	o.Pace = c.Pace
+	if o.Schema, err = c.definitions(at.File); err != nil {
+		return err
+	}
+	if err := target.Load(&o); err != nil {
+		return err
+	}
+
+	// The plan checks target and credentials again, so that a client cannot bypass the command line.
+	return c.with(at.File, "", func(capture *query.Capture) error {
+		if err := c.sendFirst(capture, at, in.After, &changes, o); err != nil {
+			return err
+		}
+		plan, err := capture.Plan(c.ctx, at.Exchange, changes, o, in.Learn)
+		if err != nil && in.Learn {
+			return app.Refusal(err)
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range plan.Description().Warnings {
+			c.app.Say("unwire: warning: %s", w)
+		}
+		at.Frame = -1
+		return do(plan, at)
+	})
+}
+
+// sendFirst sends exchanges before another one, which then uses the IDs that the server issued in them.
+func (c *call) sendFirst(capture *query.Capture, at query.Address, after []string, changes *replay.Changes, o replay.Options) error {
+	if len(after) == 0 {
+		return nil
+	}
+	first, err := replay.ExchangesBefore(c.ctx, capture.Store, at.Exchange, after)
+	if errors.Is(err, replay.ErrAfter) {
+		return &argumentError{"after wants the numbers of other exchanges, or auto"}
+	}
+	if err != nil {
+		return err
+	}
+	changes.Issued, err = replay.SendBefore(c.ctx, capture, first, *changes, o, func(n int64, plan *replay.Plan) (*replay.Result, error) {
+		result, err := c.app.Send(c.ctx, plan, c.Output)
+		if err != nil {
+			return nil, fmt.Errorf("cannot send exchange %d, which after names: %w", n, err)
+		}
+		c.app.Say("unwire: exchange %d was sent first: %s", n, result.Comparison)
+		if !result.Comparison.Answered() {
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("exchange %d, which after names, was not answered: %s", n, result.Comparison), "replay_plan shows whether it would be refused")
+		}
+		return result, nil
+	})
+	return err
+}
+
+// parseEdits reads edits.
+func parseEdits(texts []string) ([]edit.Edit, error) {
+	if len(texts) > maxEdits {
+		return nil, &argumentError{fmt.Sprintf("there are %d edits; the limit is %d", len(texts), maxEdits)}
+	}
+	var list []edit.Edit
+	for i, text := range texts {
+		op, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		e, err := edit.Parse(op, strings.TrimSpace(rest))
+		if err != nil {
+			return nil, app.Fail(app.ExitUsage, fmt.Errorf("edit %d: %w", i+1, err), "an edit is such as 'set 1.2=hello', 'add 3:string=x', 'del 1.4' or 'set @0 run_request.mode=2'")
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func planReplay(c *call, in replayArguments) error {
+	return c.plan(sendArguments{replayArguments: in}, func(plan *replay.Plan, at query.Address) error {
+		shown := plan.Description()
+		return c.add(at.String(), &contract.ReplayPlan{Description: &shown})
+	})
+}
+
+func sendReplay(c *call, in sendArguments) error {
+	if in.Cursor != "" {
+		return &argumentError{"replay_send has no pages: each call sends the request again; use a larger max_bytes"}
+	}
+	return c.plan(in, func(plan *replay.Plan, at query.Address) error {
+		result, err := c.app.Send(c.ctx, plan, c.Output)
+		if err != nil {
+			return err
+		}
+
+		// The answer may have secrets that no recorder has seen.
+		var b bytes.Buffer
+		if err := contract.NewEncoder(&b).Encode(&contract.ReplayResult{Result: result}); err != nil {
+			return err
+		}
+		clean := redact.New(redact.Options{Profile: c.app.Profile()}).Bytes(b.Bytes())
+		if err := c.page.AddJSON(at.String(), clean); err != nil {
+			return err
+		}
+		c.nameAnswer(result)
+		return nil
+	})
+}
+
+// nameAnswer adds the address of the recorded response of a replay to the answer.
+func (c *call) nameAnswer(result *replay.Result) {
+	switch {
+	case result.Comparison == replay.Refused:
+		c.app.Say("unwire: nothing was sent: only this machine is allowed; start 'unwire mcp' with --live and --allow-host for another one, or give to")
+	case c.Output == "":
+		c.app.Say("unwire: the answer is not stored: start 'unwire mcp' with -o to keep answers")
+	case result.Exchange != 0:
+		at := query.Address{File: c.Output, Exchange: result.Exchange, Frame: -1}
+		c.page.Mention(at.String())
+		c.app.Say("unwire: the answer is stored as %s", at)
+	}
+}
+
+type probeArguments struct {
+	Address  string   `json:"address,omitempty" jsonschema:"captured exchange of the method, whose headers and values to use"`
+	To       string   `json:"to,omitempty" jsonschema:"URL of the server; default: the server of the exchange"`
+	Method   string   `json:"method,omitempty" jsonschema:"/pkg.Service/Method; default: the method of the exchange"`
+	Path     string   `json:"path,omitempty" jsonschema:"path of the nested message to probe, such as 1.2; default: the request itself"`
+	Fields   string   `json:"fields,omitempty" jsonschema:"field numbers to probe, in ranges separated by commas; default 1-1100"`
+	Depth    int      `json:"depth,omitempty" jsonschema:"number of levels of nested messages to probe"`
+	Protocol string   `json:"protocol,omitempty" jsonschema:"connect-unary, connect-stream, grpc or grpc-web; default: detected"`
+	Names    []string `json:"names,omitempty" jsonschema:"JSON names to try for the request's fields"`
+	Settle   bool     `json:"settle,omitempty" jsonschema:"ask only about fields of the request whose type is ambiguous in the captures"`
+	Known    []string `json:"known,omitempty" jsonschema:"JSON names of existing request fields that are not floats"`
+	Budget   int      `json:"budget,omitempty" jsonschema:"maximum number of requests; default 2000"`
+	paging
+}
+
+func planProbe(c *call, in probeArguments) error {
+	if in.Address == "" && (in.To == "" || in.Method == "") {
+		return &argumentError{"give to and method, or the address of an exchange of the method"}
+	}
+
+	// The defaults are those of the command probe.
+	if in.Budget == 0 {
+		in.Budget = 2000
+	}
+	if in.Fields == "" {
+		in.Fields = "1-1100"
+	}
+
+	// The options are checked before a capture is opened, so that wrong arguments fail at once.
+	o := &probe.Options{Method: in.Method, Depth: in.Depth, Type: true, Protocol: probe.Protocol(in.Protocol), Budget: in.Budget, Timeout: 20 * time.Second, Known: in.Known}
+	var err error
+	if o.Path, err = probe.ParsePath(in.Path); err != nil {
+		return &argumentError{fmt.Sprintf("path must be field numbers joined by dots, such as 1.2, not %q", in.Path)}
+	}
+	if o.Numbers, err = probe.ParseNumbers(in.Fields); err != nil {
+		return &argumentError{err.Error()}
+	}
+	if !o.Protocol.IsKnown() {
+		return &argumentError{fmt.Sprintf("protocol must be connect-unary, connect-stream, grpc or grpc-web, not %q", in.Protocol)}
+	}
+	address, err := c.probeTarget(in, o)
+	if err != nil {
+		return err
+	}
+	if len(in.Names) > maxNames {
+		return &argumentError{fmt.Sprintf("there are %d names; the limit is %d", len(in.Names), maxNames)}
+	}
+	o.Names = in.Names
+	o.SplitMethod()
+	if in.Settle {
+		if err := c.addQuestions(o); err != nil {
+			return err
+		}
+	}
+	plan, err := oracle.NewPlan(o)
+	if err != nil {
+		return app.Refusal(err)
+	}
+	plan.AddReflection()
+	return c.add(address, &contract.ProbePlan{Plan: plan})
+}
+
+// maxNames bounds the names that a probe tries.
+const maxNames = 100_000
+
+// addQuestions adds the fields of a request whose type is ambiguous according to the captures.
+func (c *call) addQuestions(o *probe.Options) error {
+	addresses, err := c.shelf.addresses(nil)
+	if err != nil {
+		return err
+	}
+	found, damage, err := c.inferFrom(addresses, inferArguments{})
+	if err != nil {
+		return err
+	}
+	var evidence bytes.Buffer
+	if err := found.WriteEvidence(&evidence); err != nil {
+		return err
+	}
+	o.Questions, o.Texts, err = probe.QuestionsOfInference(evidence.Bytes(), "", o.Method)
+	switch {
+	case errors.Is(err, probe.ErrNoRoot):
+		return app.Fail(app.ExitInput, fmt.Errorf("the captures have no request of %s", o.Method), "list shows the methods in the captures")
+	case err != nil:
+		return err
+	case len(o.Questions) == 0:
+		return app.Fail(app.ExitInput, fmt.Errorf("no field of the request of %s is ambiguous in the captures", o.Method), "leave out settle to ask about fields that the captures lack")
+	}
+	return damage
+}
+
+// probeTarget sets the server of a probe, and what a captured exchange of the method shows.
+func (c *call) probeTarget(in probeArguments, o *probe.Options) (address string, err error) {
+	target := c.Target
+	target.To = in.To
+	var reach replay.Options
+
+	// The server of the arguments must be allowed on the command line, also for a plan.
+	if o.To, reach.Policy, err = target.Server(); err != nil {
+		return "", err
+	}
+	if err := target.Load(&reach); err != nil {
+		return "", err
+	}
+	reach.OmitSecrets = true // nothing is sent, so none is missing
+	var at query.Address
+	if in.Address != "" {
+		if at, err = c.shelf.exchange(in.Address); err != nil {
+			return "", err
+		}
+	}
+	if reach.Schema, err = c.definitions(at.File); err != nil {
+		return "", err
+	}
+
+	// Without an exchange, the server and the method are in the arguments.
+	o.Reach, o.Schema = reach.Policy, reach.Schema
+	if in.Address == "" {
+		return "", nil
+	}
+	err = c.with(at.File, "", func(capture *query.Capture) error {
+		if err := app.NeedCall(c.ctx, capture, at, "probe"); err != nil {
+			return err
+		}
+		if o.To == nil {
+			if o.To, err = capture.ServerOf(c.ctx, at.Exchange); err != nil {
+				return err
+			}
+		}
+		return app.Refusal(o.FromCapture(c.ctx, capture, at.Exchange, reach))
+	})
+	at.Frame = -1
+	return at.String(), err
+}

@@ -1,0 +1,170 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+)
+
+// captureSuffix is the file extension of the captures that are found in folders.
+const captureSuffix = ".uwc"
+
+// maxListed is how many captures of a folder are offered.
+const maxListed = 1000
+
+// A shelf is the set of captures that an MCP client may read.
+type shelf struct {
+	names []string // as the user wrote them: captures, and folders of captures
+}
+
+// files are the paths of the captures, each once. Those in folders are found anew each time.
+func (s *shelf) files() []string {
+	var list []string
+	add := func(path string) {
+		if !slices.Contains(list, path) && len(list) < maxListed {
+			list = append(list, path)
+		}
+	}
+	for _, name := range s.names {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			add(name)
+			continue
+		}
+		entries, err := os.ReadDir(name)
+		if err != nil {
+			continue // a capture in it is reported as missing
+		}
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) == captureSuffix && !e.IsDir() {
+				add(filepath.Join(name, e.Name()))
+			}
+		}
+	}
+	return list
+}
+
+// file finds the capture that a client means by a name: a path, or the name of a file if there is
+// one with that name. Without a name it is the only capture.
+//
+// Errors: that say which captures there are.
+func (s *shelf) file(name string) (string, error) {
+	files := s.files()
+	switch {
+	case len(files) == 0:
+		return "", app.Fail(app.ExitUsage, errors.New("there is no capture yet"), "record one with 'unwire capture -o F.uwc -- COMMAND', and name it for 'unwire mcp'")
+	case name == "" && len(files) == 1:
+		return files[0], nil
+	case name == "":
+		return "", app.Fail(app.ExitUsage, errors.New("the address names no capture, and there are several"), "name one of "+nameList(files))
+	case slices.Contains(files, name):
+		return name, nil
+	}
+	var found []string
+	for _, f := range files {
+		if filepath.Base(f) == name || samePath(f, name) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not one of the captures", name), "use "+nameList(files)+"; only captures that 'unwire mcp' was started with can be read")
+	}
+	return "", app.Fail(app.ExitUsage, fmt.Errorf("there are several captures with the name %q", name), "use the path: "+nameList(found))
+}
+
+func samePath(a, b string) bool {
+	first, err1 := filepath.Abs(a)
+	second, err2 := filepath.Abs(b)
+	return err1 == nil && err2 == nil && first == second
+}
+
+// nameList joins the names of captures for an error message.
+func nameList(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// bareAddress is an address without a capture: 7, #7, 7/up/0.
+var bareAddress = regexp.MustCompile(`^#?([0-9]{1,18}(?:/.*)?)$`)
+
+// maxAddress bounds the text of an address.
+const maxAddress = 4096
+
+// place reads the address of a capture, an exchange, a frame or a field in a capture of the shelf.
+func (s *shelf) place(text string) (at query.Address, path string, err error) {
+	if len(text) > maxAddress {
+		return at, "", app.Usagef("the address has %d bytes; the limit is %d", len(text), maxAddress)
+	}
+	if m := bareAddress.FindStringSubmatch(text); m != nil {
+		file, err := s.file("")
+		if err != nil {
+			return at, "", err
+		}
+		text = file + "#" + m[1]
+	}
+	at, path = query.ParsePlace(text)
+	if at.Exchange == 0 && strings.Contains(at.File, "#") {
+		return at, "", app.Fail(app.ExitUsage, fmt.Errorf("%q is not an address", text), addressHint)
+	}
+	at.File, err = s.file(at.File)
+	return at, path, err
+}
+
+const addressHint = "an address is F.uwc#7 for an exchange, F.uwc#7/up/0 for a frame; list gives the numbers of exchanges, and frames count from 0"
+
+// address parses the address of a capture, exchange or frame, without a field.
+func (s *shelf) address(text string) (query.Address, error) {
+	at, path, err := s.place(text)
+	if err == nil && path != "" {
+		err = app.Fail(app.ExitUsage, fmt.Errorf("%q names a field", text), "give the address of the frame as address, and the field as path")
+	}
+	return at, err
+}
+
+// exchange parses an address that must name one exchange or a frame of it.
+func (s *shelf) exchange(text string) (query.Address, error) {
+	at, err := s.address(text)
+	if err == nil && at.Exchange == 0 {
+		err = app.Fail(app.ExitUsage, fmt.Errorf("the address %q names no exchange", text), addressHint)
+	}
+	return at, err
+}
+
+// addresses parses the addresses that a client sent; an empty list means all captures.
+func (s *shelf) addresses(texts []string) ([]query.Address, error) {
+	const most = 1000
+	if len(texts) > most {
+		return nil, app.Usagef("captures has %d addresses; the limit is %d", len(texts), most)
+	}
+	var list []query.Address
+	if len(texts) == 0 {
+		for _, f := range s.files() {
+			list = append(list, query.Address{File: f, Frame: -1})
+		}
+		if len(list) == 0 {
+			_, err := s.file("")
+			return nil, err
+		}
+		return list, nil
+	}
+	for _, text := range texts {
+		at, err := s.address(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, at)
+	}
+	return list, nil
+}

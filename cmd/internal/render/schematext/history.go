@@ -1,0 +1,33 @@
+package schematext
+
+import (
+	"strconv"
+	"strings"
+
+	"unwire/cmd/internal/term"
+	"unwire/schema/history"
+)
+
+// History prints the changes between versions of a client as a table.
+func History(out *term.Output, changes []history.Change) error {
+	rows := make([][]string, len(changes))
+	for i, c := range changes {
+		what := strings.TrimPrefix(c.Old+" -> "+c.New, " -> ")
+		rows[i] = []string{
+			c.FirstSeen, c.From, c.To, c.Method, c.Direction, c.Path, strings.ReplaceAll(string(c.Change), "_", " "),
+			strings.TrimSuffix(what, " -> "), strconv.FormatFloat(c.P, 'f', 2, 64), strconv.FormatInt(c.Seen, 10) + "/" + strconv.FormatInt(c.Messages, 10),
+		}
+	}
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "FIRST SEEN"},
+		{Name: "FROM", Shorten: term.Start, Min: 8, Drop: 2},
+		{Name: "TO", Shorten: term.Start, Min: 8},
+		{Name: "METHOD", Shorten: term.Name, Min: 16},
+		{Name: "DIR"},
+		{Name: "FIELD"},
+		{Name: "CHANGE"},
+		{Name: "TYPE", Shorten: term.End, Min: 8},
+		{Name: "P", Right: true, Drop: 3},
+		{Name: "SEEN", Right: true, Drop: 1},
+	}})
+}

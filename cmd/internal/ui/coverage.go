@@ -1,0 +1,249 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/schema"
+	"unwire/schema/check"
+)
+
+// maxReferences bounds the references to a type that are shown.
+const maxReferences = 200
+
+// coverageEndpoints are those of definitions and how far they explain a capture.
+func coverageEndpoints() []endpoint {
+	return []endpoint{
+		{path: "schema", answer: answerSchema},
+		{path: "schema/type", answer: answerType},
+		{path: "schema/inferred", answer: answerInferred},
+	}
+}
+
+// coverageOf finds out how far the definitions explain the capture, and what it proposes to add.
+func (f *file) coverageOf(ctx context.Context) (*coverage, *schema.Schema, error) {
+	c, err := f.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defs, err := f.definitions(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	last, err := c.LastNumber(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.coverageMu.Lock()
+	defer f.coverageMu.Unlock()
+	if f.coverage != nil && f.coverage.last == last {
+		return f.coverage, defs, nil
+	}
+	if defs == nil {
+		defs = schema.FromFiles()
+	}
+	cover := query.NewCoverage(defs, c.Profile())
+	if err := cover.Add(ctx, c, query.Address{File: f.path, Frame: -1}, nil); err != nil {
+		return nil, nil, err
+	}
+	proposals, err := cover.Proposals()
+	if err != nil {
+		return nil, nil, err
+	}
+	f.coverage = &coverage{last, cover.Report(), proposals}
+	return f.coverage, defs, nil
+}
+
+// A typeEntry is a message of the definitions in the list of types.
+type typeEntry struct {
+	Name      string `json:"name"`
+	Seen      int64  `json:"seen"`
+	Fields    int    `json:"fields"`
+	Covered   int    `json:"covered"`
+	Unknown   int    `json:"unknown,omitempty"`
+	Contrary  int    `json:"contradicted,omitempty"`
+	Undefined bool   `json:"undefined,omitempty"`
+}
+
+// answerSchema returns the report of 'unwire schema check', the proposals, and all types: those
+// that were seen first.
+func answerSchema(ctx context.Context, q *request) (any, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	cover, defs, err := f.coverageOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := line(&contract.SchemaCheck{Report: cover.report})
+	if err != nil {
+		return nil, err
+	}
+	entries := map[string]*typeEntry{}
+	entry := func(name string) *typeEntry {
+		if entries[name] == nil {
+			entries[name] = &typeEntry{Name: name, Undefined: true}
+		}
+		return entries[name]
+	}
+	if defs != nil {
+		for md := range defs.Messages() {
+			e := entry(string(md.FullName()))
+			e.Fields, e.Undefined = md.Fields().Len(), false
+		}
+	}
+	for _, t := range cover.report.Messages {
+		e := entry(t.Message)
+		e.Seen, e.Covered = int64(t.Seen), t.FieldsSeen
+	}
+	for _, u := range cover.report.Unknown {
+		entry(u.Message).Unknown++
+	}
+	for _, c := range cover.report.Contradicted {
+		entry(c.Message).Contrary++
+	}
+	types := make([]*typeEntry, 0, len(entries))
+	for _, e := range entries {
+		types = append(types, e)
+	}
+	slices.SortFunc(types, func(a, b *typeEntry) int {
+		return cmp.Or(cmp.Compare(b.Seen, a.Seen), cmp.Compare(a.Name, b.Name))
+	})
+	// The whole set is thousands of types: those that were never seen are found by the filter of the page.
+	like := strings.ToLower(q.query.Get("like"))
+	types = slices.DeleteFunc(types, func(e *typeEntry) bool {
+		return like != "" && !strings.Contains(strings.ToLower(e.Name), like)
+	})
+	total := len(types)
+	proposals := make([]*contract.FieldProposal, len(cover.proposals))
+	for i := range proposals {
+		proposals[i] = &contract.FieldProposal{Proposal: cover.proposals[i]}
+	}
+	proposed, err := lines(proposals)
+	return map[string]any{
+		"v": 1, "check": report, "types": types[:min(len(types), maxListed)], "total": total, "proposals": proposed,
+	}, err
+}
+
+// A fieldEntry is a field of a message with its coverage.
+type fieldEntry struct {
+	Number int    `json:"number"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Label  string `json:"label"`
+
+	// Ref is the full name of the message or enum that the field has.
+	Ref string `json:"ref,omitempty"`
+
+	// State is seen, never, unknown or contradicted.
+	State string `json:"state"`
+	Why   string `json:"why,omitempty"`
+
+	// Frames are addresses of frames that show a finding.
+	Frames []string `json:"frames,omitempty"`
+}
+
+// answerType returns a message with the coverage of its fields and what refers to it.
+func answerType(ctx context.Context, q *request) (any, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	cover, defs, err := f.coverageOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := q.query.Get("name")
+	var md protoreflect.MessageDescriptor
+	if defs != nil {
+		md = defs.Message(name)
+	}
+	fields := []*fieldEntry{}
+	answer := map[string]any{"v": 1, "name": name, "text": "", "references": []string{}}
+	if md != nil {
+		fields = declaredFields(md, cover.report)
+		if answer["text"], err = defs.Text(md); err != nil {
+			return nil, err
+		}
+		answer["references"] = referencesTo(defs, md)
+	}
+	for _, u := range cover.report.Unknown {
+		if u.Message == name {
+			fields = append(fields, &fieldEntry{Number: int(u.Number), Name: u.Name, State: "unknown", Type: string(u.Kind), Why: "the definitions lack this field", Frames: u.Frames})
+		}
+	}
+	if len(fields) == 0 && md == nil {
+		return nil, notFound("there is no message %s", name)
+	}
+	answer["fields"] = fields
+	return answer, nil
+}
+
+// declaredFields are the fields of a message with their coverage.
+func declaredFields(md protoreflect.MessageDescriptor, report *check.Report) []*fieldEntry {
+	fields := []*fieldEntry{}
+	at := slices.IndexFunc(report.Messages, func(t check.TypeCoverage) bool { return t.Message == string(md.FullName()) })
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		e := &fieldEntry{Number: int(fd.Number()), Name: string(fd.Name()), Type: fd.Kind().String(), Label: fd.Cardinality().String(), State: "never"}
+		switch {
+		case fd.Message() != nil:
+			e.Ref = string(fd.Message().FullName())
+		case fd.Enum() != nil:
+			e.Ref = string(fd.Enum().FullName())
+		}
+		if at >= 0 && !slices.Contains(report.Messages[at].NeverSeen, int32(fd.Number())) {
+			e.State = "seen"
+		}
+		for _, c := range report.Contradicted {
+			if c.Message == string(md.FullName()) && int(c.Number) == e.Number {
+				e.State, e.Why, e.Frames = "contradicted", c.Reason, c.Frames
+			}
+		}
+		fields = append(fields, e)
+	}
+	return fields
+}
+
+// referencesTo are the fields and methods that have a message as their type.
+func referencesTo(defs *schema.Schema, md protoreflect.MessageDescriptor) []string {
+	list := []string{}
+	for other := range defs.Messages() {
+		for i := range other.Fields().Len() {
+			fd := other.Fields().Get(i)
+			if m := fd.Message(); m != nil && m.FullName() == md.FullName() {
+				list = append(list, string(fd.FullName()))
+			}
+		}
+	}
+	for s := range defs.Services() {
+		for i := range s.Methods().Len() {
+			m := s.Methods().Get(i)
+			if m.Input().FullName() == md.FullName() || m.Output().FullName() == md.FullName() {
+				list = append(list, string(m.FullName()))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxReferences)]
+}
+
+// answerInferred returns the definitions that are inferred from the capture alone.
+func answerInferred(ctx context.Context, q *request) (any, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	files, said, err := q.commandLines(ctx, []int{0}, "schema", "infer", "--json", "--", f.path)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"v": 1, "files": files, "said": said}, nil
+}

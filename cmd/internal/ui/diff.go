@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+
+	"unwire/cmd/internal/query"
+)
+
+// diffEndpoints are those of differences.
+func diffEndpoints() []endpoint {
+	return []endpoint{
+		{path: "diff", answer: answerDiff},
+		{path: "diff/bytes", answer: answerByteDiff},
+	}
+}
+
+// sideText is an address behind the name of a capture: nothing, an exchange or a frame.
+var sideText = regexp.MustCompile(`^#?([0-9]{1,18}(?:/part)?(?:/(?:up|down)/[0-9]{1,9})?)?$`)
+
+// side returns the address that the parameters ac and a, or bc and b, name.
+func (q *request) side(name string) (*file, query.Address, error) {
+	i, err := q.number(name+"c", 0)
+	if err != nil {
+		return nil, query.Address{}, err
+	}
+	f, err := q.fileAt(int(i))
+	if err != nil {
+		return nil, query.Address{}, err
+	}
+	m := sideText.FindStringSubmatch(q.query.Get(name))
+	if m == nil {
+		return nil, query.Address{}, badRequest("%q must be an exchange or a frame, such as 7 or 7/up/0, or empty for the whole capture", q.query.Get(name))
+	}
+	if m[1] == "" {
+		return f, query.Address{File: f.path, Frame: -1}, nil
+	}
+	return f, query.ParseAddress(f.path + "#" + m[1]), nil
+}
+
+// answerDiff compares two frames, exchanges or captures by structure, as 'unwire diff' does.
+func answerDiff(ctx context.Context, q *request) (any, error) {
+	fa, a, err := q.side("a")
+	if err != nil {
+		return nil, err
+	}
+	fb, b, err := q.side("b")
+	if err != nil {
+		return nil, err
+	}
+	defs, err := fa.definitions(ctx)
+	if err == nil && defs == nil {
+		defs, err = fb.definitions(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := query.Diff(ctx, a.String(), b.String(), query.DiffOptions{
+		Definitions: defs,
+		Open:        q.options.Open,
+		Read:        func(name string) ([]byte, error) { return nil, badRequest("%s is no capture", name) },
+	})
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	changes := []json.RawMessage{}
+	for i := range list {
+		some, err := lines(list[i].Lines(true))
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, some...)
+	}
+	return map[string]any{"v": 1, "a": a.String(), "b": b.String(), "changes": changes}, nil
+}
+
+// answerByteDiff compares the bytes of two frames: how many are equal at the beginning and at
+// the end, and a part of what is between.
+func answerByteDiff(ctx context.Context, q *request) (any, error) {
+	fa, a, err := q.side("a")
+	if err != nil {
+		return nil, err
+	}
+	fb, b, err := q.side("b")
+	if err != nil {
+		return nil, err
+	}
+	if a.Frame < 0 || b.Frame < 0 {
+		return nil, badRequest("bytes of frames can be compared: give two frames, such as 7/up/0")
+	}
+	left, err := frameData(ctx, fa, a)
+	if err != nil {
+		return nil, err
+	}
+	right, err := frameData(ctx, fb, b)
+	if err != nil {
+		return nil, err
+	}
+	head := 0
+	for head < min(len(left), len(right)) && left[head] == right[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(left), len(right))-head && left[len(left)-1-tail] == right[len(right)-1-tail] {
+		tail++
+	}
+	const shown = 8 << 10
+	cut := func(data []byte) []byte {
+		middle := data[head : len(data)-tail]
+		return middle[:min(len(middle), shown)]
+	}
+	return map[string]any{
+		"v": 1, "equal": bytes.Equal(left, right), "head": head, "tail": tail,
+		"a_len": len(left), "b_len": len(right), "a": cut(left), "b": cut(right),
+	}, nil
+}
+
+// frameData is the data of a frame, decompressed.
+func frameData(ctx context.Context, f *file, at query.Address) ([]byte, error) {
+	d, err := f.document(ctx, at.Exchange, at.Part)
+	if err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	i, err := d.position(at.Dir, at.Frame)
+	if err != nil {
+		return nil, err
+	}
+	return d.at.Frames[i].Data, nil
+}

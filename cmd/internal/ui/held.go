@@ -1,0 +1,296 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"unwire/captures"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/ui/outline"
+	"unwire/decode"
+	"unwire/decode/wire"
+	"unwire/mitm/intercept"
+	"unwire/replay/edit"
+)
+
+const (
+	// heldInterval is how often the recorder of a capture is asked for held frames, and idleInterval how often it is
+	// looked for while there is none.
+	heldInterval, idleInterval = 100 * time.Millisecond, 500 * time.Millisecond
+
+	// heldAtOnce is the size of held frames in bytes above which the recorder is asked less often: an answer has them
+	// all.
+	heldAtOnce = 1 << 20
+
+	// maxHeldEdits bounds the edits of a held frame.
+	maxHeldEdits = 1000
+)
+
+// heldEndpoints are those of frames that a recorder holds until somebody decides about them.
+func heldEndpoints() []endpoint {
+	return []endpoint{
+		{path: "held", answer: answerHeld},
+		{path: "held/rows", answer: answerHeldRows},
+		{path: "held/edit", post: true, answer: editHeld},
+		{path: "held/decide", post: true, answer: decideHeld},
+	}
+}
+
+// heldFrames are the held frames of a capture, when its recorder was asked last.
+type heldFrames struct {
+	mu     sync.Mutex
+	frames []intercept.Frame
+
+	// drafts are the frames that are being edited, by number.
+	drafts map[int64]*draft
+}
+
+// A draft is a held frame as the user has edited it.
+type draft struct {
+	frame intercept.Frame
+	data  []byte
+	view  decode.View
+
+	// edits are what was done to the frame, in the form of replay's --set.
+	edits []string
+	rows  *outline.Outline
+}
+
+// ask asks the recorder for the held frames. There are none if nobody records the capture.
+func (h *heldFrames) ask(ctx context.Context, path string) (frames []intercept.Frame, recorded bool, err error) {
+	c, err := intercept.Dial(path)
+	if errors.Is(err, intercept.ErrNoRecorder) {
+		err = nil
+	} else if err == nil {
+		recorded = true
+		frames, err = c.Held(ctx, 0, 0)
+	}
+	if err != nil {
+		return nil, recorded, err
+	}
+
+	// Drafts of frames that are not held any more are dropped.
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.frames = frames
+	for id := range h.drafts {
+		if !slices.ContainsFunc(frames, func(f intercept.Frame) bool { return f.ID == id }) {
+			delete(h.drafts, id)
+		}
+	}
+	return frames, recorded, nil
+}
+
+// A heldLine is a held frame without its message.
+type heldLine struct {
+	ID       int64     `json:"id"`
+	Exchange int64     `json:"exchange"`
+	Method   string    `json:"method"`
+	URL      string    `json:"url"`
+	Dir      string    `json:"dir"`
+	Number   int       `json:"frame"`
+	Rule     string    `json:"rule"`
+	Until    time.Time `json:"until"`
+	Len      int       `json:"len"`
+}
+
+// answerHeld waits until the held frames differ from the state that the parameter after names, and returns them
+// without their messages.
+func answerHeld(ctx context.Context, q *request) (any, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	after := q.query.Get("after")
+	deadline := time.After(changeWait)
+	for {
+		frames, recorded, err := f.held.ask(ctx, f.path)
+		if err != nil {
+			return nil, err
+		}
+		// The state has the numbers of all held frames, so that it changes when one is released elsewhere, too.
+		state, size, list := fmt.Sprint(recorded), 0, []heldLine{}
+		for i := range frames {
+			h := &frames[i]
+			state += fmt.Sprintf(".%d", h.ID)
+			size += len(h.Data)
+			list = append(list, heldLine{h.ID, h.Exchange, h.Method, h.URL, h.Dir, h.Number, h.Rule, h.Until, len(h.Data)})
+		}
+		answer := map[string]any{"v": 1, "state": state, "held": list}
+		if state != after {
+			return answer, nil
+		}
+
+		// Nothing has changed: ask again later.
+		interval := heldInterval
+		if !recorded || size > heldAtOnce {
+			interval = idleInterval
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-deadline:
+			return answer, nil
+		case <-time.After(interval):
+		}
+	}
+}
+
+// withDraft calls do with the draft of the held frame that the parameter id names.
+func withDraft(ctx context.Context, q *request, do func(*file, *draft) (any, error)) (any, error) {
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	id, err := q.number("id", 0)
+	if err != nil {
+		return nil, err
+	}
+	h := &f.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.frames, func(f intercept.Frame) bool { return f.ID == id })
+	if at < 0 {
+		return nil, notFound("frame %d is not held any more", id)
+	}
+
+	// The draft is made when the user looks at the frame first.
+	d := h.drafts[id]
+	if d == nil {
+		d = &draft{frame: h.frames[at], data: h.frames[at].Data}
+		if d.view, err = f.viewOfMethod(ctx, &d.frame); err != nil {
+			return nil, err
+		}
+		if h.drafts == nil {
+			h.drafts = map[int64]*draft{}
+		}
+		h.drafts[id] = d
+	}
+	if d.rows == nil {
+		d.rows = d.outline()
+	}
+	return do(f, d)
+}
+
+// viewOfMethod is how messages of a held frame's method are read.
+func (f *file) viewOfMethod(ctx context.Context, h *intercept.Frame) (decode.View, error) {
+	c, err := f.open()
+	if err != nil {
+		return decode.View{}, err
+	}
+	defs, err := f.definitions(ctx)
+	if err != nil {
+		return decode.View{}, err
+	}
+	call := decode.Call{}
+	call.Service, call.RPC, _ = strings.Cut(strings.TrimPrefix(h.Method, "/"), "/")
+	dir := captures.Up
+	if h.Dir == captures.Down.String() {
+		dir = captures.Down
+	}
+	return c.ViewsOfMethod(ctx, h.Method, defs).Of(call, dir), nil
+}
+
+func (d *draft) outline() *outline.Outline {
+	if d.frame.JSON {
+		return outline.JSON(d.data)
+	}
+	return outline.Message(d.data, d.view.Fields(wire.Parse(d.data, wire.Options{})))
+}
+
+// answerHeldRows returns a window of the tree of a held frame, as it was edited.
+func answerHeldRows(ctx context.Context, q *request) (any, error) {
+	from, to, err := q.window(maxRowsSent)
+	if err != nil {
+		return nil, err
+	}
+	return withDraft(ctx, q, func(_ *file, d *draft) (any, error) {
+		list := []*rowLine{}
+		for i := min(from, len(d.rows.Rows)); i < min(to, len(d.rows.Rows)); i++ {
+			list = append(list, rowOf(d.rows, int32(i)))
+		}
+		edits := d.edits
+		if edits == nil {
+			edits = []string{}
+		}
+		return map[string]any{"v": 1, "total": len(d.rows.Rows), "rows": list, "edits": edits, "len": len(d.data)}, nil
+	})
+}
+
+// editHeld changes a field of a held frame, or discards the edits. Nothing is forwarded yet.
+func editHeld(ctx context.Context, q *request) (any, error) {
+	var asked struct {
+		// Edit is an edit of 'unwire intercept --set', such as 1.2=x; "" discards all edits.
+		Edit string `json:"edit"`
+	}
+	if err := q.parse(&asked); err != nil {
+		return nil, err
+	}
+	return withDraft(ctx, q, func(_ *file, d *draft) (any, error) {
+		data, edits := d.frame.Data, []string(nil)
+		if asked.Edit != "" {
+			if len(d.edits) >= maxHeldEdits {
+				return nil, badRequest("at most %d edits", maxHeldEdits)
+			}
+			// Apply checks the value against the declared type, or else against the wire type of the field.
+			e, err := edit.Parse("set", asked.Edit)
+			if err != nil {
+				return nil, badRequest("%v", err)
+			}
+			if data, _, err = e.Apply(d.data, d.frame.JSON, d.view.Type); err != nil {
+				return nil, badRequest("%v", err)
+			}
+			edits = append(slices.Clip(d.edits), asked.Edit)
+		}
+		d.data, d.edits, d.rows = data, edits, nil
+		return map[string]any{"v": 1, "len": len(data)}, nil
+	})
+}
+
+// decideHeld decides about a held frame, or releases all of them.
+func decideHeld(ctx context.Context, q *request) (any, error) {
+	var asked struct {
+		// Action is release, drop, or release-all. A frame that was edited is released as it was edited.
+		Action string `json:"action"`
+	}
+	if err := q.parse(&asked); err != nil {
+		return nil, err
+	}
+	f, err := q.file()
+	if err != nil {
+		return nil, err
+	}
+	c, err := intercept.Dial(f.path)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	switch asked.Action {
+	case "release-all":
+		n, err := c.ReleaseAll(ctx)
+		if err != nil {
+			return nil, badRequest("%v", err)
+		}
+		out, err := line(&contract.Decided{Event: "decided", Action: asked.Action, Frames: n})
+		return map[string]any{"v": 1, "decided": out}, err
+	case "release", "drop":
+	default:
+		return nil, badRequest("the action must be release, drop or release-all, not %q", asked.Action)
+	}
+	return withDraft(ctx, q, func(_ *file, d *draft) (any, error) {
+		// What was edited replaces the frame; otherwise the recorder forwards the bytes that it has.
+		decision := intercept.Decision{Action: asked.Action}
+		if asked.Action == "release" && len(d.edits) > 0 {
+			decision = intercept.Decision{Action: "replace", Messages: [][]byte{d.data}}
+		}
+		if err := c.Decide(ctx, d.frame.ID, decision); err != nil {
+			return nil, badRequest("frame %d: %v", d.frame.ID, err)
+		}
+		out, err := line(&contract.Decided{Event: "decided", Action: decision.Action, ID: d.frame.ID})
+		return map[string]any{"v": 1, "decided": out}, err
+	})
+}

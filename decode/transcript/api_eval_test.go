@@ -1,0 +1,69 @@
+package transcript
+
+import (
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+func floatBits(v float64) uint64 { return math.Float64bits(v) }
+
+func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
+
+// TestEvalAPIs prints how well the streams of published APIs are read, and demands floors.
+func TestEvalAPIs(t *testing.T) {
+	n := uint64(12)
+	if os.Getenv("UNWIRE_EVAL") != "" {
+		n = 100
+	}
+	for _, half := range []struct {
+		name string
+		apis []api
+
+		// answer, thinking, calls, results and usage are the floors.
+		answer, thinking, calls, results, usage float64
+	}{
+		{"tuned on", tunedAPIs, 0.97, 0.97, 0.97, 0.97, 0.90},
+		{"held back at first", heldAPIs, 0.97, 0.97, 0.97, 0.97, 0.97},
+		{"looked at once", lastAPIs, 0.97, 0.90, 0.90, 0.90, 0.95},
+	} {
+		sum := &apiScore{}
+		for _, a := range half.apis {
+			s := judgeAPI(a, n)
+			t.Log(s.row("  " + a.name))
+			for _, w := range s.wrong[:min(len(s.wrong), 3)] {
+				t.Log("      " + w)
+			}
+			sum.add(s)
+		}
+		t.Log(sum.row("= " + half.name))
+		for _, c := range []struct {
+			what    string
+			got     [2]int
+			atLeast float64
+		}{
+			{"answer", sum.answer, half.answer},
+			{"thinking", sum.thinking, half.thinking},
+			{"calls", sum.calls, half.calls},
+			{"results", sum.results, half.results},
+			{"usage", sum.usage, half.usage},
+		} {
+			if share(c.got) < c.atLeast {
+				t.Errorf("%s: %s: %.3f, want %.3f", half.name, c.what, share(c.got), c.atLeast)
+			}
+		}
+	}
+}
+
+// judgeAPI reads n exchanges of an API.
+func judgeAPI(a api, n uint64) *apiScore {
+	s := &apiScore{}
+	for seed := range n {
+		g := newAPICall(seed)
+		a.make(g)
+		s.judge(a.name, seed, g)
+	}
+	return s
+}

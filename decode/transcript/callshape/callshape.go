@@ -1,0 +1,319 @@
+// Package callshape finds calls of tools, and their results, in messages of protobuf without names, by their shape
+// alone: a message that has the name of a tool next to its arguments, which are a google.protobuf.Struct or a string
+// of JSON; and a message that has the identifier of such a call next to a text.
+//
+// A decode.Exchange goes in, and Pieces of package keyed come out, which package part joins and pairs:
+//
+//	calls := part.Join(&keyed.Pieces{List: callshape.Find(ex)}).Calls
+//
+// A definition of a tool has the shape of a call, too, but its JSON is a schema. A response of a function has a name
+// and a Struct like its call: the role next to it, or the order of the two, tells them apart.
+package callshape
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/transcript/keyed"
+	"unwire/decode/transcript/naming"
+	"unwire/decode/wire"
+)
+
+const (
+	// maxShaped is the maximum number of pieces of an exchange.
+	maxShaped = 4096
+
+	// maxFields is the maximum number of fields of a message that is a call.
+	maxFields = 12
+
+	// leastID and mostID are the limits of an identifier in bytes.
+	leastID = 6
+	mostID  = 128
+)
+
+// A finder finds calls in one frame after another.
+type finder struct {
+	out []keyed.Piece
+
+	// ids are the identifiers of calls, and callPath the path of the first call, without and with a role.
+	ids      map[string]bool
+	callPath string
+
+	// frame is the current frame at its index.
+	frame *decode.Frame
+	at    int
+	tree  *wire.Tree
+}
+
+// Find returns the pieces of calls and results in the messages of protobuf of an exchange.
+func Find(ex *decode.Exchange) []keyed.Piece {
+	f := &finder{ids: make(map[string]bool)}
+	for i := range ex.Frames {
+		frame := &ex.Frames[i]
+		if frame.Tree == nil || frame.End != nil {
+			continue
+		}
+		f.frame, f.at, f.tree = frame, i, frame.Tree
+		f.message(0, -1, keyed.Nobody)
+	}
+	return f.out
+}
+
+// message finds calls in the message at node i, which is inside the message at node up. speaker is who speaks in it.
+func (f *finder) message(i, up int32, speaker keyed.Speaker) {
+	if len(f.out) >= maxShaped {
+		return
+	}
+	if s := f.speaker(i); s != keyed.Nobody {
+		speaker = s
+	}
+	if f.call(i, up, speaker) || f.result(i) {
+		return
+	}
+	for c := range f.tree.Children(i) {
+		if f.tree.IsMessage(c) {
+			f.message(c, i, speaker)
+		}
+	}
+}
+
+// speaker returns whose role a field of the message names, or Nobody.
+func (f *finder) speaker(i int32) keyed.Speaker {
+	for c := range f.tree.Children(i) {
+		if f.tree.Node(c).Type != wire.Len {
+			continue
+		}
+		if p := f.tree.Payload(c); len(p) > 3 && len(p) < 16 {
+			if s := keyed.SpeakerOf(string(p)); s != keyed.Nobody {
+				return s
+			}
+		}
+	}
+	return keyed.Nobody
+}
+
+// A shape is what the fields of a message say about a call.
+type shape struct {
+	name, args, id string
+
+	// nameAt and argsAt are the nodes of the name and the arguments.
+	nameAt, argsAt int32
+
+	// isStruct means that the arguments are a Struct, empty that a field is empty, and prose that another field is
+	// text of several words.
+	isStruct, empty, prose bool
+
+	// fields is the number of fields.
+	fields int
+}
+
+// shapeOf returns the shape of the message at node i.
+func (f *finder) shapeOf(i int32) shape {
+	s := shape{nameAt: -1, argsAt: -1}
+	for c := range f.tree.Children(i) {
+		if s.fields++; f.tree.Node(c).Type == wire.Len {
+			s.add(f.tree.Payload(c), c)
+		}
+	}
+	return s
+}
+
+// add adds a length-delimited field.
+func (s *shape) add(payload []byte, at int32) {
+	text := string(payload)
+	switch {
+	case text == "":
+		s.empty = true
+	case isObject(payload):
+		if s.args == "" {
+			s.args, s.argsAt = text, at
+		}
+	case isID(text) && s.id == "":
+		s.id = text
+	case naming.IsTool(text) && s.name == "":
+		s.name, s.nameAt = text, at
+	case isText(text) && strings.ContainsAny(text, " \n"):
+		// Prose next to a name and arguments: a definition of a tool, or an intent with its answer.
+		s.prose = true
+	default:
+		if o, ok := appendStruct(nil, payload, 0); ok && s.args == "" {
+			s.args, s.argsAt, s.isStruct = string(o), at, true
+		}
+	}
+}
+
+// call adds the call that the message at node i is, if it is one.
+func (f *finder) call(i, up int32, speaker keyed.Speaker) bool {
+	s := f.shapeOf(i)
+	if s.fields > maxFields || s.name == "" || s.prose {
+		return false
+	}
+	path := f.tree.FieldPath(i).String()
+	if s.args == "" && f.lacksArguments(&s, path, speaker) {
+		s.args, s.argsAt, s.isStruct = "{}", s.nameAt, true
+	}
+	if s.args == "" || isSchema(s.args) || !s.isStruct && f.frame.Dir == captures.Up && s.fields > 4 {
+		return false
+	}
+	// The identifier is often next to the function that is called.
+	if s.id == "" && up > 0 {
+		s.id = f.idIn(up, i)
+	}
+	p := keyed.Piece{
+		Frame: f.at, Event: f.at, Seq: f.frame.Seq, Dir: f.frame.Dir, Path: f.tree.FieldPath(s.argsAt).String(), Channel: keyed.Call, Message: len(f.out) + 1,
+		Name: s.name, ID: s.id, Text: s.args, Object: true, Whole: s.isStruct, Tier: 1,
+	}
+	if f.isResponse(&s, path, speaker) {
+		p.Channel = keyed.Result
+	} else {
+		f.callPath = cmp.Or(f.callPath, path)
+		if s.id != "" {
+			f.ids[s.id] = true
+		}
+	}
+	f.out = append(f.out, p)
+	return true
+}
+
+// lacksArguments reports whether a message with the name of a tool is a call without arguments: others at its path
+// have some, or its Struct is empty.
+func (f *finder) lacksArguments(s *shape, path string, speaker keyed.Speaker) bool {
+	if f.callPath != "" && strings.HasSuffix(path, lastSteps(f.callPath)) && s.fields <= 2 {
+		return f.frame.Dir == captures.Down || speaker == keyed.Assistant
+	}
+	return s.empty && s.fields == 2 && speaker == keyed.Assistant
+}
+
+// isResponse reports whether a message with the shape of a call is the response to one: it is of another speaker, or
+// at another path.
+func (f *finder) isResponse(s *shape, path string, speaker keyed.Speaker) bool {
+	if !s.isStruct {
+		return false
+	}
+	if speaker == keyed.User || speaker == keyed.Tool {
+		return true
+	}
+	return f.callPath != "" && path != f.callPath && f.frame.Dir == captures.Up && speaker != keyed.Assistant
+}
+
+// lastSteps returns the last two steps of a path.
+func lastSteps(path string) string {
+	at := strings.LastIndexByte(path, '.')
+	if at > 0 {
+		at = strings.LastIndexByte(path[:at], '.')
+	}
+	return path[at+1:]
+}
+
+// idIn returns the identifier among the fields of the message at node i, except for the field skip.
+func (f *finder) idIn(i, skip int32) string {
+	for c := range f.tree.Children(i) {
+		if c != skip && f.tree.Node(c).Type == wire.Len {
+			if s := string(f.tree.Payload(c)); isID(s) {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// result adds the result that the message at node i is: it has the identifier of a call and a text.
+func (f *finder) result(i int32) bool {
+	if len(f.ids) == 0 {
+		return false
+	}
+	// Without a call that was seen before, an identifier says nothing.
+	id := ""
+	for c := range f.tree.Children(i) {
+		if f.tree.Node(c).Type == wire.Len && f.ids[string(f.tree.Payload(c))] {
+			id = string(f.tree.Payload(c))
+		}
+	}
+	if id == "" {
+		return false
+	}
+	text, at := f.longest(i, id, 0)
+	if at < 0 {
+		return false
+	}
+	f.out = append(f.out, keyed.Piece{
+		Frame: f.at, Event: f.at, Seq: f.frame.Seq, Dir: f.frame.Dir, Path: f.tree.FieldPath(at).String(), Channel: keyed.Result, Message: len(f.out) + 1,
+		ID: id, Text: text, Tier: 1,
+	})
+	return true
+}
+
+// maxResultDepth is the maximum number of messages around the text of a result.
+const maxResultDepth = 5
+
+// longest returns the longest text in the message at node i, except for an identifier, and its node, or -1.
+func (f *finder) longest(i int32, id string, depth int) (text string, at int32) {
+	at = -1
+	for c := range f.tree.Children(i) {
+		n := f.tree.Node(c)
+		if n.Type != wire.Len {
+			continue
+		}
+		s, node := string(f.tree.Payload(c)), c
+		isMessage := f.tree.IsMessage(c)
+		if isMessage && depth < maxResultDepth && !isText(s) {
+			s, node = f.longest(c, id, depth+1)
+		} else if isMessage && depth < maxResultDepth {
+			// Text that also parses as a message: a text inside is longer than nothing.
+			if inner, innerAt := f.longest(c, id, depth+1); innerAt >= 0 && len(inner) >= len(s)-3 {
+				s, node = inner, innerAt
+			}
+		}
+		if node >= 0 && s != id && isText(s) && len(s) > len(text) {
+			text, at = s, node
+		}
+	}
+	return text, at
+}
+
+// isText reports whether s is text: valid, and without control characters except for white space.
+func isText(s string) bool {
+	return s != "" && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) < 0
+}
+
+// isObject reports whether a payload is a JSON object.
+func isObject(p []byte) bool {
+	return len(p) > 1 && p[0] == '{' && p[len(p)-1] == '}' && json.Valid(p)
+}
+
+// isSchema reports whether JSON is the schema of arguments and not arguments.
+func isSchema(s string) bool {
+	var o map[string]json.RawMessage
+	if json.Unmarshal([]byte(s), &o) != nil {
+		return false
+	}
+	if _, ok := o["properties"]; ok {
+		return true
+	}
+	return bytes.Equal(o["type"], []byte(`"object"`)) || o["$schema"] != nil
+}
+
+// isID reports whether s may be the identifier of a call: one word with digits.
+func isID(s string) bool {
+	if len(s) < leastID || len(s) > mostID {
+		return false
+	}
+	digits, letters := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+			letters++
+		case c != '_' && c != '-' && c != ':' && c != '.':
+			return false
+		}
+	}
+	return digits > 1 && digits+letters > 4
+}

@@ -1,0 +1,235 @@
+// Package event is the first of three steps that read a conversation from what the wire itself marks: the frames of
+// an exchange become events with named members. Package piece finds the pieces of texts and calls in events, and
+// package part joins them.
+//
+// A decode.Exchange goes in, and Events come out, in the order of the frames:
+//
+//	for _, e := range event.Read(ex) {
+//		fmt.Println(e.Name, e.Root.Member("type").Text)
+//	}
+//
+// An event is a JSON value: a server-sent event, a line, an element of an array, a message of a WebSocket, or a
+// unary body. JSON inside of a JSON string or of base64 is opened where services wrap their events in it. Text that is
+// not JSON is a string. Messages of protobuf have no names, so they are no events.
+package event
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/naming"
+)
+
+// Limits of reading.
+const (
+	// maxDepth is the maximum nesting of values. Deeper values are left out.
+	maxDepth = 100
+
+	// maxNodes is the maximum number of values of an exchange. Later events are left out.
+	maxNodes = 1 << 21
+
+	// maxWrapped is how deep a string may be that is opened because it contains JSON.
+	maxWrapped = 3
+)
+
+// An Event is one JSON value that an exchange carried, or a text.
+type Event struct {
+	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
+	Frame, Seq int
+	Dir        captures.Direction
+
+	// Name is the name of the server-sent event; "" for none and for "message".
+	Name string
+
+	// Root is the value.
+	Root *Node
+}
+
+// A Node is a JSON value.
+type Node struct {
+	// Kind is the kind of the value.
+	Kind jsontree.Kind
+
+	// Name is the name of the member as sent, and Fold the same in lower case without separators. Both are "" for
+	// an element.
+	Name, Fold string
+
+	// Text is the value of a string, or the text of a number or a bool.
+	Text string
+
+	// Items are the members of an object or the elements of an array.
+	Items []*Node
+
+	// Raw is the JSON text of the value.
+	Raw []byte
+}
+
+// Member returns the first member of n with the folded name, or nil.
+func (n *Node) Member(fold string) *Node {
+	if n == nil || n.Kind != jsontree.Object {
+		return nil
+	}
+	for _, m := range n.Items {
+		if m.Fold == fold {
+			return m
+		}
+	}
+	return nil
+}
+
+// String returns the text of the member of n with the folded name if that is a string, or "".
+func (n *Node) String(fold string) string {
+	if m := n.Member(fold); m != nil && m.Kind == jsontree.String {
+		return m.Text
+	}
+	return ""
+}
+
+// Is reports whether the member of n with the folded name is true.
+func (n *Node) Is(fold string) bool {
+	m := n.Member(fold)
+	return m != nil && m.Kind == jsontree.Bool && m.Text == "true"
+}
+
+// A reader counts the nodes that it makes.
+type reader struct {
+	nodes int
+
+	// folded caches folded names.
+	folded map[string]string
+}
+
+// Read returns the events of an exchange.
+func Read(ex *decode.Exchange) []Event {
+	r := &reader{folded: make(map[string]string)}
+	var out []Event
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.End != nil || f.Tree != nil || r.nodes > maxNodes || len(f.Inner) > 0 {
+			continue
+		}
+		for _, root := range r.values(f) {
+			e := Event{Frame: i, Seq: f.Seq, Dir: f.Dir, Root: root}
+			if f.Event != "message" && naming.IsKind(f.Event) {
+				e.Name = f.Event
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// values returns the values of a frame: one, the elements of an array of objects, or those of lines.
+func (r *reader) values(f *decode.Frame) []*Node {
+	data := bytes.TrimSpace(f.Data)
+	if len(data) == 0 || !utf8.Valid(data) || string(data) == "[DONE]" {
+		return nil
+	}
+	if v, err := jsontree.Parse(data); err == nil {
+		root := r.node(v, 0)
+		if root == nil {
+			return nil
+		}
+		if f.Dir == captures.Down && root.Kind == jsontree.Array && len(root.Items) > 0 && root.Items[0].Kind == jsontree.Object {
+			return root.Items
+		}
+		return []*Node{root}
+	}
+
+	// Several lines of JSON, or plain text. A line that is not JSON makes all of it text.
+	var out []*Node
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		v, err := jsontree.Parse(line)
+		if err != nil {
+			return []*Node{{Kind: jsontree.String, Text: string(f.Data)}}
+		}
+		if n := r.node(v, 0); n != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// node returns the node of a value, or nil if a limit is reached.
+func (r *reader) node(v jsontree.Value, depth int) *Node {
+	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
+		return nil
+	}
+	n := &Node{Kind: v.Kind(), Raw: v.Raw()}
+	switch n.Kind {
+	case jsontree.Object:
+		for m := range v.Items() {
+			if item := r.node(m, depth+1); item != nil {
+				item.Name = m.Name()
+				item.Fold = r.fold(item.Name)
+				n.Items = append(n.Items, r.opened(item, depth+1))
+			}
+		}
+	case jsontree.Array:
+		for e := range v.Items() {
+			if item := r.node(e, depth+1); item != nil {
+				n.Items = append(n.Items, item)
+			}
+		}
+	case jsontree.String, jsontree.Number, jsontree.Bool:
+		n.Text = v.Text()
+	}
+	return n
+}
+
+// fold returns a name in lower case without separators.
+func (r *reader) fold(name string) string {
+	f, ok := r.folded[name]
+	if !ok {
+		f = naming.Fold(name)
+		r.folded[name] = f
+	}
+	return f
+}
+
+// wrappers are the folded names of members in which services wrap an event as text or base64.
+var wrappers = map[string]bool{"bytes": true, "data": true, "payload": true, "chunk": true, "body": true, "event": true, "message": true}
+
+// opened returns n, or the JSON object inside n if n is a string that wraps an event.
+func (r *reader) opened(n *Node, depth int) *Node {
+	if n.Kind != jsontree.String || depth > maxWrapped || !wrappers[n.Fold] {
+		return n
+	}
+	data := []byte(n.Text)
+	// This is the base64 of {".
+	if strings.HasPrefix(n.Text, "eyJ") {
+		if b, err := base64.StdEncoding.DecodeString(n.Text); err == nil {
+			data = b
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return n
+	}
+	v, err := jsontree.Parse(data)
+	if err != nil || v.Kind() != jsontree.Object {
+		return n
+	}
+	inner := r.node(v, depth)
+	if inner == nil {
+		return n
+	}
+	inner.Name, inner.Fold = n.Name, n.Fold
+	return inner
+}
+
+// Open returns the node of a value that was found in a text.
+func Open(v jsontree.Value) *Node {
+	r := &reader{folded: make(map[string]string)}
+	if n := r.node(v, 0); n != nil {
+		return n
+	}
+	return &Node{Kind: jsontree.Null}
+}

@@ -1,0 +1,317 @@
+package transcript
+
+import (
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/transcript/callshape"
+	"unwire/decode/transcript/dialogue"
+	"unwire/decode/transcript/language"
+	"unwire/decode/transcript/naming"
+)
+
+// Extract classifies the texts of ex and returns the transcript.
+//
+// Limits: see Options. The time is proportional to the size of ex.
+func Extract(ex *decode.Exchange, o Options) *Transcript {
+	if o.MaxCandidates <= 0 {
+		o.MaxCandidates = 500
+	}
+	if o.MaxText <= 0 {
+		o.MaxText = 8 << 20
+	}
+	if o.Weights == nil {
+		o.Weights = DefaultWeights()
+	}
+	// Collect the texts, join their pieces, and classify them. If variants were merged, classify again.
+	c := collect(ex, o)
+	streams := c.judgeStreams(ex, c.split(), o)
+	if whole, changed := mergeVariants(streams); changed {
+		streams = c.judgeStreams(ex, whole, o)
+	}
+	shaped := knownShapes(streams, callshape.Find(ex))
+	c.shaped = len(shaped) > 0
+	streams = c.setAsideCalls(ex, streams, shaped, o)
+	c.markFlagged(streams)
+	c.dropOther(ex, streams, o.Weights)
+	t := transcript(streams, c.truncated)
+	t.Tools = withShaped(c.toolCalls(streams), shaped)
+	t.Turns = turns(streams, t.Tools)
+	if len(streams) > 0 && streams[0].text == t.Answer && t.answeredQuestions() > 1 {
+		t.Answer = t.joinedAnswers()
+	}
+	t.Usage = c.usage(ex, streams)
+	t.Error = failure(ex)
+	t.applyMarks(ex)
+	t.dropUnanswered(ex)
+	return t
+}
+
+// dropUnanswered removes the turns if the server answered with messages, none of which is a part of a conversation: the
+// client sent a text to another service, such as one that computes embeddings.
+func (t *Transcript) dropUnanswered(ex *decode.Exchange) {
+	if t.Answer != "" || t.Thinking != "" || t.Error != nil || ex.Outcome != captures.Complete {
+		return
+	}
+	for _, turn := range t.Turns {
+		if turn.Dir == captures.Down.String() || turn.Tool > 0 {
+			return
+		}
+	}
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && !isEnd(f) && len(f.Data) > 2 {
+			t.Turns = nil
+			for i := range t.Candidates {
+				if c := &t.Candidates[i]; c.Role == User || c.Role == roleSystem {
+					c.Role = Metadata
+				}
+			}
+			return
+		}
+	}
+}
+
+// dropOther reclassifies the texts of an exchange that is not a conversation: texts of another service are
+// metadata.
+func (c *collection) dropOther(ex *decode.Exchange, streams []*stream, w *Weights) {
+	if c.signs(ex, streams).Odds() >= 0 {
+		return
+	}
+	for _, s := range streams {
+		s.features[noSigns] = 1
+		s.judge(w)
+	}
+}
+
+// signs collects the evidence for and against a conversation.
+func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Signs {
+	g := &dialogue.Signs{URL: ex.URL, Names: c.names(streams), Members: c.members(streams)}
+	var sent [2]int // messages by direction
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; !isEnd(f) && len(f.Data) > 0 {
+			sent[f.Dir&1]++
+		}
+	}
+	g.Silent, g.Streamed = sent[captures.Up] == 0, sent[captures.Down] >= leastStreamed
+	g.Spoken = sent[captures.Up] >= leastStreamed && clientSentNoWords(streams)
+	g.Tokens = c.namedUsage(ex) != nil
+	g.Counts = !g.Tokens && c.likelyUsage(ex, streams) != nil
+
+	code := false
+	g.Tools = c.shaped
+	for _, s := range streams {
+		s.addMarks(g)
+		if s.dir == captures.Up && s.class == plain {
+			s.addQuestion(g)
+			code = code || dialogue.IsCode(s.text)
+		}
+	}
+
+	// The most likely answer, if there is one.
+	if answer := addReplies(g, streams); answer != nil {
+		g.Listed = answer.kind == separate || isListed(streams, answer)
+		g.Replied, g.Length = !g.Listed, len(answer.text)
+		g.Code = code && dialogue.IsCode(answer.text)
+		g.Markup = dialogue.IsPage(answer.text) || answer.path == "" && answer.kind == single
+		g.Rivals = rivals(streams, answer)
+		g.Repeated = answer.isSentBefore(streams)
+		if answer.name != "" {
+			g.Field = naming.Fold(answer.name)
+			for step := range strings.SplitSeq(naming.Enclosing(answer.path), ".") {
+				g.Around = append(g.Around, naming.Fold(step))
+			}
+		}
+	}
+	return g
+}
+
+// addMarks adds the evidence in s: roles, turns, names of models, calls of tools, templates.
+func (s *stream) addMarks(g *dialogue.Signs) {
+	f := &s.features
+	for label := range strings.FieldsSeq(s.label) {
+		g.Roles = g.Roles || roleWord(label) >= 0
+	}
+	if s.class == model {
+		g.Models++
+		g.ModelAsked = g.ModelAsked || s.dir == captures.Up
+	}
+	g.Turns = g.Turns || f[past] > 0 && s.whole || f[replayed] > 0
+	g.Tools = g.Tools || s.role == toolCall && s.dir == captures.Down || s.role == toolResult && f[afterCall] >= 0.5
+	g.Prompted = g.Prompted || s.role == system && s.dir == captures.Up
+	g.Templated = g.Templated || f[thinkTag] > 0
+}
+
+// addQuestion adds the evidence in a text of the client.
+func (s *stream) addQuestion(g *dialogue.Signs) {
+	g.Templated = g.Templated || dialogue.IsTemplate(s.text)
+	text := strings.TrimSpace(s.text)
+	if s.role != user {
+		g.Mirrored = g.Mirrored || s.echoed && len(text) >= leastMirrored
+		return
+	}
+	if !dialogue.IsCode(text) {
+		g.Asked = max(g.Asked, s.features[languageLike]*s.score*clamp(float64(len(text))/surelyMessage))
+	}
+	g.Question = g.Question || language.EndsInQuestion(text)
+}
+
+// addReplies adds how the server's texts arrive, and returns the most likely answer.
+func addReplies(g *dialogue.Signs, streams []*stream) *stream {
+	var answer *stream
+	arriving := 0
+	for _, s := range streams {
+		if s.dir != captures.Down || s.role != assistant && s.role != thinking || s.answerRank() > 0 {
+			continue
+		}
+		if s.isGenerated() {
+			arriving++
+			g.Deltas = max(g.Deltas, s.features[deltas]*(1-s.features[lines]))
+			g.Snapshots = max(g.Snapshots, s.features[snapshots])
+		}
+		if s.role == assistant && (answer == nil || s.sum > answer.sum) {
+			answer = s
+		}
+	}
+	g.Parallel = arriving > 1
+	return answer
+}
+
+// isGenerated reports whether s arrived in pieces as a model writes them. Files come in blocks of one size, and
+// logs in whole lines.
+func (s *stream) isGenerated() bool {
+	if s.kind != delta && s.kind != growing || len(s.seqs) < 2 {
+		return false
+	}
+	if s.kind == growing {
+		return true
+	}
+	if len(s.pieces) > 2 && len(unique(s.pieces)) < 3 {
+		// Two values alternate.
+		return false
+	}
+	size := len(s.pieces[0].text)
+	block, lines := size >= leastBlock, true
+	for i, p := range s.pieces {
+		block = block && (len(p.text) == size || i == len(s.pieces)-1)
+		line := strings.TrimSuffix(p.text, "\n")
+		lines = lines && strings.TrimSpace(line) == line && strings.Count(line, " ") >= wholeWords
+	}
+	return !block && !lines
+}
+
+const (
+	// leastStreamed is the minimum number of messages in a streaming direction.
+	leastStreamed = 3
+
+	// leastMirrored is the minimum size in bytes of a repeated text.
+	leastMirrored = 4
+
+	// leastBlock is the minimum size in bytes of a piece that may be a block of a file.
+	leastBlock = 128
+
+	// surelyMessage is the size in bytes from which on a text is not a word in a form.
+	surelyMessage = 12
+)
+
+// isListed reports whether a frame has several texts at the path of s: elements of a list.
+func isListed(streams []*stream, s *stream) bool {
+	frames := make(map[int]bool)
+	for _, other := range streams {
+		if other.dir != s.dir || other.path != s.path {
+			continue
+		}
+		for _, p := range other.pieces {
+			if frames[p.frame] {
+				return true
+			}
+			frames[p.frame] = true
+		}
+	}
+	return false
+}
+
+// rivals counts the server's other texts that are prose.
+func rivals(streams []*stream, answer *stream) int {
+	n := 0
+	for _, s := range streams {
+		if s != answer && s.dir == captures.Down && s.role != thinking && s.role != toolResult && s.class == plain && s.text != answer.text &&
+			s.features[echo] < 0.5 && s.features[languageLike] >= 0.5 && len(s.text) >= leastWhole {
+			n++
+		}
+	}
+	return n
+}
+
+// isSentBefore reports whether the client sent each value of s, as a value of its own.
+func (s *stream) isSentBefore(streams []*stream) bool {
+	sent := make(map[string]bool)
+	for _, o := range streams {
+		if o.dir == captures.Up {
+			for _, p := range o.pieces {
+				sent[p.text] = true
+			}
+		}
+	}
+	for _, p := range s.pieces {
+		if !sent[p.text] {
+			return false
+		}
+	}
+	return true
+}
+
+// members returns the names of members in lower case.
+func (c *collection) members(streams []*stream) map[string]bool {
+	names := make(map[string]bool)
+	add := func(path string) {
+		for part := range strings.SplitSeq(path, ".") {
+			names[strings.ToLower(part)] = true
+		}
+	}
+	for _, s := range streams {
+		if s.name != "" {
+			add(s.path)
+		}
+	}
+	for _, n := range c.numbers {
+		if n.name != "" {
+			add(n.path)
+		}
+	}
+	return names
+}
+
+// names returns the names of members, kinds and events in lower case.
+func (c *collection) names(streams []*stream) map[string]bool {
+	names := make(map[string]bool)
+	add := func(name string) {
+		names[strings.ToLower(name)] = true
+		for part := range strings.SplitSeq(name, ".") {
+			names[strings.ToLower(part)] = true
+		}
+	}
+
+	// Names are the parts of paths, the values of discriminators, and labels.
+	for _, s := range streams {
+		if s.name != "" {
+			add(s.path)
+		}
+		if s.class == word || s.discriminates {
+			for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
+				add(p.text)
+			}
+		}
+		for label := range strings.FieldsSeq(s.label) {
+			add(label)
+		}
+	}
+
+	for _, n := range c.numbers {
+		if n.name != "" {
+			add(n.path)
+		}
+	}
+
+	return names
+}

@@ -1,0 +1,303 @@
+package keyed
+
+import (
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/naming"
+)
+
+// isCall reports whether an object is a call although nothing around it says so: it has the name of a tool and its
+// arguments, and is no definition of a tool.
+func isCall(n *event.Node) bool {
+	if n.Member("description") != nil || n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
+		return false
+	}
+	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
+}
+
+// A parsedCall is what the members of an object say about a call.
+type parsedCall struct {
+	id, name string
+	rank     int // of id in callIDs
+
+	// args are the arguments, with their path, and output a result that the call already has.
+	args   *event.Node
+	path   []string
+	output *event.Node
+}
+
+// call adds the pieces of the call in an object. It returns false if the object is no call, but may contain some.
+func (f *finder) call(n *event.Node, sc scope) bool {
+	c := parsedCall{rank: len(callIDs)}
+	f.parseCall(n, &sc, &c, nil)
+	// AI SDKs have the name of the tool in the type.
+	if name, ok := strings.CutPrefix(n.String("type"), "tool-"); ok && c.name == "" && c.id != "" && n.Member("state") != nil {
+		c.name = name
+	}
+	if c.name == "" && c.args == nil && (c.id == "" || c.output == nil) {
+		return false
+	}
+	p := f.piece(sc)
+	p.Channel, p.ID, p.Name, p.Tier = Call, c.id, c.name, max(sc.tier, 2)
+	if c.args != nil {
+		p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], c.path...), ".")
+		p.Text, p.Object = argumentsOf(c.args)
+	}
+	f.out.List = append(f.out.List, p)
+	if c.output != nil {
+		r := f.piece(sc)
+		r.Channel, r.ID, r.Name, r.Text = Result, c.id, c.name, resultText(c.output)
+		f.out.List = append(f.out.List, r)
+	}
+	return true
+}
+
+// argumentsOf returns arguments as text. object means that they are a JSON object and not a string of one.
+func argumentsOf(n *event.Node) (text string, object bool) {
+	if n.Kind == jsontree.String {
+		return n.Text, false
+	}
+	return string(n.Raw), true
+}
+
+// parseCall collects the members of a call from an object and the objects inside it.
+// path are the names of the members around the object, from the call on.
+func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []string) {
+	for _, m := range n.Items {
+		isText := m.Kind == jsontree.String
+		switch {
+		case isText && callNamesOf[m.Fold] && naming.IsTool(m.Text):
+			c.setName(m, len(path) == 0 && n.Member("function") != nil)
+		case isArguments(m):
+			c.setArguments(m, path)
+		case ownOutputs[m.Fold] && m.Kind != jsontree.Null && !(isText && m.Text == ""):
+			c.output = m
+		case isText:
+			c.setID(m)
+			if c.args == nil && m.Fold == "content" {
+				f.parseContent(m, sc, c, path)
+			}
+		case m.Kind == jsontree.Object && callInner[m.Fold] && len(path) < maxInner:
+			f.identify(m, sc)
+			f.parseCall(m, sc, c, append(path[:len(path):len(path)], m.Name))
+		}
+	}
+}
+
+// setName sets the name of the tool. outside means that an object inside is the function: then the member called name is
+// that of a message.
+func (c *parsedCall) setName(m *event.Node, outside bool) {
+	if (c.name == "" || m.Fold == "name") && !(outside && m.Fold == "name") {
+		c.name = m.Text
+	}
+}
+
+// setArguments sets the arguments. An empty object is replaced by arguments that are not empty.
+func (c *parsedCall) setArguments(m *event.Node, path []string) {
+	if c.args == nil || len(c.args.Items) == 0 && c.args.Text == "" {
+		c.args, c.path = m, append(path[:len(path):len(path)], m.Name)
+	}
+}
+
+// maxInner is the maximum number of objects around the members of a call.
+const maxInner = 4
+
+// isArguments reports whether a member has the arguments of a call: a text, or an object or array. A delta is an object
+// with further members.
+func isArguments(m *event.Node) bool {
+	switch m.Kind {
+	case jsontree.String:
+		return callArguments[m.Fold]
+	case jsontree.Object, jsontree.Array:
+		return callArguments[m.Fold] && m.Fold != "delta"
+	}
+	return false
+}
+
+// setID sets the identifier, if a member has a better one.
+func (c *parsedCall) setID(m *event.Node) {
+	for rank, name := range callIDs {
+		if m.Fold == name && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
+			c.id, c.rank = m.Text, rank
+		}
+	}
+}
+
+// parseContent parses a call that is the text of a message in JSON.
+func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []string) {
+	v, err := jsontree.Parse([]byte(m.Text))
+	if err != nil || v.Kind() != jsontree.Object || len(path) > 2 {
+		return
+	}
+	inner := event.Open(v)
+	if isCall(inner) {
+		f.parseCall(inner, sc, c, append(path[:len(path):len(path)], m.Name))
+	}
+}
+
+// result adds the piece of the result in an object. It returns false if the object is no result, but may contain some.
+func (f *finder) result(n *event.Node, sc scope) bool {
+	id, rank := "", len(callIDs)
+	name := ""
+	var out *event.Node
+	for _, m := range n.Items {
+		if m.Kind == jsontree.String {
+			for i, member := range callIDs {
+				if m.Fold == member && i < rank && m.Text != "" {
+					id, rank = m.Text, i
+				}
+			}
+			if (m.Fold == "name" || m.Fold == "toolname") && naming.IsTool(m.Text) {
+				name = m.Text
+			}
+		}
+		if outputs[m.Fold] && m.Kind != jsontree.Null && out == nil {
+			out = m
+		}
+	}
+	if n.Member("call") != nil {
+		// Some repeat the call in its result.
+		var c parsedCall
+		c.rank = len(callIDs)
+		f.parseCall(n.Member("call"), &sc, &c, []string{"call"})
+		id, name = c.id, c.name
+	}
+
+	// A message of a tool may contain several results, each with its own identifier.
+	if inner := findResults(n); len(inner) > 0 {
+		for _, r := range inner {
+			sub := sc
+			sub.channel = Result
+			f.value(r, sub)
+		}
+		return true
+	}
+	if out == nil {
+		return false
+	}
+	p := f.piece(sc)
+	p.Channel, p.ID, p.Name, p.Text, p.Tier = Result, id, name, resultText(out), max(sc.tier, 2)
+	p.Path = strings.Join(append(sc.path[:len(sc.path):len(sc.path)], out.Name), ".")
+	f.out.List = append(f.out.List, p)
+	return true
+}
+
+// findResults returns the results inside the content of a message of a tool.
+func findResults(n *event.Node) []*event.Node {
+	var out []*event.Node
+	for _, m := range n.Items {
+		if m.Kind != jsontree.Array || !outputs[m.Fold] && m.Fold != "parts" {
+			continue
+		}
+		for _, e := range m.Items {
+			for _, inner := range e.Items {
+				if resultNames[inner.Fold] && inner.Kind == jsontree.Object {
+					out = append(out, inner)
+				}
+			}
+			if t := typeOf(e.String("type")); t.channel == Result && e.Kind == jsontree.Object {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// resultText returns a result as text: the texts in it, or its JSON.
+func resultText(n *event.Node) string {
+	switch n.Kind {
+	case jsontree.String:
+		return n.Text
+	case jsontree.Array:
+		// A list of blocks of text.
+		var texts []string
+		for _, e := range n.Items {
+			switch {
+			case e.Kind == jsontree.String:
+				texts = append(texts, e.Text)
+			case e.String("text") != "":
+				texts = append(texts, e.String("text"))
+			case e.Member("json") != nil:
+				texts = append(texts, string(e.Member("json").Raw))
+			case e.Member("content") != nil:
+				texts = append(texts, resultText(e.Member("content")))
+			}
+		}
+		if len(texts) == len(n.Items) && len(texts) > 0 {
+			return strings.Join(texts, "\n")
+		}
+	case jsontree.Object:
+		// An object that only wraps one text.
+		if len(n.Items) <= 2 {
+			for _, m := range n.Items {
+				if m.Kind == jsontree.String && (m.Fold == "text" || m.Fold == "content" || m.Fold == "value" && n.Member("type") != nil) {
+					return m.Text
+				}
+				if n.Member("type") != nil && m.Fold == "value" {
+					return resultText(m)
+				}
+			}
+		}
+	}
+	return string(n.Raw)
+}
+
+// findError adds the error in an event, if the event reports one.
+func (f *finder) findError(root *event.Node) {
+	if root.Kind != jsontree.Object {
+		return
+	}
+	t := typeOf(f.event.Name + "." + root.String("type") + "." + root.String("event"))
+	for _, n := range []*event.Node{root, root.Member("response"), root.Member("data"), root.Member("message"), root.Member("header")} {
+		if n == nil || n.Kind != jsontree.Object {
+			continue
+		}
+		switch e := n.Member("error"); {
+		case e == nil:
+		case e.Kind == jsontree.String && e.Text != "":
+			f.addError(codeOf(n), e.Text)
+			return
+		case e.Kind == jsontree.Object:
+			f.addError(codeOf(e), messageOf(e))
+			return
+		}
+	}
+	if t.error && f.event.Dir == captures.Down {
+		code := codeOf(root)
+		if code == "" && typeOf(f.event.Name).error {
+			code = f.event.Name
+		}
+		if m := messageOf(root); m != "" {
+			f.addError(code, m)
+		}
+	}
+}
+
+// codeOf and messageOf return the code and the message of an error.
+func codeOf(n *event.Node) string {
+	for _, name := range [...]string{"code", "type", "status", "errorcode", "errortype"} {
+		if m := n.Member(name); m != nil && m.Text != "" && m.Text != "error" && (m.Kind == jsontree.String || m.Kind == jsontree.Number) {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+func messageOf(n *event.Node) string {
+	for _, name := range [...]string{"message", "errortext", "errormessage", "errormsg", "msg", "detail", "error", "reason"} {
+		if s := n.String(name); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// addError adds an error.
+func (f *finder) addError(code, message string) {
+	if code != "" || message != "" {
+		f.out.Errors = append(f.out.Errors, Error{Frame: f.event.Frame, Seq: f.event.Seq, Code: code, Message: message})
+	}
+}

@@ -1,0 +1,577 @@
+// Package keyed is the second of three steps that read a conversation from what the wire itself marks: it finds the
+// pieces of texts, of calls of tools and of their results in events, each with the keys that say which of them belong
+// together.
+//
+// Events of package event go in, Pieces come out, in order; package part joins them:
+//
+//	for _, p := range keyed.Find(event.Read(ex)).Pieces {
+//		fmt.Println(p.Speaker, p.Channel, p.Keys, p.Text)
+//	}
+//
+// What counts is structure and the marks of the wire: roles, the values of discriminators ("text_delta"), lists of
+// messages, and the names of members, in this order (see vocabulary.go). A mark of an outer object applies to
+// everything in it until an inner one overrides it. The wording of texts is not looked at.
+package keyed
+
+import (
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/naming"
+)
+
+// A Speaker is who speaks.
+type Speaker uint8
+
+// The speakers. Tool is only used while results are recognised.
+const (
+	// Nobody means that no role is marked.
+	Nobody Speaker = iota
+
+	// User is a person, and Assistant a model.
+	User
+	Assistant
+
+	// System is who instructs the model, and Tool what it calls.
+	System
+	Tool
+)
+
+// A Channel is what a piece belongs to.
+type Channel uint8
+
+const (
+	// Unmarked is a text of its speaker, for the assistant its answer.
+	Unmarked Channel = iota
+
+	// Thought is thinking before an answer.
+	Thought
+
+	// Call is a call of a tool, and Result its result.
+	Call
+	Result
+
+	// ignored is a text about something else, such as a citation.
+	ignored
+)
+
+// A Key is an identity of the object around a piece: an index or an identifier.
+type Key struct {
+	// Name is the folded name of the member, and Value its value.
+	Name, Value string
+
+	// Index means that the value is a number.
+	Index bool
+}
+
+// A Piece is a part of a text, of a call, or of a result.
+type Piece struct {
+	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
+	Frame, Seq int
+	Dir        captures.Direction
+
+	// Event is the number of the event.
+	Event int
+
+	// Path is made of the names of members, joined by dots, without indexes.
+	Path string
+
+	// Type are the values of the discriminators around the piece.
+	Type string
+
+	// Speaker is who speaks, and Channel what the piece belongs to.
+	Speaker Speaker
+	Channel Channel
+
+	// Tier is how much of the above is marked, from 0 for a weak name.
+	Tier int
+
+	// Delta means that the wire calls the piece a part, and Whole that it calls it complete.
+	Delta, Whole bool
+
+	// Keys are the identities, from the outside in.
+	Keys []Key
+
+	// Choice identifies one of several alternative answers; "" for none.
+	Choice string
+
+	// Message is the number of the message in a list, from 1; 0 outside of lists.
+	Message int
+
+	// Text is the text, the arguments of a call, or a result.
+	Text string
+
+	// ID and Name are those of a call or result; "" if the piece does not have them.
+	ID, Name string
+
+	// Object means that Text is the JSON of an object, which is never a part.
+	Object bool
+}
+
+// A Count is a number of tokens.
+type Count struct {
+	// Frame is the index of the frame, Seq its number in its direction.
+	Frame, Seq int
+
+	// Path is the path of the number, and Field what it counts, of package naming.
+	Path  string
+	Field int
+
+	// Value is the number.
+	Value int64
+}
+
+// An Error is an error in the messages of the server.
+type Error struct {
+	// Frame is the index of the frame.
+	Frame, Seq int
+
+	// Code and Message are as sent.
+	Code, Message string
+}
+
+// Pieces is what the events of an exchange contain.
+type Pieces struct {
+	// List has the pieces in the order in which they were sent.
+	List []Piece
+
+	// Counts are the numbers of tokens that the server sent.
+	Counts []Count
+
+	// Errors are the errors that the server sent.
+	Errors []Error
+
+	// Messages is the number of messages with a role in lists that the client sent.
+	Messages int
+
+	// Model means that the client sent settings of a model, such as its name or a temperature, and Asked that it sent
+	// a text under a name such as "prompt".
+	Model, Asked bool
+
+	// Finished means that the server says why it stopped, under a name such as "finish_reason".
+	Finished bool
+}
+
+// maxPieces is the maximum number of pieces of an exchange.
+const maxPieces = 1 << 20
+
+// A finder finds the pieces of one event after another.
+type finder struct {
+	out *Pieces
+
+	// event is the current event, at its number, and messages the number of the last message in a list.
+	event    event.Event
+	at       int
+	messages int
+}
+
+// A scope is what the objects around a value say about it.
+type scope struct {
+	path    []string
+	types   string
+	speaker Speaker
+	channel Channel
+	tier    int
+	delta   bool
+	whole   bool
+	keys    []Key
+	choice  string
+	message int
+
+	// id and name are those of the call whose result a value is.
+	id, name string
+}
+
+// Find finds the pieces in the events of an exchange.
+func Find(events []event.Event) *Pieces {
+	f := &finder{out: &Pieces{}}
+	for i, e := range events {
+		f.event, f.at = e, i
+		var sc scope
+		if e.Name != "" {
+			sc.applyType(e.Name)
+		}
+		if e.Root.Kind == jsontree.String {
+			f.plainText(e.Root, sc)
+			continue
+		}
+		if e.Dir == captures.Up {
+			f.out.Model = f.out.Model || hasSettings(e.Root, 0)
+		}
+		if e.Dir == captures.Down {
+			f.findError(e.Root)
+		}
+		f.value(e.Root, sc)
+	}
+	return f.out
+}
+
+// plainText adds an event that is only a text: services that send tokens as the data of events.
+func (f *finder) plainText(n *event.Node, sc scope) {
+	if f.event.Dir == captures.Up || f.event.Name != "" && !sc.known() && !tokenEvents[naming.Fold(f.event.Name)] {
+		return
+	}
+	if tokenEvents[naming.Fold(f.event.Name)] {
+		sc.tier = 1
+	}
+	f.addText(n.Text, sc)
+}
+
+// tokenEvents are the names of events whose data is a part of the answer.
+var tokenEvents = set(`output token data text chunk delta content completion answer`)
+
+// known reports whether the scope has a mark at all.
+func (sc *scope) known() bool { return sc.channel != Unmarked || sc.speaker != Nobody || sc.delta }
+
+// applyType applies the value of a discriminator to the scope.
+func (sc *scope) applyType(word string) {
+	t := typeOf(word)
+	if sc.types += "/" + word; len(sc.types) > maxTypes {
+		sc.types = sc.types[:maxTypes]
+	}
+	if t.speaker != Nobody {
+		sc.speaker = t.speaker
+	}
+	if t.channel != Unmarked && sc.channel != ignored {
+		sc.channel = t.channel
+	}
+	if t.text && t.channel == Unmarked && (sc.channel == Call || sc.channel == Thought) && !t.delta && !strings.Contains(word, ".") {
+		// A block of text inside of a call or of thinking stays what it is.
+		t.text = false
+	}
+	sc.delta = sc.delta && !t.whole || t.delta
+	sc.whole = sc.whole && !t.delta || t.whole
+	if t.text || t.channel == Thought || t.speaker == Assistant {
+		sc.tier = max(sc.tier, 1)
+		if t.delta {
+			sc.tier = max(sc.tier, 2)
+		}
+	}
+}
+
+// maxTypes is the maximum size in bytes of the types around a value.
+const maxTypes = 400
+
+// value finds the pieces in a value.
+func (f *finder) value(n *event.Node, sc scope) {
+	if len(f.out.List) >= maxPieces {
+		return
+	}
+	switch n.Kind {
+	case jsontree.Object:
+		// The marks of an object apply to everything in it.
+		f.object(n, sc)
+	case jsontree.Array:
+		f.array(n, sc)
+	case jsontree.String:
+		f.text(n, sc)
+	case jsontree.Number:
+		f.count(n, sc)
+	}
+}
+
+// array finds the pieces in the elements of an array.
+func (f *finder) array(n *event.Node, sc scope) {
+	// The elements of a list of choices are alternatives: only the first is the answer.
+	choices := choiceNames[n.Fold]
+	for i, item := range n.Items {
+		inner := sc
+		if item.Fold == "" {
+			// An element has the name of its array.
+			element := *item
+			element.Name, element.Fold = n.Name, n.Fold
+			item = &element
+		}
+		if choices {
+			inner.choice = strconv.Itoa(i)
+			if m := item.Member("index"); m != nil {
+				inner.choice = m.Text
+			}
+			inner.tier = max(inner.tier, 2)
+		}
+		if isMessage(item) {
+			f.messages++
+			inner.message = f.messages
+			if f.event.Dir == captures.Up && hasContent(item) {
+				f.out.Messages++
+			}
+		}
+		f.value(item, inner)
+	}
+}
+
+// hasContent reports whether a message has a member for its content.
+func hasContent(n *event.Node) bool {
+	for _, m := range n.Items {
+		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
+			return true
+		}
+	}
+	return false
+}
+
+// settings are members of requests that configure a model.
+var settings = set(`model modelid modelname stream maxtokens maxnewtokens maxoutputtokens maxcompletiontokens temperature topp topk npredict numpredict generationconfig
+	inferenceconfig`)
+
+// hasSettings reports whether a request has a setting of a model, in itself or in an object in it.
+func hasSettings(n *event.Node, depth int) bool {
+	if n.Kind != jsontree.Object {
+		return false
+	}
+	for _, m := range n.Items {
+		if settings[m.Fold] && m.Kind != jsontree.Null || depth < 1 && hasSettings(m, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMessage reports whether an element of a list is a message: an object with a role.
+func isMessage(n *event.Node) bool {
+	if n.Kind != jsontree.Object {
+		return false
+	}
+	return speakerOf(n) != Nobody
+}
+
+// speakerOf returns who speaks in an object according to its members, or Nobody.
+func speakerOf(n *event.Node) Speaker {
+	for _, m := range n.Items {
+		if !speakerMembers[m.Fold] {
+			continue
+		}
+		word := m.Text
+		if m.Kind == jsontree.Object {
+			if word = m.String("role"); word == "" {
+				word = m.String("type")
+			}
+		}
+		if s := speakers[naming.Fold(word)]; s != Nobody {
+			return s
+		}
+	}
+	// LangChain has the speaker as the type of a message.
+	switch t := naming.Fold(n.String("type")); t {
+	case "human", "ai", "aimessage", "aimessagechunk", "humanmessage", "systemmessage", "toolmessage":
+		return speakers[t]
+	}
+	return Nobody
+}
+
+// discriminators are the members whose value names the kind of an object.
+var discriminators = set(`type kind event eventtype sessionupdate messagetype contenttype object`)
+
+// object finds the pieces in an object.
+func (f *finder) object(n *event.Node, sc scope) {
+	if len(sc.path) > maxPath {
+		return
+	}
+	f.applyMarks(n, &sc)
+	switch {
+	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
+		if f.result(n, sc) {
+			return
+		}
+	case sc.channel == Call || isCall(n):
+		if f.call(n, sc) {
+			return
+		}
+	}
+	hasDelta := n.Member("delta") != nil
+	for _, m := range n.Items {
+		inner := sc
+		if hasDelta && m.Fold != "delta" {
+			// What stands next to a delta is the whole so far.
+			inner.delta = false
+		}
+		f.member(m, inner)
+	}
+}
+
+// applyMarks applies the marks of an object to its scope: discriminators, roles, flags, indexes and identifiers.
+func (f *finder) applyMarks(n *event.Node, sc *scope) {
+	for _, m := range n.Items {
+		if m.Kind == jsontree.String && discriminators[m.Fold] && m.Fold != "contenttype" && naming.IsKind(m.Text) {
+			sc.applyType(m.Text)
+		}
+	}
+	if s := speakerOf(n); s != Nobody {
+		sc.speaker, sc.tier = s, 3
+		if f.event.Dir == captures.Up && sc.message == 0 && hasContent(n) {
+			f.out.Messages++
+		}
+	}
+	if n.Is("thought") || n.Is("isthought") || n.Is("isthinking") || n.Is("isreasoning") {
+		sc.channel = Thought
+	}
+	f.identify(n, sc)
+	// A special token ends a text, and an object with an address is a source.
+	if n.Is("special") || isSource(n) {
+		sc.channel = ignored
+	}
+}
+
+// maxPath is the maximum number of members around a value.
+const maxPath = 60
+
+// isSource reports whether an object is a source of an answer, with a title and an address.
+func isSource(n *event.Node) bool {
+	return n.Member("url") != nil && n.Member("title") != nil
+}
+
+// indexNames are the members that number the objects of one list.
+var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx`)
+
+// identify adds the indexes and identifiers of an object to the scope.
+func (f *finder) identify(n *event.Node, sc *scope) {
+	keys := sc.keys
+	for _, m := range n.Items {
+		isIndex := m.Kind == jsontree.Number && indexNames[m.Fold]
+		isID := m.Kind == jsontree.String && m.Text != "" && (m.Fold == "id" || strings.HasSuffix(m.Fold, "id")) && len(m.Text) <= maxID
+		// An index next to a choice identifies the choice.
+		if isIndex && (choiceNames[n.Fold] || m.Fold == "choiceindex" || m.Fold == "candidateindex") {
+			sc.choice = m.Text
+			continue
+		}
+		if isIndex || isID {
+			keys = append(keys[:len(keys):len(keys)], Key{m.Fold, m.Text, isIndex})
+		}
+	}
+	sc.keys = keys
+}
+
+// maxID is the maximum size in bytes of an identifier.
+const maxID = 200
+
+// member finds the pieces in a member of an object.
+func (f *finder) member(m *event.Node, sc scope) {
+	name := m.Fold
+	isText := m.Kind == jsontree.String
+	if discriminators[name] && isText {
+		return
+	}
+	if f.event.Dir == captures.Down && isText && finishNames[name] && m.Text != "" {
+		f.out.Finished = true
+	}
+	sc.path = append(sc.path[:len(sc.path):len(sc.path)], m.Name)
+
+	// Names such as contentBlockDelta are discriminators, too.
+	bare := strings.TrimSuffix(strings.TrimSuffix(name, "delta"), "chunk")
+	if bare != name {
+		sc.delta, sc.whole = true, false
+		sc.tier = max(sc.tier, 1)
+		if !isText || name == "delta" {
+			sc.tier = max(sc.tier, 2)
+		}
+	}
+	sc.applyName(m, bare, f.event.Dir)
+	f.value(m, sc)
+}
+
+// applyName applies the name of a member to its scope; bare is the name without a word for a part.
+func (sc *scope) applyName(m *event.Node, bare string, dir captures.Direction) {
+	name := m.Fold
+	isText := m.Kind == jsontree.String
+	inCall := sc.channel == Call || sc.channel == Result
+	switch {
+	case skippedNames[name] && !(name == "documents" && sc.channel == Result), dir == captures.Down && echoNames[name] && !inCall:
+		sc.channel = ignored
+	case sc.channel == ignored:
+	case !isText && (callNames[name] || callNames[bare] || callNames[strings.TrimSuffix(name, "s")]):
+		sc.channel = Call
+	case !isText && resultNames[name]:
+		sc.channel = Result
+	case thoughtNames[name] || thoughtNames[bare]:
+		sc.channel = Thought
+	case systemNames[name] && sc.message == 0 && dir == captures.Up:
+		sc.speaker = System
+	}
+}
+
+// finishNames are members that say why a model stopped.
+var finishNames = set(`finishreason stopreason donereason stoptype completionreason`)
+
+// text adds a string, if its name or an outer mark says that it is a text of the conversation.
+func (f *finder) text(n *event.Node, sc scope) {
+	if n.Text == "" || sc.channel == ignored || sc.channel == Call {
+		return
+	}
+	up := f.event.Dir == captures.Up
+	switch name := n.Fold; {
+	case sc.channel == Thought:
+		if !isThoughtName(n) {
+			return
+		}
+		sc.tier = max(sc.tier, 2)
+	case up && sc.speaker == System && sc.message == 0:
+		if !textNames[name] && !systemNames[name] && name != "parts" {
+			return
+		}
+	case textNames[name]:
+		sc.tier = max(sc.tier, 1)
+	case !weakNames[name] && !(up && sc.speaker == Nobody && askedNames[name]):
+		return
+	}
+	// A client that names nobody speaks for the user.
+	if up && sc.speaker == Nobody {
+		f.addQuestion(n, sc)
+		return
+	}
+	f.addText(n.Text, sc)
+}
+
+// addQuestion adds a text of a client that names no speaker, unless it is a setting.
+func (f *finder) addQuestion(n *event.Node, sc scope) {
+	if askedNames[n.Fold] && !isKeyword(n.Text) {
+		sc.speaker, f.out.Asked = User, true
+		f.addText(n.Text, sc)
+	}
+}
+
+// isThoughtName reports whether a string within thinking is a text and not a setting.
+func isThoughtName(n *event.Node) bool {
+	name := n.Fold
+	return textNames[name] || thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
+}
+
+// isKeyword reports whether a string of a request is a setting and not a text.
+func isKeyword(s string) bool {
+	return naming.IsKind(s) && strings.ContainsAny(s, "_.")
+}
+
+// addText adds a piece of a text.
+func (f *finder) addText(text string, sc scope) {
+	p := f.piece(sc)
+	p.Text = text
+	f.out.List = append(f.out.List, p)
+}
+
+// piece returns a piece with what the scope says.
+func (f *finder) piece(sc scope) Piece {
+	return Piece{
+		Frame: f.event.Frame, Seq: f.event.Seq, Dir: f.event.Dir, Event: f.at, Path: strings.Join(sc.path, "."), Type: sc.types,
+		Speaker: sc.speaker, Channel: sc.channel, Tier: sc.tier, Delta: sc.delta, Whole: sc.whole, Keys: sc.keys, Choice: sc.choice, Message: sc.message,
+		ID: sc.id, Name: sc.name,
+	}
+}
+
+// count adds a number of tokens that the server sent.
+func (f *finder) count(n *event.Node, sc scope) {
+	if f.event.Dir != captures.Down {
+		return
+	}
+	outer := ""
+	if len(sc.path) > 1 {
+		outer = sc.path[len(sc.path)-2]
+	}
+	field := naming.UsageIn(outer, n.Name)
+	v, err := strconv.ParseInt(n.Text, 10, 64)
+	if field < 0 || err != nil || v < 0 {
+		return
+	}
+	f.out.Counts = append(f.out.Counts, Count{Frame: f.event.Frame, Seq: f.event.Seq, Path: strings.Join(sc.path, "."), Field: field, Value: v})
+}

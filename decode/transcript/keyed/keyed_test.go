@@ -1,0 +1,69 @@
+package keyed
+
+import (
+	"fmt"
+	"testing"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/transcript/event"
+)
+
+func find(dir captures.Direction, name, body string) *Pieces {
+	ex := &decode.Exchange{Frames: []decode.Frame{{Dir: dir, Frame: envelope.Frame{Data: []byte(body), Event: name}}}}
+	return Find(event.Read(ex))
+}
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		name, event, body string
+		dir               captures.Direction
+		want              string
+	}{
+		{"role", "", `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"text","text":"Ho"}]}]}`, captures.Up, `[1 0 "Hi" 2 0 "Ho"]`},
+		{"thinking by type", "", `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}`, captures.Down, `[0 1 "Hm"]`},
+		{"thinking by a flag", "", `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hm","thought":true},{"text":"Ho"}]}}]}`, captures.Down, `[2 1 "Hm" 2 0 "Ho"]`},
+		{"settings are no thinking", "", `{"reasoning":{"effort":"high","summary":"auto"},"text":{"format":{"type":"text"}}}`, captures.Down, `[]`},
+		{"a choice of a tool is no call", "", `{"tool_choice":{"type":"function","name":"get"},"tools":[{"type":"function","name":"get","description":"Gets.","parameters":{}}]}`, captures.Down, `[]`},
+		{"call", "", `{"delta":{"tool_calls":[{"index":1,"id":"c1","function":{"name":"get","arguments":"{"}}]}}`, captures.Down, `[0 2 "{" c1 get]`},
+		{"call with an object", "", `{"functionCall":{"name":"get","args":{"a":[1]}}}`, captures.Down, `[0 2 "{\"a\":[1]}"  get]`},
+		{"result", "", `{"messages":[{"role":"tool","tool_call_id":"c1","content":"42"}]}`, captures.Up, `[4 3 "42" c1 ]`},
+		{"event", "contentBlockDelta", `{"delta":{"reasoningContent":{"text":"Hm"}}}`, captures.Down, `[0 1 "Hm"]`},
+		{"sources", "", `{"citations":[{"title":"T","url":"https://x","text":"no"}],"text":"yes"}`, captures.Down, `[0 0 "yes"]`},
+		{"the end of a text", "", `{"token":{"text":"</s>","special":true}}`, captures.Down, `[]`},
+	} {
+		var got []string
+		for _, p := range find(c.dir, c.event, c.body).List {
+			s := fmt.Sprintf("%d %d %q", p.Speaker, p.Channel, p.Text)
+			if p.Channel == Call || p.Channel == Result {
+				s += fmt.Sprintf(" %s %s", p.ID, p.Name)
+			}
+			got = append(got, s)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %s, want %s", c.name, fmt.Sprint(got), c.want)
+		}
+	}
+}
+
+func TestErrorsAndCounts(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}`:     "overloaded_error Busy",
+		`{"type":"error","errorText":"Broken"}`:                                     " Broken",
+		`{"response":{"status":"failed","error":{"code":"rate","message":"Slow"}}}`: "rate Slow",
+		`{"error":"no such model"}`:                                                 " no such model",
+	} {
+		p := find(captures.Down, "", body)
+		if len(p.Errors) != 1 || p.Errors[0].Code+" "+p.Errors[0].Message != want {
+			t.Errorf("%s: %v", body, p.Errors)
+		}
+	}
+	p := find(captures.Down, "", `{"usage":{"input_tokens":3,"cache_creation_input_tokens":9,"output_tokens":4,"tokens_per_second":7}}`)
+	if len(p.Counts) != 2 || p.Counts[0].Value != 3 || p.Counts[1].Value != 4 {
+		t.Errorf("%+v", p.Counts)
+	}
+	if p := find(captures.Down, "throttlingException", `{"message":"slow down"}`); len(p.Errors) != 1 || p.Errors[0].Code != "throttlingException" {
+		t.Errorf("%+v", p.Errors)
+	}
+}

@@ -1,0 +1,149 @@
+package keyed
+
+import (
+	"strings"
+
+	"unwire/decode/transcript/naming"
+)
+
+// The words below are those that published protocols of language models use for the same few things. Names are folded:
+// lower case, without separators.
+
+// set returns the words of lists that are separated by white space.
+func set(list string) map[string]bool {
+	out := make(map[string]bool)
+	for word := range strings.FieldsSeq(list) {
+		out[word] = true
+	}
+	return out
+}
+
+var (
+	// textNames are members that contain a text of the conversation.
+	textNames = set(`content text delta response outputtext generatedtext answer completion reply generation transcript markdown
+		contentdelta textdelta deltatext completiontext responsetext answertext refusal part`)
+
+	// weakNames are members that may contain it if nothing else does.
+	weakNames = set(`message output result value token data v parts outputs msg`)
+
+	// askedNames are members with which a client asks, outside of a list of messages.
+	askedNames = set(`prompt prompts query question input inputs userinput usermessage userquery utterance inputtext message text content messages textinput contents`)
+
+	// systemNames are members that instruct a model.
+	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
+
+	// thoughtNames are members that contain thinking.
+	thoughtNames = set(`thinking reasoning reasoningcontent reasoningtext thought thoughts thinkingcontent thinkingtext toolplan chainofthought
+		reasoningdetails reasoningsummary reasoningdelta thinkingdelta thoughtsummary analysis cot thoughtcontent`)
+
+	// callNames are members that contain calls of tools, and resultNames their results.
+	callNames   = set(`toolcalls toolcall functioncall functioncalls tooluse tooluses toolcallchunk toolinvocation toolinvocations toolrequest toolrequests actioncall`)
+	resultNames = set(`toolresult toolresults functionresponse functionresponses tooloutput tooloutputs toolresponse toolresponses functionresult
+		functionresults functioncalloutput codeexecutionresult observation`)
+
+	// choiceNames are lists of alternative answers.
+	choiceNames = set(`choices candidates generations alternatives completions`)
+
+	// skippedNames are members that neither contain texts of the conversation nor tokens: definitions of tools, settings,
+	// sources, scores.
+	skippedNames = set(`tools toolchoice toolconfig functions functiondeclarations responseformat generationconfig inferenceconfig safetysettings
+		safetyratings metadata logprobs toplogprobs annotations citations groundingmetadata citationmetadata promptfeedback generationsettings
+		config configuration options settings schema inputschema jsonschema format signature thoughtsignature encryptedcontent redactedcontent
+		searchresults sources documents document snippet snippets connectors references attachments tags additionalkwargs responsemetadata providermetadata
+		contentfilterresults promptfilterresults stop stopsequences finishreason stopreason title suggestions relatedquestions followups
+		errors warnings headers context environment`)
+
+	// callArguments, callNamesOf and callIDs are the members of a call. The first of callIDs that is there counts.
+	callArguments = set(`arguments args input partialjson parameters params inputtextdelta argumentsdelta inputdelta delta toolinput rawinput inputjson
+		functionarguments argumentstext argstext inputtext kwargs toolargs toolarguments toolparameters`)
+	callNamesOf = set(`name toolname functionname toolcallname tool function functionid toolid recipient`)
+	callIDs     = [...]string{"callid", "toolcallid", "tooluseid", "invocationid", "toolinvocationid", "functioncallid", "id", "uid"}
+
+	// callInner are members of a call that contain further members of it.
+	callInner = set(`function functioncall toolcall tooluse tool call item delta toolinvocation payload start contentblock data custom`)
+
+	// outputs are members with the result of a call, in the call itself or in a message about it.
+	outputs = set(`output result response observation outputs results tooloutput toolresult returnvalue rawoutput content json text errortext error value message`)
+
+	// ownOutputs are those of outputs that a call itself may have.
+	ownOutputs = set(`output result observation tooloutput toolresult rawoutput returnvalue`)
+
+	// echoNames are members in which a server repeats what the client sent.
+	echoNames = set(`prompt prompts query question input inputs instructions request originalrequest`)
+)
+
+// speakers are the words for roles.
+var speakers = map[string]Speaker{
+	"user": User, "human": User, "customer": User, "enduser": User, "client": User, "visitor": User,
+	"assistant": Assistant, "model": Assistant, "ai": Assistant, "bot": Assistant, "chatbot": Assistant, "agent": Assistant, "aimessage": Assistant,
+	"aimessagechunk": Assistant, "roleassistant": Assistant, "roleuser": User, "rolesystem": System, "roletool": Tool, "rolefunction": Tool,
+	"system": System, "developer": System, "systemmessage": System, "humanmessage": User, "humanmessagechunk": User,
+	"tool": Tool, "function": Tool, "ipython": Tool, "toolmessage": Tool, "toolmessagechunk": Tool, "functionmessage": Tool, "toolresult": Tool, "environment": Tool,
+}
+
+// SpeakerOf returns the speaker that a word for a role names, or Nobody.
+func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
+
+// speakerMembers are the members whose value is a role.
+var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
+
+// A typed is what the value of a discriminator says about the object that contains it.
+type typed struct {
+	speaker             Speaker
+	channel             Channel
+	delta, whole, error bool
+
+	// text means that the type is that of a text.
+	text bool
+}
+
+// has reports whether parts contains one of the words.
+func has(parts map[string]bool, words ...string) bool {
+	for _, w := range words {
+		if parts[w] {
+			return true
+		}
+	}
+	return false
+}
+
+// typeOf interprets the value of a discriminator, such as "response.output_text.delta" or "tool-input-available".
+func typeOf(word string) typed {
+	p := naming.Parts(word)
+	fold := naming.Fold(word)
+	var t typed
+	t.delta = has(p, "delta", "chunk", "append", "partial", "token") || strings.HasSuffix(fold, "delta") || strings.HasSuffix(fold, "chunk")
+	t.whole = !t.delta && has(p, "done", "completed", "complete", "final", "finish", "finished", "available", "snapshot", "end", "stop", "added", "created")
+	t.error = has(p, "error", "exception", "failed", "failure") || strings.HasSuffix(fold, "exception") || strings.HasSuffix(fold, "error")
+	t.speaker = speakers[fold]
+	t.text = has(p, "text", "message", "content", "answer", "completion", "generation", "output", "token", "markdown")
+
+	t.classify(p, fold)
+	if t.speaker == Tool {
+		t.speaker, t.channel = Nobody, Call
+		if fold != "tool" && fold != "function" {
+			t.channel = Result
+		}
+	}
+	return t
+}
+
+// classify sets the channel, or the speaker, by the words of a discriminator.
+func (t *typed) classify(p map[string]bool, fold string) {
+	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
+	switch {
+	case has(p, "citation", "citations", "annotation", "annotations", "title", "suggestion", "suggestions", "related", "follow", "followup", "verbose", "heartbeat", "ping",
+		"safety", "moderation", "sources", "source", "redacted", "signature"):
+		t.channel = ignored
+	case tool && has(p, "result", "output", "response", "results", "outputs") && fold != "toolplan":
+		t.channel = Result
+	case has(p, "thinking", "reasoning", "thought", "thoughts", "plan") && !p["action"]:
+		t.channel = Thought
+	case tool && (t.speaker == Nobody || p["tool"] && p["call"]), has(p, "arguments", "args"), p["json"] && has(p, "input", "partial"):
+		t.channel = Call
+	case t.speaker == Nobody && has(p, "user", "human") && !p["agent"] || p["input"] && has(p, "transcription", "transcript"):
+		t.speaker = User
+	case t.speaker == Nobody && has(p, "assistant", "agent", "bot", "ai"):
+		t.speaker = Assistant
+	}
+}

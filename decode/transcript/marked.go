@@ -1,0 +1,268 @@
+package transcript
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/transcript/event"
+	"unwire/decode/transcript/keyed"
+	"unwire/decode/transcript/naming"
+	"unwire/decode/transcript/part"
+)
+
+// applyMarks replaces the conclusions of t by what the wire itself marks, if it marks a conversation: who speaks,
+// what is thinking, which pieces make one call. Marks outrank everything that was concluded from wording.
+func (t *Transcript) applyMarks(ex *decode.Exchange) {
+	p := part.Join(keyed.Find(event.Read(ex)))
+	if !isMarked(p) {
+		return
+	}
+	// Now the marks replace what was concluded from statistics.
+	m := marked{parts: p}
+	m.answer, m.tier = p.Answer()
+	thoughts := m.thinking()
+	if thoughts == "" && t.Thinking != "" && m.tier < 3 && m.usage() == nil && t.Answer != "" && len(m.answer) > len(t.Answer) && strings.Contains(m.answer, t.Thinking) && strings.Contains(m.answer, t.Answer) {
+		// A number distinguishes thinking from the answer, which names do not show.
+		return
+	}
+	t.Thinking = thoughts
+	var tagged string
+	if tagged, t.Answer = cutThinking(m.answer); tagged != "" {
+		t.Thinking = strings.TrimSpace(tagged + "\n" + t.Thinking)
+	}
+	t.Tools = m.tools()
+	t.Turns = m.turns(t.Tools)
+	if t.answeredQuestions() > 1 {
+		t.Answer = t.joinedAnswers()
+	}
+	if u := m.usage(); u != nil {
+		t.Usage = u
+	}
+	if t.Error == nil && len(p.Errors) > 0 {
+		e := p.Errors[0]
+		t.Error = &Failure{Code: e.Code, Message: e.Message, Dir: captures.Down.String(), Frame: e.Seq}
+	}
+	m.setRoles(t)
+}
+
+// isMarked reports whether the wire marks a conversation: the server sends a text, thinking or a call with a mark, and
+// something else is that of a conversation with a model, too.
+func isMarked(p *part.Parts) bool {
+	_, tier := p.Answer()
+	thoughts, calls, deltas, others := false, false, 0, 0
+	for i := range p.Texts {
+		t := &p.Texts[i]
+		if t.Dir != captures.Down {
+			continue
+		}
+		thoughts = thoughts || t.Thought
+		if t.Events >= leastStreamed && p.IsAnswer(t, tier) {
+			deltas++
+		} else if t.Pieces >= leastStreamed && !t.Thought {
+			others++
+		}
+	}
+	for i := range p.Calls {
+		calls = calls || p.Calls[i].Dir == captures.Down
+	}
+	// A text in deltas that is not marked contradicts marks of whole texts.
+	if tier < 1 && !thoughts && !calls || others > 0 && deltas == 0 && tier >= 0 {
+		return false
+	}
+
+	// What the client sent counts as much as the answer, and names of counts of tokens are rare elsewhere.
+	signs := 0
+	for _, sign := range [...]struct {
+		seen   bool
+		weight int
+	}{
+		{p.Messages > 0, 2},
+		{p.Usage[naming.Input] != nil || p.Usage[naming.Output] != nil, 2},
+		{thoughts, 1},
+		{calls, 1},
+		{deltas > 0, 1},
+		{p.Model, 1},
+		{p.Asked, 1},
+		{p.Finished, 1},
+		{tier >= 2, 1},
+		{tier >= 3, 1},
+	} {
+		if sign.seen {
+			signs += sign.weight
+		}
+	}
+	return signs >= leastSigns
+}
+
+// leastSigns is the minimum weight of the signs of a conversation.
+const leastSigns = 3
+
+// A marked is the conversation of an exchange whose parts the wire marks.
+type marked struct {
+	parts *part.Parts
+
+	// answer is the text of the answer, and tier how well it is marked.
+	answer string
+	tier   int
+}
+
+// thinking returns all thinking of the server, in order.
+func (m *marked) thinking() string {
+	var texts []string
+	for i := range m.parts.Texts {
+		if t := &m.parts.Texts[i]; t.Thought && t.Dir == captures.Down && strings.TrimSpace(t.Text) != "" {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// tools returns the calls.
+func (m *marked) tools() []Tool { return toolsOf(m.parts.Calls) }
+
+// turns returns the turns in the order in which they were sent.
+func (m *marked) turns(tools []Tool) []Turn {
+	var out []Turn
+	for i := range m.parts.Texts {
+		t := &m.parts.Texts[i]
+		role, ok := m.roleOf(t)
+		if !ok || role == roleSystem || strings.TrimSpace(t.Text) == "" {
+			continue
+		}
+		text := strings.ToValidUTF8(t.Text, "\uFFFD")
+		// Blocks of one answer that follow each other are one turn.
+		if n := len(out); n > 0 && out[n-1].Role == role && role != User && t.Dir == captures.Down && out[n-1].Dir == t.Dir.String() && out[n-1].Path == t.Path && !callBetween(tools, out[n-1].event, t.Event) {
+			out[n-1].Text += text
+			out[n-1].Frames = append(out[n-1].Frames, t.Frames...)
+			continue
+		}
+		out = append(out, Turn{Role: role, Dir: t.Dir.String(), Path: t.Path, Frames: t.Frames, Text: text, frame: t.First, event: t.Event, order: t.Message})
+	}
+	// Calls have turns of their own, in their order among the texts.
+	for i := range tools {
+		turn := tools[i].turn(i + 1)
+		turn.event = tools[i].event
+		turn.order = m.parts.Calls[i].Message
+		out = append(out, turn)
+	}
+	slices.SortStableFunc(out, func(a, b Turn) int {
+		return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.event, b.event), cmp.Compare(a.order, b.order))
+	})
+	return out
+}
+
+// callBetween reports whether a call began between two events.
+func callBetween(tools []Tool, from, to int) bool {
+	return slices.ContainsFunc(tools, func(t Tool) bool { return t.event >= from && t.event <= to && from != to })
+}
+
+// roleOf returns the role of a text; ok is false if it is no part of the conversation.
+func (m *marked) roleOf(t *part.Text) (role Role, ok bool) {
+	switch {
+	case t.Thought:
+		return Thinking, true
+	case t.Speaker == keyed.User:
+		return User, true
+	case t.Speaker == keyed.System:
+		return roleSystem, true
+	case m.parts.IsAnswer(t, m.tier):
+		return Assistant, true
+	case t.Dir == captures.Up && t.Speaker == keyed.Assistant:
+		return Assistant, true
+	}
+	return "", false
+}
+
+// usage returns the numbers of tokens, or nil if there are none.
+func (m *marked) usage() *Usage {
+	u := &Usage{Named: true}
+	found := &m.parts.Usage
+	if found[naming.Input] == nil && found[naming.Output] == nil {
+		return nil
+	}
+	last := -1
+	for i, to := range [...]**int64{&u.Input, &u.Output, &u.Cached, &u.Reasoning, &u.Total} {
+		c := found[i]
+		if c == nil {
+			continue
+		}
+		v := c.Value
+		*to = &v
+		if c.Frame > last {
+			last, u.Path, u.Frame = c.Frame, naming.Enclosing(c.Path), c.Seq
+		}
+	}
+	return u
+}
+
+// markReason is the reason of a role that the wire marks.
+const markReason = "marked on the wire"
+
+// setRoles gives the candidates the roles that the wire marks, and adds the texts that are no candidates yet.
+func (m *marked) setRoles(t *Transcript) {
+	for i := range t.Candidates {
+		c := &t.Candidates[i]
+		if c.Dir == captures.Down.String() && (c.Role == Assistant || c.Role == Thinking) {
+			c.Role = Metadata
+		}
+	}
+	set := func(role Role, dir, path string, frames []int, text string) {
+		found := false
+		for i := range t.Candidates {
+			c := &t.Candidates[i]
+			if c.Dir == dir && c.Path == path && (strings.TrimSpace(c.Text) == strings.TrimSpace(text)) {
+				c.Role, found = role, true
+				c.addMark()
+			}
+		}
+		if !found {
+			c := candidate{Role: role, Dir: dir, Path: path, Frames: frames, Text: strings.ToValidUTF8(text, "\uFFFD")}
+			c.addMark()
+			t.Candidates = append(t.Candidates, c)
+		}
+	}
+
+	// The answer as a whole comes first.
+	for i := range m.parts.Texts {
+		p := &m.parts.Texts[i]
+		if role, ok := m.roleOf(p); ok {
+			set(role, p.Dir.String(), p.Path, p.Frames, p.Text)
+		}
+	}
+	for i := range m.parts.Calls {
+		c := &m.parts.Calls[i]
+		set(roleToolCall, c.Dir.String(), c.Path, c.Frames, c.Arguments)
+		if r := c.Result; r != nil {
+			set(roleToolResult, r.Dir.String(), r.Path, r.Frames, r.Text)
+		}
+	}
+
+	answer := func(c *candidate) int {
+		if c.Role == Assistant && c.Dir == captures.Down.String() {
+			return 0
+		}
+		return 1
+	}
+	order := make(map[Role]int)
+	for i, r := range roleOrder {
+		order[r] = i
+	}
+	slices.SortStableFunc(t.Candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(order[a.Role], order[b.Role]), cmp.Compare(answer(&a), answer(&b)))
+	})
+	for i := range t.Candidates {
+		t.Candidates[i].Rank = i + 1
+	}
+}
+
+// addMark makes the mark on the wire the first reason of a candidate.
+func (c *candidate) addMark() {
+	const surely = 0.999
+	c.Score = max(c.Score, surely)
+	if len(c.Reasons) == 0 || c.Reasons[0].Feature != markReason {
+		c.Reasons = append([]Reason{{Feature: markReason, Weight: 10}}, c.Reasons...)
+	}
+}

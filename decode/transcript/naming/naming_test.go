@@ -1,0 +1,45 @@
+package naming
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+func TestParts(t *testing.T) {
+	for name, want := range map[string][]string{
+		"text_delta": {"delta", "text", "text_delta"},
+		"outputText": {"output", "outputtext", "text"},
+		"id":         {"id"},
+	} {
+		if got := slices.Sorted(maps.Keys(Parts(name))); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for name, want := range map[string][2]bool{ // kind, tool
+		"text_delta": {true, true}, "fs/read": {false, true}, "Read file": {}, "": {}, "_x": {},
+	} {
+		if got := [2]bool{IsKind(name), IsTool(name)}; got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	if !IsCall([]string{"a", "toolCall", "b"}) || IsCall([]string{"a", "b"}) {
+		t.Error("names of arguments")
+	}
+	if Fold("GPT-5.1") != "gpt51" {
+		t.Error(Fold("GPT-5.1"))
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for name, want := range map[string]int{
+		"prompt_tokens": Input, "candidatesTokenCount": Output, "cached_content": Cached, "total_tokens": Total, "max_output_tokens": -1, "price": -1,
+	} {
+		if got := Usage(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}

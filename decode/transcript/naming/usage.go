@@ -1,0 +1,103 @@
+package naming
+
+import "strings"
+
+// usageNames lists parts of names with what they count. The first entry that matches
+// decides.
+var usageNames = [...]struct {
+	// all are the words that must occur, in lower case without separators, separated by
+	// spaces.
+	all string
+
+	// field is one of the constants below.
+	field int
+}{
+	{"total token", Total},
+	{"cachecreation", -1},
+	{"cachewrite", -1},
+	{"cachemiss", -1},
+	{"ephemeral", -1},
+	{"tooluse", -1},
+	{"audio", -1},
+	{"prediction", -1},
+	{"billed", -1},
+	{"cost", -1},
+	{"price", -1},
+	{"image", -1},
+	{"cache token", Cached},
+	{"cached", Cached},
+	{"cacheread", Cached},
+	{"reasoning token", reasoned},
+	{"thought token", reasoned},
+	{"input token", Input},
+	{"prompt token", Input},
+	{"output token", Output},
+	{"completion token", Output},
+	{"candidates token", Output},
+	{"prompteval", Input},
+	{"evalcount", Output},
+	{"tokensin", Input},
+	{"tokensout", Output},
+	{"inputcount", Input},
+	{"outputcount", Output},
+	{"predicted token", Output},
+	{"evaluated token", Input},
+	{"generation token", Output},
+	{"generated token", Output},
+}
+
+// What a number of tokens counts.
+const (
+	// Input is the number of tokens of the prompt.
+	Input = iota
+	Output
+	Cached
+	reasoned
+	Total
+
+	// UsageFields is the number of these constants.
+	UsageFields
+)
+
+// Usage returns what a number with this name counts (Input, Output, …), or -1 if it is no
+// count of tokens.
+func Usage(name string) int {
+	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	// Rates, durations and limits also have "token" in their names.
+	if strings.Contains(name, "persecond") || strings.Contains(name, "duration") || strings.HasPrefix(name, "max") {
+		return -1
+	}
+	for _, u := range usageNames {
+		fits := true
+		for w := range strings.FieldsSeq(u.all) {
+			fits = fits && strings.Contains(name, w)
+		}
+		if fits {
+			return u.field
+		}
+	}
+	return -1
+}
+
+// plainUsage are names of numbers that count tokens only inside of a member such as "usage" or "tokens".
+var plainUsage = map[string]int{
+	"input": Input, "prompt": Input, "inputcount": Input, "promptcount": Input, "inputtext": Input, "promptn": Input, "in": Input,
+	"output": Output, "completion": Output, "outputcount": Output, "completioncount": Output, "generated": Output, "predictedn": Output, "out": Output,
+	"total": Total, "totalcount": Total, "tokencount": Total, "cached": Cached, "cacheread": Cached, "reasoning": reasoned, "thinking": reasoned,
+}
+
+// UsageIn is Usage for a number in an enclosing member. Names that say little count if the enclosing one is about
+// tokens.
+func UsageIn(enclosing, name string) int {
+	outer := Fold(enclosing)
+	if strings.Contains(outer, "billed") || strings.Contains(outer, "detail") && !strings.Contains(outer, "token") {
+		return -1
+	}
+	if f := Usage(name); f >= 0 {
+		return f
+	}
+	if f, ok := plainUsage[Fold(name)]; ok && (strings.Contains(outer, "usage") || strings.Contains(outer, "token") || outer == "timings") {
+		return f
+	}
+	return -1
+}

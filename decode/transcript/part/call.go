@@ -1,0 +1,314 @@
+package part
+
+import (
+	"encoding/json"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/transcript/keyed"
+)
+
+// A Call is a call of a tool.
+type Call struct {
+	// Dir is the direction: down for a call of this exchange, up for one that the client repeats.
+	Dir captures.Direction
+
+	// ID is the identifier that results refer to, Name the name of the tool.
+	ID, Name string
+
+	// Arguments are the arguments as JSON, or as sent.
+	Arguments string
+
+	// Path is the path of the arguments, or of the call.
+	Path string
+
+	// Frames are the numbers of the frames in their direction, and First the index of the first one. Event is the
+	// number of its first event.
+	Frames       []int
+	First, Event int
+
+	// Message is the number of the message in a list of the client, or 0.
+	Message int
+
+	// Result is the result, or nil.
+	Result *Result
+
+	// pieces are the arguments, by the place where they were sent.
+	pieces []arguments
+
+	// where is the path and type at which the call was first sent.
+	where string
+}
+
+// A Result is the result of a call.
+type Result struct {
+	// ID and Name are those of the call; "" if the result does not have them.
+	ID, Name string
+
+	// Dir is the direction, and Path the path of the result.
+	Dir  captures.Direction
+	Path string
+
+	// Frames are the numbers of the frames in their direction, and First the index of the first one.
+	Frames []int
+	First  int
+
+	// Text is the result as text.
+	Text string
+
+	// ByID means that the identifiers of the call and the result agree.
+	ByID bool
+}
+
+// arguments are the pieces of arguments that were sent at one place.
+type arguments struct {
+	where  string
+	delta  bool
+	object bool
+	texts  []string
+}
+
+// maxCalls is the maximum number of calls of an exchange.
+const maxCalls = 2_000
+
+// A callList collects the calls of an exchange.
+type callList struct {
+	calls []*Call
+
+	// at finds a call by an identity of its pieces.
+	at map[string]*Call
+
+	// last is the call that the last piece belonged to.
+	last *Call
+}
+
+// joinCalls joins the pieces of calls and pairs them with results.
+func joinCalls(pieces []keyed.Piece) []Call {
+	l := &callList{at: make(map[string]*Call)}
+	var results []Result
+	for i := range pieces {
+		if p := &pieces[i]; p.Channel == keyed.Result {
+			if len(results) >= maxCalls {
+				continue
+			}
+			results = append(results, Result{ID: p.ID, Name: p.Name, Dir: p.Dir, Path: p.Path, Frames: []int{p.Seq}, First: p.Frame, Text: p.Text})
+		} else {
+			l.add(p)
+		}
+	}
+	for _, c := range l.calls {
+		c.finish()
+	}
+	calls := l.distinct()
+	pair(calls, results)
+	out := make([]Call, 0, len(calls))
+	for _, c := range calls {
+		if c.Name != "" || c.Arguments != "" {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// identities returns the identities of a piece, the most specific first: identifiers, then the indexes around it.
+func identities(p *keyed.Piece) (ids []string, index string) {
+	if p.ID != "" {
+		ids = append(ids, "id "+p.ID)
+	}
+	for i := len(p.Keys) - 1; i >= 0; i-- {
+		k := p.Keys[i]
+		switch {
+		case k.Index:
+			index = k.Name + " " + k.Value + "/" + index
+		case k.Name == "itemid" || k.Name == "callid" || k.Name == "toolcallid" || k.Name == "tooluseid":
+			ids = append(ids, "id "+k.Value)
+		case k.Name == "id" && i == len(p.Keys)-1 && p.ID != "":
+			ids = append(ids, "id "+k.Value)
+		}
+	}
+	if index != "" {
+		index = "index " + p.Choice + "/" + index
+	}
+	return ids, index
+}
+
+// add adds a piece to the call it belongs to, or as a new call.
+func (l *callList) add(p *keyed.Piece) {
+	ids, index := identities(p)
+	// Later pieces may have only one of the identities, so all of them lead to the call from now on.
+	c := l.find(p, ids, index)
+	if c == nil {
+		if len(l.calls) >= maxCalls {
+			return
+		}
+		c = &Call{Dir: p.Dir, Path: p.Path, First: p.Frame, Event: p.Event, Message: p.Message, where: p.Path + " " + p.Type}
+		l.calls = append(l.calls, c)
+	}
+	for _, id := range ids {
+		l.at[id] = c
+	}
+	if index != "" {
+		l.at[index] = c
+	}
+	l.last = c
+
+	if c.ID == "" || p.ID != "" && strings.HasSuffix(lastKey(p), "callid") {
+		c.ID = p.ID
+	}
+	if c.Name == "" {
+		c.Name = p.Name
+	}
+	if n := len(c.Frames); (n == 0 || c.Frames[n-1] != p.Seq) && p.Dir == c.Dir {
+		c.Frames = append(c.Frames, p.Seq)
+	}
+	c.addArguments(p)
+}
+
+// lastKey returns the name of the last identifier of a piece that has the value of its ID.
+func lastKey(p *keyed.Piece) string {
+	for i := len(p.Keys) - 1; i >= 0; i-- {
+		if p.Keys[i].Value == p.ID {
+			return p.Keys[i].Name
+		}
+	}
+	return ""
+}
+
+// find returns the call that a piece continues or repeats, or nil.
+func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
+	for _, id := range ids {
+		if c := l.at[id]; c != nil && agree(p.Name, c.Name) {
+			return c
+		}
+	}
+	if c := l.at[index]; index != "" && c != nil && c.Dir == p.Dir && agree(p.ID, c.ID) {
+		// The same index with another name, or the same name without an identifier, is the next call.
+		if p.Name == "" || c.Name == "" || c.Name == p.Name && p.ID != "" {
+			return c
+		}
+	}
+	if p.Name == "" && p.ID == "" && index == "" && l.last != nil && l.last.Dir == p.Dir {
+		// Without any identity, arguments continue the last call.
+		return l.last
+	}
+	return nil
+}
+
+// agree reports whether two names or identifiers are equal or one is missing.
+func agree(a, b string) bool { return a == "" || b == "" || a == b }
+
+// addArguments adds the arguments in a piece.
+func (c *Call) addArguments(p *keyed.Piece) {
+	if p.Text == "" {
+		return
+	}
+	where := p.Path + " " + p.Type
+	for i := range c.pieces {
+		if a := &c.pieces[i]; a.where == where && a.object == p.Object {
+			a.texts = append(a.texts, p.Text)
+			return
+		}
+	}
+	c.pieces = append(c.pieces, arguments{where, p.Delta, p.Object, []string{p.Text}})
+	if len(c.pieces) == 1 {
+		c.Path = p.Path
+	}
+}
+
+// finish chooses the arguments: the first that are valid and not empty, in the order in which they were sent, objects
+// and joined pieces alike. If one place has a string twice, it is a part or a repetition.
+func (c *Call) finish() {
+	best := ""
+	for _, a := range c.pieces {
+		text := a.texts[len(a.texts)-1]
+		if !a.object {
+			text = concat(a.texts, a.delta)
+			if !json.Valid([]byte(text)) && json.Valid([]byte(a.texts[len(a.texts)-1])) {
+				text = a.texts[len(a.texts)-1]
+			}
+		}
+		switch {
+		case best == "" || best == "{}" || !json.Valid([]byte(best)) && json.Valid([]byte(text)):
+			best = text
+		}
+	}
+	c.Arguments = strings.ToValidUTF8(best, "\uFFFD")
+	c.pieces = nil
+}
+
+// distinct returns the calls without those that repeat others: the same name and arguments at another place, where one
+// of the two has no identifier or both have the same.
+func (l *callList) distinct() []*Call {
+	var out []*Call
+	same := make(map[string][]*Call)
+	for _, c := range l.calls {
+		key := c.Name + " " + compact(c.Arguments)
+		repeated := false
+		for _, o := range same[key] {
+			if o.where != c.where && (o.ID == "" || c.ID == "" || o.Dir == c.Dir && o.ID == c.ID) {
+				repeated = true
+				if o.ID == "" {
+					o.ID = c.ID
+				}
+				break
+			}
+		}
+		if !repeated {
+			out, same[key] = append(out, c), append(same[key], c)
+		}
+	}
+	return out
+}
+
+// maxCompared is the maximum size in bytes of arguments whose spelling is compared.
+const maxCompared = 1 << 16
+
+// compact returns JSON with sorted members and without white space, or s if it is not JSON.
+func compact(s string) string {
+	if len(s) > maxCompared {
+		return s
+	}
+	var v any
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return s
+	}
+	return string(b)
+}
+
+// pair gives each call its result: by identifier, then by name, then in order.
+func pair(calls []*Call, results []Result) {
+	taken := make([]bool, len(results))
+	match := func(fits func(c *Call, r *Result) bool, byID bool) {
+		for i := range results {
+			r := &results[i]
+			if taken[i] {
+				continue
+			}
+			for _, c := range calls {
+				if c.Result != nil || c.First > r.First || !fits(c, r) {
+					continue
+				}
+				taken[i] = true
+				copied := *r
+				copied.ByID = byID
+				c.Result = &copied
+				break
+			}
+		}
+	}
+	// An identifier is certain, a name is likely, and the order is a guess.
+	match(func(c *Call, r *Result) bool { return r.ID != "" && r.ID == c.ID }, true)
+	known := make(map[string]bool)
+	for _, c := range calls {
+		known[c.ID] = c.ID != ""
+	}
+	free := func(c *Call, r *Result) bool { return r.ID == "" || c.ID == "" && !known[r.ID] }
+	match(func(c *Call, r *Result) bool { return free(c, r) && r.Name != "" && r.Name == c.Name }, false)
+	match(func(c *Call, r *Result) bool { return free(c, r) && (r.Name == "" || c.Name == "") }, false)
+}

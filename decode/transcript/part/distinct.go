@@ -1,0 +1,134 @@
+package part
+
+import (
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/transcript/keyed"
+)
+
+// A voice is who says something in a direction: texts of one voice may repeat each other.
+type voice struct {
+	dir     captures.Direction
+	thought bool
+	user    bool
+}
+
+// A moment is an event in which a voice was heard.
+type moment struct {
+	voice
+	choice string
+	event  int
+}
+
+// A merger collects texts without those that repeat others.
+type merger struct {
+	list []Text
+
+	// same finds texts by their content without white space around it.
+	same map[string][]int
+
+	// said are all texts of a voice so far, one after the other, and deltas the events that have parts of texts.
+	said   map[voice]*strings.Builder
+	deltas map[moment]bool
+
+	// searched is the number of bytes that were searched for repetitions.
+	searched int
+}
+
+// maxSearched is the maximum number of bytes that are searched for whole texts which repeat parts.
+const maxSearched = 1 << 30
+
+// distinct returns the texts without those that repeat earlier ones. If the server sent several answers to the same
+// request (choices, candidates), only the texts of the first one are returned.
+func distinct(texts []Text) []Text {
+	m := &merger{same: make(map[string][]int), said: make(map[voice]*strings.Builder), deltas: make(map[moment]bool)}
+	firstChoice := ""
+	for _, t := range texts {
+		if t.choice != "" && firstChoice == "" {
+			firstChoice = t.choice
+		}
+		if t.choice == "" || t.choice == firstChoice {
+			m.add(t)
+		}
+	}
+	return m.list
+}
+
+// voiceOf returns the voice of a text.
+func voiceOf(t *Text) voice { return voice{t.Dir, t.Thought, t.Speaker == keyed.User} }
+
+// add adds a text unless it repeats others.
+func (m *merger) add(t Text) {
+	v := voiceOf(&t)
+	beside := m.deltas[moment{v, t.choice, t.at[0]}]
+	if !t.delta && t.Pieces > 1 && beside {
+		// Snapshots next to the parts of the same text.
+		t.Text = t.last
+	}
+	trimmed := strings.TrimSpace(t.Text)
+	for _, i := range m.same[trimmed] {
+		if o := &m.list[i]; isRepeated(o, &t) {
+			o.Tier = max(o.Tier, t.Tier)
+			return
+		}
+	}
+	if trimmed != "" && t.Dir == captures.Down && !t.delta && m.isSaid(v, &t, trimmed, beside) {
+		return
+	}
+
+	m.same[trimmed] = append(m.same[trimmed], len(m.list))
+	m.list = append(m.list, t)
+	if m.said[v] == nil {
+		m.said[v] = new(strings.Builder)
+	}
+	m.said[v].WriteString(t.Text)
+	if t.delta {
+		for _, event := range t.at {
+			m.deltas[moment{v, t.choice, event}] = true
+		}
+	}
+}
+
+// isRepeated reports whether t repeats o, which has the same content.
+func isRepeated(o, t *Text) bool {
+	switch {
+	case o.Dir != t.Dir:
+		// What a server sends back of the client's messages is no part of the answer.
+		return t.Dir == captures.Down && (o.Speaker == t.Speaker || t.Speaker == keyed.Nobody) && len(t.Text) > shortText
+	case t.Dir == captures.Up && o.Message != t.Message:
+		return false
+	case o.Thought != t.Thought:
+		// Thinking that another member of the same events repeats as plain text.
+		return o.Thought && o.Text == t.Text && slices.Equal(o.at, t.at)
+	case o.Speaker != t.Speaker && o.Speaker != keyed.Nobody && t.Speaker != keyed.Nobody:
+		return false
+	case o.Path == t.Path && o.delta && t.delta && !slices.Equal(o.at, t.at):
+		// Two blocks of the same words.
+		return false
+	}
+	return o.Path != t.Path || len(t.Text) > shortText || t.Pieces == 1
+}
+
+// isSaid reports whether the voice has said a whole text before: in parts, or as a part of a longer text. beside means
+// that parts of a text are in the same event.
+func (m *merger) isSaid(v voice, t *Text, trimmed string, beside bool) bool {
+	b := m.said[v]
+	if b == nil || len(trimmed) < 2 && t.Pieces > 1 {
+		return false
+	}
+	elsewhere := slices.ContainsFunc(m.list, func(o Text) bool {
+		if voiceOf(&o) != v {
+			return false
+		}
+		if o.Path == t.Path {
+			return o.delta != t.delta
+		}
+		return beside || o.at[len(o.at)-1] <= t.at[0]
+	})
+	if m.searched += b.Len(); !elsewhere || m.searched > maxSearched {
+		return false
+	}
+	return strings.Contains(b.String(), trimmed)
+}

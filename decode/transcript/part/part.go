@@ -1,0 +1,294 @@
+// Package part is the last of three steps that read a conversation from what the wire itself marks: it joins pieces
+// into the parts of the conversation: texts, thinking, calls with their results, and the number of tokens.
+//
+// Pieces of package keyed go in, and Parts come out:
+//
+//	parts := part.Join(keyed.Find(event.Read(ex)))
+//	fmt.Println(parts.Answer(), parts.Calls)
+//
+// Pieces with the same keys are joined first: deltas are concatenated, however often one repeats, and of snapshots that
+// grow the last counts. Only then are whole texts compared: one that an event repeats under another path, or when it
+// has ended, counts once. The text of the first of several alternative answers is the answer.
+package part
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/transcript/keyed"
+	"unwire/decode/transcript/naming"
+)
+
+// A Text is a text of one speaker.
+type Text struct {
+	// Dir is the direction, and Path the path of the pieces.
+	Dir  captures.Direction
+	Path string
+
+	// Speaker is who says it.
+	Speaker keyed.Speaker
+
+	// Thought means that the text is thinking.
+	Thought bool
+
+	// Tier is how surely the wire marks the text, from 0 to 3.
+	Tier int
+
+	// Frames are the numbers of the frames in their direction, without repetition. First is the index of the first
+	// frame in the exchange, and Event the number of its first event.
+	Frames       []int
+	First, Event int
+
+	// Message is the number of the message in a list of the client, or 0.
+	Message int
+
+	// Text is the joined text.
+	Text string
+
+	// Pieces is the number of the pieces, and Events that of the events that have them.
+	Pieces, Events int
+
+	// choice is the alternative that the text belongs to.
+	choice string
+
+	// delta means that the wire calls the pieces parts.
+	delta bool
+
+	// at are the numbers of the events of the pieces, and last is the text of the last one.
+	at   []int
+	last string
+}
+
+// Parts are the parts of a conversation.
+type Parts struct {
+	// Texts are the texts in the order in which they began, without repetitions and alternatives.
+	Texts []Text
+
+	// Calls are the calls of tools in the order in which they began.
+	Calls []Call
+
+	// Usage are the numbers of tokens by the constants of package naming; nil where none was sent.
+	Usage [naming.UsageFields]*keyed.Count
+
+	// Errors are the errors that the server sent.
+	Errors []keyed.Error
+
+	// Messages is the number of messages with a role that the client sent. Model means that it sent settings of a model,
+	// and Asked that it sent a text under a name such as "prompt".
+	Messages     int
+	Model, Asked bool
+
+	// Finished means that the server says why it stopped.
+	Finished bool
+}
+
+// Join joins pieces.
+func Join(in *keyed.Pieces) *Parts {
+	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished}
+	var texts, calls []keyed.Piece
+	for _, p := range in.List {
+		switch p.Channel {
+		case keyed.Call, keyed.Result:
+			calls = append(calls, p)
+		case keyed.Unmarked, keyed.Thought:
+			texts = append(texts, p)
+		}
+	}
+	out.Texts = distinct(joinTexts(texts))
+	out.Calls = joinCalls(calls)
+	for _, c := range in.Counts {
+		// The last number counts, and of several in one frame the outermost.
+		old := out.Usage[c.Field]
+		if old == nil || c.Frame > old.Frame || c.Frame == old.Frame && strings.Count(c.Path, ".") <= strings.Count(old.Path, ".") {
+			out.Usage[c.Field] = &c
+		}
+	}
+	return out
+}
+
+// A family is what pieces of one text have in common besides their keys.
+type family struct {
+	dir     captures.Direction
+	speaker keyed.Speaker
+	channel keyed.Channel
+	path    string
+	types   string
+	choice  string
+	message int
+}
+
+// joinTexts joins the pieces of each text.
+func joinTexts(pieces []keyed.Piece) []Text {
+	// Keys are compared within a family only, since an index means something else in another kind of event.
+	families := make(map[family][]keyed.Piece)
+	var order []family
+	for _, p := range pieces {
+		k := family{p.Dir, p.Speaker, p.Channel, p.Path, p.Type, p.Choice, p.Message}
+		if p.Dir == captures.Down && p.Message > 0 {
+			// A list of messages in an answer is often a list with one message, in each event.
+			k.message = 0
+		}
+		if families[k] == nil {
+			order = append(order, k)
+		}
+		families[k] = append(families[k], p)
+	}
+
+	var out []Text
+	for _, k := range order {
+		out = append(out, joinFamily(families[k])...)
+	}
+	slices.SortStableFunc(out, func(a, b Text) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Event, b.Event)) })
+	return out[:min(len(out), maxTexts)]
+}
+
+// maxTexts is the maximum number of texts of an exchange.
+const maxTexts = 4096
+
+// joinFamily joins the pieces of a family, apart by the keys that identify texts.
+func joinFamily(pieces []keyed.Piece) []Text {
+	telling := tellingKeys(pieces)
+	groups := make(map[string][]keyed.Piece)
+	var order []string
+	for _, p := range pieces {
+		key := ""
+		for _, k := range p.Keys {
+			if telling[k.Name] {
+				key += k.Name + "=" + k.Value + " "
+			}
+		}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], p)
+	}
+	var out []Text
+	for _, key := range order {
+		out = append(out, joinGroup(groups[key]))
+	}
+	return out
+}
+
+// tellingKeys returns the names of keys that identify texts and not single pieces: at least one value repeats.
+func tellingKeys(pieces []keyed.Piece) map[string]bool {
+	values := make(map[string]map[string]bool)
+	for _, p := range pieces {
+		for _, k := range p.Keys {
+			if values[k.Name] == nil {
+				values[k.Name] = make(map[string]bool)
+			}
+			values[k.Name][k.Value] = true
+		}
+	}
+	out := make(map[string]bool)
+	// An identifier that each piece has for itself identifies the event, not the text.
+	for name, v := range values {
+		out[name] = len(v) > 1 && len(v)*2 <= len(pieces)
+	}
+	return out
+}
+
+// joinGroup joins the pieces of one text.
+func joinGroup(pieces []keyed.Piece) Text {
+	first := pieces[0]
+	t := Text{
+		Dir: first.Dir, Path: first.Path, Speaker: first.Speaker, Thought: first.Channel == keyed.Thought,
+		First: first.Frame, Event: first.Event, Message: first.Message, Pieces: len(pieces), choice: first.Choice, delta: first.Delta,
+	}
+	texts := make([]string, 0, len(pieces))
+	for _, p := range pieces {
+		t.Tier = max(t.Tier, p.Tier)
+		if n := len(t.Frames); n == 0 || t.Frames[n-1] != p.Seq {
+			t.Frames = append(t.Frames, p.Seq)
+		}
+		if len(t.at) == 0 || t.at[len(t.at)-1] != p.Event {
+			t.Events++
+		}
+		texts = append(texts, p.Text)
+		t.at = append(t.at, p.Event)
+	}
+	t.Text, t.last = concat(texts, first.Delta), texts[len(texts)-1]
+	return t
+}
+
+// concat joins the pieces of a text: of snapshots that grow the last counts, other pieces continue each other. delta
+// means that the wire calls the pieces parts, so that they are no snapshots.
+func concat(texts []string, delta bool) string {
+	n := len(texts)
+	if n == 1 {
+		return texts[0]
+	}
+	if areGrowing(texts, delta) {
+		return texts[n-1]
+	}
+	whole := strings.Join(texts[:n-1], "")
+	// The last piece may repeat the whole text.
+	if last := texts[n-1]; n > 2 && len(last) > shortText && last == whole {
+		return whole
+	}
+	if delta {
+		return whole + texts[n-1]
+	}
+
+	// A message that several events repeat as a whole counts once.
+	var b strings.Builder
+	seen := make(map[string]bool)
+	for _, s := range texts {
+		if len(s) > shortText && strings.Contains(strings.TrimSpace(s), " ") {
+			if seen[s] {
+				continue
+			}
+			seen[s] = true
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+// shortText is the maximum size in bytes of a text that repeats by chance.
+const shortText = 24
+
+// areGrowing reports whether each text begins with the one before, and the last is longer than the first. Texts that the
+// wire calls parts must be more, since a part such as "ha" may begin the next one by chance.
+func areGrowing(texts []string, delta bool) bool {
+	for i := 1; i < len(texts); i++ {
+		if !strings.HasPrefix(texts[i], texts[i-1]) {
+			return false
+		}
+	}
+	first, last := texts[0], texts[len(texts)-1]
+	if delta {
+		return len(texts) > 2 && len(last) >= len(first)+len(texts)
+	}
+	return len(last) > len(first) && (len(texts) > 2 || len(first) >= 4)
+}
+
+// Answer returns the answer: the texts of the server that are marked best, in order.
+func (p *Parts) Answer() (text string, tier int) {
+	tier = p.answerTier()
+	var b strings.Builder
+	for i := range p.Texts {
+		if t := &p.Texts[i]; p.IsAnswer(t, tier) {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String(), tier
+}
+
+// answerTier returns the best tier of a text that may be the answer, or -1.
+func (p *Parts) answerTier() int {
+	tier := -1
+	for i := range p.Texts {
+		if t := &p.Texts[i]; p.IsAnswer(t, -1) && strings.TrimSpace(t.Text) != "" {
+			tier = max(tier, t.Tier)
+		}
+	}
+	return tier
+}
+
+// IsAnswer reports whether t is a text of the answer, if the best marks have the tier.
+func (p *Parts) IsAnswer(t *Text, tier int) bool {
+	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2)
+}

@@ -1,0 +1,79 @@
+package part
+
+import (
+	"fmt"
+	"testing"
+
+	"unwire/captures"
+	"unwire/decode/transcript/keyed"
+)
+
+func TestConcat(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		delta bool
+		want  string
+	}{
+		{[]string{"ha", "ha", "ha"}, false, "hahaha"},
+		{[]string{"A", "A b", "A b c"}, false, "A b c"},
+		{[]string{"It is long enough, ", "to be repeated.", "It is long enough, to be repeated."}, true, "It is long enough, to be repeated."},
+		{[]string{"no", " no", " no"}, true, "no no no"},
+		{[]string{"The same whole message.", "The same whole message."}, false, "The same whole message.The same whole message."},
+		{[]string{"The same whole message, again.", "The same whole message, again."}, false, "The same whole message, again."},
+	} {
+		if got := concat(c.texts, c.delta); got != c.want {
+			t.Errorf("%q: %q, want %q", c.texts, got, c.want)
+		}
+	}
+}
+
+func down(event int, p keyed.Piece) keyed.Piece {
+	p.Dir, p.Frame, p.Seq, p.Event = captures.Down, event, event, event
+	if p.Path == "" {
+		p.Path = "delta"
+	}
+	return p
+}
+
+// Parallel calls stay apart, and what an event repeats counts once.
+func TestCalls(t *testing.T) {
+	index := func(n string) []keyed.Key { return []keyed.Key{{Name: "index", Value: n, Index: true}} }
+	call := func(event int, key, id, name, args string) keyed.Piece {
+		return down(event, keyed.Piece{Channel: keyed.Call, Keys: index(key), ID: id, Name: name, Text: args})
+	}
+	done := down(9, keyed.Piece{Channel: keyed.Call, Path: "item", ID: "a", Name: "get", Text: `{"x":1}`, Object: true})
+	p := Join(&keyed.Pieces{List: []keyed.Piece{
+		call(1, "0", "a", "get", ""), call(2, "1", "b", "get", ""), call(3, "0", "", "", `{"x"`), call(4, "1", "", "", `{"x":`), call(5, "0", "", "", `:1}`), call(6, "1", "", "", `2}`), done,
+		{Dir: captures.Up, Frame: 10, Channel: keyed.Result, ID: "b", Text: "two"},
+		{Dir: captures.Up, Frame: 10, Channel: keyed.Result, ID: "a", Text: "one"},
+	}})
+	got := ""
+	for _, c := range p.Calls {
+		got += fmt.Sprintf("%s %s %s %s %v;", c.ID, c.Name, c.Arguments, c.Result.Text, c.Result.ByID)
+	}
+	if want := `a get {"x":1} one true;b get {"x":2} two true;`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	text := func(event int, path, s string, delta bool) keyed.Piece {
+		return down(event, keyed.Piece{Path: path, Text: s, Delta: delta, Tier: 2})
+	}
+	for _, c := range []struct {
+		name   string
+		pieces []keyed.Piece
+		want   string
+	}{
+		{"parts, then the whole", []keyed.Piece{text(1, "delta", "Hello", true), text(2, "delta", " you", true), text(3, "text", "Hello you", false)}, "Hello you"},
+		{"snapshots next to parts", []keyed.Piece{text(1, "delta", "42", true), text(1, "message", "42", false), text(2, "message", "42", false)}, "42"},
+		{"two blocks", []keyed.Piece{text(1, "delta", "One.", true), text(2, "other", "Two.", true)}, "One.Two."},
+		{"the second of two choices", []keyed.Piece{
+			down(1, keyed.Piece{Text: "A", Choice: "0", Tier: 2}), down(2, keyed.Piece{Text: "B", Choice: "1", Tier: 2}), down(3, keyed.Piece{Text: "A", Choice: "0", Tier: 2}),
+		}, "AA"},
+	} {
+		if got, _ := Join(&keyed.Pieces{List: c.pieces}).Answer(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

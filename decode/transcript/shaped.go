@@ -1,0 +1,193 @@
+package transcript
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/transcript/keyed"
+	"unwire/decode/transcript/naming"
+	"unwire/decode/transcript/part"
+)
+
+// setAsideCalls gives the texts inside of calls, which were found by their shape, their role. If one of them was taken for
+// an answer, the others are judged again without them.
+func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, pieces []keyed.Piece, o Options) []*stream {
+	inside, names := make(map[place]bool), make(map[string]bool)
+	for i := range pieces {
+		// Results have the paths of other texts, too, if all kinds of messages are of one type.
+		if p := &pieces[i]; p.Channel == keyed.Call {
+			inside[place{p.Dir, p.Path}], names[p.Name] = true, true
+		}
+	}
+	if len(inside) == 0 {
+		return streams
+	}
+	var texts, inCalls []*stream
+	mistaken := false
+	// A message around a text may look like a Struct: prose is set aside only if something else answers.
+	answered := slices.ContainsFunc(streams, func(s *stream) bool {
+		return s.dir == captures.Down && s.role == assistant && s.class == plain && !isInside(s, inside)
+	})
+	for _, s := range streams {
+		isName := !slices.ContainsFunc(s.pieces, func(p piece) bool { return !names[p.text] })
+		isProse := s.class == plain && (s.role == assistant || s.role == user || s.role == thinking)
+		if !isName && !isInside(s, inside) || isProse && !answered {
+			texts = append(texts, s)
+			continue
+		}
+		mistaken = mistaken || s.role == assistant || s.role == thinking
+		s.setRole(toolCall, "shape of a call")
+		inCalls = append(inCalls, s)
+	}
+	if mistaken {
+		texts = c.judgeStreams(ex, texts, o)
+	}
+	return append(texts, inCalls...)
+}
+
+// A place is a path of a direction.
+type place struct {
+	dir  captures.Direction
+	path string
+}
+
+// isInside reports whether a stream is at one of the places, or below.
+func isInside(s *stream, places map[place]bool) bool {
+	for path := s.path; path != ""; path = naming.Enclosing(path) {
+		if places[place{s.dir, path}] {
+			return true
+		}
+	}
+	return false
+}
+
+// knownShapes returns the pieces whose texts are streams: JSON in a string that was opened as an event is no call.
+func knownShapes(streams []*stream, pieces []keyed.Piece) []keyed.Piece {
+	if len(pieces) == 0 {
+		return nil
+	}
+	known, exact := make(map[place]bool), make(map[place]bool)
+	for _, s := range streams {
+		exact[place{s.dir, s.path}] = true
+		for path := s.path; path != ""; path = naming.Enclosing(path) {
+			known[place{s.dir, path}] = true
+		}
+	}
+	return slices.DeleteFunc(pieces, func(p keyed.Piece) bool {
+		at := place{p.Dir, p.Path}
+		return !exact[at] && !(p.Whole && known[at])
+	})
+}
+
+// withShaped adds calls that were found by their shape to those that were found by the roles of texts. A call by roles
+// is left out if its text is a part of one by shape.
+func withShaped(tools []Tool, pieces []keyed.Piece) []Tool {
+	shaped := toolsOf(part.Join(&keyed.Pieces{List: pieces}).Calls)
+	if len(shaped) == 0 {
+		return tools
+	}
+	tools = slices.DeleteFunc(tools, func(t Tool) bool {
+		return slices.ContainsFunc(shaped, func(s Tool) bool {
+			outer := naming.Enclosing(s.Path)
+			return strings.HasPrefix(t.Path, outer+".") || s.ResultPath != "" && (t.ResultPath == s.ResultPath || strings.HasPrefix(t.ResultPath, s.ResultPath+".")) ||
+				t.ID != "" && t.ID == s.ID || len(t.Frames) == 0 && sameResult(t.Result, s.Result)
+		})
+	})
+	tools = append(tools, shaped...)
+	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.frame, b.frame) })
+	return tools
+}
+
+// toolsOf returns joined calls as Tools.
+func toolsOf(calls []part.Call) []Tool {
+	out := make([]Tool, 0, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		t := Tool{ID: c.ID, Name: c.Name, Path: c.Path, Arguments: c.Arguments, Frames: c.Frames, Earlier: c.Dir == captures.Up, frame: c.First, event: c.Event, dir: c.Dir}
+		if r := c.Result; r != nil {
+			t.Result, t.ResultDir, t.ResultPath, t.ResultFrames = r.Text, r.Dir.String(), r.Path, r.Frames
+			if t.Paired = "order"; r.ByID {
+				t.Paired = "id"
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// markFlagged finds thinking that a flag marks: a number that is 1 next to each piece of a text, and that is missing
+// next to the text that follows on the same path. If no other text follows, but a call does, nothing was answered.
+func (c *collection) markFlagged(streams []*stream) {
+	var down []*stream
+	for _, s := range streams {
+		if s.dir == captures.Down && s.role == thinking {
+			return
+		}
+		if s.dir == captures.Down && s.text != "" {
+			down = append(down, s)
+		}
+	}
+	for _, s := range down {
+		if s.role != assistant && s.role != metadata && s.role != user || s.class != plain && s.class != word {
+			continue
+		}
+		if flag, ok := c.flagOf(s); ok && c.numbers[flag].most == 1 {
+			c.markThought(s, down, flag)
+		}
+	}
+}
+
+// markThought makes s thinking if the flag next to it distinguishes it from the answer, or if there is no answer.
+func (c *collection) markThought(s *stream, down []*stream, flag int32) {
+	var answer *stream
+	others, answers := 0, 0
+	for _, o := range down {
+		if o == s {
+			continue
+		}
+		if o.role == assistant || o.role == user && o.class == plain {
+			others++
+		}
+		if o.role == assistant {
+			answers++
+		}
+		if o.path == s.path && o.pieces[0].frame >= s.pieces[len(s.pieces)-1].frame && !c.hasFlag(o, flag) {
+			answer = o
+		}
+	}
+	switch {
+	case answer != nil && (others == 0 || others == 1 && (answer.role == assistant || answer.role == user)):
+		s.setRole(thinking, "flag next to the text")
+		answer.setRole(assistant, "flag next to the text before")
+	case answers == 0 && c.shaped:
+		s.setRole(thinking, "flag next to the text")
+	}
+}
+
+// setRole sets a role that a mark on the wire decides.
+func (s *stream) setRole(role int, why string) {
+	s.role, s.score, s.reasons = role, 1, append([]Reason{{Feature: why, Weight: 10}}, s.reasons...)
+}
+
+// flagOf returns the number that is 1 in the message of each piece of s.
+func (c *collection) flagOf(s *stream) (at int32, ok bool) {
+	for _, n := range c.groups[s.pieces[0].group].scalars {
+		if n.value == 1 && c.hasFlag(s, n.at) {
+			return n.at, true
+		}
+	}
+	return -1, false
+}
+
+// hasFlag reports whether a number is 1 in the message of each piece of s.
+func (c *collection) hasFlag(s *stream, at int32) bool {
+	for _, p := range s.pieces {
+		if !slices.Contains(c.groups[p.group].scalars, scalar{at, 1}) {
+			return false
+		}
+	}
+	return true
+}

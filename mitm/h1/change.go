@@ -1,0 +1,493 @@
+package h1
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"unwire/captures"
+	"unwire/mitm/rewrite"
+)
+
+// A change is the additional state of an exchange whose bodies rules may change.
+type change struct {
+	relay    *Relay
+	exchange rewrite.Exchange
+	ctx      context.Context
+	cancel   context.CancelFunc
+	up, down rewrite.Body
+
+	mu sync.Mutex
+	// begun means that the head of the response was forwarded, and cut that a rule has ended the
+	// exchange.
+	begun, cut bool
+	// downFraming is the way in which the forwarded response body is delimited.
+	downFraming outFraming
+}
+
+// An outFraming is the way in which a forwarded body is delimited: by length, in chunks, or by the end
+// of the connection.
+type outFraming uint8
+
+const (
+	plainBody outFraming = iota
+	chunkedBody
+)
+
+// newChange asks Config.Rewrite about a request. It returns nil if the exchange passes untouched.
+func (r *Relay) newChange(x *exchange) *change {
+	if r.config.Rewrite == nil || x.request.Version != "1.1" || x.request.upgrade || x.request.Method == http.MethodConnect {
+		return nil
+	}
+	e := r.config.Rewrite(x.request, x.route)
+	if e == nil {
+		return nil
+	}
+	c := &change{relay: r, exchange: e}
+	c.ctx, c.cancel = context.WithCancel(r.ctx)
+	c.up = rewrite.Body{Dir: captures.Up, Exchange: e, Declared: x.request.length}
+	c.down = rewrite.Body{Dir: captures.Down, Exchange: e, Declared: -1}
+	if x.rec != nil {
+		c.up.Recorder, c.down.Recorder = x.rec, x.rec
+		e.Recorded(x.rec.ID())
+	}
+	return c
+}
+
+// end releases everything when the exchange has ended.
+func (c *change) end() {
+	c.cancel()
+	c.exchange.End()
+}
+
+// changesRequest reports whether the request has a body.
+func (x *exchange) changesRequest() bool {
+	return x.change != nil && (x.request.chunked || x.request.length >= 0)
+}
+
+// serveChanged is like serve, for an exchange whose bodies rules may change.
+func (r *Relay) serveChanged(x *exchange, s *server) error {
+	r.client.consume(len(x.request.raw))
+	if v := x.change.exchange.Request(x.change.ctx); v.Action != rewrite.Pass {
+		return r.stopChanged(x, &rewrite.Stop{Verdict: v})
+	}
+	if s == nil {
+		var err error
+		if s, err = r.connect(x); err != nil {
+			return r.failUnreached(x, err, 0)
+		}
+	}
+	err := error(nil)
+	if x.changesRequest() {
+		err = r.sendChanged(x, s)
+	} else {
+		r.noteBody(x)
+		if _, err = s.conn.Write(appendHead(nil, x.request, x.route)); err != nil {
+			err = &sendError{err}
+		}
+	}
+	var stop *rewrite.Stop
+	if errors.As(err, &stop) {
+		return r.stopChanged(x, stop)
+	}
+	return r.endRequest(x, s, err)
+}
+
+// sendChanged forwards the head and the body of a request.
+//
+// Errors: *rewrite.Stop; those of sendBody.
+func (r *Relay) sendChanged(x *exchange, s *server) error {
+	if x.request.expects && !x.request.chunked {
+		// The head may have to wait for the body, so unwire asks the client to send it.
+		if _, err := r.client.conn.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n")); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		x.continued = true
+		r.mu.Unlock()
+	}
+	in := &requestBody{relay: r, exchange: x}
+	out := &requestSink{exchange: x, server: s}
+	if err := x.change.up.Run(x.change.ctx, in, out); err != nil {
+		if in.err != nil {
+			return in.err
+		}
+		return err
+	}
+	return out.finish(x.body.trailers)
+}
+
+// A requestBody reads the content of a request's body.
+type requestBody struct {
+	relay    *Relay
+	exchange *exchange
+	left     []byte
+	err      error
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	r, x := b.relay, b.exchange
+	for len(b.left) == 0 {
+		switch {
+		case b.err != nil:
+			return 0, b.err
+		case x.body.done:
+			return 0, io.EOF
+		case len(r.client.buffered()) == 0:
+			if b.err = r.readAhead(); b.err != nil {
+				return 0, b.err
+			}
+		}
+		n, content, bad := x.body.scan(r.client.buffered(), r.contentBuffer())
+		r.record(x, captures.Up, content)
+		b.left = append(b.left[:0], content...)
+		r.client.consume(n)
+		if bad != nil {
+			b.err = bad
+		}
+		r.noteBody(x)
+	}
+	n := copy(p, b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
+// A requestSink forwards a request whose body rules may change.
+type requestSink struct {
+	exchange *exchange
+	server   *server
+	framing  outFraming
+}
+
+// Begin forwards the head, with the length of the body.
+func (w *requestSink) Begin(length int64) error {
+	x := w.exchange
+	to := *x.route
+	if x.request.expects && !x.request.chunked {
+		to.Drop = append([]string{"expect"}, to.Drop...)
+	}
+	if x.request.chunked || length == rewrite.Unknown {
+		w.framing = chunkedBody
+	}
+	switch {
+	case x.request.chunked || length == rewrite.Unchanged:
+	case length == rewrite.Unknown:
+		to.Drop = append([]string{"content-length"}, to.Drop...)
+		to.Add = append(captures.Headers{{Name: "Transfer-Encoding", Value: "chunked"}}, to.Add...)
+	default:
+		to.Length = strconv.FormatInt(length, 10)
+	}
+	return w.write(appendHead(nil, x.request, &to))
+}
+
+func (w *requestSink) Write(p []byte) (int, error) {
+	if err := w.write(appendBody(nil, w.framing, p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (w *requestSink) write(p []byte) error {
+	if _, err := w.server.conn.Write(p); err != nil {
+		return &sendError{err}
+	}
+	return nil
+}
+
+// finish forwards the end of the request body.
+func (w *requestSink) finish(trailers captures.Headers) error {
+	if w.framing != chunkedBody {
+		return nil
+	}
+	return w.write(appendEnd(nil, trailers))
+}
+
+// appendBody appends body content to dst, delimited as f requires.
+func appendBody(dst []byte, f outFraming, p []byte) []byte {
+	if f != chunkedBody {
+		return append(dst, p...)
+	}
+	if len(p) == 0 {
+		return dst
+	}
+	dst = append(strconv.AppendInt(dst, int64(len(p)), 16), "\r\n"...)
+	return append(append(dst, p...), "\r\n"...)
+}
+
+// appendEnd appends the last chunk and the trailers of a chunked body.
+func appendEnd(dst []byte, trailers captures.Headers) []byte {
+	dst = append(dst, "0\r\n"...)
+	for _, f := range trailers {
+		dst = append(dst, f.Name+": "+f.Value+"\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// forwardChanged forwards the head and the body of an answer.
+//
+// Errors: *rewrite.Stop; those of forwardBody.
+func (s *server) forwardChanged(x *exchange, a *response, b *body) error {
+	c := x.change
+	head := bytes.Clone(s.in.buffered()[:a.size])
+	s.in.consume(a.size)
+	c.exchange.Response(a.status, a.header)
+	c.down.Declared = -1
+	if b.kind == bodyLength {
+		c.down.Declared = a.length
+	}
+	in := &answerBody{server: s, exchange: x, body: b}
+	out := &answerSink{server: s, exchange: x, head: head, body: b}
+	if err := c.down.Run(c.ctx, in, out); err != nil {
+		if in.err != nil {
+			return in.err
+		}
+		return err
+	}
+	return out.finish()
+}
+
+// An answerBody reads the content of a response body, without its chunked framing.
+type answerBody struct {
+	server   *server
+	exchange *exchange
+	body     *body
+	left     []byte
+	err      error
+}
+
+func (r *answerBody) Read(p []byte) (int, error) {
+	s := r.server
+	for len(r.left) == 0 {
+		switch {
+		case r.err != nil:
+			return 0, r.err
+		case r.body.done:
+			return 0, io.EOF
+		// A body without a length ends where the connection ends; for any other, that is an error.
+		case len(s.in.buffered()) == 0:
+			switch err := s.in.fill(); {
+			case err == io.EOF && r.body.kind == bodyUntilClose:
+				r.body.done = true
+				return 0, io.EOF
+			case err == io.EOF:
+				r.err = r.body.incomplete()
+				return 0, r.err
+			case err != nil:
+				r.err = err
+				return 0, err
+			}
+		}
+
+		// Rules get the content without the chunked encoding. The capture stores it before any change.
+		if len(s.content) < len(s.in.buf) {
+			s.content = make([]byte, len(s.in.buf))
+		}
+		n, content, bad := r.body.scan(s.in.buffered(), s.content)
+		s.relay.record(r.exchange, captures.Down, content)
+		r.left = append(r.left[:0], content...)
+		s.in.consume(n)
+		if bad != nil {
+			r.err = bad
+		}
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// An answerSink forwards a response whose body rules may change.
+type answerSink struct {
+	server   *server
+	exchange *exchange
+	head     []byte
+	body     *body
+	framing  outFraming
+	// left is how many bytes of a body with a known length are missing; -1 if there is no length.
+	left int64
+}
+
+// Begin forwards the head, with the length of the body.
+func (w *answerSink) Begin(length int64) error {
+	switch w.left = -1; {
+	case w.body.kind == bodyChunked:
+		w.framing = chunkedBody
+	case w.body.kind == bodyUntilClose:
+	case length == rewrite.Unknown:
+		w.framing = chunkedBody
+		w.head = withLengthLine(w.head, "Transfer-Encoding: chunked")
+	case length >= 0:
+		w.left = length
+		w.head = withLengthLine(w.head, "Content-Length: "+strconv.FormatInt(length, 10))
+	}
+	c := w.exchange.change
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errEnded
+	}
+	c.begun, c.downFraming = true, w.framing
+	return w.send(w.head, w.left == 0)
+}
+
+// withLengthLine replaces the Content-Length line of a head, unless it has the same value already.
+func withLengthLine(head []byte, line string) []byte {
+	var out []byte
+	for old := range strings.SplitAfterSeq(string(head), "\r\n") {
+		name, value, _ := strings.Cut(old, ":")
+		if strings.EqualFold(name, "content-length") && !strings.HasSuffix(line, ": "+strings.TrimSpace(value)) {
+			old = line + "\r\n"
+		}
+		out = append(out, old...)
+	}
+	return out
+}
+
+func (w *answerSink) Write(p []byte) (int, error) {
+	c := w.exchange.change
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return 0, errEnded
+	}
+	last := false
+	if w.left > 0 {
+		w.left -= int64(len(p))
+		last = w.left <= 0
+	}
+	if err := w.send(appendBody(nil, w.framing, p), last); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// send writes to the client. last means that these are the last bytes of the answer.
+func (w *answerSink) send(p []byte, last bool) error {
+	if last {
+		w.server.noteDelivery(w.exchange, true)
+	}
+	if _, err := w.server.relay.client.conn.Write(p); err != nil {
+		w.server.noteDelivery(w.exchange, false)
+		return &clientError{err}
+	}
+	return nil
+}
+
+// finish forwards the end of the response body.
+func (w *answerSink) finish() error {
+	if w.framing != chunkedBody {
+		return w.send(nil, true)
+	}
+	return w.send(appendEnd(nil, w.body.trailers), true)
+}
+
+// stopChanged ends an exchange because of a rule: with an answer to the client, or a reset. The connections end too.
+func (r *Relay) stopChanged(x *exchange, stop *rewrite.Stop) error {
+	// Both directions may reach this at once; only the first ends the exchange.
+	c := x.change
+	c.cancel()
+	c.mu.Lock()
+	if c.cut {
+		c.mu.Unlock()
+		return errEnded
+	}
+	c.cut = true
+	begun := c.begun
+	c.mu.Unlock()
+	if stop.Action == rewrite.Reset || stop.Answer == nil {
+		return r.resetChanged(x, stop.Rule)
+	}
+
+	r.mu.Lock()
+	if r.running != x {
+		r.mu.Unlock()
+		return errEnded
+	}
+	// The rest of the server's response is not read.
+	x.refused = true
+	if x.server != nil {
+		x.server.close()
+	}
+	r.mu.Unlock()
+
+	// Writing may block, so the lock is not held meanwhile, and the exchange may have ended afterwards.
+	_, _ = r.client.conn.Write(c.appendStop(x, stop, begun))
+	r.mu.Lock()
+	if r.running != x {
+		r.mu.Unlock()
+		return errEnded
+	}
+	r.endRunning()
+	r.beginClose()
+	r.mu.Unlock()
+	r.endExchange(x, captures.Complete, nil)
+	return errEnded
+}
+
+// resetChanged resets the connections of an exchange.
+func (r *Relay) resetChanged(x *exchange, rule string) error {
+	for _, conn := range []net.Conn{r.client.conn, serverConn(x)} {
+		if l, ok := conn.(interface{ NetConn() net.Conn }); ok {
+			conn = netConn(l.NetConn())
+		}
+		if l, ok := conn.(interface{ SetLinger(int) error }); ok {
+			_ = l.SetLinger(0)
+		}
+	}
+	r.endAll(captures.Reset, errors.New("reset by the rule "+rule))
+	return errEnded
+}
+
+// appendStop returns the bytes of the response with which a rule ends an exchange, and records it.
+// begun means that a part of the server's response was already forwarded.
+func (c *change) appendStop(x *exchange, stop *rewrite.Stop, begun bool) (p []byte) {
+	a := stop.Answer
+	body := a.Tail
+	if begun {
+		if p = appendBody(nil, c.downFraming, body); c.downFraming == chunkedBody {
+			p = appendEnd(p, a.Trailers)
+		}
+	} else {
+		body = a.Body
+		p = appendAnswer(nil, a)
+	}
+	if x.rec == nil {
+		return p
+	}
+	if !begun {
+		x.rec.ForwardHead(captures.Down, stop.Rule, captures.ForwardedHead{Status: a.Status, Headers: a.Header, Trailers: a.Trailers})
+	}
+	if at := c.down.Offset(); len(body) > 0 {
+		x.rec.Edit(captures.Down, at, at, stop.Rule, body)
+	}
+	return p
+}
+
+func serverConn(x *exchange) net.Conn {
+	if x.server == nil {
+		return nil
+	}
+	return x.server.conn
+}
+
+// appendAnswer appends the bytes of a response that closes the connection.
+func appendAnswer(dst []byte, a *rewrite.Response) []byte {
+	dst = append(dst, "HTTP/1.1 "+strconv.Itoa(a.Status)+" "+http.StatusText(a.Status)+"\r\n"...)
+	for _, f := range a.Header {
+		if !strings.EqualFold(f.Name, "content-length") {
+			dst = append(dst, f.Name+": "+f.Value+"\r\n"...)
+		}
+	}
+	dst = append(dst, "Connection: close\r\n"...)
+	if len(a.Trailers) > 0 {
+		dst = append(dst, "Transfer-Encoding: chunked\r\n\r\n"...)
+		return appendEnd(appendBody(dst, chunkedBody, a.Body), a.Trailers)
+	}
+	dst = append(dst, "Content-Length: "+strconv.Itoa(len(a.Body))+"\r\n\r\n"...)
+	return append(dst, a.Body...)
+}

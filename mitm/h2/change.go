@@ -1,0 +1,531 @@
+package h2
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+	"unwire/mitm/rewrite"
+)
+
+const (
+	codeInternal errorCode = 0x2
+	codeCancel   errorCode = 0x8
+)
+
+// A change is the additional state of an HTTP/2 stream whose bodies rules may change. The pumps put the
+// arriving bytes into an inbox for each direction. A goroutine for each direction reads from the inbox,
+// and puts the changed body into the queue of a sender. Header blocks of such a stream are encoded
+// again; those of the response wait until the length of the body is known.
+type change struct {
+	relay    *Relay
+	stream   *stream
+	id       uint32
+	exchange rewrite.Exchange
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	// inboxes and bodies are those of the directions. A direction to which nothing happens has none, and is forwarded
+	// as that of an unchanged stream.
+	inboxes [2]*inbox
+	bodies  [2]*rewrite.Body
+
+	// unopened means that the stream was not opened at the server yet. head is the request's head while
+	// it waits to be forwarded.
+	unopened bool
+	head     []hpack.HeaderField
+
+	mu sync.Mutex
+	// responded means that the final response head has arrived, headSent that one was forwarded, and
+	// cut that a rule has ended the exchange, so that nothing more is forwarded.
+	responded, headSent, cut bool
+}
+
+// newChange asks Config.Rewrite about a new stream. It returns nil if the stream passes untouched.
+func (r *Relay) newChange(s *stream, id uint32, fields []hpack.HeaderField) *change {
+	if r.config.Rewrite == nil {
+		return nil
+	}
+	exchange := r.config.Rewrite(requestOf(fields))
+	if exchange == nil {
+		return nil
+	}
+	c := &change{relay: r, stream: s, id: id, exchange: exchange}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	for d := range c.inboxes {
+		if !exchange.Diverts(captures.Direction(d)) {
+			continue
+		}
+		from, to := r.client.sender, r.server.sender
+		if captures.Direction(d) == captures.Down {
+			from, to = to, from
+		}
+		to.openQueue(id)
+		c.inboxes[d] = newInbox(c.ctx, &r.waiting, id, from)
+		c.bodies[d] = &rewrite.Body{Dir: captures.Direction(d), Exchange: exchange, Declared: -1}
+		if s.rec != nil {
+			c.bodies[d].Recorder = s.rec
+		}
+	}
+	if s.rec != nil {
+		exchange.Recorded(s.rec.ID())
+	}
+	return c
+}
+
+// requestOf returns the properties of a request that are passed to Config.Rewrite.
+func requestOf(fields []hpack.HeaderField) (method, authority, path string, header captures.Headers) {
+	authority = fieldValue(fields, pseudoAuthority)
+	if authority == "" {
+		authority = fieldValue(fields, "host")
+	}
+	header = regularFields(fields)
+	if protocol := fieldValue(fields, pseudoProtocol); protocol != "" {
+		header = append(captures.Headers{{Name: pseudoProtocol, Value: protocol}}, header...)
+	}
+	return fieldValue(fields, pseudoMethod), authority, fieldValue(fields, pseudoPath), header
+}
+
+// changeOf returns the change of a running stream, or nil.
+func (r *Relay) changeOf(id uint32) *change {
+	if r.config.Rewrite == nil {
+		return nil
+	}
+	if s := r.findStream(id); s != nil {
+		return s.change
+	}
+	return nil
+}
+
+// diverts reports whether a direction is not forwarded as it comes. c may be nil.
+func (c *change) diverts(d captures.Direction) bool { return c != nil && c.inboxes[d] != nil }
+
+// discard throws away what has arrived for a direction.
+func (c *change) discard(d captures.Direction) {
+	if in := c.inboxes[d]; in != nil {
+		in.discard()
+	}
+}
+
+// to returns the sender of a direction's receiver.
+func (c *change) to(d captures.Direction) *sender {
+	if d == captures.Up {
+		return c.relay.server.sender
+	}
+	return c.relay.client.sender
+}
+
+// isCut reports whether the exchange was ended by a rule.
+func (c *change) isCut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+// declaredLength returns the value of the content-length header, or -1.
+func declaredLength(fields []hpack.HeaderField) int64 {
+	if n, err := strconv.ParseInt(fieldValue(fields, "content-length"), 10, 64); err == nil && n >= 0 {
+		return n
+	}
+	return -1
+}
+
+// openRequest starts the forwarding of the request's body. It returns the fields that are forwarded; none if the
+// request is answered without the server.
+func (c *change) openRequest(fields []hpack.HeaderField, last bool) (forwarded []hpack.HeaderField, end bool) {
+	if v := c.exchange.Request(c.ctx); v.Action != rewrite.Pass {
+		c.unopened = true
+		if last {
+			c.inboxes[captures.Up].end(nil, nil)
+		}
+		close(c.inboxes[captures.Up].done)
+		close(c.inboxes[captures.Down].done)
+		go c.stop(&rewrite.Stop{Verdict: v})
+		return nil, false
+	}
+	method := fieldValue(fields, pseudoMethod)
+	if last && (c.exchange.Framing(captures.Up).Kind != rewrite.Whole || method == "GET" || method == "HEAD") {
+		close(c.inboxes[captures.Up].done)
+		return fields, true
+	}
+
+	if last {
+		c.inboxes[captures.Up].end(nil, nil)
+	}
+	if c.exchange.Changes(captures.Up) && declaredLength(fields) >= 0 {
+		c.head = fields
+		c.bodies[captures.Up].Declared = declaredLength(fields)
+	}
+	return fields, false
+}
+
+// waitsForLength reports whether the head of a request waits until the length of the body is known.
+func (c *change) waitsForLength() bool {
+	// A client that expects 100 (Continue) sends the body only after the server has seen the head.
+	return c.head != nil && fieldValue(c.head, "expect") == ""
+}
+
+// sendHeads forwards the heads that are pending. Requests must open streams in their order: so those before last
+// are forwarded too, and their length is not declared. nil forwards all.
+func (r *Relay) sendHeads(last *change, length int64) {
+	r.headMu.Lock()
+	defer r.headMu.Unlock()
+	for len(r.pending) > 0 && (last == nil || r.pending[0].id <= last.id) {
+		c := r.pending[0]
+		r.pending = r.pending[1:]
+		n := int64(rewrite.Unknown)
+		if c == last {
+			n = length
+		}
+		// The reader of this side notices the error.
+		_ = r.server.writeBetween(encodeHeaders(c.id, withLength(c.head, n), false))
+	}
+}
+
+// hasPending reports whether the head of a request is pending.
+func (r *Relay) hasPending() bool {
+	r.headMu.Lock()
+	defer r.headMu.Unlock()
+	return len(r.pending) > 0
+}
+
+// withdraw removes a request whose head is pending. It reports whether the head was pending.
+func (r *Relay) withdraw(c *change) bool {
+	r.headMu.Lock()
+	defer r.headMu.Unlock()
+	i := slices.Index(r.pending, c)
+	if i >= 0 {
+		r.pending = slices.Delete(r.pending, i, i+1)
+	}
+	return i >= 0
+}
+
+// openResponse starts the forwarding of the response, with its final head.
+func (c *change) openResponse(fields []hpack.HeaderField, last bool) {
+	status, _ := strconv.Atoi(fieldValue(fields, pseudoStatus))
+	c.exchange.Response(status, regularFields(fields))
+	body := c.bodies[captures.Down]
+	body.Declared = declaredLength(fields)
+	bodiless := c.stream.method == "HEAD" || status == 204 || status == 304 || status/100 == 1
+	if last && (c.exchange.Framing(captures.Down).Kind != rewrite.Whole || body.Declared != 0) || bodiless {
+		body.Declared = -1
+		c.mu.Lock()
+		c.headSent = !c.cut
+		if c.headSent {
+			c.to(captures.Down).enqueue(c.id, c.headers(captures.Down, fields, last))
+		}
+		c.mu.Unlock()
+		if last {
+			close(c.inboxes[captures.Down].done)
+			return
+		}
+	}
+	if last {
+		c.inboxes[captures.Down].end(nil, nil)
+	}
+	go c.run(captures.Down, fields)
+}
+
+// headers returns a header block as an item of a queue. The last one of a direction ends it.
+func (c *change) headers(d captures.Direction, fields []hpack.HeaderField, last bool) sendItem {
+	item := sendItem{frame: encodeHeaders(c.id, fields, last)}
+	if last {
+		item.sent = func() { c.finish(d) }
+	}
+	return item
+}
+
+// encodeHeaders encodes a header block without the receiver's HPACK table.
+func encodeHeaders(stream uint32, fields []hpack.HeaderField, last bool) []byte {
+	var block []byte
+	enc := hpack.NewEncoder(byteAppender{&block})
+	enc.SetMaxDynamicTableSize(0)
+	for _, f := range fields {
+		// Writing to memory cannot fail.
+		_ = enc.WriteField(f)
+	}
+	var flags uint8
+	if last {
+		flags = flagEndStream
+	}
+	return appendHeaderBlock(nil, flags, stream, nil, block)
+}
+
+// withLength returns fields with another content-length.
+func withLength(fields []hpack.HeaderField, length int64) []hpack.HeaderField {
+	if length == rewrite.Unchanged {
+		return fields
+	}
+	out := make([]hpack.HeaderField, 0, len(fields))
+	for _, f := range fields {
+		if f.Name == "content-length" {
+			if length < 0 {
+				continue
+			}
+			f.Value = strconv.FormatInt(length, 10)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// run forwards the body of a direction until its end. head is that of the response.
+func (c *change) run(d captures.Direction, head []hpack.HeaderField) {
+	in := c.inboxes[d]
+	defer in.hurryUp()
+	err := c.bodies[d].Run(in.hurry, in, &changeSink{c, d, head})
+	if errors.As(err, new(*rewrite.Stop)) {
+		close(in.done)
+	} else {
+		// A reset that waits for the end of the direction must come behind what is queued here.
+		defer close(in.done)
+	}
+
+	var stop *rewrite.Stop
+	var reset *serverAbort
+	switch {
+	case err == nil && len(in.trailers) > 0:
+		c.enqueue(d, c.headers(d, in.trailers, true))
+	case err == nil:
+		c.enqueue(d, sendItem{end: true, sent: func() { c.finish(d) }})
+	case errors.As(err, &stop):
+		c.stop(stop)
+	case errors.As(err, &reset):
+		// The server has reset the stream behind this data.
+		frame := appendFrame(nil, frameRSTStream, 0, c.id, binary.BigEndian.AppendUint32(nil, uint32(reset.code)))
+		c.enqueue(d, sendItem{frame: frame, alone: true, sent: func() {
+			c.relay.releaseExchanges(c.relay.resetStream(c.id, captures.Down, reset.code))
+		}})
+	case errors.Is(err, errInboxFull):
+		go c.stop(&rewrite.Stop{Verdict: rewrite.Verdict{Action: rewrite.Reset, Rule: "none: " + err.Error()}})
+	}
+}
+
+// enqueue appends to the queue of a direction, unless the exchange was cut.
+func (c *change) enqueue(d captures.Direction, item sendItem) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.cut && c.to(d).enqueue(c.id, item)
+}
+
+// finish ends a direction of the stream after its last byte was written.
+func (c *change) finish(d captures.Direction) {
+	c.to(d).endQueue(c.id)
+	c.relay.releaseExchanges(c.relay.endDirection(c.stream, c.id, d))
+}
+
+// end releases everything when the exchange has ended.
+func (c *change) end() {
+	c.cancel()
+	for d := range c.inboxes {
+		c.discard(captures.Direction(d))
+		c.to(captures.Direction(d)).endQueue(c.id)
+	}
+	c.exchange.End()
+}
+
+// drop discards all state of the stream, because one side has reset it.
+func (c *change) drop() {
+	for d := range c.inboxes {
+		c.to(captures.Direction(d)).dropQueue(c.id)
+	}
+}
+
+// A changeSink forwards the changed body of one direction.
+type changeSink struct {
+	change *change
+	dir    captures.Direction
+	head   []hpack.HeaderField
+}
+
+var _ rewrite.Sink = (*changeSink)(nil)
+
+// Begin forwards the head of a response; length is the length of its body, or -1.
+func (w *changeSink) Begin(length int64) error {
+	c := w.change
+	if w.dir == captures.Up {
+		c.relay.sendHeads(c, length)
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.cut:
+		return errInterrupted
+	case c.headSent:
+		return nil
+	}
+	c.headSent = true
+	if !c.to(w.dir).enqueue(c.id, c.headers(w.dir, withLength(w.head, length), false)) {
+		return errInterrupted
+	}
+	return nil
+}
+
+var errInterrupted = errors.New("the exchange was ended")
+
+// Write forwards bytes of the body. It waits while the receiver's window is used up.
+func (w *changeSink) Write(p []byte) (int, error) {
+	c, to := w.change, w.change.to(w.dir)
+	for rest := p; len(rest) > 0; {
+		part := rest[:min(len(rest), maxQueued)]
+		rest = rest[len(part):]
+		if !to.awaitSpace(c.id) || !c.enqueue(w.dir, sendItem{data: append([]byte(nil), part...)}) {
+			return 0, errInterrupted
+		}
+	}
+	return len(p), nil
+}
+
+// stop ends the exchange because of a rule: the server gets a reset, and the client an answer or a reset.
+func (c *change) stop(s *rewrite.Stop) {
+	// Two rules can decide in both directions at the same time; the first one ends the stream.
+	c.mu.Lock()
+	if c.cut {
+		c.mu.Unlock()
+		return
+	}
+	c.cut = true
+	headSent := c.headSent
+	c.mu.Unlock()
+
+	// Frames that still arrive must not reach the other side, and readers must not wait for more.
+	c.relay.cutStream(c.id)
+	c.cancel()
+	for d := range c.inboxes {
+		c.to(captures.Direction(d)).interrupt(c.id)
+		c.discard(captures.Direction(d))
+	}
+
+	// The server gets a RST_STREAM only if the stream was opened: a request that still waits for its
+	// length was never forwarded.
+	server, client := c.to(captures.Up), c.to(captures.Down)
+	if !c.unopened && !c.relay.withdraw(c) {
+		server.dropQueue(c.id)
+		server.sendControl(resetFrame(c.id, codeCancel))
+	}
+	received := c.awaitBodies()
+
+	if s.Action == rewrite.Reset || s.Answer == nil {
+		client.dropQueue(c.id)
+		client.sendControl(resetFrame(c.id, codeInternal))
+		c.record(s.Rule, received, nil)
+		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Reset, errors.New("reset by the rule "+s.Rule)))
+		return
+	}
+
+	// If the server's head was already forwarded, its status stays, and only the end of the body can
+	// be replaced.
+	a := s.Answer
+	body := a.Tail
+	if !headSent {
+		body = a.Body
+		fields := append([]hpack.HeaderField{{Name: pseudoStatus, Value: strconv.Itoa(a.Status)}}, hpackFields(a.Header)...)
+		client.enqueue(c.id, sendItem{frame: encodeHeaders(c.id, fields, false)})
+	}
+	c.recordAnswer(s, headSent)
+	c.record(s.Rule, received, body)
+	client.enqueue(c.id, sendItem{data: body, end: len(a.Trailers) == 0})
+
+	// The exchange ends when the last frame was written, not when it was queued: flow control may hold
+	// it back.
+	sent := func() {
+		client.endQueue(c.id)
+		c.relay.releaseExchanges(c.relay.removeStream(c.stream, c.id, captures.Complete, nil))
+	}
+	if len(a.Trailers) > 0 {
+		client.enqueue(c.id, sendItem{frame: encodeHeaders(c.id, hpackFields(a.Trailers), true), sent: sent})
+	} else {
+		client.enqueue(c.id, sendItem{sent: sent})
+	}
+}
+
+// awaitBodies waits until neither direction forwards anything, and returns how much each has received.
+func (c *change) awaitBodies() (received [2]int64) {
+	c.mu.Lock()
+	responded := c.responded
+	c.mu.Unlock()
+	for d, in := range c.inboxes {
+		if in == nil {
+			continue
+		}
+		if d == int(captures.Up) || responded {
+			<-in.done
+		}
+		in.mu.Lock()
+		received[d] = in.received
+		in.mu.Unlock()
+	}
+	return received
+}
+
+// record records that a rule replaced the bytes that were not forwarded yet: in the request by nothing,
+// in the response by body.
+func (c *change) record(rule string, received [2]int64, body []byte) {
+	rec := c.stream.rec
+	if rec == nil {
+		return
+	}
+	for d, b := range c.bodies {
+		if b == nil {
+			continue
+		}
+		data := body
+		if d == int(captures.Up) {
+			data = nil
+		}
+		if at := b.Offset(); at < received[d] || len(data) > 0 {
+			rec.Edit(captures.Direction(d), at, received[d], rule, data)
+		}
+	}
+}
+
+// recordAnswer records the head of a response that a rule supplied.
+func (c *change) recordAnswer(s *rewrite.Stop, headSent bool) {
+	rec := c.stream.rec
+	if rec == nil {
+		return
+	}
+	head := captures.ForwardedHead{Status: s.Answer.Status, Headers: s.Answer.Header, Trailers: s.Answer.Trailers}
+	if !headSent || len(head.Trailers) > 0 {
+		rec.ForwardHead(captures.Down, s.Rule, head)
+	}
+}
+
+// cutStream makes the pumps discard all frames that still arrive for a stream.
+func (r *Relay) cutStream(id uint32) {
+	r.mu.Lock()
+	r.cut[id] = struct{}{}
+	r.mu.Unlock()
+}
+
+// isCut reports whether a rule has ended the stream.
+func (r *Relay) isCut(id uint32) bool {
+	if r.config.Rewrite == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, cut := r.cut[id]
+	return cut
+}
+
+func resetFrame(stream uint32, code errorCode) []byte {
+	return appendFrame(nil, frameRSTStream, 0, stream, binary.BigEndian.AppendUint32(nil, uint32(code)))
+}
+
+// hpackFields converts a section. HTTP/2 has names in lower case.
+func hpackFields(h captures.Headers) []hpack.HeaderField {
+	out := make([]hpack.HeaderField, len(h))
+	for i, f := range h {
+		out[i] = hpack.HeaderField{Name: strings.ToLower(f.Name), Value: f.Value}
+	}
+	return out
+}

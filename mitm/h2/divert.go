@@ -1,0 +1,324 @@
+package h2
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+	"unwire/mitm/rewrite"
+)
+
+// maxDivertedFrame limits a DATA frame that is handled as a whole, in bytes. Receivers rarely allow more than 1 MiB.
+const maxDivertedFrame = 16 << 20
+
+// divert handles a frame of a stream that is changed, cut or waiting for the receiver's window. It reports whether
+// the frame is not forwarded.
+func (p *pump) divert(h frameHeader, payload []byte) (diverted bool, err error) {
+	if h.stream != 0 && p.relay.isCut(h.stream) {
+		p.startReencoding()
+		if h.kind == frameData {
+			p.src.sender.grant(0, h.length, 0)
+		}
+		return true, nil
+	}
+	switch h.kind {
+	case frameWindowUpdate:
+		return p.divertWindow(h, payload)
+	case frameData:
+		data, err := stripPadding(h, payload)
+		if err != nil {
+			return false, err
+		}
+		return p.divertData(h, data), nil
+	case frameRSTStream:
+		return p.divertReset(h, payload), nil
+	}
+	return false, nil
+}
+
+// divertWindow processes a window update: only the part that is not used for changed bodies is forwarded.
+func (p *pump) divertWindow(h frameHeader, payload []byte) (diverted bool, err error) {
+	if len(payload) != 4 {
+		return false, protocolErrorf(codeFrameSize, "WINDOW_UPDATE of %d bytes", len(payload))
+	}
+	n := int64(binary.BigEndian.Uint32(payload) & maxStreamID)
+	forwarded := p.src.sender.windowUpdate(h.stream, n)
+	if forwarded == 0 && n > 0 {
+		p.startReencoding()
+		return true, nil
+	}
+	binary.BigEndian.PutUint32(payload, uint32(forwarded))
+	return false, nil
+}
+
+// divertData puts data of a changed stream into its inbox, and queues data for which the receiver has no window.
+func (p *pump) divertData(h frameHeader, data []byte) (diverted bool) {
+	s := p.relay.findStream(h.stream)
+	padding := h.length - len(data)
+	switch {
+	case s != nil && s.change.diverts(p.dir) && !p.isForwardedAlone(s.change):
+		p.startReencoding()
+		p.addData(s, data)
+		p.recordData()
+		in := s.change.inboxes[p.dir]
+		in.push(data, padding)
+		if h.has(flagEndStream) {
+			in.end(nil, nil)
+		}
+		return true
+	case p.dst.sender.takeWindow(h.stream, h.length):
+		return false
+	}
+
+	// What was processed before must not overtake.
+	p.startReencoding()
+	p.addData(s, data)
+	p.flush()
+	item := sendItem{data: append([]byte(nil), data...), end: h.has(flagEndStream)}
+	if padding > 0 {
+		p.src.sender.grant(h.stream, padding, padding)
+	}
+	if item.end && s != nil {
+		item.sent = p.endLater(s, h.stream)
+	}
+	p.dst.sender.enqueueUnchanged(h.stream, item)
+	return true
+}
+
+// endLater returns a function that ends a direction of the stream. It is called once the direction's
+// last frame was written.
+func (p *pump) endLater(s *stream, id uint32) func() {
+	return func() { p.relay.releaseExchanges(p.relay.endDirection(s, id, p.dir)) }
+}
+
+// isForwardedAlone reports whether data of a changed stream arrives before the response's head, or after the end of
+// a direction: that is an error of the sender, which the receiver is left to find.
+func (p *pump) isForwardedAlone(c *change) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.dir == captures.Down && !c.responded
+}
+
+// divertReset handles a reset: one of the server that follows data waits until the data was forwarded.
+func (p *pump) divertReset(h frameHeader, payload []byte) (diverted bool) {
+	c := p.relay.changeOf(h.stream)
+	switch {
+	case len(payload) != 4:
+		return false
+	case c == nil:
+		if p.dst.sender.isWaiting(h.stream) {
+			p.dst.sender.dropQueue(h.stream)
+		}
+		return false
+	case p.dir == captures.Up:
+		// The server must know the stream.
+		p.flush()
+		p.relay.sendHeads(nil, 0)
+		return false
+	case !c.diverts(p.dir):
+		// The server wants no more of the request.
+		c.discard(captures.Up)
+		c.to(captures.Up).dropQueue(h.stream)
+		p.dst.sender.dropQueue(h.stream)
+		return false
+	case p.isForwardedAlone(c):
+		return false
+	}
+	p.startReencoding()
+	code := errorCode(binary.BigEndian.Uint32(payload))
+	in := c.inboxes[captures.Down]
+	in.mu.Lock()
+	ended := in.ended
+	in.mu.Unlock()
+	if ended {
+		// All of the response has arrived; the server declines the rest of the request.
+		c.discard(captures.Up)
+		c.to(captures.Up).dropQueue(h.stream)
+		go c.resetBehindResponse(code)
+		return true
+	}
+	in.hurryUp()
+	in.end(nil, &serverAbort{"the server reset the stream", code})
+	return true
+}
+
+// resetBehindResponse forwards a reset of the server behind the response. The stream ends only then: a server may reset
+// it twice, and the end of a stream drops what is queued for it.
+func (c *change) resetBehindResponse(code errorCode) {
+	<-c.inboxes[captures.Down].done
+	frame := resetFrame(c.id, code)
+	sent := func() { c.relay.releaseExchanges(c.relay.resetStream(c.id, captures.Down, code)) }
+	if !c.enqueue(captures.Down, sendItem{frame: frame, alone: true, sent: sent}) {
+		c.to(captures.Down).sendControl(frame)
+		sent()
+	}
+}
+
+// beginDiverted prepares for a header block. One that spans several frames is not forwarded frame by frame, because
+// what happens to it is decided at its end.
+func (p *pump) beginDiverted(b *headerBlock) {
+	if !b.opensStream && p.relay.isCut(b.stream) {
+		b.dropped = true
+	}
+	if b.dropped || !b.has(flagEndHeaders) {
+		p.startReencoding()
+	}
+}
+
+// divertHeaders handles a header block of a stream that is changed or waiting. It reports whether the block is not
+// forwarded.
+func (p *pump) divertHeaders(b *headerBlock) (diverted bool) {
+	c := p.relay.changeOf(b.stream)
+	last := b.has(flagEndStream)
+	if b.opensStream && p.relay.hasPending() {
+		// Streams are opened in their order.
+		p.flush()
+		p.relay.sendHeads(nil, 0)
+	}
+	switch {
+	case c == nil:
+		return p.queueHeaders(b)
+	case !c.diverts(p.dir):
+		p.noteResponse(c)
+		return p.queueHeaders(b)
+	case b.opensStream:
+		return p.divertRequest(c, b)
+	case p.dir == captures.Down && !p.opensResponse(c):
+		// An informational response.
+		return false
+	}
+
+	// p.fields is reused.
+	p.startReencoding()
+	p.recordData()
+	fields := append([]hpack.HeaderField(nil), p.fields...)
+	in := c.inboxes[p.dir]
+	switch {
+	case p.dir == captures.Down && !c.isOpened():
+		p.flush()
+		c.openResponse(fields, last)
+	case last:
+		in.end(fields, nil)
+	}
+	return true
+}
+
+// noteResponse tells the rules of the final head of a response that is forwarded as it comes.
+func (p *pump) noteResponse(c *change) {
+	if p.dir == captures.Down && p.opensResponse(c) && !c.isOpened() {
+		status, _ := strconv.Atoi(fieldValue(p.fields, pseudoStatus))
+		c.exchange.Response(status, regularFields(p.fields))
+	}
+}
+
+// opensResponse reports whether the response's final head has arrived.
+func (p *pump) opensResponse(c *change) bool {
+	p.relay.mu.Lock()
+	answered := c.stream.answered
+	p.relay.mu.Unlock()
+	return answered
+}
+
+// isOpened reports whether the response's head was seen before, and records that it was seen now.
+func (c *change) isOpened() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.responded
+	c.responded = true
+	return before
+}
+
+// divertRequest starts the change of a new stream, and forwards its head.
+func (p *pump) divertRequest(c *change, b *headerBlock) (diverted bool) {
+	p.startReencoding()
+	fields, end := c.openRequest(append([]hpack.HeaderField(nil), p.fields...), b.has(flagEndStream))
+	if fields == nil {
+		return true
+	}
+
+	// A request whose body may be replaced waits for its new length. Heads must reach the server in
+	// the order of their streams, so they queue up.
+	if c.waitsForLength() && !end {
+		p.flush()
+		p.relay.headMu.Lock()
+		p.relay.pending = append(p.relay.pending, c)
+		p.relay.headMu.Unlock()
+		go c.run(captures.Up, nil)
+		return true
+	}
+
+	// The length is known, or none was declared: forward the head now and the body as it is changed.
+	fields = withLength(fields, c.requestLength(end))
+	p.fields = append(p.fields[:0], fields...)
+	forwarded := *b
+	if !end {
+		forwarded.flags &^= flagEndStream
+	}
+	p.encodeBlock(&forwarded)
+	p.flush()
+	if end {
+		c.to(captures.Up).endQueue(c.id)
+		p.endedExchanges += p.relay.endDirection(c.stream, c.id, captures.Up)
+	} else {
+		go c.run(captures.Up, nil)
+	}
+	return true
+}
+
+// requestLength returns the declared length of a request that is forwarded before its body is complete.
+func (c *change) requestLength(end bool) int64 {
+	if end || !c.exchange.Changes(captures.Up) {
+		return rewrite.Unchanged
+	}
+	return rewrite.Unknown
+}
+
+// queueHeaders queues trailers of an unchanged stream behind its data that waits.
+func (p *pump) queueHeaders(b *headerBlock) (diverted bool) {
+	if b.opensStream || !p.dst.sender.isWaiting(b.stream) {
+		return false
+	}
+	p.startReencoding()
+	p.flush()
+	item := sendItem{frame: encodeHeaders(b.stream, p.fields, b.has(flagEndStream))}
+	if s := p.relay.findStream(b.stream); s != nil && b.has(flagEndStream) {
+		item.sent = p.endLater(s, b.stream)
+	}
+	p.dst.sender.enqueueUnchanged(b.stream, item)
+	return true
+}
+
+// divertsLong reports whether a frame that is larger than the buffer is handled as a whole.
+func (p *pump) divertsLong(h frameHeader, l *longFrame) bool {
+	if h.kind != frameData || h.length > maxDivertedFrame {
+		return false
+	}
+	s := p.relay.findStream(h.stream)
+	l.whole = p.relay.isCut(h.stream) || s != nil && s.change.diverts(p.dir) || !p.dst.sender.takeWindow(h.stream, h.length)
+	if l.whole {
+		p.startReencoding()
+	}
+	return l.whole
+}
+
+// divertLong handles a long DATA frame that has arrived completely.
+func (p *pump) divertLong(l *longFrame) {
+	data := l.diverted[:max(0, len(l.diverted)-l.padding)]
+	l.diverted = nil
+	if p.relay.isCut(l.stream) {
+		p.src.sender.grant(0, l.length, 0)
+		return
+	}
+	if !p.divertData(l.frameHeader, data) {
+		// The window has grown meanwhile.
+		s := p.relay.findStream(l.stream)
+		p.addData(s, data)
+		p.recordData()
+		p.forward(appendFrame(nil, frameData, l.flags&flagEndStream, l.stream, data))
+		if l.has(flagEndStream) {
+			p.endedExchanges += p.relay.endDirection(s, l.stream, p.dir)
+		}
+	}
+}

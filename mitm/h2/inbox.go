@@ -1,0 +1,135 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+const (
+	// maxInbox is the largest number of bytes buffered for one stream if a sender ignores its
+	// flow-control window: 64 MiB.
+	maxInbox = 64 << 20
+
+	// maxWaiting is how many bytes may wait in all inboxes of a connection before its window is no longer granted
+	// back at once.
+	maxWaiting = 16 << 20
+)
+
+var errInboxFull = errors.New("more was sent than the window allows")
+
+// An inbox buffers the arriving bytes of a body that rules may change.
+type inbox struct {
+	// waiting counts the bytes in all inboxes of the connection.
+	waiting *atomic.Int64
+	stream  uint32
+	from    *sender
+
+	// hurry is done when frames may no longer be held or delayed; hurryUp ends it.
+	hurry   context.Context
+	hurryUp context.CancelFunc
+
+	mu      sync.Mutex
+	arrived sync.Cond
+	data    []byte
+	// received is the number of all bytes that arrived, and owed the number for which a window update
+	// is sent when they are read.
+	received int64
+	owed     int
+	ended    bool
+	err      error
+	trailers []hpack.HeaderField
+
+	// done is closed when nothing is forwarded from this inbox any more.
+	done chan struct{}
+}
+
+func newInbox(ctx context.Context, waiting *atomic.Int64, stream uint32, from *sender) *inbox {
+	b := &inbox{waiting: waiting, stream: stream, from: from, done: make(chan struct{})}
+	b.arrived.L = &b.mu
+	b.hurry, b.hurryUp = context.WithCancel(ctx)
+	return b
+}
+
+// push appends data. padding bytes count for the windows only.
+func (b *inbox) push(data []byte, padding int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(data) + padding
+	if b.ended || b.err != nil {
+		b.from.grant(0, n, 0)
+		return
+	}
+	b.data = append(b.data, data...)
+	b.received += int64(len(data))
+	granted := padding
+	if b.waiting.Add(int64(len(data))) <= maxWaiting {
+		granted = n
+	} else {
+		b.owed += len(data)
+	}
+	b.from.grant(b.stream, granted, padding)
+	if len(b.data) > maxInbox {
+		b.err = errInboxFull
+	}
+	b.arrived.Broadcast()
+}
+
+// end notes that nothing follows. err is nil or the error that Read returns behind the data.
+func (b *inbox) end(trailers []hpack.HeaderField, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended || b.err != nil {
+		return
+	}
+	b.ended, b.err, b.trailers = err == nil, err, trailers
+	b.arrived.Broadcast()
+}
+
+// discard drops the bytes that were not read yet.
+func (b *inbox) discard() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.Add(-int64(len(b.data)))
+	b.from.grant(0, b.owed, 0)
+	b.data, b.owed = nil, 0
+	if b.err == nil {
+		b.err = net.ErrClosed
+	}
+	b.arrived.Broadcast()
+}
+
+// Read returns bytes as soon as there are some, and grants their number to the sender as flow-control
+// window.
+func (b *inbox) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.data) == 0 && !b.ended && b.err == nil {
+		b.arrived.Wait()
+	}
+	if len(b.data) == 0 || errors.Is(b.err, net.ErrClosed) {
+		if b.err != nil {
+			return 0, b.err
+		}
+		return 0, io.EOF
+	}
+	n := copy(p, b.data)
+	if b.data = b.data[n:]; len(b.data) == 0 {
+		b.data = nil
+	}
+	b.waiting.Add(-int64(n))
+	owed := min(b.owed, n)
+	b.owed -= owed
+	if b.ended {
+		// The sender needs no more window for the stream.
+		b.from.grant(0, owed, 0)
+	} else {
+		b.from.grant(b.stream, owed, n)
+	}
+	return n, nil
+}

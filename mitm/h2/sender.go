@@ -1,0 +1,389 @@
+package h2
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+)
+
+const (
+	// defaultWindow is the size of a flow control window until SETTINGS change it, in bytes.
+	defaultWindow = 65535
+
+	// maxOverdraft limits sender.overdraft, and so the bytes that wait in queues of unchanged streams.
+	maxOverdraft = 32 << 20
+
+	// maxQueued is how many bytes of a changed body may wait for the receiver's window before its Write blocks.
+	maxQueued = 256 << 10
+
+	// maxBatch is how many bytes the sender writes at once.
+	maxBatch = 64 << 10
+
+	settingInitialWindow = 0x4
+)
+
+// A sender writes to one side the frames that are not simply forwarded from the other side: changed
+// bodies, and window updates that the relay itself grants. It exists if Config.Rewrite is set.
+//
+// The two sides see different lengths of a changed body, so their windows must be accounted separately.
+// Every byte that arrives for such a body is granted back to its sender at once. Every byte that is
+// sent for it consumes the receiver's connection window, of which the other side is unaware: the number
+// of these bytes is the overdraft. It is repaid by withholding the receiver's window updates.
+// Meanwhile, the other side may send more on unchanged streams than the receiver accepts; what exceeds
+// the window waits in the queue of its stream.
+//
+// Shape: the window that the other side sees, plus what waits in queues, is window + overdraft.
+type sender struct {
+	side *side
+
+	mu   sync.Mutex
+	wake sync.Cond
+
+	// window is how many bytes of DATA the receiver accepts on the connection, initial the window of a new stream.
+	window, initial int64
+
+	// overdraft is the number of bytes sent for changed bodies whose window updates were not withheld yet.
+	overdraft int64
+
+	// queues are those of streams that are changed, or that wait for the window. order is the order in which they
+	// are served.
+	queues map[uint32]*sendQueue
+	order  []uint32
+
+	// control are frames without flow control. granted are window updates for the side, by stream, to be sent.
+	control []byte
+	granted map[uint32]int64
+
+	running, closed bool
+}
+
+// A sendQueue holds the frames of one stream that were not sent yet.
+type sendQueue struct {
+	// changed means that the relay accounts for the stream's window itself; for unchanged streams,
+	// whose frames only wait, the other side does.
+	changed bool
+	window  int64
+
+	items []sendItem
+	// size is the number of bytes of data in items; busy means that frames are being written.
+	size int
+	busy bool
+	// interrupted means that nothing more is written by awaitSpace's callers.
+	interrupted bool
+	// over means that the queue is removed once it is empty.
+	over bool
+}
+
+// A sendItem is data of a body, or an encoded frame without flow control.
+type sendItem struct {
+	data, frame []byte
+	// end means that the last DATA frame has the END_STREAM flag.
+	end bool
+	// alone means that the frame is written separately, because some clients discard a response if its
+	// end and a reset arrive in one TLS record.
+	alone bool
+	// sent, if set, is called after the item was written.
+	sent func()
+}
+
+func newSender(s *side) *sender {
+	w := &sender{
+		side: s, window: defaultWindow, initial: defaultWindow,
+		queues: make(map[uint32]*sendQueue), granted: make(map[uint32]int64),
+	}
+	w.wake.L = &w.mu
+	return w
+}
+
+// start starts the sender's goroutine unless it is running. The caller must hold w.mu.
+func (w *sender) start() {
+	if !w.running && !w.closed {
+		w.running = true
+		go w.run()
+	}
+	w.wake.Broadcast()
+}
+
+// close ends the goroutine and everything that waits.
+func (w *sender) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.wake.Broadcast()
+	w.mu.Unlock()
+	w.side.stopWaiting()
+}
+
+// setInitial processes SETTINGS_INITIAL_WINDOW_SIZE.
+func (w *sender) setInitial(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range w.queues {
+		q.window += n - w.initial
+	}
+	w.initial = n
+	w.wake.Broadcast()
+}
+
+// windowUpdate processes a window update from the receiver, and returns the part of it that is
+// forwarded to the other side.
+func (w *sender) windowUpdate(stream uint32, n int64) (forwarded int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake.Broadcast()
+	if stream != 0 {
+		if q := w.queues[stream]; q != nil && q.changed {
+			q.window += n
+			return 0
+		}
+		return n
+	}
+	w.window += n
+	withheld := min(n, w.overdraft)
+	w.overdraft -= withheld
+	return n - withheld
+}
+
+// takeWindow uses n bytes of the connection's window for a DATA frame of an unchanged stream. It returns false if
+// the frame has to wait.
+func (w *sender) takeWindow(stream uint32, n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queues[stream] != nil || int64(n) > w.window && w.overdraft > 0 {
+		return false
+	}
+	w.window -= int64(n)
+	return true
+}
+
+// openQueue creates the queue for a stream with a changed body.
+func (w *sender) openQueue(stream uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queues[stream] = &sendQueue{changed: true, window: w.initial}
+	w.order = append(w.order, stream)
+}
+
+// isWaiting reports whether frames of an unchanged stream wait in a queue.
+func (w *sender) isWaiting(stream uint32) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queues[stream]
+	return q != nil && !q.changed
+}
+
+// enqueueUnchanged appends to the queue of an unchanged stream, which exists while something waits in it.
+func (w *sender) enqueueUnchanged(stream uint32, item sendItem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queues[stream]
+	if q == nil {
+		q = &sendQueue{over: true}
+		w.queues[stream] = q
+		w.order = append(w.order, stream)
+	}
+	q.items = append(q.items, item)
+	q.size += len(item.data)
+	w.start()
+}
+
+// enqueue appends to the queue of a changed stream. It reports whether the stream still exists.
+func (w *sender) enqueue(stream uint32, item sendItem) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queues[stream]
+	if q == nil || w.closed {
+		return false
+	}
+	q.items = append(q.items, item)
+	q.size += len(item.data)
+	w.start()
+	return true
+}
+
+// awaitSpace waits until the queue of a changed stream has space. It returns false if the stream has gone.
+func (w *sender) awaitSpace(stream uint32) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		q := w.queues[stream]
+		switch {
+		case q == nil || w.closed || q.interrupted:
+			return false
+		case q.size < maxQueued:
+			return true
+		}
+		w.wake.Wait()
+	}
+}
+
+// endQueue removes the queue of a stream once all frames in it were sent.
+func (w *sender) endQueue(stream uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if q := w.queues[stream]; q != nil {
+		q.over = true
+		w.start()
+	}
+}
+
+// interrupt ends the waiting of awaitSpace for a stream.
+func (w *sender) interrupt(stream uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if q := w.queues[stream]; q != nil {
+		q.interrupted = true
+	}
+	w.wake.Broadcast()
+}
+
+// dropQueue removes the queue of a stream and discards its frames.
+func (w *sender) dropQueue(stream uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queues[stream] == nil {
+		return
+	}
+	w.remove(stream)
+	delete(w.granted, stream)
+	w.wake.Broadcast()
+}
+
+// remove removes a stream's queue. The caller must hold w.mu.
+func (w *sender) remove(stream uint32) {
+	delete(w.queues, stream)
+	if i := slices.Index(w.order, stream); i >= 0 {
+		w.order = slices.Delete(w.order, i, i+1)
+	}
+}
+
+// grant sends window updates to the side: for the connection, and for a stream unless that is 0.
+func (w *sender) grant(stream uint32, connection, forStream int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if connection > 0 {
+		w.granted[0] += int64(connection)
+	}
+	if stream != 0 && forStream > 0 {
+		w.granted[stream] += int64(forStream)
+	}
+	w.start()
+}
+
+// sendControl writes frames that are not subject to flow control.
+func (w *sender) sendControl(frames []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.control = append(w.control, frames...)
+	w.start()
+}
+
+// run writes queued frames until the connection ends.
+func (w *sender) run() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		batch, sent, served := w.collect()
+		if len(batch) == 0 && len(sent) == 0 && len(served) == 0 {
+			if w.closed {
+				return
+			}
+			w.wake.Wait()
+			continue
+		}
+		w.mu.Unlock()
+		if len(batch) > 0 {
+			// The reader of this side notices the error.
+			_ = w.side.writeBetween(batch)
+		}
+		for _, f := range sent {
+			f()
+		}
+		w.mu.Lock()
+		for _, q := range served {
+			q.busy = false
+		}
+		w.wake.Broadcast()
+	}
+}
+
+// collect returns the frames that can be sent now. w.mu is held.
+func (w *sender) collect() (batch []byte, sent []func(), served []*sendQueue) {
+	if w.closed {
+		return nil, nil, nil
+	}
+	batch, w.control = w.control, nil
+	for stream, n := range w.granted {
+		for ; n > 0; n -= maxStreamID {
+			batch = appendFrame(batch, frameWindowUpdate, 0, stream, binary.BigEndian.AppendUint32(nil, uint32(min(n, maxStreamID))))
+		}
+		delete(w.granted, stream)
+	}
+	for _, stream := range slices.Clone(w.order) {
+		q := w.queues[stream]
+		before, calls := len(batch), len(sent)
+		batch, sent = w.collectQueue(stream, q, batch, sent)
+		switch {
+		case len(batch) > before || len(sent) > calls:
+			// The queue stays until its frames were written, so that later frames of the stream wait for them.
+			q.busy = true
+			served = append(served, q)
+			w.order = append(slices.DeleteFunc(w.order, func(s uint32) bool { return s == stream }), stream)
+		case len(q.items) == 0 && q.over && !q.busy:
+			w.remove(stream)
+		}
+		if len(batch) >= maxBatch {
+			break
+		}
+	}
+	return batch, sent, served
+}
+
+// collectQueue appends the frames of a stream that can be sent now.
+func (w *sender) collectQueue(stream uint32, q *sendQueue, batch []byte, sent []func()) ([]byte, []func()) {
+	// Take as many frames as fit into one write and into the windows of stream and connection.
+	for len(q.items) > 0 && len(batch) < maxBatch {
+		item := &q.items[0]
+		if item.alone && len(batch) > 0 {
+			return batch, sent
+		}
+		if item.frame != nil {
+			batch = append(batch, item.frame...)
+		} else {
+			// For a changed body, the connection's window also limits how much may be sent on credit
+			// (the overdraft), since the other side does not know of these bytes.
+			n := min(len(item.data), defaultFrameSize)
+			if n > 0 {
+				n = int(min(int64(n), w.window))
+				if q.changed {
+					n = int(min(int64(n), q.window, maxOverdraft-w.overdraft))
+				}
+				if n <= 0 {
+					return batch, sent
+				}
+			}
+
+			// END_STREAM belongs to the last frame of an item, even if that is empty.
+			var flags uint8
+			if item.end && n == len(item.data) {
+				flags = flagEndStream
+			}
+			if n > 0 || item.end {
+				batch = appendFrame(batch, frameData, flags, stream, item.data[:n])
+			}
+			w.window -= int64(n)
+			if q.changed {
+				q.window -= int64(n)
+				w.overdraft += int64(n)
+			}
+			q.size -= n
+			if item.data = item.data[n:]; len(item.data) > 0 {
+				continue
+			}
+		}
+		if item.sent != nil {
+			sent = append(sent, item.sent)
+		}
+		q.items = q.items[1:]
+	}
+	return batch, sent
+}

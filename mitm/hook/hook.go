@@ -1,0 +1,247 @@
+// Package hook asks a program of the user about frames that are on their way. The program runs for as long as the
+// recording. It reads one JSON object for each frame from its standard input, a line each, and answers each with a
+// line on its standard output:
+//
+//	{"v":1,"id":1,"exchange":7,"method":"/pkg.Service/Method","url":"…","dir":"down","frame":2,"json":false,"data":"CgVoZWxsbw=="}
+//	{"id":1,"action":"replace","messages":["CgVoZWxsbw=="]}
+//
+// The actions are pass, drop, replace (with messages, in base64) and reset. Answers may come in any order.
+//
+//	h, err := hook.Start([]string{"./hook.py"}, os.Stderr)
+//	verdict, err := h.Decide(ctx, held)
+//
+// Limits: a frame waits at most 5 s for its answer; an answer has at most 64 MiB. If the program ends or answers
+// nonsense, frames pass unchanged, and Decide returns the error.
+//
+// Source: mitm/README.md#hooks
+package hook
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"unwire/mitm/rewrite"
+	"unwire/mitm/rules"
+)
+
+const (
+	// answerTimeout is how long a frame waits for the hook program's response.
+	answerTimeout = 5 * time.Second
+
+	// maxAnswer is the largest size of one response from the program, in bytes: 64 MiB.
+	maxAnswer = 64 << 20
+
+	// endGrace is how long the program may take to end after its input was closed.
+	endGrace = time.Second
+)
+
+// A request is the JSON object that the hook program reads for each frame.
+type request struct {
+	V        int    `json:"v"`
+	ID       int64  `json:"id"`
+	Exchange int64  `json:"exchange"`
+	Method   string `json:"method"`
+	URL      string `json:"url"`
+	Dir      string `json:"dir"`
+	Frame    int    `json:"frame"`
+	Flags    int    `json:"flags"`
+	JSON     bool   `json:"json"`
+	Data     []byte `json:"data"`
+}
+
+// An answer is the JSON object that the hook program writes for each frame.
+type answer struct {
+	ID       int64    `json:"id"`
+	Action   string   `json:"action"`
+	Messages [][]byte `json:"messages"`
+	Rule     string   `json:"rule"`
+}
+
+// A Hook is a running hook program, which decides about frames.
+type Hook struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	// requests are written by one goroutine, so that a program that does not read blocks nobody for longer than
+	// answerTimeout.
+	requests chan []byte
+	ended    chan struct{}
+
+	mu      sync.Mutex
+	last    int64
+	waiting map[int64]chan answer
+	err     error
+}
+
+// Start starts the program. Its standard error goes to stderr.
+func Start(argv []string, stderr io.Writer) (*Hook, error) {
+	h := &Hook{cmd: exec.Command(argv[0], argv[1:]...), requests: make(chan []byte, 16), ended: make(chan struct{}), waiting: make(map[int64]chan answer)}
+	h.cmd.Stderr = stderr
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := h.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the hook did not start: %w", err)
+	}
+	go h.write()
+	go h.read(stdout)
+	return h, nil
+}
+
+// write writes queued requests to the program's standard input.
+func (h *Hook) write() {
+	for {
+		select {
+		case line := <-h.requests:
+			if _, err := h.stdin.Write(line); err != nil {
+				h.fail(fmt.Errorf("the hook does not read: %w", err))
+				return
+			}
+		case <-h.ended:
+			return
+		}
+	}
+}
+
+// read reads the program's responses, and passes each to the frame that waits for it.
+func (h *Hook) read(stdout io.Reader) {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(make([]byte, 64<<10), maxAnswer)
+	for lines.Scan() {
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			h.fail(fmt.Errorf("the hook answered with invalid JSON: %w", err))
+			continue
+		}
+		h.mu.Lock()
+		c := h.waiting[a.ID]
+		delete(h.waiting, a.ID)
+		h.mu.Unlock()
+		if c != nil {
+			c <- a
+		}
+	}
+	err := lines.Err()
+	if err == nil {
+		err = errors.New("the hook has ended")
+	}
+	h.fail(err)
+	close(h.ended)
+}
+
+// fail releases all waiting frames with an error.
+func (h *Hook) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = err
+	for id, c := range h.waiting {
+		close(c)
+		delete(h.waiting, id)
+	}
+}
+
+// Decide asks the program about a frame.
+//
+// Errors: the program has ended, has not answered in time, or has answered nonsense.
+func (h *Hook) Decide(ctx context.Context, held rules.Held) (rewrite.Verdict, error) {
+	// The answer is matched by its ID, because the program may answer frames in any order.
+	c := make(chan answer, 1)
+	h.mu.Lock()
+	h.last++
+	q := request{
+		V: 1, ID: h.last, Exchange: held.Exchange.ID, URL: held.Exchange.URL, Dir: held.Frame.Dir.String(),
+		Frame: held.Frame.Number, Flags: int(held.Frame.Flags), JSON: held.JSON, Data: held.Data,
+	}
+	if held.Call.RPC != "" {
+		q.Method = "/" + held.Call.Service + "/" + held.Call.RPC
+	}
+	h.waiting[q.ID] = c
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.waiting, q.ID)
+		h.mu.Unlock()
+	}()
+	line, err := json.Marshal(q)
+	if err != nil {
+		return rewrite.Verdict{}, err
+	}
+
+	// One timer limits both phases together: a program that does not read, and one that reads but does
+	// not answer.
+	timer := time.NewTimer(answerTimeout)
+	defer timer.Stop()
+	select {
+	case h.requests <- append(line, '\n'):
+	case <-h.ended:
+		return rewrite.Verdict{}, h.lastError()
+	// If the exchange ends while the frame waits, there is nothing left to decide.
+	case <-ctx.Done():
+		return rewrite.Verdict{}, nil
+	case <-timer.C:
+		return rewrite.Verdict{}, fmt.Errorf("the hook did not read a frame within %s", answerTimeout)
+	}
+	select {
+	case a, ok := <-c:
+		if !ok {
+			return rewrite.Verdict{}, h.lastError()
+		}
+		return a.verdict()
+	case <-h.ended:
+		return rewrite.Verdict{}, h.lastError()
+	case <-ctx.Done():
+		return rewrite.Verdict{}, nil
+	case <-timer.C:
+		return rewrite.Verdict{}, fmt.Errorf("the hook did not answer within %s", answerTimeout)
+	}
+}
+
+func (h *Hook) lastError() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// verdict converts the program's response to a verdict about the frame.
+func (a answer) verdict() (rewrite.Verdict, error) {
+	v := rewrite.Verdict{Rule: "hook"}
+	if a.Rule != "" {
+		v.Rule = "hook: " + a.Rule
+	}
+	switch a.Action {
+	case "", "pass":
+		return rewrite.Verdict{}, nil
+	case "drop":
+		v.Action = rewrite.Replace
+	case "replace":
+		if v.Action, v.Messages = rewrite.Replace, a.Messages; len(a.Messages) == 0 {
+			return rewrite.Verdict{}, errors.New("the hook answered replace without messages; the action drop removes a frame")
+		}
+	case "reset":
+		v.Action = rewrite.Reset
+	default:
+		return rewrite.Verdict{}, fmt.Errorf("the hook answered the action %q, which is not pass, drop, replace or reset", a.Action)
+	}
+	return v, nil
+}
+
+// Close closes the program's input, and kills the program if it does not end then.
+func (h *Hook) Close() error {
+	_ = h.stdin.Close()
+	timer := time.AfterFunc(endGrace, func() { _ = h.cmd.Process.Kill() })
+	defer timer.Stop()
+	<-h.ended
+	// A program that was killed has no exit status of interest.
+	_ = h.cmd.Wait()
+	return nil
+}

@@ -1,0 +1,115 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrNoRecorder means that nobody records the capture with rules or --intercept at the moment.
+var ErrNoRecorder = errors.New("nobody holds frames for this capture")
+
+const (
+	// maxFile limits the file with the address, maxHeld an answer of the server; both in bytes.
+	maxFile = 4 << 10
+	maxHeld = 512 << 20
+)
+
+// A Client decides about the held frames of a recorder.
+type Client struct {
+	http  *http.Client
+	token string
+}
+
+// Dial connects to the recorder of a capture.
+//
+// Errors: ErrNoRecorder.
+func Dial(capture string) (*Client, error) {
+	name := capture + fileSuffix
+	f, err := openPrivate(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoRecorder, capture)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var at address
+	if err := json.NewDecoder(io.LimitReader(f, maxFile)).Decode(&at); err != nil || at.Network != "unix" && !strings.HasPrefix(at.Address, "127.0.0.1:") {
+		return nil, fmt.Errorf("%s is damaged: remove it", name)
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, at.Network, at.Address)
+	}
+	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, token: at.Token}, nil
+}
+
+// do sends a request, and decodes the answer into v unless that is nil.
+func (c *Client) do(ctx context.Context, method, path string, body, v any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://recorder"+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	res, err := c.http.Do(r)
+	if err != nil {
+		var refused *net.OpError
+		if errors.As(err, &refused) && refused.Op == "dial" || errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%w: its recorder has ended", ErrNoRecorder)
+		}
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxHeld))
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w (any more)", ErrNotHeld)
+	case res.StatusCode/100 != 2:
+		return errors.New(strings.TrimSpace(string(answer)))
+	case v == nil:
+		return nil
+	}
+	return json.Unmarshal(answer, v)
+}
+
+// Held returns the held frames with an ID above after. If there are none, it waits for up to wait.
+func (c *Client) Held(ctx context.Context, after int64, wait time.Duration) (frames []Frame, err error) {
+	path := fmt.Sprintf("/held?after=%d&wait=%s", after, wait)
+	return frames, c.do(ctx, http.MethodGet, path, nil, &frames)
+}
+
+// Decide decides about a held frame.
+//
+// Errors: ErrNotHeld.
+func (c *Client) Decide(ctx context.Context, id int64, d Decision) error {
+	return c.do(ctx, http.MethodPost, "/held/"+strconv.FormatInt(id, 10), d, nil)
+}
+
+// ReleaseAll releases all held frames unchanged, and returns their number.
+func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
+	var answer struct {
+		Released int `json:"released"`
+	}
+	err := c.do(ctx, http.MethodPost, "/release-all", nil, &answer)
+	return answer.Released, err
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package intercept
+
+import "os"
+
+// openPrivate opens a file. Its permissions are those of the capture's folder.
+func openPrivate(name string) (*os.File, error) { return os.Open(name) }

@@ -1,0 +1,29 @@
+//go:build unix
+
+package intercept
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// openPrivate opens a file that only this user can have written: another user could make decisions go elsewhere.
+func openPrivate(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || int(owner.Uid) != os.Geteuid() {
+			err = fmt.Errorf("%s can be written to by other users, so it is not used: remove it", name)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,172 @@
+package intercept
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+const (
+	// fileSuffix is appended to the name of a capture for the file with the server's address.
+	fileSuffix = ".intercept"
+
+	// socketFolder and socketName name the socket.
+	socketFolder = "unwire-intercept-"
+	socketName   = "held.sock"
+
+	// maxWait limits how long a request waits for a frame.
+	maxWait = time.Minute
+
+	// maxDecision limits the size of a request, in bytes.
+	maxDecision = 256 << 20
+)
+
+// An address is the content of the file next to the capture.
+type address struct {
+	Network string `json:"network"`
+	Address string `json:"address"`
+	Token   string `json:"token"`
+}
+
+// A Server makes a Holder available to other programs of the user.
+type Server struct {
+	holder *Holder
+	http   *http.Server
+	file   string
+	folder string
+	token  string
+}
+
+// Serve starts a server for the frames of a capture.
+func Serve(capture string, h *Holder) (*Server, error) {
+	s := &Server{holder: h, file: capture + fileSuffix, token: rand.Text()}
+	at, ln, err := s.listen()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /held", s.serveHeld)
+	mux.HandleFunc("POST /held/{id}", s.serveDecision)
+	mux.HandleFunc("POST /release-all", s.serveReleaseAll)
+	s.http = &http.Server{Handler: s.authorized(mux), ReadHeaderTimeout: maxWait}
+	if err := s.writeFile(at); err != nil {
+		return nil, errors.Join(err, ln.Close(), s.removeFolder())
+	}
+	go func() { _ = s.http.Serve(ln) }()
+	return s, nil
+}
+
+// listen opens the socket.
+func (s *Server) listen() (address, net.Listener, error) {
+	if runtime.GOOS != "windows" {
+		for _, parent := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+			if !filepath.IsAbs(parent) {
+				continue
+			}
+			// MkdirTemp creates the folder with mode 0700.
+			folder, err := os.MkdirTemp(parent, socketFolder)
+			if err != nil {
+				continue
+			}
+			path := filepath.Join(folder, socketName)
+			if ln, err := net.Listen("unix", path); err == nil {
+				s.folder = folder
+				return address{"unix", path, s.token}, ln, nil
+			}
+			_ = os.Remove(folder)
+		}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return address{}, nil, err
+	}
+	return address{"tcp", ln.Addr().String(), s.token}, ln, nil
+}
+
+// writeFile writes the file with the address, in place of one that a killed recorder has left.
+func (s *Server) writeFile(at address) error {
+	text, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(s.file)
+	f, err := os.OpenFile(s.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+func (s *Server) removeFolder() error {
+	if s.folder == "" {
+		return nil
+	}
+	return os.Remove(s.folder)
+}
+
+// Close stops the server, and removes its file. It does not close the Holder.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	return errors.Join(err, os.Remove(s.file), s.removeFolder())
+}
+
+// authorized lets requests with the token pass.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+s.token)) != 1 {
+			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serveHeld answers with the held frames, after waiting for one if that is asked for.
+func (s *Server) serveHeld(w http.ResponseWriter, r *http.Request) {
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
+	ctx, cancel := context.WithTimeout(r.Context(), min(max(wait, 0), maxWait))
+	defer cancel()
+	frames := s.holder.Held(ctx, after)
+	if frames == nil {
+		frames = []Frame{}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(frames)
+}
+
+// serveDecision decides about a frame.
+func (s *Server) serveDecision(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	var d Decision
+	if err == nil {
+		err = json.NewDecoder(io.LimitReader(r.Body, maxDecision)).Decode(&d)
+	}
+	if err == nil {
+		err = s.holder.Decide(id, d)
+	}
+	switch {
+	case errors.Is(err, ErrNotHeld):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// serveReleaseAll releases all frames, and answers with their number.
+func (s *Server) serveReleaseAll(w http.ResponseWriter, _ *http.Request) {
+	_ = json.NewEncoder(w).Encode(map[string]int{"released": s.holder.ReleaseAll()})
+}

@@ -1,0 +1,123 @@
+package mitm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"unwire/decode/envelope"
+)
+
+// The sets of 100 rules of BenchmarkRules. No call has the host and the method of otherCalls. No frame has the fields of
+// otherFields, and those of otherValues have other values.
+const (
+	otherCalls  = "host:api%[1]d.example.com method:Run%[1]d dir:up path:1.%[2]d"
+	otherFields = "method:M dir:up path:9%[2]d.1"
+	otherValues = "method:M dir:up path:1=v%[2]d"
+)
+
+// hundredRules returns rules with a match that has the number of the rule as its first argument.
+func hundredRules(match string) string {
+	var text strings.Builder
+	text.WriteString("rules:\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "  - match: "+match+"\n    set: 7.%[2]d=x\n", i, i+1)
+	}
+	return text.String()
+}
+
+// benchCall sends a request and reads the answer.
+func benchCall(b *testing.B, c *http.Client, url, contentType string, body io.Reader) *http.Response {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url+"/a.S/M", body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("Content-Type", contentType)
+	res, err := c.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res
+}
+
+// BenchmarkRules measures the processor time of client, server and proxy for calls through 100 rules of which none
+// matches, compared with no rules. Both take turns, in the order A B B A; "ratio" is the median of the pairs.
+func BenchmarkRules(b *testing.B) {
+	origin := newTLSOrigin(b, true, http.HandlerFunc(echoBody))
+	message := oneField("hello")
+	frame := envelope.Append(nil, 0, message)
+	whole := func(contentType string, body []byte) func(*http.Client) {
+		return func(c *http.Client) {
+			res := benchCall(b, c, origin.URL, contentType, bytes.NewReader(body))
+			if got, err := io.Copy(io.Discard, res.Body); got != int64(len(body)) || err != nil {
+				b.Fatal(got, err)
+			}
+			res.Body.Close()
+		}
+	}
+	lockStep := func(c *http.Client) {
+		pr, pw := io.Pipe()
+		go func() { _, _ = pw.Write(frame) }()
+		res := benchCall(b, c, origin.URL, "application/connect+proto", pr)
+		defer res.Body.Close()
+		buf := make([]byte, len(frame))
+		for i := range 200 {
+			if _, err := io.ReadFull(res.Body, buf); err != nil {
+				b.Fatal(err)
+			}
+			if i < 199 {
+				_, _ = pw.Write(frame)
+			}
+		}
+		pw.Close()
+		_, _ = io.Copy(io.Discard, res.Body)
+	}
+	plain := newTestProxy(b, []*httptest.Server{origin}, nil)
+	for _, set := range []struct{ name, match string }{{"other calls", otherCalls}, {"other fields", otherFields}, {"other values", otherValues}} {
+		ruled := newTestProxy(b, []*httptest.Server{origin}, func(o *Options) { o.Rewrite = newRules(b, hundredRules(set.match)) })
+		for _, c := range []struct {
+			name  string
+			calls int
+			run   func(*http.Client)
+		}{
+			{"unary", 300, whole("application/proto", message)},
+			{"200 frames", 200, whole("application/connect+proto", bytes.Repeat(frame, 200))},
+			{"200 rounds", 5, lockStep},
+		} {
+			b.Run(set.name+"/"+c.name, func(b *testing.B) {
+				b.ReportMetric(benchPairs(b, c.calls, c.run, plain, ruled), "ratio")
+			})
+		}
+	}
+}
+
+// benchPairs makes calls through two proxies in turn, and returns the median of the ratios of the processor time.
+func benchPairs(b *testing.B, calls int, call func(*http.Client), plain, ruled *testProxy) float64 {
+	clients := []*http.Client{plain.client(true), ruled.client(true)}
+	commit := []func(){commits(b, plain), commits(b, ruled)}
+	measure := func(i int) time.Duration {
+		before := processorTime()
+		for range calls {
+			call(clients[i])
+		}
+		commit[i]()
+		return processorTime() - before
+	}
+	measure(0)
+	measure(1)
+	var ratios []float64
+	for b.Loop() {
+		a, x := measure(0), measure(1)
+		y, z := measure(1), measure(0)
+		ratios = append(ratios, float64(x+y)/float64(a+z))
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}

@@ -1,0 +1,247 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/filter"
+	"unwire/decode/jsontree"
+	"unwire/decode/wire"
+	"unwire/mitm/rewrite"
+)
+
+// interceptName is the name under which frames are held that no rule names.
+const interceptName = "intercept"
+
+// maxKeptNodes limits the nodes for which an exchange keeps memory from one frame to the next.
+const maxKeptNodes = 4096
+
+// A change is the state of one frame while the rules apply to it.
+type change struct {
+	exchange *exchange
+	frame    *rewrite.Frame
+	shown    filter.Frame
+
+	// view is now, the exchange as it was when the frame arrived.
+	view *filter.Exchange
+	now  filter.Exchange
+
+	// messages are what is forwarded at the moment.
+	messages [][]byte
+	names    []string
+}
+
+// Frame applies the rules to a frame.
+func (x *exchange) Frame(ctx context.Context, f *rewrite.Frame) rewrite.Verdict {
+	c := &x.changes[f.Dir]
+	*c = change{exchange: x, frame: f, now: x.viewNow()}
+	c.view = &c.now
+	c.shown = filter.Frame{Frame: c.decode(f.Data), Type: c.messageType()}
+	rules := c.matching()
+	intercepted := x.intercept[f.Dir].holds(c.view, c.shown)
+	hooked := x.hook[f.Dir].holds(c.view, c.shown)
+	if len(rules) == 0 && !intercepted && !hooked {
+		return rewrite.Verdict{}
+	}
+
+	// What matches is decided by the frame as it arrived. Each rule changes what the one before it has left.
+	c.messages = [][]byte{f.Data}
+	for _, r := range rules {
+		if len(c.messages) == 0 {
+			break
+		}
+		if !x.policy.take(r) {
+			continue
+		}
+		if v, over := c.apply(ctx, r); over {
+			return v
+		}
+	}
+	if len(c.messages) > 0 && intercepted {
+		c.hold(ctx, interceptName)
+	}
+	if hooked {
+		if v, over := c.hook(ctx); over {
+			return v
+		}
+	}
+	if len(c.names) == 0 {
+		return rewrite.Verdict{}
+	}
+	return rewrite.Verdict{Action: rewrite.Replace, Rule: strings.Join(c.names, ", "), Messages: c.messages}
+}
+
+// matching returns the rules that match the frame.
+func (c *change) matching() (rules []*rule) {
+	isEnd, fields := c.isEnd(), fieldsOf(c.shown.Tree)
+	for _, r := range c.exchange.rules[c.frame.Dir] {
+		if r.when.field > 0 && fields&elementOf(r.when.field) == 0 {
+			continue
+		}
+		if (!isEnd || r.rule.matchesEnd) && r.when.holds(c.view, c.shown) {
+			rules = append(rules, r.rule)
+		}
+	}
+	return rules
+}
+
+// decode returns a message as the filters see it.
+func (c *change) decode(data []byte) *decode.Frame {
+	f := c.frame
+	out := &c.exchange.frames[f.Dir]
+	*out = decode.Frame{Dir: f.Dir, Seq: f.Number, Opcode: f.Opcode, Frame: envelope.Frame{
+		Len: len(f.Received), Flags: f.Flags, Framed: f.Framed, Raw: f.Raw, Data: data,
+	}}
+	if f.Flags&envelope.Compressed != 0 {
+		out.Encoding = "compressed"
+	}
+	if c.isEnd() || c.isJSON(data) {
+		return out
+	}
+	t := &c.exchange.trees[f.Dir]
+	if cap(t.Nodes) > maxKeptNodes {
+		*t = wire.Tree{}
+	}
+	if t.Reset(data, wire.Options{}); t.Err() == nil || c.view.Codec == "proto" {
+		out.Tree = t
+	}
+	return out
+}
+
+// isEnd reports whether the frame is the end of a stream.
+func (c *change) isEnd() bool {
+	return c.frame.Framed && c.frame.Flags&(envelope.EndStream|envelope.Trailer) != 0 || c.frame.Opcode.Kind() >= captures.OpClose
+}
+
+// isJSON reports whether a message is JSON.
+func (c *change) isJSON(data []byte) bool {
+	switch {
+	case c.isEnd():
+		return true
+	case c.view.Codec == "json":
+		return true
+	case c.view.Codec == "proto" || len(data) == 0:
+		return false
+	}
+	_, err := jsontree.Parse(data)
+	return err == nil
+}
+
+// messageType returns the type of the frame's message, or nil.
+func (c *change) messageType() protoreflect.MessageDescriptor {
+	o := c.exchange.policy.o
+	if !c.exchange.typed || c.view.RPC == "" {
+		return nil
+	}
+	return o.Type("/"+c.view.Service+"/"+c.view.RPC, c.frame.Dir)
+}
+
+// apply applies a rule that matches. over means that the verdict is final.
+func (c *change) apply(ctx context.Context, r *rule) (v rewrite.Verdict, over bool) {
+	if len(r.edits) > 0 {
+		c.edit(r)
+	}
+	if r.replace != nil {
+		c.messages, c.names = [][]byte{r.replace.data}, append(c.names, r.Name)
+	}
+	if r.delay > 0 {
+		wait(ctx, r.delay)
+	}
+	if r.hold {
+		c.hold(ctx, r.Name)
+	}
+
+	// A drop is not a final verdict: the frame is replaced by no messages.
+	switch {
+	case r.drop:
+		c.messages, c.names = nil, append(c.names, r.Name)
+		return rewrite.Verdict{}, false
+	case r.endsAtHead():
+		return c.exchange.end(r), true
+	}
+	if n := r.duplicate; n > 0 && len(c.messages) > 0 {
+		last := c.messages[len(c.messages)-1]
+		for range n {
+			c.messages = append(c.messages, last)
+		}
+		c.names = append(c.names, r.Name)
+	}
+	return rewrite.Verdict{}, false
+}
+
+// wait waits for d, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// edit carries out the edits of a rule on all messages. If one fails, none of them applies.
+func (c *change) edit(r *rule) {
+	edited := make([][]byte, 0, len(c.messages))
+	for _, data := range c.messages {
+		for _, e := range r.edits {
+			out, _, err := e.Apply(data, c.isJSON(data), c.shown.Type)
+			if err == nil && len(out) > rewrite.MaxFrame*4 {
+				err = fmt.Errorf("the message would have %d bytes", len(out))
+			}
+			if err != nil {
+				c.exchange.policy.report(fmt.Sprintf("the rule %q (line %d) does not fit a frame of %s, which passes unchanged: %v",
+					r.Name, r.Line, c.exchange.name(), err))
+				return
+			}
+			data = out
+		}
+		edited = append(edited, data)
+	}
+	c.messages, c.names = edited, append(c.names, r.Name)
+}
+
+// held returns the frame for somebody who decides about it.
+func (c *change) held(rule string) Held {
+	h := Held{Exchange: c.view.Exchange, Call: c.view.Call, Frame: c.frame, Rule: rule}
+	if len(c.messages) > 0 {
+		h.Data = c.messages[0]
+	}
+	h.JSON = c.isJSON(h.Data)
+	return h
+}
+
+// hold waits until somebody has decided about the frame.
+func (c *change) hold(ctx context.Context, rule string) {
+	o := c.exchange.policy.o
+	if o.Hold == nil {
+		return
+	}
+	if messages, changed := o.Hold(ctx, c.held(rule)); changed {
+		c.messages, c.names = messages, append(c.names, rule)
+	}
+}
+
+// hook asks the hook about the frame.
+func (c *change) hook(ctx context.Context) (v rewrite.Verdict, over bool) {
+	x, o := c.exchange, c.exchange.policy.o
+	if len(c.messages) != 1 {
+		return v, false
+	}
+	v, err := o.Hook(ctx, c.held("hook"))
+	switch {
+	case err != nil:
+		x.policy.report(fmt.Sprintf("the hook failed, and frames pass unchanged: %v", err))
+	case v.Action == rewrite.Replace:
+		c.messages, c.names = v.Messages, append(c.names, v.Rule)
+	case v.Action != rewrite.Pass:
+		return v, true
+	}
+	return v, false
+}

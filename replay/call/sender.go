@@ -1,0 +1,250 @@
+package call
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"unwire/captures"
+	"unwire/replay/outbound"
+)
+
+// redacted replaces a secret in the record, in the format of a capture's placeholders.
+const redacted = "[redacted:00000000]"
+
+// A sender sends the HTTP request of a call, and records it with its response.
+type sender struct {
+	o         *Options
+	transport *http.Transport
+	progress  outbound.Progress
+	secrets   []string
+
+	// answered means that a response has arrived, and status and retryAfter are set from it.
+	answered   bool
+	status     int
+	retryAfter string
+
+	mu sync.Mutex
+	// record is the recording of the exchange; nil if nothing is recorded.
+	record    captures.Recording
+	recordErr error
+	// body is the response body; nil until the response arrives.
+	body  *answerBody
+	ended bool
+}
+
+func newSender(o *Options) *sender {
+	version := "1.1"
+	if o.HTTP2 || o.To.Scheme == "https" {
+		version = "2"
+	}
+	local := outbound.CheckTarget(o.To, false, nil) == nil
+	s := &sender{o: o, transport: outbound.New(o.To.Scheme, version, local, !o.HTTP2, o.Reach)}
+	for _, h := range o.Headers {
+		if _, token, ok := strings.Cut(h.Value, " "); h.Secret && ok && strings.EqualFold(h.Name, "authorization") {
+			// without its scheme
+			s.secrets = append(s.secrets, token)
+		} else if h.Secret {
+			s.secrets = append(s.secrets, h.Value)
+		}
+	}
+	return s
+}
+
+// Do sends the HTTP request. It does not follow redirects.
+func (s *sender) Do(req *http.Request) (*http.Response, error) {
+	if err := s.o.Reach.Pace.Admit(req.Context(), req.URL.Hostname()); err != nil {
+		return nil, err
+	}
+	if req.Header.Get("User-Agent") != "" && !s.o.names("user-agent") {
+		req.Header["User-Agent"] = []string{"unwire"}
+	}
+	if err := s.begin(req); err != nil {
+		return nil, err
+	}
+	var server string
+	resp, err := s.transport.RoundTrip(req.WithContext(s.progress.Trace(req.Context(), &server)))
+	if err != nil {
+		return nil, err
+	}
+	s.answered, s.status, s.retryAfter = true, resp.StatusCode, resp.Header.Get("Retry-After")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.body = &answerBody{ReadCloser: resp.Body, s: s, resp: resp}
+	resp.Body = s.body
+	if s.record != nil {
+		s.record.Connection(connection(resp.TLS, s.o.Reach.Insecure), server)
+		s.record.Response(resp.StatusCode, s.kept(resp.Header))
+	}
+	return resp, nil
+}
+
+// names reports whether the user has set a header with this name.
+func (o *Options) names(header string) bool {
+	return slices.ContainsFunc(o.Headers, func(h Header) bool { return strings.EqualFold(h.Name, header) })
+}
+
+// begin starts to record a request.
+func (s *sender) begin(req *http.Request) error {
+	if s.o.Record == nil {
+		return nil
+	}
+	version := "1.1"
+	if s.o.HTTP2 || s.o.To.Scheme == "https" {
+		version = "2"
+	}
+	record, err := s.o.Record.Begin(captures.Exchange{
+		Method: req.Method, URL: req.URL.String(), HTTP: version, RequestHeaders: s.kept(req.Header), Started: time.Now(), Source: "call",
+	})
+	if err != nil {
+		s.recordErr = fmt.Errorf("recording: %w", err)
+		return s.recordErr
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record = record
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = &requestBody{ReadCloser: req.Body, s: s}
+		req.GetBody = nil
+	}
+	return nil
+}
+
+// kept returns the headers for the recording, without secrets.
+func (s *sender) kept(h http.Header) captures.Headers {
+	list := captures.SortedHeaders(h)
+	for i := range list {
+		for _, secret := range s.secrets {
+			if secret != "" {
+				list[i].Value = strings.ReplaceAll(list[i].Value, secret, redacted)
+			}
+		}
+	}
+	return list
+}
+
+// chunk records bytes of a request or response body.
+func (s *sender) chunk(dir captures.Direction, p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record != nil && len(p) > 0 && !s.ended {
+		s.record.Chunk(dir, bytes.Clone(p))
+	}
+}
+
+// end ends the record; err is the call's error, nil for none.
+func (s *sender) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record == nil || s.ended {
+		return
+	}
+	s.ended = true
+	outcome, reason := captures.Complete, ""
+	switch {
+	case s.body == nil:
+		outcome, reason = captures.Failed, "no answer"
+	case s.body.err != nil && !errors.Is(s.body.err, io.EOF):
+		outcome, reason = captures.Reset, s.body.err.Error()
+	case s.body.err == nil && err != nil && !connect.IsWireError(err):
+		outcome = captures.Canceled
+	}
+	if s.body == nil && err != nil {
+		reason = err.Error()
+	}
+	if s.body != nil && len(s.body.resp.Trailer) > 0 {
+		s.record.Trailers(captures.Down, s.kept(s.body.resp.Trailer))
+	}
+	s.record.End(outcome, reason)
+}
+
+// exchange returns the number of the exchange in the record.
+func (s *sender) exchange() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record == nil {
+		return 0
+	}
+	return s.record.ID()
+}
+
+// close closes the response body, and ends the recording.
+func (s *sender) close() {
+	s.mu.Lock()
+	body := s.body
+	s.mu.Unlock()
+	if body != nil {
+		// its error is irrelevant now
+		_ = body.ReadCloser.Close()
+	}
+	s.transport.CloseIdleConnections()
+}
+
+// connection returns the recorded properties of a connection.
+func connection(state *tls.ConnectionState, insecure bool) captures.TLS {
+	if state == nil {
+		return captures.TLS{}
+	}
+	return captures.TLS{
+		Version: strings.TrimPrefix(tls.VersionName(state.Version), "TLS "), Cipher: tls.CipherSuiteName(state.CipherSuite),
+		ServerName: state.ServerName, ALPN: state.NegotiatedProtocol, Unverified: insecure, CA: captures.AuthorityOf(*state),
+	}
+}
+
+// A requestBody is a request body that records the bytes that the HTTP transport reads from it.
+type requestBody struct {
+	io.ReadCloser
+	s *sender
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.s.chunk(captures.Up, p[:n])
+	return n, err
+}
+
+// An answerBody is a response body that records the bytes read from it.
+type answerBody struct {
+	io.ReadCloser
+	s    *sender
+	resp *http.Response
+	// err is the error with which the body ended; nil before its end.
+	err error
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.s.chunk(captures.Down, p[:n])
+	if err != nil {
+		b.s.mu.Lock()
+		defer b.s.mu.Unlock()
+		b.err = err
+	}
+	return n, err
+}
+
+// fail converts the error of the call to its result.
+func (c *caller) fail(s *sender, err error) {
+	r := c.result
+	e := new(connect.Error)
+	if !errors.As(err, &e) {
+		e = connect.NewError(connect.CodeUnknown, err)
+	}
+	r.Code, r.Number, r.Message = e.Code().String(), int(e.Code()), e.Message()
+	for _, d := range e.Details() {
+		r.Details = append(r.Details, Detail{Type: d.Type(), Value: d.Bytes()})
+	}
+	if !s.answered {
+		failure := s.progress.Failure(err, c.o.Timeout)
+		r.Local, r.Reason, r.Message = true, failure.Reason, failure.Message
+	}
+}

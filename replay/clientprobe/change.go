@@ -1,0 +1,309 @@
+package clientprobe
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"unwire/captures/profile"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/shape"
+	"unwire/decode/wire"
+	"unwire/replay/edit"
+	"unwire/replay/mock"
+)
+
+// profilePath is a path of the profile's table.
+type profilePath = []profile.Step
+
+// An Op is a way to change a field.
+type Op string
+
+const (
+	// opRemove leaves the field out.
+	opRemove Op = "remove"
+	// opChange gives the field another value of its type.
+	opChange Op = "change"
+	// opRetype gives the field a value of another type.
+	opRetype Op = "retype"
+	// opControl adds a field that no client can know.
+	opControl Op = "control"
+)
+
+// controlNumber and controlName are the field of opControl. No definition has the number: it is in the range that
+// protobuf reserves for its implementations.
+const (
+	controlNumber = 19_081
+	controlName   = "unwire_probe_control"
+)
+
+// A change is a change of all occurrences of a field.
+type change struct {
+	Target *Target
+	Op     Op
+}
+
+// A place is an occurrence of a field in a message.
+type place struct {
+	// path is without indexes.
+	path, kind, value string
+
+	// json is the value in a JSON text, within an object at index at.
+	json   jsontree.Value
+	within jsontree.Value
+	at     int
+
+	// hasMembers means that the value consists of others.
+	hasMembers bool
+}
+
+// changes returns the changes that apply to a place.
+func (p *place) changes() []Op {
+	if p.hasMembers {
+		return []Op{opRemove, opRetype}
+	}
+	return []Op{opRemove, opChange, opRetype}
+}
+
+// placesOf returns the fields of a message, in the order of its bytes. s decides what is a message: the same in all
+// messages of a method, because short texts parse as messages too.
+func placesOf(f *decode.Frame, s *shape.Shape) []place {
+	if f.Tree != nil {
+		return protoPlaces(f.Tree, 0, s, s.Locate(f.Tree, nil, false))
+	}
+	root, err := jsontree.Parse(f.Data)
+	if err != nil || root.Kind() != jsontree.Object && root.Kind() != jsontree.Array {
+		return nil
+	}
+	return jsonPlaces(root, nil)
+}
+
+func protoPlaces(t *wire.Tree, parent int32, s *shape.Shape, at []shape.Path) (out []place) {
+	for c := range t.Children(parent) {
+		n := t.Node(c)
+		if n.Type == wire.Garbage {
+			continue
+		}
+		p := place{path: t.FieldPath(c).String()}
+		switch {
+		case n.Type == wire.Varint, n.Type == wire.I32, n.Type == wire.I64:
+			p.kind, p.value = numberKinds[n.Type], strconv.FormatUint(t.Uint(c), 10)
+		case n.Type == wire.Len && len(t.Payload(c)) == 0:
+			// It may be an empty message or an empty text.
+			p.kind, p.value, p.hasMembers = "empty", "0 bytes", true
+		case s.IsMessage(t, c, at[c]):
+			p.kind, p.value, p.hasMembers = "message", fmt.Sprintf("%d bytes", len(t.Payload(c))), true
+		case isText(t.Payload(c)):
+			p.kind, p.value = "text", strconv.Quote(string(t.Payload(c)[:min(len(t.Payload(c)), 200)]))
+		default:
+			p.kind, p.value = "bytes", fmt.Sprintf("%d bytes", len(t.Payload(c)))
+		}
+		out = append(out, p)
+		if p.hasMembers {
+			out = append(out, protoPlaces(t, c, s, at)...)
+		}
+	}
+	return out
+}
+
+// numberKinds are the kinds of numbers by wire type.
+var numberKinds = map[wire.Type]string{wire.Varint: "varint", wire.I32: "i32", wire.I64: "i64"}
+
+// isText reports whether bytes are text without control characters.
+func isText(b []byte) bool {
+	return utf8.Valid(b) && !slices.ContainsFunc([]rune(string(b)), func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
+}
+
+func jsonPlaces(v jsontree.Value, path fieldpath.Path) (out []place) {
+	at := -1
+	for item := range v.Items() {
+		at++
+		if v.Kind() == jsontree.Array {
+			// Elements have the path of their array.
+			out = append(out, jsonPlaces(item, path)...)
+			continue
+		}
+		here := append(path[:len(path):len(path)], fieldpath.Step{Name: item.Name(), Index: fieldpath.All})
+		p := place{path: here.String(), kind: jsonKind(item), value: string(item.Raw()), json: item, within: v, at: at}
+		p.hasMembers = item.Kind() == jsontree.Object || item.Kind() == jsontree.Array
+		out = append(out, p)
+		if p.hasMembers {
+			out = append(out, jsonPlaces(item, here)...)
+		}
+	}
+	return out
+}
+
+func jsonKind(v jsontree.Value) string {
+	switch v.Kind() {
+	case jsontree.Object:
+		return "object"
+	case jsontree.Array:
+		return "array"
+	case jsontree.String:
+		return "string"
+	case jsontree.Number:
+		return "number"
+	case jsontree.Bool:
+		return "bool"
+	}
+	return "null"
+}
+
+// edit applies a change to a message of an answer; false if the message does not have the field.
+func (p *Probe) edit(c *change, id int64, f *decode.Frame) ([]byte, bool) {
+	if f.Err != nil {
+		return nil, false
+	}
+	// The exchange is one that was played, so it was read before.
+	ex, err := p.Mock.Recorded(context.Background(), id)
+	if err != nil || !p.AllowExecute && p.executes(ex, f) {
+		return nil, false
+	}
+	if c.Op == opControl {
+		return addControl(f)
+	}
+	if mock.MethodOf(&ex.Exchange) != c.Target.Method {
+		return nil, false
+	}
+
+	if f.Tree != nil {
+		return c.applyProto(f.Tree)
+	}
+	return c.applyJSON(f)
+}
+
+// maxOccurrences is the number of occurrences of a field in one message that are changed.
+const maxOccurrences = 1000
+
+// applyProto changes all occurrences of a field in a message.
+func (c *change) applyProto(t *wire.Tree) ([]byte, bool) {
+	path, rest, err := fieldpath.Cut(c.Target.Path)
+	if err != nil || rest != "" {
+		return nil, false
+	}
+	var edits []wire.Edit
+	for _, node := range t.Find(path) {
+		if len(edits) >= maxOccurrences {
+			break
+		}
+		n := t.Node(node)
+		e := wire.Edit{Node: node, Op: wire.Delete}
+		switch {
+		case c.Op == opChange:
+			e.Op, e.Data = wire.SetValue, c.otherValue(t, node)
+		case c.Op == opRetype && (n.Type == wire.Len || n.Type == wire.StartGroup):
+			e.Op, e.Data = wire.Replace, edit.AppendField(nil, n.Number, wire.Varint, wire.AppendVarint(nil, 7))
+		case c.Op == opRetype:
+			e.Op, e.Data = wire.Replace, edit.AppendField(nil, n.Number, wire.Len, []byte("seven"))
+		}
+		edits = append(edits, e)
+	}
+	out, err := wire.Splice(t, edits)
+	return out, err == nil && len(edits) > 0
+}
+
+// otherValue returns the encoding of another value of a field's type.
+func (c *change) otherValue(t *wire.Tree, node int32) []byte {
+	v := t.Uint(node)
+	switch t.Node(node).Type {
+	case wire.Varint:
+		return wire.AppendVarint(nil, v+1)
+	case wire.I32:
+		// The next bits of a float are nearly the same number.
+		if x := float64(math.Float32frombits(uint32(v))); isPlausible(x) {
+			return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(2*x+1)))
+		}
+		return binary.LittleEndian.AppendUint32(nil, uint32(v)+1)
+	case wire.I64:
+		if x := math.Float64frombits(v); isPlausible(x) {
+			return binary.LittleEndian.AppendUint64(nil, math.Float64bits(2*x+1))
+		}
+		return binary.LittleEndian.AppendUint64(nil, v+1)
+	}
+
+	// A longer text stays readable; other bytes keep their length, which may have a meaning.
+	b := bytes.Clone(t.Payload(node))
+	if isText(b) {
+		return append(b, '~')
+	}
+	b[len(b)-1] ^= 1
+	return b
+}
+
+// isPlausible reports whether a number read from bits is one that a program writes.
+func isPlausible(x float64) bool { return math.Abs(x) > 1e-9 && math.Abs(x) < 1e15 }
+
+// applyJSON changes all occurrences of a member in a JSON text, from the end: those before keep their offsets.
+func (c *change) applyJSON(f *decode.Frame) (data []byte, changed bool) {
+	data = f.Data
+	for n := range maxOccurrences {
+		var places []place
+		for _, at := range placesOf(&decode.Frame{Frame: envelope.Frame{Data: data}}, nil) {
+			if at.path == c.Target.Path {
+				places = append(places, at)
+			}
+		}
+
+		// What was removed is not found again.
+		last := len(places) - 1
+		if c.Op != opRemove {
+			last -= n
+		}
+		if last < 0 {
+			break
+		}
+		out, err := places[last].applyJSON(c.Op)
+		if err != nil {
+			break
+		}
+		data, changed = out, true
+	}
+	return data, changed
+}
+
+func (p *place) applyJSON(op Op) ([]byte, error) {
+	switch op {
+	case opRemove:
+		return p.within.Delete(p.at), nil
+	case opRetype:
+		if p.json.Kind() == jsontree.String {
+			return p.json.Replace([]byte("7")), nil
+		}
+		return p.json.Replace([]byte(`"seven"`)), nil
+	}
+	switch p.json.Kind() {
+	case jsontree.String:
+		return p.json.Replace(jsontree.Quote(p.json.Text() + "~")), nil
+	case jsontree.Bool:
+		return p.json.Replace([]byte(strconv.FormatBool(p.json.Text() != "true"))), nil
+	case jsontree.Number:
+		var x float64
+		if err := json.Unmarshal(p.json.Raw(), &x); err != nil {
+			return nil, err
+		}
+		return p.json.Replace([]byte(strconv.FormatFloat(x+1, 'f', -1, 64))), nil
+	}
+	return p.json.Replace([]byte(`"~"`)), nil
+}
+
+// addControl adds a field that no client can know.
+func addControl(f *decode.Frame) ([]byte, bool) {
+	if f.Tree != nil {
+		return edit.AppendField(bytes.Clone(f.Data), controlNumber, wire.Len, []byte("control")), true
+	}
+	root, err := jsontree.Parse(f.Data)
+	if err != nil || root.Kind() != jsontree.Object {
+		return nil, false
+	}
+	return root.Insert(0, append(append(jsontree.Quote(controlName), ':'), jsontree.Quote("control")...)), true
+}

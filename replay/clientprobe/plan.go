@@ -1,0 +1,259 @@
+package clientprobe
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/shape"
+	"unwire/decode/wire"
+	"unwire/replay/edit"
+	"unwire/replay/live"
+	"unwire/replay/mock"
+)
+
+// maxFields is the number of fields of a plan.
+const maxFields = 2000
+
+// A Target is a field of the answers of a method.
+type Target struct {
+	// Method is "/package.Service/Method", or the HTTP method and the path.
+	Method string `json:"method"`
+
+	// Path is without indexes: all elements of a repeated field are edited together.
+	Path string `json:"path"`
+
+	// Kind is what the field looks like: varint, i32, i64, text, bytes, message, or a JSON type.
+	Kind string `json:"kind"`
+
+	// Value is the first recorded value, shortened.
+	Value string `json:"value"`
+
+	// Messages is the number of recorded messages that have the field.
+	Messages int `json:"messages"`
+
+	// Exchange is the first recorded exchange whose answer has the field.
+	Exchange int64 `json:"exchange"`
+
+	// Frame is the number of the first frame of that answer with the field.
+	Frame int `json:"frame"`
+
+	// Changes are the changes that apply to the field.
+	Changes []Op `json:"changes"`
+}
+
+// A SkippedField is a field that is not edited, with the reason.
+type SkippedField struct {
+	// Method is as in Target.
+	Method string `json:"method"`
+
+	// Path is as in Target; "" for all fields of the messages.
+	Path string `json:"path,omitempty"`
+
+	// Reason is a sentence without a full stop.
+	Reason string `json:"reason"`
+}
+
+// A Plan is what a probe would run.
+type Plan struct {
+	// Targets are the fields, in the order of the recorded answers.
+	Targets []Target `json:"fields"`
+
+	// Skipped are fields that are not edited.
+	Skipped []SkippedField `json:"skipped"`
+
+	// Runs is the number of edited runs, without confirmations.
+	Runs int `json:"runs"`
+
+	// MaxRuns is the bound on all runs.
+	MaxRuns int `json:"max_runs"`
+
+	// Warnings are remarks for the user.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Plan lists the fields of the answers that the unedited client got, or those of all recorded calls if b is nil.
+//
+// Limits: maxFields. Errors: those of reading the capture.
+func (p *Probe) Plan(ctx context.Context, b *Baseline) (*Plan, error) {
+	p.defaults()
+	plan := &Plan{Targets: []Target{}, Skipped: []SkippedField{}, MaxRuns: p.Budget}
+	at := map[string]int{}
+	shapes := map[string]*shape.Shape{}
+
+	// First all messages of a method decide which of its fields are messages, then each is listed.
+	ids := p.answers(b)
+	for _, id := range ids {
+		ex, err := p.Mock.Recorded(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		addShape(shapes, ex)
+	}
+	for _, id := range ids {
+		ex, err := p.Mock.Recorded(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		p.addExchange(plan, at, shapes[mock.MethodOf(&ex.Exchange)], ex)
+	}
+	for i := range plan.Targets {
+		plan.Runs += len(plan.Targets[i].Changes)
+	}
+
+	// Without a table, nobody knows what the client would execute.
+	if p.Profile == nil || len(p.Profile.Executes) == 0 {
+		plan.Warnings = append(plan.Warnings, "no profile says which messages make the client run something: messages that do are edited like all others")
+	}
+
+	// The unedited runs, and the control, which runs twice if it has an effect.
+	if all := plan.Runs + max(p.Repeats, 2) + 1; all > p.Budget {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the plan has at least %d runs, more than the budget of %d: fields at its end stay untested", all, p.Budget))
+	}
+	return plan, nil
+}
+
+// answers returns the recorded calls whose answers are edited.
+func (p *Probe) answers(b *Baseline) (ids []int64) {
+	if b == nil {
+		return p.Mock.Exchanges()
+	}
+	for i := range b.runs[0].requests {
+		if id := b.runs[0].requests[i].Exchange; id != 0 && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// addShape adds the messages of an exchange's answers to the shape of its method.
+func addShape(shapes map[string]*shape.Shape, ex *decode.Exchange) {
+	method := mock.MethodOf(&ex.Exchange)
+	if shapes[method] == nil {
+		shapes[method] = new(shape.Shape)
+	}
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && f.Tree != nil && f.End == nil {
+			shapes[method].Add(f.Tree)
+		}
+	}
+}
+
+// addExchange adds the fields of an exchange's answers.
+func (p *Probe) addExchange(plan *Plan, at map[string]int, s *shape.Shape, ex *decode.Exchange) {
+	method := mock.MethodOf(&ex.Exchange)
+	if len(p.Methods) > 0 && !slices.ContainsFunc(p.Methods, func(name string) bool { return isMethod(method, name) }) {
+		return
+	}
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir != captures.Down || !live.IsMessage(f) || f.Err != nil {
+			continue
+		}
+		if !p.AllowExecute && p.executes(ex, f) {
+			plan.skip(SkippedField{Method: method, Reason: "its messages that ask the client to run something are not edited without --allow-execute"})
+			continue
+		}
+		for _, place := range placesOf(f, s) {
+			// The first place of a field stands for all of them.
+			key := method + "\n" + place.path
+			if n, ok := at[key]; ok {
+				if t := &plan.Targets[n]; t.Exchange != ex.ID || t.Frame != f.Seq {
+					t.Messages++
+				}
+				continue
+			}
+			if !p.selects(place.path) {
+				continue
+			}
+			if len(plan.Targets) >= maxFields {
+				plan.skip(SkippedField{Method: method, Reason: fmt.Sprintf("the answers have more than %d fields", maxFields)})
+				return
+			}
+			at[key] = len(plan.Targets)
+			plan.Targets = append(plan.Targets, Target{
+				Method: method, Path: place.path, Kind: place.kind, Value: cut(place.value), Messages: 1,
+				Exchange: ex.ID, Frame: f.Seq, Changes: place.changes(),
+			})
+		}
+	}
+}
+
+// isMethod reports whether a user's name, such as Run, R*, Service/Run or pkg.Service/Run, is that of a method.
+func isMethod(method, name string) bool {
+	name = strings.TrimPrefix(name, "/")
+	if ok, err := path.Match(name, method[strings.LastIndexByte(method, '/')+1:]); ok && err == nil {
+		return true
+	}
+	return method == name || strings.HasSuffix(method, "/"+name) || strings.HasSuffix(method, "."+name)
+}
+
+// skip notes a field that is not edited, once.
+func (plan *Plan) skip(s SkippedField) {
+	if !slices.Contains(plan.Skipped, s) {
+		plan.Skipped = append(plan.Skipped, s)
+	}
+}
+
+// selects reports whether a path is one of Paths or below one.
+func (p *Probe) selects(path string) bool {
+	return len(p.Paths) == 0 || slices.ContainsFunc(p.Paths, func(want string) bool {
+		want = edit.WithoutIndexes(want)
+		return path == want || strings.HasPrefix(path, want+".")
+	})
+}
+
+// executes reports whether a message asks the client to run something, by the profile's table.
+func (p *Probe) executes(ex *decode.Exchange, f *decode.Frame) bool {
+	if p.Profile == nil {
+		return false
+	}
+	paths, all := p.Profile.Executing(ex.Service, ex.RPC)
+	if all {
+		return true
+	}
+	for _, path := range paths {
+		if f.Tree != nil && hasField(f.Tree, path) || f.Tree == nil && hasMember(f.Data, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasField reports whether a message has a field, by a path of numbers.
+func hasField(t *wire.Tree, path profilePath) bool {
+	var p fieldpath.Path
+	for _, step := range path {
+		p = append(p, fieldpath.Field(step.Number))
+	}
+	return len(t.Find(p)) > 0
+}
+
+// hasMember reports whether a JSON message has a member, by a path of names. A text that is no JSON counts as one
+// that has it, because nothing is known about it.
+func hasMember(data []byte, path profilePath) bool {
+	v, err := jsontree.Parse(data)
+	if err != nil {
+		return true
+	}
+	for _, step := range path {
+		found := false
+		for item := range v.Items() {
+			if name := item.Name(); v.Kind() == jsontree.Object && slices.Contains(step.Names, name) {
+				v, found = item, true
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,254 @@
+package clientprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Verdict says whether a client reads a field.
+type Verdict string
+
+const (
+	// Required: without the field, the client fails.
+	Required Verdict = "required"
+	// Read: without the field, or with another value, the client does something else.
+	Read Verdict = "read"
+	// NotRead: neither makes a difference.
+	NotRead Verdict = "not read"
+	// Untested: the runs that would decide were not made.
+	Untested Verdict = "untested"
+)
+
+// A Result is what a probe found.
+type Result struct {
+	// Fields are the fields of the plan, with their verdicts.
+	Fields []Field `json:"fields"`
+
+	// Skipped are the fields that were not edited.
+	Skipped []SkippedField `json:"skipped"`
+
+	// Baseline describes the unedited runs.
+	Baseline BaselineReport `json:"baseline"`
+
+	// Control are the effects of a field that no client can know, in every message. If there are any, the client
+	// rejects unknown fields, or its runs differ by themselves, and "read" proves nothing.
+	Control []Effect `json:"control"`
+
+	// Runs is the number of runs that were made.
+	Runs int `json:"runs"`
+
+	// Reused is the number of outcomes from the journal.
+	Reused int `json:"reused"`
+
+	// Complete means that the whole plan was run.
+	Complete bool `json:"complete"`
+
+	// Stopped is the reason if the plan was not run to its end.
+	Stopped string `json:"stopped,omitempty"`
+
+	// Warnings are remarks for the user.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// A BaselineReport describes the unedited runs.
+type BaselineReport struct {
+	// Runs is their number.
+	Runs int `json:"runs"`
+
+	// Exit is the exit status of the first one.
+	Exit int `json:"exit"`
+
+	// Answered is the number of requests that the mock answered in all of them.
+	Answered int `json:"answered"`
+
+	// Volatile is what differs between them, and does not count.
+	Volatile []string `json:"volatile"`
+}
+
+// A Field is a field with its verdict.
+type Field struct {
+	Target
+
+	// Verdict is whether the client reads the field.
+	Verdict Verdict `json:"verdict"`
+
+	// Typed means that a value of another type has an effect although the field is not read: the client's parser
+	// knows the field.
+	Typed bool `json:"typed,omitempty"`
+
+	// Evidence are the runs behind the verdict.
+	Evidence []Evidence `json:"evidence"`
+}
+
+// An Evidence is what a change of a field led to.
+type Evidence struct {
+	// Change is what was done to the field.
+	Change Op `json:"change"`
+
+	// Messages is the number of messages that were edited in the run; 0 if the client asked for none.
+	Messages int `json:"messages"`
+
+	// Fails means that the client failed: a status other than 0, or no end.
+	Fails bool `json:"fails"`
+
+	// Effects are the differences that two runs had in common. None means that the client did the same.
+	Effects []Effect `json:"effects"`
+}
+
+// errBudget ends a probe whose budget or time is used up.
+var errBudget = errors.New("the budget is used up")
+
+// Run runs a plan and returns what was found so far, also with an error.
+//
+// Limits: Budget, MaxTime. Errors: the end of ctx; the client could not be started; the journal cannot be written.
+func (p *Probe) Run(ctx context.Context, b *Baseline, plan *Plan) (*Result, error) {
+	p.defaults()
+	r := &Result{
+		Fields: []Field{}, Skipped: plan.Skipped, Control: []Effect{}, Warnings: plan.Warnings, Runs: b.Runs(),
+		Baseline: BaselineReport{Runs: b.Runs(), Exit: b.Exit(), Answered: b.Answered, Volatile: append([]string{}, b.Volatile...)},
+	}
+
+	// The control comes first: without it, no verdict can be trusted.
+	x := &execution{p: p, b: b, r: r, until: time.Now().Add(p.MaxTime)}
+	control, err := x.change(ctx, &change{Target: &Target{}, Op: opControl})
+	if err == nil {
+		r.Control = control.Effects
+		if len(control.Effects) > 0 {
+			r.Warnings = append(r.Warnings, "a field that no client can know has an effect: the client rejects unknown fields, or its runs differ by themselves; 'read' and 'required' prove nothing")
+		}
+	}
+	for i := range plan.Targets {
+		f := Field{Target: plan.Targets[i], Verdict: Untested, Evidence: []Evidence{}}
+		for _, op := range f.Changes {
+			if err != nil {
+				break
+			}
+			if p.Progress != nil {
+				p.Progress(r.Runs+r.Reused-b.Runs(), plan.Runs+1, fmt.Sprintf("%s %s %s", op, f.Method, f.Path))
+			}
+			var e *Evidence
+			if e, err = x.change(ctx, &change{Target: &plan.Targets[i], Op: op}); err == nil {
+				f.Evidence = append(f.Evidence, *e)
+			}
+		}
+		f.judge()
+		r.Fields = append(r.Fields, f)
+	}
+
+	// A used up budget is a result, not a failure.
+	r.Complete = err == nil
+	if err != nil {
+		r.Stopped = err.Error()
+	}
+	if errors.Is(err, errBudget) {
+		err = nil
+	}
+	return r, err
+}
+
+// judge derives the verdict from the evidence.
+func (f *Field) judge() {
+	tested := map[Op]bool{}
+	for _, e := range f.Evidence {
+		if e.Messages == 0 {
+			continue
+		}
+		tested[e.Change] = true
+		switch {
+		case e.Change == opRemove && e.Fails:
+			f.Verdict = Required
+		case len(e.Effects) > 0 && e.Change != opRetype && f.Verdict != Required:
+			f.Verdict = Read
+		case len(e.Effects) > 0 && e.Change == opRetype:
+			f.Typed = true
+		}
+	}
+
+	// A type matters only for a field that is not read otherwise.
+	if f.Verdict != Untested {
+		f.Typed = false
+		return
+	}
+	if tested[opRemove] && (tested[opChange] || !slices.Contains(f.Changes, opChange)) {
+		f.Verdict = NotRead
+	}
+}
+
+// An execution is a plan in progress.
+type execution struct {
+	p     *Probe
+	b     *Baseline
+	r     *Result
+	until time.Time
+}
+
+// change runs the client with a change, and again if that had an effect.
+//
+// Errors: errBudget; those of running the client and of the journal.
+func (x *execution) change(ctx context.Context, c *change) (*Evidence, error) {
+	key := x.p.Journal.key(x.p, c)
+	if e := x.p.Journal.recorded(key); e != nil {
+		x.r.Reused++
+		return e, nil
+	}
+
+	// A run of the journal needs neither time nor budget; this one does.
+	limit := x.p.timeout(x.b)
+	first, o, err := x.once(ctx, c, limit)
+	if err != nil {
+		return nil, err
+	}
+	e := &Evidence{Change: c.Op, Messages: o.applied, Fails: x.b.fails(o), Effects: append([]Effect{}, first...)}
+	if len(first) > 0 {
+		// What does not happen again was chance.
+		second, again, err := x.once(ctx, c, limit)
+		if err != nil {
+			return nil, err
+		}
+		e.Effects = common(first, second)
+		e.Fails = e.Fails && x.b.fails(again)
+	}
+	return e, x.p.Journal.note(key, c, e)
+}
+
+// once runs the client with a change.
+func (x *execution) once(ctx context.Context, c *change, limit time.Duration) ([]Effect, *observation, error) {
+	// A run that has begun may end after the limit.
+	switch {
+	case x.r.Runs >= x.p.Budget:
+		return nil, nil, fmt.Errorf("%w: %d runs", errBudget, x.r.Runs)
+	case time.Now().After(x.until):
+		return nil, nil, fmt.Errorf("%w: %s", errBudget, x.p.MaxTime)
+	}
+	x.r.Runs++
+	o, err := x.p.run(ctx, c, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	return x.b.effects(o, limit), o, nil
+}
+
+// common returns the effects of a that b has too: the same kind in the same place, without regard to numbers.
+func common(a, b []Effect) []Effect {
+	out := []Effect{}
+	for _, e := range a {
+		if slices.ContainsFunc(b, func(o Effect) bool {
+			return o.What == e.What && o.Where == e.Where && masked(o.Text) == masked(e.Text)
+		}) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Texts returns the effects as lines.
+func (e *Evidence) Texts() (out []string) {
+	for _, f := range e.Effects {
+		out = append(out, strings.TrimSuffix(f.What+" "+f.Where, " ")+": "+f.Text)
+	}
+	return out
+}

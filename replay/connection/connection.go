@@ -1,0 +1,133 @@
+// Package connection speaks over what carries messages instead of requests with answers:
+// a WebSocket, or the bytes inside TCP or TLS.
+//
+//	conn, shake, err := connection.DialWebSocket(ctx, target)
+//	err = conn.Send(ctx, connection.Message{Opcode: captures.OpText, Data: text})
+//	m, err := conn.Receive(ctx)
+//
+// In go a Target, which says what is dialled and by which policy, and messages. Out come
+// messages until io.EOF. Turns merges what a capture has of bytes without messages: how TCP
+// divides them is chance, which side speaks is not. A TurnReader does the same with what
+// arrives.
+//
+// Package replay sends captured exchanges over it. The package knows no plans.
+//
+// Source: replay/README.md#streams
+package connection
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+
+	"unwire/captures"
+	"unwire/replay/outbound"
+)
+
+// A Target is the address to which a connection is opened.
+type Target struct {
+	// URL is the server's URL, with the scheme http, or https for TLS.
+	URL *url.URL
+
+	// Headers are the HTTP headers of the WebSocket handshake.
+	Headers captures.Headers
+
+	// Compress offers compression of a WebSocket's messages.
+	Compress bool
+
+	// ServerName is the name in TLS; "" is the URL's host.
+	ServerName string
+
+	// ALPN is the protocol that the TLS client offers; "" for none.
+	ALPN string
+
+	// Local restricts connections to this machine's loopback addresses.
+	Local bool
+
+	// MaxBytes is the largest message that may be received, in bytes.
+	MaxBytes int64
+
+	// Progress, if not nil, records how far the connection was established.
+	Progress *outbound.Progress
+
+	// Policy decides which servers may be contacted, and how their certificates are verified.
+	Policy outbound.Policy
+}
+
+// A Message is a message of a WebSocket, or bytes of another connection.
+type Message struct {
+	// Opcode is OpText, OpBinary or OpClose; 0 without WebSocket.
+	Opcode captures.Opcode
+
+	// Data is the payload of the message or, without a message protocol, a run of bytes.
+	Data []byte
+}
+
+// A Conn sends and receives messages. One goroutine may send while another receives.
+type Conn interface {
+	// Send sends a message. It may close the connection if ctx ends first.
+	Send(ctx context.Context, m Message) error
+
+	// Receive returns the next message. Errors: io.EOF after the end. The close frame of a
+	// WebSocket is a message, and the last one.
+	Receive(ctx context.Context) (Message, error)
+
+	// Finish ends the sending direction (half-close). For a WebSocket it sends a close frame with code
+	// and reason.
+	Finish(code int, reason string) error
+
+	// Close closes the connection immediately.
+	Close() error
+}
+
+// receiveSize is how many bytes are received at once.
+const receiveSize = 64 << 10
+
+// A rawConn is a TCP or TLS connection that carries bytes without messages.
+type rawConn struct {
+	net.Conn
+	buf []byte
+}
+
+// DialRaw connects over TCP, and TLS if the URL's scheme is https. state is nil without TLS.
+func DialRaw(ctx context.Context, t Target) (conn Conn, state *tls.ConnectionState, err error) {
+	c, state, err := outbound.Dial(ctx, t.URL, outbound.Secure{ServerName: t.ServerName, ALPN: t.ALPN}, t.Local, t.Progress, t.Policy)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &rawConn{Conn: c, buf: make([]byte, receiveSize)}, state, nil
+}
+
+func (c *rawConn) Send(ctx context.Context, m Message) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	_, err := c.Write(m.Data)
+	return err
+}
+
+func (c *rawConn) Receive(ctx context.Context) (Message, error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	n, err := c.Read(c.buf)
+	switch {
+	case n > 0:
+		return Message{Data: append([]byte(nil), c.buf[:n]...)}, nil
+	case ctx.Err() != nil:
+		return Message{}, context.Cause(ctx)
+	case err == nil:
+		return Message{}, io.ErrNoProgress
+	case errors.Is(err, net.ErrClosed):
+		return Message{}, io.EOF
+	}
+	return Message{}, err
+}
+
+func (c *rawConn) Finish(int, string) error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}

@@ -1,0 +1,151 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode/fieldpath"
+	"unwire/replay/edit"
+	"unwire/replay/live/values"
+)
+
+// An Answer maps an identifier by hand: frames up carry at Path what the live server
+// sends at FromPath.
+type Answer struct {
+	// Frame is the number of the frame up, or edit.FirstFrame for all that have Path.
+	Frame int
+
+	// From is the number of the captured server frame that issued the value; edit.FirstFrame means the
+	// last frame before the client's frame that contains FromPath.
+	From int
+
+	path, fromPath fieldpath.Path
+	text           string
+}
+
+// ParseAnswer reads the text of an --answer flag.
+//
+// Shape: [@FRAME ]PATH=@down/[FRAME/]PATH, as in @2 1.3=@down/4/2.1.
+func ParseAnswer(text string) (a Answer, err error) {
+	a = Answer{From: edit.FirstFrame, text: text}
+	fail := func(err error) (Answer, error) {
+		return a, fmt.Errorf("--answer %q: %w; write it as PATH=@%s/PATH or @2 PATH=@%s/4/PATH", text, err, captures.Down, captures.Down)
+	}
+	var rest string
+	if a.Frame, rest, err = edit.CutFrame(text); err != nil {
+		return fail(err)
+	}
+	if a.path, rest, err = fieldpath.Cut(rest); err != nil {
+		return fail(err)
+	}
+	from, ok := strings.CutPrefix(rest, "=@"+captures.Down.String()+"/")
+	if !ok || len(a.path) == 0 {
+		return fail(fmt.Errorf("%q is not a path of the server's", rest))
+	}
+
+	// Without the number of a frame, the value comes from the last earlier frame down that has the path.
+	if number, path, ok := strings.Cut(from, "/"); ok {
+		n, err := strconv.ParseUint(number, 10, 31)
+		if err != nil {
+			return fail(fmt.Errorf("%q is not the number of a frame", number))
+		}
+		a.From, from = int(n), path
+	}
+	if a.fromPath, rest, err = fieldpath.Cut(from); err != nil {
+		return fail(err)
+	}
+	if rest != "" || len(a.fromPath) == 0 {
+		return fail(fmt.Errorf("%q is not a path", from))
+	}
+	return a, nil
+}
+
+func (a Answer) String() string { return a.text }
+
+// BindByHand puts answers into the turns. They replace what was found at their paths.
+//
+// Errors: an answer of which the capture has no place.
+func (l *Links) BindByHand(turns []Turn, answers []Answer) error {
+	for _, a := range answers {
+		bound, reason := false, error(nil)
+		for i := range turns {
+			h := &l.up[i]
+			if a.Frame != edit.FirstFrame && a.Frame != h.frame.Seq {
+				continue
+			}
+			at := leafByPath(h.leaves, a.path, l.types[captures.Up])
+			if at == nil {
+				reason = fmt.Errorf("the captured frame %s/%d has no %s", captures.Up, h.frame.Seq, a.path)
+				continue
+			}
+			b, err := l.byHand(i, at, &a)
+			if err != nil {
+				reason = err
+				continue
+			}
+			// The binding given by hand replaces the one that was found for the same path.
+			list := slices.DeleteFunc(slices.Clone(turns[i].Live), func(o Binding) bool { return o.Path == b.Path })
+			turns[i].Live, bound = append(list, b), true
+		}
+		if !bound && reason == nil {
+			reason = fmt.Errorf("there is no frame %s/%d", captures.Up, a.Frame)
+		}
+		// An answer for all frames skips those that do not have the place.
+		if !bound || a.Frame != edit.FirstFrame && reason != nil {
+			return fmt.Errorf("--answer %q: %w", a.text, reason)
+		}
+	}
+	return nil
+}
+
+// byHand returns the binding for a value of client frame i that the user mapped to a server value.
+func (l *Links) byHand(i int, at *values.Leaf, a *Answer) (Binding, error) {
+	for j := l.before[i] - 1; j >= 0; j-- {
+		d := &l.down[j]
+		if d.shape.IsHeaders() || a.From != edit.FirstFrame && a.From != d.frame.Seq {
+			continue
+		}
+		if from := leafByPath(d.leaves, a.fromPath, l.types[captures.Down]); from != nil {
+			return Binding{
+				Path: at.Path, From: l.from(d), FromPath: from.Path, ByHand: true,
+				json: l.up[i].frame.Tree == nil, value: at.Value, source: *l.target(j, from.Path),
+			}, nil
+		}
+	}
+	what := "no frame of the server"
+	if a.From != edit.FirstFrame {
+		what = fmt.Sprintf("no frame %s/%d with this path", captures.Down, a.From)
+	}
+	return Binding{}, fmt.Errorf("the capture has %s with %s before %s/%d", what, a.fromPath, captures.Up, l.up[i].frame.Seq)
+}
+
+// leafByPath returns the leaf that a path selects, or nil. The path may use field names if md defines
+// them, and may omit an index that is 0.
+func leafByPath(leaves []values.Leaf, path fieldpath.Path, md protoreflect.MessageDescriptor) *values.Leaf {
+	numbers := slices.Clone(path)
+	for i := range numbers {
+		if md == nil {
+			break
+		}
+		fd := edit.FieldOf(md, numbers[i].Name)
+		if md = nil; fd != nil {
+			numbers[i].Name, md = strconv.Itoa(int(fd.Number())), fd.Message()
+		}
+	}
+	for _, p := range [...]fieldpath.Path{path, numbers} {
+		if l := values.LeafAt(leaves, p.String()); l != nil {
+			return l
+		}
+		for k := range leaves {
+			if strings.ReplaceAll(leaves[k].Path, "[0]", "") == p.String() {
+				return &leaves[k]
+			}
+		}
+	}
+	return nil
+}

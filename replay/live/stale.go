@@ -1,0 +1,126 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A StaleValue is a value of a frame that was not sent: the server issued it in the
+// capture, and nothing that the live server sent takes its place.
+type StaleValue struct {
+	// Frame is the number of the client frame in the capture.
+	Frame int `json:"frame"`
+
+	// Path selects the outdated value in the frame.
+	Path string `json:"path"`
+
+	// Issued is the captured frame that brought the value: "down/4".
+	Issued string `json:"issued"`
+
+	// IssuedPath selects the value in the server frame that issued it.
+	IssuedPath string `json:"issued_path"`
+
+	// Reason explains in a sentence why the value is outdated.
+	Reason string `json:"reason"`
+}
+
+func (s *StaleValue) String() string {
+	return fmt.Sprintf("frame up/%d was not sent: its %s would be stale. It was issued as %s %s in the capture; %s", s.Frame, s.Path, s.Issued, s.IssuedPath, s.Reason)
+}
+
+// maxStale bounds the values that are reported.
+const maxStale = 20
+
+// noteStale notes the values that keep frames from being sent, once a replay gave up.
+func (c *Schedule) noteStale(err error) {
+	if !errors.Is(err, ErrUnasked) && !errors.Is(err, ErrSilent) {
+		return
+	}
+	down := c.dialogue.messages()
+	for _, w := range c.waiters {
+		w.ready(down, true)
+		ids := slices.ContainsFunc(w.frame.Live, func(b Binding) bool { return b.isID() })
+		for i, s := range w.bindings {
+			b := &w.frame.Live[i]
+			if s.result() != nil || len(c.Stale) >= maxStale || ids && !b.isID() {
+				continue
+			}
+			v := StaleValue{w.frame.Seq, b.Path, b.From, b.FromPath, c.whyMissing(s, b.From, down)}
+			c.Stale = append(c.Stale, v)
+			c.note("%s", v.String())
+		}
+	}
+}
+
+// isID reports whether the value may be an identifier, and is no argument that the answer
+// repeats.
+func (b *Binding) isID() bool { return b.token != "" || isIDLike(b.value) }
+
+// whyMissing explains why no live frame corresponds to a captured one.
+func (c *Schedule) whyMissing(s *search, from string, down []*parsedMessage) string {
+	if s.question == nil {
+		return fmt.Sprintf("the live server has sent %d of the %d frames like it", s.count, s.t.nth)
+	}
+	asked := []string{}
+	for _, h := range down {
+		if h.shape.Matches(s.question.kind.shape) && !c.claimed[h] {
+			asked = append(asked, fmt.Sprintf("%s/%d, where %s", c.links.roles.in, h.frame.Seq, c.links.difference(s.question, h)))
+		}
+	}
+	const most = 3
+	if len(asked) == 0 {
+		return "the live server has not asked that question"
+	}
+	return fmt.Sprintf("the live server asks something else than %s in %s", from, strings.Join(asked[:min(most, len(asked))], "; and in "))
+}
+
+// difference describes how a live question differs from a captured one.
+func (l *Links) difference(q *question, h *parsedMessage) string {
+	args := l.argumentsOf(h, q.kind)
+	// Identifiers are compared by their class, and shown as they are: the lines of both are in parallel.
+	was, is := strings.Split(q.args.loose, "\n"), strings.Split(args.loose, "\n")
+	wasShown, isShown := strings.Split(q.args.exact, "\n"), strings.Split(args.exact, "\n")
+	at := func(lines []string, path string) int {
+		return slices.IndexFunc(lines, func(o string) bool { return strings.HasPrefix(o, path+"=") })
+	}
+	var list []string
+	for i, line := range is {
+		path, _, ok := strings.Cut(line, "=")
+		if !ok || slices.Contains(was, line) {
+			continue
+		}
+		text := path + " is " + shownArgument(isShown[i][len(path)+1:])
+		if k := at(wasShown, path); k >= 0 {
+			text += " instead of " + shownArgument(wasShown[k][len(path)+1:])
+		}
+		list = append(list, text)
+	}
+	for i, line := range was {
+		if path, _, ok := strings.Cut(line, "="); ok && at(is, path) < 0 {
+			list = append(list, path+" is missing, which was "+shownArgument(wasShown[i][len(path)+1:]))
+		}
+	}
+	if len(list) == 0 {
+		return "the same is asked once more"
+	}
+	return cut(strings.Join(list, ", "), 400)
+}
+
+// shownArgument is a quoted value of arguments for a person.
+func shownArgument(quoted string) string {
+	s, err := strconv.Unquote(quoted)
+	switch {
+	case err != nil || s == "":
+		return quoted
+	case s[0] == 'n':
+		return s[1:]
+	case s[0] == 'h':
+		return "another long value"
+	case s[0] == 't':
+		s = s[1:]
+	}
+	return strconv.Quote(cut(s, 120))
+}

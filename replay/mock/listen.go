@@ -1,0 +1,153 @@
+package mock
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// handshakeTime is how long a client may take until its first byte, and for a handshake.
+const handshakeTime = 10 * time.Second
+
+// recordHandshake is the first byte of TLS.
+const recordHandshake = 0x16
+
+// serveWith creates the HTTP servers: one in clear, one with TLS.
+func (s *Server) serveWith() {
+	logger := s.o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	for i := range s.http {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(true)
+		protocols.SetHTTP2(true)
+		protocols.SetUnencryptedHTTP2(true)
+		s.http[i] = &http.Server{
+			Handler: s, Protocols: protocols, ReadHeaderTimeout: handshakeTime,
+			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		}
+	}
+	s.http[1].TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate}
+}
+
+// certificate returns a certificate for the name that a client asks for.
+func (s *Server) certificate(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if s.o.CA == nil {
+		return nil, errors.New("mock: the server has no TLS")
+	}
+	name := h.ServerName
+	if name == "" {
+		name, _, _ = net.SplitHostPort(h.Conn.LocalAddr().String())
+	}
+	return s.o.CA.Leaf(name)
+}
+
+// Serve answers requests that arrive at ln, with and without TLS, until Shutdown. It returns nil only after that.
+func (s *Server) Serve(ln net.Listener) error {
+	clear, secure := newQueue(ln), newQueue(ln)
+	failed := make(chan error, 3)
+	go func() { failed <- s.http[0].Serve(clear) }()
+	go func() { failed <- s.http[1].ServeTLS(secure, "", "") }()
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				failed <- err
+				return
+			}
+			go dispatch(conn, clear, secure)
+		}
+	}()
+	err := <-failed
+	_ = ln.Close()
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return fmt.Errorf("mock: %w", err)
+}
+
+// Shutdown waits for the requests in progress until ctx ends, then cuts them off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var all error
+	for _, h := range s.http {
+		if err := h.Shutdown(ctx); err != nil {
+			all = errors.Join(all, err, h.Close())
+		}
+	}
+	return all
+}
+
+// dispatch passes a connection to the server that its first byte is for.
+func dispatch(conn net.Conn, clear, secure *queue) {
+	c := &peeked{Conn: conn, r: bufio.NewReader(conn)}
+	// A connection that has ended meanwhile fails when it is read.
+	_ = conn.SetReadDeadline(time.Now().Add(handshakeTime))
+	first, err := c.r.Peek(1)
+	_ = conn.SetReadDeadline(time.Time{})
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	if first[0] == recordHandshake {
+		secure.push(c)
+		return
+	}
+	clear.push(c)
+}
+
+// A peeked connection was read ahead.
+type peeked struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Read reads what was read ahead first.
+func (c *peeked) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// A queue is a listener of connections that another one has accepted.
+type queue struct {
+	ln     net.Listener
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newQueue(ln net.Listener) *queue {
+	return &queue{ln: ln, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (q *queue) push(c net.Conn) {
+	select {
+	case q.conns <- c:
+	case <-q.closed:
+		_ = c.Close()
+	}
+}
+
+// Accept returns the next connection.
+func (q *queue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.conns:
+		return c, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept, and the listener that accepts for it.
+func (q *queue) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	_ = q.ln.Close() // the other queue may have closed it
+	return nil
+}
+
+// Addr returns the address of the listener.
+func (q *queue) Addr() net.Addr { return q.ln.Addr() }

@@ -1,0 +1,291 @@
+// Package mock is a server that answers clients from a capture: a recorded session becomes a test fixture.
+//
+//	server, err := mock.New(ctx, store, mock.Options{CA: authority, Answered: func(a mock.Answer) { … }})
+//	go server.Serve(listener)
+//	…
+//	err = server.Shutdown(ctx)
+//	report := server.Report()
+//
+// A capture goes in, and answers come out, over HTTP/1 and HTTP/2, with and without TLS, for Connect, gRPC,
+// gRPC-Web, server-sent events and plain HTTP. The library is an index of the recorded calls by method and path. A
+// session is one request in progress: it decodes what the client sends, and chooses the recorded call whose
+// request is the most similar (package decode/diff), as late as the recorded answers allow. A player then sends
+// the recorded frames by cause: package replay/live, with client and server swapped, decides after which frames of
+// the client each is due, and replaces the identifiers that the client issued in the capture by those that it
+// issues now. What was changed while recording is sent as the client received it.
+//
+// A request that no recorded call answers gets an error in its own protocol, which names the reason.
+//
+// Source: replay/mock/README.md
+package mock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"unwire/captures/store"
+	"unwire/decode"
+	"unwire/mitm/ca"
+	"unwire/replay/live"
+)
+
+// A Repeat says which of several equally similar recorded calls answers a request.
+type Repeat string
+
+const (
+	// Cycle: in recorded order, and from the beginning again. It is the default.
+	Cycle Repeat = "cycle"
+	// Last: in recorded order; the last one answers all further requests.
+	Last Repeat = "last"
+	// Never: each recorded call answers one request.
+	Never Repeat = "never"
+)
+
+// Options configure a server.
+type Options struct {
+	// CA signs the server's certificates. Without it, the server has no TLS.
+	CA *ca.Authority
+
+	// MinSimilarity is the similarity, from 0 to 1, that a recorded request must have at least. The default is
+	// DefaultSimilarity; a negative number accepts any request of the method.
+	MinSimilarity float64
+
+	// Repeat decides between equally similar calls; the default is Cycle.
+	Repeat Repeat
+
+	// Wait is how long an answer waits for the client's next frame; the default is 60 seconds.
+	Wait time.Duration
+
+	// Quiet is how long a client that sends other frames than recorded must be silent until the next frame is due;
+	// the default is 50 ms.
+	Quiet time.Duration
+
+	// Edit, if set, changes a message of a recorded answer before it is sent. It returns the new message, or false
+	// to leave it as recorded.
+	Edit func(exchange int64, f *decode.Frame) ([]byte, bool)
+
+	// Answered, if set, is called at the end of each request, one call at a time.
+	Answered func(Answer)
+
+	// Logger gets the errors of net/http about broken connections; nil discards them.
+	Logger *slog.Logger
+}
+
+// DefaultSimilarity is the default of Options.MinSimilarity. Messages of one type with other values are above it.
+const DefaultSimilarity = 0.2
+
+// Limits of a server.
+const (
+	// maxSessions is the number of requests in progress.
+	maxSessions = 1024
+	// maxRequest is the size of a request's body in bytes.
+	maxRequest = 256 << 20
+	// maxFrame is the size of a message of a request in bytes.
+	maxFrame = 64 << 20
+)
+
+// An Answer is what the server did with one request.
+type Answer struct {
+	// Method is "/package.Service/Method", or the HTTP method and the path.
+	Method string
+
+	// Protocol is how the client sent its messages.
+	Protocol decode.Protocol
+
+	// Exchange is the recorded call that answered; 0 if none did.
+	Exchange int64
+
+	// Similarity is that of the two requests, from 0 to 1.
+	Similarity float64
+
+	// FramesUp and FramesDown count messages. Substituted counts those sent with values of the client.
+	FramesUp, FramesDown, Substituted int
+
+	// Code and Reason are those of the error that the client got from this package; "" if it got the recorded
+	// answer.
+	Code, Reason string
+
+	// Complete means that the recorded answer was sent to its end.
+	Complete bool
+
+	// Notes are remarks, such as frames in another order.
+	Notes []string
+
+	// Request is what the client sent, decoded.
+	Request *decode.Exchange
+}
+
+// A Report is the sum of what a server did.
+type Report struct {
+	// Answered and Refused count requests.
+	Answered, Refused int
+
+	// Used counts the answers by recorded exchange.
+	Used map[int64]int
+
+	// Unused are the recorded calls that answered nothing, in order.
+	Unused []int64
+
+	// Skipped are the recorded exchanges that cannot answer requests, with the reason, in order.
+	Skipped []Skipped
+}
+
+// A Skipped exchange is one that cannot answer requests.
+type Skipped struct {
+	// Exchange is its number in the capture.
+	Exchange int64
+	// Reason is a sentence without a full stop.
+	Reason string
+}
+
+// A Server answers requests from a capture. Its methods may be called concurrently.
+type Server struct {
+	o       Options
+	library *library
+	http    [2]*http.Server
+
+	// sessions bounds the requests in progress.
+	sessions chan struct{}
+
+	mu     sync.Mutex
+	report Report
+
+	// ids are the client's identifiers in the capture, with those that it issued in requests so far.
+	ids live.IDs
+
+	// answering serialises Options.Answered.
+	answering sync.Mutex
+}
+
+// New reads the index of a capture. The capture must stay open as long as the server is used.
+//
+// Errors: those of reading; a capture without a call that could answer anything.
+func New(ctx context.Context, src *store.Store, o Options) (*Server, error) {
+	if o.MinSimilarity == 0 {
+		o.MinSimilarity = DefaultSimilarity
+	}
+	if o.Wait <= 0 {
+		o.Wait = time.Minute
+	}
+	if o.Quiet <= 0 {
+		o.Quiet = 50 * time.Millisecond
+	}
+	switch o.Repeat {
+	case "":
+		o.Repeat = Cycle
+	case Cycle, Last, Never:
+	default:
+		return nil, fmt.Errorf("mock: repeat %q: want %s, %s or %s", o.Repeat, Cycle, Last, Never)
+	}
+	lib, err := newLibrary(ctx, src)
+	if err != nil {
+		return nil, fmt.Errorf("mock: %w", err)
+	}
+	s := &Server{o: o, library: lib, sessions: make(chan struct{}, maxSessions)}
+	s.report.Used = map[int64]int{}
+	s.serveWith()
+	return s, nil
+}
+
+// Calls returns the number of recorded calls that can answer requests.
+func (s *Server) Calls() int { return len(s.library.order) }
+
+// Exchanges returns the numbers of the recorded calls that can answer requests.
+func (s *Server) Exchanges() []int64 { return slices.Clone(s.library.order) }
+
+// Report returns what the server did so far.
+func (s *Server) Report() Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.report
+	r.Used = make(map[int64]int, len(s.report.Used))
+	for id, n := range s.report.Used {
+		r.Used[id] = n
+	}
+	r.Skipped = s.library.skipped
+	for _, id := range s.library.order {
+		if r.Used[id] == 0 {
+			r.Unused = append(r.Unused, id)
+		}
+	}
+	return r
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newSession(s, w, r)
+	select {
+	case s.sessions <- struct{}{}:
+		defer func() { <-s.sessions }()
+	default:
+		x.refuse("resource_exhausted", fmt.Sprintf("more than %d requests at once", maxSessions))
+		s.done(x)
+		return
+	}
+	defer s.done(x)
+	x.run()
+}
+
+// done counts a request, and reports it.
+func (s *Server) done(x *session) {
+	a := x.finish()
+	s.mu.Lock()
+	if a.Exchange != 0 {
+		s.report.Answered++
+	} else {
+		s.report.Refused++
+	}
+	s.mu.Unlock()
+	if s.o.Answered != nil {
+		s.answering.Lock()
+		defer s.answering.Unlock()
+		s.o.Answered(a)
+	}
+}
+
+// learn notes which identifiers a client issues now in place of the recorded ones.
+func (s *Server) learn(t *tape, request *decode.Exchange) {
+	var ids live.IDs
+	ids.Learn(live.NewServerLinks(t.swapped, noTypes), live.Swap(request))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids.Update(&ids)
+}
+
+// withIDs returns a recorded exchange, client and server swapped, with identifiers that clients issued in other
+// requests in place of the recorded ones.
+func (s *Server) withIDs(t *tape) *decode.Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ex, _, _ := s.ids.Apply(t.swapped)
+	return ex
+}
+
+// Another returns a server of the same capture with its own report and identifiers. It takes Edit, Answered and, if it
+// is set, MinSimilarity from o, and the other options from s.
+func (s *Server) Another(o Options) *Server {
+	n := &Server{o: s.o, library: s.library, sessions: make(chan struct{}, maxSessions)}
+	n.o.Edit, n.o.Answered = o.Edit, o.Answered
+	if o.MinSimilarity != 0 {
+		n.o.MinSimilarity = o.MinSimilarity
+	}
+	n.report.Used = map[int64]int{}
+	n.serveWith()
+	return n
+}
+
+// Recorded returns a recorded exchange, decoded as its client saw it.
+//
+// Errors: those of reading.
+func (s *Server) Recorded(ctx context.Context, id int64) (*decode.Exchange, error) {
+	t, err := s.library.load(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("mock: %w", err)
+	}
+	return t.ex, nil
+}

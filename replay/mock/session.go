@@ -1,0 +1,276 @@
+package mock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/mitm/rules"
+	"unwire/replay/live"
+)
+
+// hesitation is how long the choice waits for the client's first frame if the recorded server answered without one.
+const hesitation = 500 * time.Millisecond
+
+// errTooLarge ends a request whose body is larger than maxRequest.
+var errTooLarge = errors.New("the request is larger than the limit")
+
+// A session is one request in progress.
+type session struct {
+	s *Server
+	w http.ResponseWriter
+	r *http.Request
+
+	// ex and call describe the request, key is its method, and stream decodes its body.
+	ex     captures.Exchange
+	call   decode.Call
+	key    string
+	stream *decode.Stream
+
+	mu sync.Mutex
+	// frames are all frames that came, and messages those that carry a message.
+	frames, messages []decode.Frame
+	// ended means that the request's body has ended, failed that it broke off or was too large.
+	ended  bool
+	failed error
+	wake   chan struct{}
+
+	// links and dialogue pass the messages on to the player, once the recorded call is chosen.
+	links    *live.Links
+	dialogue *live.Dialogue
+
+	// read is closed when the body was read.
+	read chan struct{}
+
+	began  bool // the head of the answer was sent
+	tape   *tape
+	answer Answer
+}
+
+// newSession starts a session.
+func newSession(s *Server, w http.ResponseWriter, r *http.Request) *session {
+	scheme, version := "http://", "1.1"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	if r.ProtoMajor == 2 {
+		version = "2"
+	}
+	u := *r.URL
+	u.Scheme, u.Host = "", ""
+	x := &session{s: s, w: w, r: r, wake: make(chan struct{}), read: make(chan struct{}), dialogue: live.NewDialogue()}
+	x.ex = captures.Exchange{
+		ID: 1, Method: r.Method, URL: scheme + r.Host + u.String(), HTTP: version,
+		RequestHeaders: captures.SortedHeaders(r.Header), Started: time.Now(), Client: r.RemoteAddr,
+	}
+	if r.ContentLength >= 0 && r.Header.Get("Content-Length") == "" && r.ContentLength > 0 {
+		// net/http takes the length out of the headers.
+		x.ex.RequestHeaders = append(x.ex.RequestHeaders, captures.Header{Name: "content-length", Value: fmt.Sprint(r.ContentLength)})
+	}
+	x.call = requestCall(&x.ex)
+	x.key = keyOf(&x.ex, x.call)
+	x.stream = decode.NewStream(&x.ex, decode.Options{MaxFrame: maxFrame, MaxTotal: maxRequest})
+	x.answer = Answer{Method: x.key, Protocol: x.call.Protocol}
+	return x
+}
+
+// note adds a remark.
+func (x *session) note(format string, args ...any) {
+	const most = 100
+	if len(x.answer.Notes) < most {
+		x.answer.Notes = append(x.answer.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// run answers the request.
+func (x *session) run() {
+	// The client's frames may come while the answer is sent, also in HTTP/1.
+	// HTTP/2 refuses, and needs nothing.
+	_ = http.NewResponseController(x.w).EnableFullDuplex()
+	go x.readBody()
+	c, refusal := x.choose()
+	if refusal != nil {
+		x.refuse(refusal.Code, refusal.Message)
+		return
+	}
+	if c == nil {
+		return // the client has gone
+	}
+	x.tape = c.tape
+	x.answer.Exchange, x.answer.Similarity = c.id, c.score
+	x.play()
+}
+
+// readBody reads and decodes the request's body.
+func (x *session) readBody() {
+	defer close(x.read)
+	buf := make([]byte, 64<<10)
+	total, seq := int64(0), int64(0)
+	for {
+		n, err := x.r.Body.Read(buf)
+		var frames []decode.Frame
+		if n > 0 {
+			total += int64(n)
+			chunk := captures.Chunk{Exchange: 1, Dir: captures.Up, Seq: seq, T: time.Since(x.ex.Started), Data: append([]byte(nil), buf[:n]...)}
+			seq++
+			frames = x.stream.Feed(chunk)
+		}
+		if total > maxRequest {
+			err = errTooLarge
+		}
+		if err == io.EOF {
+			frames = append(frames, x.stream.Close()...)
+		}
+		x.add(frames, err)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// add passes on frames that came; err ends the request.
+func (x *session) add(frames []decode.Frame, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.frames = append(x.frames, frames...)
+	frames = slices.Clone(frames)
+	sortMaps(frames, captures.Up)
+	for i := range frames {
+		if live.IsMessage(&frames[i]) {
+			x.messages = append(x.messages, frames[i])
+		}
+	}
+	if x.links != nil {
+		x.dialogue.AddFrames(x.links, live.SwapFrames(frames))
+	}
+	switch {
+	case err == io.EOF:
+		x.ended = true
+		x.dialogue.Finish()
+	case err != nil:
+		x.ended, x.failed = true, err
+		x.dialogue.Finish()
+	}
+	close(x.wake)
+	x.wake = make(chan struct{})
+}
+
+// connect passes the client's messages, also those that came before, on to the dialogue.
+func (x *session) connect(l *live.Links) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.links = l
+	x.dialogue.AddHeaders(requestHead(&x.ex))
+	x.dialogue.AddFrames(l, live.SwapFrames(x.messages))
+}
+
+// choose finds the recorded call that answers the request. It decides as late as the recorded answers permit: when
+// the first frame of the best one is due.
+func (x *session) choose() (*candidate, *envelope.Error) {
+	list, refusal, err := x.candidates()
+	if err != nil {
+		return nil, &envelope.Error{Code: "internal", Message: "the capture cannot be read: " + err.Error()}
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	target := targetOf(x.ex.URL, x.call)
+	limit := time.After(x.s.o.Wait)
+	first := time.After(hesitation)
+	hesitated := false
+	for {
+		x.mu.Lock()
+		messages, ended, failed, wake := x.messages[:len(x.messages):len(x.messages)], x.ended, x.failed, x.wake
+		x.mu.Unlock()
+		if errors.Is(failed, errTooLarge) {
+			return nil, &envelope.Error{Code: "resource_exhausted", Message: fmt.Sprintf("%s of %d bytes", errTooLarge, maxRequest)}
+		}
+
+		// Which recorded calls were used is only known under the lock, so that two requests do not get the same one.
+		for _, c := range list {
+			c.update(messages, ended, target)
+		}
+		x.s.mu.Lock()
+		pick := best(list, x.s.o.Repeat, x.s.report.Used)
+		due := pick != nil && (ended || len(messages) >= pick.tape.first && (len(messages) > 0 || len(list) == 1 || hesitated))
+		accepted := due && pick.score >= x.s.o.MinSimilarity
+		if accepted {
+			x.s.report.Used[pick.id]++
+		}
+		x.s.mu.Unlock()
+		switch {
+		case pick == nil:
+			return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("each of the %d recorded calls of %s has answered a request already", len(list), x.key)}
+		case accepted:
+			return pick, nil
+		case due:
+			return nil, &envelope.Error{Code: "unimplemented", Message: fmt.Sprintf("no recorded call of %s resembles the request: the most similar one is exchange %d with %.2f, and at least %.2f is wanted", x.key, pick.id, pick.score, x.s.o.MinSimilarity)}
+		}
+		// More frames, or the end of the request, may change the choice.
+		select {
+		case <-wake:
+		case <-first:
+			hesitated = true
+		case <-limit:
+			return nil, &envelope.Error{Code: "deadline_exceeded", Message: fmt.Sprintf("the client sent %d of the %d messages that precede the recorded answer, and then nothing for %s", len(messages), pick.tape.first, x.s.o.Wait)}
+		case <-x.r.Context().Done():
+			return nil, nil
+		}
+	}
+}
+
+// refuse answers with an error in the protocol of the request, or ends an answer that has begun with it.
+func (x *session) refuse(code, message string) {
+	x.answer.Code, x.answer.Reason = code, message
+	f := rules.Failure(&x.ex, envelope.Error{Code: code, Message: "unwire mock: " + message})
+	// An answer that has begun cannot get another status, but another end.
+	if x.began {
+		if len(f.Tail) > 0 {
+			_, _ = x.w.Write(f.Tail) // the client may have gone
+		}
+		x.writeTrailers(f.Trailers)
+		if len(f.Tail) == 0 && len(f.Trailers) == 0 {
+			x.abort()
+		}
+		return
+	}
+	h := x.w.Header()
+	for _, f := range f.Header {
+		h.Add(f.Name, f.Value)
+	}
+	h["Date"] = nil
+	x.began = true
+	x.w.WriteHeader(f.Status)
+	_, _ = x.w.Write(f.Body) // the client may have gone
+	x.writeTrailers(f.Trailers)
+}
+
+// abort cuts the answer off, as the recorded server did.
+func (x *session) abort() {
+	x.answer.Notes = append(x.answer.Notes, "the answer was cut off")
+	panic(http.ErrAbortHandler)
+}
+
+// finish returns what happened.
+func (x *session) finish() Answer {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answer.FramesUp = len(x.messages)
+	x.answer.Request = &decode.Exchange{Exchange: x.ex, Call: x.call, Frames: x.frames}
+	return x.answer
+}
+
+// untilGone waits until the client has closed the request, or the limit is over.
+func (x *session) untilGone(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(x.r.Context(), limit)
+	defer cancel()
+	<-ctx.Done()
+}

@@ -1,0 +1,193 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/probe"
+	"unwire/replay/probe/names"
+	"unwire/schema/jsonname"
+)
+
+// nameNotAsked is the remark that the name of a confirmed field was not tested.
+const nameNotAsked = "its name, which was not asked"
+
+// verifyNames checks the names and types of confirmed fields by the errors of the server's JSON parser,
+// if VerifyOptions.AskNames is set. Otherwise it marks the names as unverified.
+//
+// JSON contains no field numbers: an existing name may belong to another number.
+func verifyNames(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
+	for _, e := range d.Fields {
+		if e.Verdict == probe.Confirmed {
+			e.Leave(nameNotAsked)
+		}
+	}
+	es := res.Runtime == probe.ES1 || res.Runtime == probe.ES2
+	switch {
+	case !o.AskNames:
+		return nil
+	case res.Runtime == probe.GRPCGo:
+		res.Note("names were not asked: grpc-go reads no JSON")
+		return nil
+	case es && len(o.Known) == 0 && !o.AllowExecute:
+		res.Note("names were not asked: connect-es reads a request in JSON to its end, so without a name that is known to exist the handler might run; --known names one")
+		return nil
+	}
+
+	// Only the declared names are asked for; the server's answers go to a result of their own.
+	asked := o.Options
+	asked.Names, asked.Values, asked.Types = declaredNames(d), nil, nil
+	told := &probe.Result{Runtime: res.Runtime, RequestType: res.RequestType, Complete: map[string]bool{}}
+	err := names.Ask(ctx, c, &asked, told)
+	for _, n := range told.Notes {
+		res.Note(n)
+	}
+	judgeNames(d, told, err == nil && len(told.Notes) == 0)
+	return err
+}
+
+// declaredNames are all names of the definition, as declared and in JSON.
+func declaredNames(d *probe.Definition) (list []string) {
+	for _, e := range d.Fields {
+		for _, name := range []string{e.Name, e.Descriptor.JSONName()} {
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// judgeNames sets the verdicts about names. told are the names that the server accepts; complete means
+// that all defined names were tested.
+func judgeNames(d *probe.Definition, told *probe.Result, complete bool) {
+	for _, m := range d.Messages {
+		fields := namesOf(m, told)
+		for _, e := range m.Fields {
+			if e.Verdict != probe.Confirmed {
+				continue
+			}
+			f := fieldNamed(fields, e)
+			switch {
+			case f != nil:
+				judgeName(e, f)
+			// Where one name was found all were asked. A Value takes anything.
+			case complete && len(fields) > 0 && !takesAnything(e):
+				e.Decide(probe.Contradicted, "the server reads the number as declared, but knows no field named %s", e.Name)
+			}
+		}
+	}
+}
+
+// judgeName compares the server's answers about a name with the declaration.
+func judgeName(e *probe.Expectation, f *probe.Field) {
+	e.Said = append(e.Said, f.Evidence...)
+	if e.Descriptor.IsMap() && (f.MapValue != "" || f.MapFamily != "") {
+		judgeMap(e, f)
+		return
+	}
+	declared := e.Type
+	if e.Descriptor.IsMap() || f.Type == "" || !strings.Contains(f.Type, ".") && f.Type != "bool" && f.Type != "string" {
+		e.Settle(nameNotAsked, "the name exists; that it is this number's is not shown")
+		return
+	}
+	if f.Type != declared {
+		e.Decide(probe.Contradicted, "the server's field %s is of type %s, not %s", e.Name, f.Type, declared)
+		return
+	}
+	e.Settle(nameNotAsked, "")
+	e.Concluded += fmt.Sprintf("; its field %s is of this type", e.Name)
+}
+
+// judgeMap compares the type of a map's values with the declaration.
+func judgeMap(e *probe.Expectation, f *probe.Field) {
+	declared, family, told := valueType(e.Descriptor.MapValue()), "", f.MapValue
+	switch {
+	case told == "":
+		declared, family, told = familyOf(declared), " or a type like it", f.MapFamily
+	case told == "enum" && e.Descriptor.MapValue().Enum() != nil:
+		declared = told
+	}
+	if told != declared {
+		e.Decide(probe.Contradicted, "the server's map %s has values of type %s%s, not %s", e.Name, told, family, valueType(e.Descriptor.MapValue()))
+		return
+	}
+	e.Settle(nameNotAsked, "")
+	e.Settle("whether it is a map, and of what", "the type of its keys")
+	e.Concluded += fmt.Sprintf("; its field %s is a map with values of type %s%s", e.Name, told, family)
+}
+
+// valueType is the type of a field as a declaration has it: a scalar type or a full name.
+func valueType(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.Message() != nil:
+		return string(fd.Message().FullName())
+	case fd.Enum() != nil:
+		return string(fd.Enum().FullName())
+	}
+	return fd.Kind().String()
+}
+
+// familyOf is the type that stands for all that a JSON parser does not distinguish from it.
+func familyOf(typ string) string {
+	switch typ {
+	case "sint32", "sfixed32":
+		return "int32"
+	case "sint64", "sfixed64":
+		return "int64"
+	case "fixed32":
+		return "uint32"
+	case "fixed64":
+		return "uint64"
+	}
+	if wrapped, ok := strings.CutPrefix(typ, "google.protobuf."); ok && strings.HasSuffix(wrapped, "Value") {
+		return strings.ToLower(strings.TrimSuffix(strings.Replace(wrapped, "UInt", "uint", 1), "Value"))
+	}
+	return typ
+}
+
+// takesAnything reports whether JSON of any kind is a value of the field's type.
+func takesAnything(e *probe.Expectation) bool {
+	return e.Descriptor.Message() != nil && strings.HasPrefix(string(e.Descriptor.Message().FullName()), "google.protobuf.")
+}
+
+// namesOf are the fields of a message that the server named.
+func namesOf(m *probe.ExpectedMessage, told *probe.Result) (list []probe.Field) {
+	if m.Above == nil {
+		return told.Fields
+	}
+	path := pathOf(m)
+	full := string(m.Above.Descriptor.Message().FullName())
+	for _, f := range told.Nested {
+		if f.Message == full || f.Message == "" && plain(f.In) == plain(path) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// pathOf returns the names on the path to a nested message.
+func pathOf(m *probe.ExpectedMessage) string {
+	var names []string
+	for ; m.Above != nil; m = m.Above.In {
+		names = append([]string{m.Above.Name}, names...)
+	}
+	return strings.Join(names, ".")
+}
+
+// fieldNamed is the field with a declared name; nil for none.
+func fieldNamed(fields []probe.Field, e *probe.Expectation) *probe.Field {
+	for i := range fields {
+		f := &fields[i]
+		if f.Name == e.Name || f.Name == e.Descriptor.JSONName() || jsonname.Of(f.Name) == e.Descriptor.JSONName() {
+			return f
+		}
+	}
+	return nil
+}
+
+func plain(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }

@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema/compare"
+)
+
+// maxReflected is the number of fields that are taken from server reflection.
+const maxReflected = 20_000
+
+// FromReflection returns the fields of a method's request as the server's reflection describes
+// them: the message at Options.Path with Options.Numbers, and the messages below it.
+//
+// Errors: a Path that does not lead to a message.
+func FromReflection(o *Options, m protoreflect.MethodDescriptor, r *Reflection) (*Result, error) {
+	res := o.newResult()
+	res.Reflection, res.RequestType, res.Kind = r, string(m.Input().FullName()), "unary"
+	switch {
+	case m.IsStreamingClient():
+		res.Kind = "bidi"
+	case m.IsStreamingServer():
+		res.Kind = "stream"
+	}
+	md := m.Input()
+	for i, n := range o.Path {
+		fd := md.Fields().ByNumber(protoreflect.FieldNumber(n))
+		if fd == nil || fd.Message() == nil {
+			return nil, Stop("the server's reflection has no message at %s", PathText(o.Path[:i+1]))
+		}
+		md = fd.Message()
+	}
+	res.addReflected(o, md, o.Path, map[protoreflect.FullName]bool{})
+	res.sortFields()
+	return res, nil
+}
+
+// addReflected adds the fields of a message and of nested messages, as the server's reflection
+// describes them. above are the enclosing types; recursion stops at them.
+func (r *Result) addReflected(o *Options, md protoreflect.MessageDescriptor, path []int32, above map[protoreflect.FullName]bool) {
+	above[md.FullName()] = true
+	defer delete(above, md.FullName())
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		top := len(path) == len(o.Path)
+		if len(r.Fields) >= maxReflected || top && !o.Numbers.contain(int32(fd.Number())) {
+			continue
+		}
+		r.Fields = append(r.Fields, reflectedField(fd, PathText(path), "server reflection ("+r.Reflection.Version+")"))
+		if sub := fd.Message(); sub != nil && !fd.IsMap() && len(path)-len(o.Path) < o.Depth && !above[sub.FullName()] {
+			r.addReflected(o, sub, append(slices.Clone(path), int32(fd.Number())), above)
+		}
+	}
+}
+
+func reflectedField(fd protoreflect.FieldDescriptor, path, evidence string) Field {
+	f := Field{
+		Path: path, Number: int32(fd.Number()), Class: classOf(fd.Kind()), Kind: fd.Kind().String(), Label: "singular",
+		Name: string(fd.Name()), Type: compare.TypeOf(fd), Evidence: []string{evidence},
+	}
+	switch {
+	case fd.IsMap():
+		f.Label = "map"
+	case fd.IsList():
+		f.Label = "repeated"
+	}
+	if enum := fd.Enum(); enum != nil {
+		for i := range enum.Values().Len() {
+			f.Values = append(f.Values, string(enum.Values().Get(i).Name()))
+		}
+	}
+	return f
+}

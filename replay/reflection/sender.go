@@ -1,0 +1,76 @@
+package reflection
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"unwire/replay/outbound"
+	"unwire/schema/reflection"
+)
+
+// A sender sends the HTTP requests of a conversation.
+type sender struct {
+	transport *http.Transport
+	pace      *outbound.Pace
+	progress  outbound.Progress
+	requests  int
+
+	// open are the response bodies to be closed at the end.
+	open []io.Closer
+
+	// status is the HTTP status of the last response; 0 before the first.
+	status int
+
+	// otherProtocol means that the server may have the method, but not in this protocol.
+	otherProtocol bool
+}
+
+// Do sends an HTTP request. It does not follow redirects.
+func (s *sender) Do(req *http.Request) (*http.Response, error) {
+	host := req.URL.Hostname()
+	if err := s.pace.Admit(req.Context(), host); err != nil {
+		return nil, err
+	}
+	s.requests++
+	resp, err := s.transport.RoundTrip(req.WithContext(s.progress.Trace(req.Context(), nil)))
+	if err != nil {
+		return nil, err
+	}
+	s.status = resp.StatusCode
+	ofGRPC := strings.HasPrefix(resp.Header.Get("Content-Type"), "application/grpc")
+	s.otherProtocol = !ofGRPC && resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusTooManyRequests &&
+		resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden
+	if s.pace != nil {
+		s.pace.Observe(host, resp.StatusCode, "", resp.Header.Get("Retry-After"))
+	}
+	s.open = append(s.open, resp.Body)
+	resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxBody}
+	return resp, nil
+}
+
+// close closes the open streams. Cancelling the context does not unblock the transport while it
+// waits for more of a request body.
+func (s *sender) close() {
+	for _, body := range s.open {
+		// its error is irrelevant
+		_ = body.Close()
+	}
+	s.transport.CloseIdleConnections()
+}
+
+// A boundedBody returns an error after a number of bytes.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("%w: more than %d bytes", reflection.ErrLimit, maxBody)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,179 @@
+package jstree
+
+import (
+	"bytes"
+
+	"github.com/tdewolff/parse/v2/js"
+)
+
+// An AnchorKind is a kind of token that survives minification and shows that the output of a code generator may
+// be near. Parsing starts at anchors only, which makes large scripts affordable.
+type AnchorKind int
+
+// The kinds of anchors: words in a script near which generated code is found.
+const (
+	anchorNone AnchorKind = iota
+	// proto3.util.newFieldList(() => […]), protobuf-es 1 as classes
+	AnchorFieldList
+	// AnchorMessageType is proto3.makeMessageType("…", () => […]).
+	AnchorMessageType
+	// AnchorEnumType is proto3.makeEnum or proto3.util.setEnumType.
+	AnchorEnumType
+	// AnchorExtension is proto2.makeExtension.
+	AnchorExtension
+	// AnchorTypeName is typeName, a service of connect-es 1.
+	AnchorTypeName
+	// AnchorDescriptor is a string that may be a descriptor in base64.
+	AnchorDescriptor
+	// AnchorSuper is super("…", […]), a message of protobuf-ts.
+	AnchorSuper
+	// new ServiceType("…", […]), new MessageType("…", […])
+	AnchorNew
+	// AnchorNested is nested, in the reflection JSON of protobufjs.
+	AnchorNested
+	// .uint32(10): static code of protobufjs and ts-proto
+	AnchorUint32
+	// AnchorWriter is serializeBinaryToWriter, of google-protobuf.
+	AnchorWriter
+	// goog.exportSymbol("proto.pkg.Type", null, global)
+	AnchorExportSymbol
+	// requestStream: methods of grpc-js and of ts-proto
+	AnchorRequestStream
+	// AnchorGRPCWeb is MethodDescriptor("/pkg.Service/Method", …).
+	AnchorGRPCWeb
+	// this.rpcCall(…), a service of static protobufjs
+	AnchorRPCCall
+	// AnchorRPCRequest is this.rpc.request(…), a client of ts-proto.
+	AnchorRPCRequest
+	// AnchorAddJSON is root.addJSON({…}).
+	AnchorAddJSON
+	// AnchorJSON is a string that may be reflection JSON.
+	AnchorJSON
+	// AnchorEnums is options.enums, in toObject of static protobufjs code.
+	AnchorEnums
+	// AnchorOneofGetter is oneOfGetter(…).
+	AnchorOneofGetter
+	// AnchorTypeURL is Foo.getTypeUrl.
+	AnchorTypeURL
+	// AnchorRPCService is protobuf.rpc.Service.
+	AnchorRPCService
+	// AnchorPackage is protobufPackage = "pkg", of ts-proto.
+	AnchorPackage
+	// AnchorEncode is {encode(…), decode(…), …}, of ts-proto.
+	AnchorEncode
+	// AnchorUnrecognized is a value of each enum of ts-proto.
+	AnchorUnrecognized
+	// AnchorFrozen is {__proto__: null, …}, a namespace of Rollup.
+	AnchorFrozen
+	// AnchorReadFields is pbf.readFields(…) or pbf.nextField(…).
+	AnchorReadFields
+	// AnchorPBFWrite is pbf.writeStringField(…) and the like.
+	AnchorPBFWrite
+	// AnchorEncodingLength is a member of the messages of protocol-buffers.
+	AnchorEncodingLength
+	// AnchorLengthDelimited is an option of the functions of protons that encode messages.
+	AnchorLengthDelimited
+	// AnchorResultBuffer is writer.getResultBuffer(), of google-protobuf.
+	AnchorResultBuffer
+	// AnchorMessages is messages, in the JSON of protobufjs up to version 5.
+	AnchorMessages
+	anchorKinds
+)
+
+// shortestDescriptor is the length, with quotes, of the shortest string that is examined as a descriptor in
+// base64.
+const shortestDescriptor = 18
+
+// Unrecognized is the value -1 that ts-proto adds to enums.
+const Unrecognized = "UNRECOGNIZED"
+
+// PackageWord is the name of ts-proto's constant for the package. Bundlers append a number to it.
+const PackageWord = "protobufPackage"
+
+// anchorWords has the kinds of anchors that are names.
+var anchorWords = map[string]AnchorKind{
+	"newFieldList":                  AnchorFieldList,
+	"makeMessageType":               AnchorMessageType,
+	"makeEnum":                      AnchorEnumType,
+	"setEnumType":                   AnchorEnumType,
+	"makeExtension":                 AnchorExtension,
+	"typeName":                      AnchorTypeName,
+	"nested":                        AnchorNested,
+	"addJSON":                       AnchorAddJSON,
+	Unrecognized:                    AnchorUnrecognized,
+	"uint32":                        AnchorUint32,
+	"serializeBinaryToWriter":       AnchorWriter,
+	"exportSymbol":                  AnchorExportSymbol,
+	"requestStream":                 AnchorRequestStream,
+	"MethodDescriptor":              AnchorGRPCWeb,
+	"getTypeUrl":                    AnchorTypeURL,
+	"Service":                       AnchorRPCService,
+	"encode":                        AnchorEncode,
+	"__proto__":                     AnchorFrozen,
+	"enums":                         AnchorEnums,
+	"oneOfGetter":                   AnchorOneofGetter,
+	"rpcCall":                       AnchorRPCCall,
+	"request":                       AnchorRPCRequest,
+	"clientStreamingRequest":        AnchorRPCRequest,
+	"serverStreamingRequest":        AnchorRPCRequest,
+	"bidirectionalStreamingRequest": AnchorRPCRequest,
+	"readFields":                    AnchorReadFields,
+	"nextField":                     AnchorReadFields,
+	"writeMessage":                  AnchorPBFWrite,
+	"encodingLength":                AnchorEncodingLength,
+	"lengthDelimited":               AnchorLengthDelimited,
+	"getResultBuffer":               AnchorResultBuffer,
+	"messages":                      AnchorMessages,
+	"writeVarintField":              AnchorPBFWrite,
+	"writeSVarintField":             AnchorPBFWrite,
+	"writeBooleanField":             AnchorPBFWrite,
+	"writeStringField":              AnchorPBFWrite,
+	"writeBytesField":               AnchorPBFWrite,
+	"writeFloatField":               AnchorPBFWrite,
+	"writeDoubleField":              AnchorPBFWrite,
+	"writeFixed32Field":             AnchorPBFWrite,
+	"writeSFixed32Field":            AnchorPBFWrite,
+	"writeFixed64Field":             AnchorPBFWrite,
+	"writeSFixed64Field":            AnchorPBFWrite,
+	"writePackedVarint":             AnchorPBFWrite,
+	"writePackedSVarint":            AnchorPBFWrite,
+	"writePackedBoolean":            AnchorPBFWrite,
+}
+
+// anchorOf returns the kind of a token, or anchorNone.
+func anchorOf(typ js.TokenType, text []byte) AnchorKind {
+	switch typ {
+	case js.SuperToken:
+		return AnchorSuper
+	case js.NewToken:
+		return AnchorNew
+	case js.StringToken, js.TemplateToken:
+		// A FileDescriptorProto begins with its name: 0x0a and a length below 128.
+		if len(text) >= shortestDescriptor && text[1] == 'C' && 'g' <= text[2] && text[2] <= 'n' {
+			return AnchorDescriptor
+		}
+		if len(text) > 2 {
+			// The JSON definitions of protobuf.js can be one long string.
+			if len(text) > 32 && text[1] == '{' && bytes.Contains(text, []byte("nested")) {
+				return AnchorJSON
+			}
+			switch string(text[1 : len(text)-1]) {
+			case "nested":
+				return AnchorNested
+			case "typeName":
+				return AnchorTypeName
+			case Unrecognized:
+				return AnchorUnrecognized
+			case "messages":
+				return AnchorMessages
+			}
+		}
+		return anchorNone
+	}
+
+	// All other anchors are identifiers.
+	if len(text) >= len(PackageWord) && string(text[:len(PackageWord)]) == PackageWord {
+		return AnchorPackage
+	}
+	return anchorWords[string(text)]
+}

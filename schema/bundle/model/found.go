@@ -1,0 +1,71 @@
+package model
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Definitions are the definitions in a set of related scripts.
+type Definitions struct {
+	Found
+	// Files are the serialized descriptors that scripts contain.
+	Files []*descriptorpb.FileDescriptorProto
+	// From has, for each element of Files, the script that contains it.
+	From []string
+	// Outlets maps each script to its exports.
+	Outlets map[string]Outlets
+}
+
+// A Built is the result of converting definitions to descriptors.
+type Built struct {
+	// Files are the descriptors: each has one package and no dependencies.
+	Files []*descriptorpb.FileDescriptorProto
+	// Notes maps the full names of elements to their comments.
+	Notes map[string]string
+	// Open are the elements whose definitions are incomplete.
+	Open []Unresolved
+}
+
+// Build converts the definitions to descriptors: it merges duplicates, resolves references and restores the
+// spelling of names. It ends early if ctx ends.
+func (d *Definitions) Build(ctx context.Context) Built {
+	b := newBuilder(ctx, d)
+	// Descriptors that scripts contain are used as they are.
+	files := append(b.build(), d.Files...)
+	return Built{Files: files, Notes: b.notes, Open: append(d.Open, b.open...)}
+}
+
+// Found collects the definitions found in one or several scripts.
+type Found struct {
+	// Messages are the extracted message types.
+	Messages []*Message
+	// Enums are the extracted enums.
+	Enums []*Enum
+	// Services are the extracted services.
+	Services []*Service
+	// Extensions are the extracted extensions.
+	Extensions []*Field
+	// Refs are all references to types, which are resolved at the end.
+	Refs []*Ref
+	// Open are the elements whose definitions are incomplete.
+	Open []Unresolved
+
+	// counted are the definitions that a Meter has counted with their fields.
+	counted counts
+}
+
+// Defs returns the messages and enums among the definitions.
+func (f *Found) Defs() []*Def {
+	var list []*Def
+	for _, m := range f.Messages {
+		list = append(list, &m.Def)
+	}
+	for _, e := range f.Enums {
+		list = append(list, &e.Def)
+	}
+	for _, s := range f.Services {
+		list = append(list, &s.Def)
+	}
+	return list
+}

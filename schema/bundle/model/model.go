@@ -1,0 +1,211 @@
+// Package model holds what is read from the output of code generators, and converts it to descriptors.
+//
+// A reader of package bundle collects messages, enums, services and extensions in a Found, with the references
+// between them. Definitions are what several scripts declare together. Build converts them to descriptors: it
+// merges duplicates, resolves references, through the exports of other scripts too, restores the spelling of
+// names, and lists what it could not resolve.
+//
+//	var d model.Definitions
+//	d.Messages = append(d.Messages, &model.Message{Def: model.Def{Full: "acme.v1.Item", Form: model.FormES1}})
+//	built := d.Build(ctx) // built.Files are descriptors
+//
+// The package knows nothing of JavaScript.
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"unwire/schema/bundle/protoname"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// A Message is a message type as the output of a code generator shows it.
+type Message struct {
+	Def
+	// Fields are the fields in the order of the generated code.
+	Fields []*Field
+}
+
+// RestoreSnakeCase restores the names of a message's fields: code generators write foo_bar as fooBar. If a name
+// cannot result from snake case, the author uses camel case, and all names of the message are kept.
+func (m *Message) RestoreSnakeCase() {
+	kept := slices.ContainsFunc(m.Fields, func(f *Field) bool { return protoname.KeepsCase(f.Name) })
+	for _, f := range m.Fields {
+		f.Oneof = protoname.Snake(f.Oneof)
+		if !kept {
+			f.Name = protoname.Snake(f.Name)
+		}
+	}
+}
+
+// An Enum is an enum as far as the generated code shows it.
+type Enum struct {
+	Def
+	// Values are the enum's values in the order of the generated code.
+	Values []EnumValue
+
+	// From refers to the object with the values, if it is in another script.
+	From *Ref
+
+	// Prefix is the common prefix of the values' names that the code generator removes.
+	Prefix string
+}
+
+// An EnumValue is the name and number of an enum value.
+type EnumValue struct {
+	// Name is the name in the .proto file, as far as it can be reconstructed.
+	Name string
+	// Number is the number of the enum value.
+	Number int32
+}
+
+// A Service is a service as far as the generated code shows it.
+type Service struct {
+	Def
+	// Methods are the RPC methods of the service.
+	Methods []*Method
+}
+
+// A Method is an RPC method of a service.
+type Method struct {
+	// Name is the name of the RPC method.
+	Name string
+	// In is the type of the request.
+	In *Ref
+	// Out is the type of the response.
+	Out *Ref
+	// Client means that the client streams messages.
+	Client bool
+	// Server means that the server streams messages.
+	Server bool
+	// Unknown is set if the output does not show whether the method streams.
+	Unknown bool
+	// Idempotency is the option idempotency_level, or 0.
+	Idempotency descriptorpb.MethodOptions_IdempotencyLevel
+}
+
+// A Def has the properties that all kinds of definitions share.
+type Def struct {
+	// Full is the full name of the definition.
+	Full string
+	// Syntax is "proto2" or "proto3"; "" if the generated code does not show it.
+	Syntax string
+	// Form is the name of the code generator.
+	Form string
+	// Place is the position of the definition in its script.
+	Place Place
+	// IDs are the tokens in the script that refer to the definition.
+	IDs []int32
+	// Local is the definition's name in the script, if it may differ from the protobuf name.
+	Local string
+	// Whole means that underscores in the name do not separate nested types.
+	Whole bool
+}
+
+// A Field is a field as far as the generated code shows it.
+type Field struct {
+	// Name is the name in the .proto file, as far as it can be reconstructed.
+	Name string
+
+	// JSONName is the JSON name, if it differs from the default one.
+	JSONName string
+	// Number is the field's number.
+	Number int64
+	// Repeated means that the field is repeated.
+	Repeated bool
+	// Required means that the field is a required field of proto2.
+	Required bool
+
+	// Presence is set for explicit presence: proto3's optional.
+	Presence bool
+
+	// Implicit is set if the output shows that presence is not explicit. In proto2 the field is then required.
+	Implicit bool
+	// Group means that the field is a proto2 group.
+	Group bool
+
+	// Entry is set if the type is a map entry, until the field is converted to a map.
+	Entry bool
+	// Packed is the value of the option packed; nil if the generated code does not show it.
+	Packed *bool
+	// Oneof is the name of the oneof that contains the field, or "".
+	Oneof string
+
+	// Scalar is the scalar type; 0 if Ref is set.
+	Scalar descriptorpb.FieldDescriptorProto_Type
+	// Ref refers to the field's message or enum type.
+	Ref *Ref
+
+	// MapKey is the type of a map's keys, or 0 if the field is no map.
+	MapKey descriptorpb.FieldDescriptorProto_Type
+
+	// Value is the explicit default value; nil if there is none.
+	Value *string
+
+	// ValueRef is the expression in the script for the default value of an enum field.
+	ValueRef string
+	// JSType is the option jstype; 0 if it is not set.
+	JSType descriptorpb.FieldOptions_JSType
+	// Deprecated is the value of the option deprecated.
+	Deprecated bool
+	// Place is the position of the field in its script.
+	Place Place
+	// Extendee refers to the message that an extension extends.
+	Extendee *Ref
+
+	// Full is the full name, if the field is an extension.
+	Full string
+}
+
+// A Ref refers to a type: by its full name, by what the script's expression leads to, or by the word in the
+// script.
+type Ref struct {
+	// Full is the full name of the referenced type, if the script contains it.
+	Full string
+	// IDs are the tokens that the expression leads through.
+	IDs []int32
+	// Local is the name by which the script refers to the type.
+	Local string
+	// Module is the module that the type is imported from.
+	Module string
+	// Loaded is the key of the webpack module, in another script, that has the type.
+	Loaded string
+	// Chain has the names of a member expression without the first.
+	Chain string
+	// Enum means that the referenced type is an enum.
+	Enum bool
+	// To is the referenced definition, once it was found.
+	To *Def
+	// Place is the position of the reference in its script.
+	Place Place
+}
+
+// A Place is a position in a source file.
+type Place struct {
+	// File is the path of the source file.
+	File string
+	// Line and Column begin with 1. Both are 0 if they are unknown.
+	Line, Column int
+	// Offset is the offset in the file, in bytes.
+	Offset int
+}
+
+// String formats the position as file:line:column.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Unresolved is an element that was seen but could not be resolved completely.
+type Unresolved struct {
+	// Element is the full name of the incomplete element, as far as known.
+	Element string
+	// Place is the position of the element in its script.
+	Place Place
+	// Reason explains which information is missing.
+	Reason string
+}

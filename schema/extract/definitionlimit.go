@@ -1,0 +1,47 @@
+package extract
+
+import (
+	"errors"
+	"fmt"
+
+	"unwire/captures/budget"
+	"unwire/schema/archive"
+)
+
+// Limits of the definitions in one file, by their estimated memory in bytes. Real definitions take less than 120
+// bytes of memory for each byte of a compressed file; 180,000 distinct messages fit into a compressed file of 1 MB,
+// and would take 1 GB and 9 s.
+const (
+	// minDefinitions is allowed in any file, however small.
+	minDefinitions = 32 << 20
+	// definitionsPerByte is added for each byte of the file.
+	definitionsPerByte = 160
+)
+
+// ErrTooManyDefinitions reports a file with more definitions than files of its size have.
+var ErrTooManyDefinitions = errors.New("too many definitions for the size of the file")
+
+// A definitionLimit counts the memory for the definitions in one file.
+type definitionLimit struct {
+	used, most int64
+}
+
+// newDefinitionLimit returns the limit for a file of size bytes.
+func newDefinitionLimit(size int64) definitionLimit {
+	return definitionLimit{most: minDefinitions + min(size, maxArchive)*definitionsPerByte}
+}
+
+// spendDefinitions counts memory for definitions of the current file, and of the command.
+//
+// Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
+func (c *collector) spendDefinitions(bytes int) error {
+	if c.definitions.used += int64(bytes); c.definitions.used > c.definitions.most {
+		return fmt.Errorf("%w: they need more than %d MiB of memory", ErrTooManyDefinitions, c.definitions.most>>20)
+	}
+	return c.shared.Spend(budget.Definitions, int64(bytes))
+}
+
+// isBomb reports whether an error is that of a file which costs much more than its size.
+func isBomb(err error) bool {
+	return errors.Is(err, archive.ErrBomb) || errors.Is(err, ErrTooManyDefinitions) || errors.Is(err, budget.ErrExceeded)
+}

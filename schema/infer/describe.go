@@ -1,0 +1,164 @@
+package infer
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/captures/safetext"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// Probabilities below which a comment names the observation that would settle the doubt.
+const (
+	// doubtfulKind is the limit for the probability of the kind on the wire (FieldEvidence.P).
+	doubtfulKind = 0.95
+	// doubtfulType is the limit for the probability of the type (FieldEvidence.TypeP).
+	doubtfulType = 0.5
+	// doubtfulLabel is the limit for the probability of the label (FieldEvidence.LabelP).
+	doubtfulLabel = 0.8
+)
+
+// describe returns the comment lines of the field: counts, note, probabilities and doubts. Unless verbose is set, a
+// field that is certain has at most its count and an example.
+func (d *declared) describe(v kind.Judgement, verbose bool) []string {
+	if !verbose && d.isSure() && v.Odd == 0 {
+		list := d.briefly()
+		if d.couldBe != "" {
+			list = append(list, UpperFirst(d.couldBe)+".")
+		}
+		return list
+	}
+	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
+	if d.Occurrences > d.Seen {
+		line += fmt.Sprintf(", %d times", d.Occurrences)
+	}
+	if d.Note != "" {
+		line += "; " + d.Note
+	}
+	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
+	if d.TypeP < 1 && d.Kind != wire.KindMessage {
+		line += fmt.Sprintf(" (%s %.2f)", d.Type, d.TypeP)
+	}
+
+	// Only alternatives that matter to a reader.
+	for i, a := range d.Alternatives {
+		if i < 3 && a.P >= 0.01 {
+			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
+		}
+	}
+
+	if d.Label == Map {
+		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
+	} else if d.LabelP < doubtfulLabel {
+		line += fmt.Sprintf("; %s %.2f", d.Label, d.LabelP)
+	}
+	list := []string{line + "."}
+	if d.couldBe != "" {
+		list = append(list, UpperFirst(d.couldBe)+".")
+	}
+	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
+		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
+	}
+
+	if v.Odd > 0 {
+		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", Plural(v.Odd, "occurrence")))
+	}
+	return list
+}
+
+// isSure reports whether the kind, type and label of the field are certain, and the field is declared
+// accordingly.
+func (d *declared) isSure() bool {
+	return d.P >= doubtfulKind && (d.TypeP >= doubtfulType || d.enum != nil) && (d.LabelP >= doubtfulLabel || d.Oneof != "") && d.skip == "" && !d.remark
+}
+
+// briefly returns the comment of a field that is certain: its count unless all messages have it, and what its
+// values are like.
+func (d *declared) briefly() []string {
+	note := d.example
+	switch {
+	case d.Seen == d.Samples && note == "":
+		return nil
+	case d.Seen == d.Samples:
+		return []string{UpperFirst(note) + "."}
+	case note != "":
+		note = "; " + note
+	}
+	return []string{fmt.Sprintf("Seen in %d of %d%s.", d.Seen, d.Samples, note)}
+}
+
+// Plural formats a number with its noun, such as "1 message" or "2 messages".
+func Plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// payloadNote describes texts or bytes: their size, and a common form, examples or a common prefix.
+func (w *writer) payloadNote(l *kind.Payloads) string {
+	if l == nil {
+		return ""
+	}
+	size := fmt.Sprintf("%d to %d bytes", l.Shortest, l.Longest)
+	if l.Shortest == l.Longest {
+		size = fmt.Sprintf("%d bytes", l.Longest)
+	}
+	if form := l.Forms.Of(l.N); form != "" {
+		return size + ", always " + form
+	}
+	if examples := w.hide.examples(l); examples != "" {
+		return size + ", " + examples
+	}
+	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
+		size += fmt.Sprintf(", all begin %q", l.Prefix)
+	}
+	return size
+}
+
+// payloadExample describes typical texts by their form or by examples, or returns "".
+func (w *writer) payloadExample(l *kind.Payloads) string {
+	if l == nil {
+		return ""
+	}
+	if form := l.Forms.Of(l.N); form != "" {
+		return form
+	}
+	return w.hide.examples(l)
+}
+
+// settleMessage returns the observation that would settle whether payloads are messages.
+func settleMessage(f *classField) string {
+	switch {
+	case f.Len.Empty == f.Len.N:
+		return "a payload that is not empty"
+	case f.judgement.P < 0.95:
+		return "a payload that is no message, or more samples"
+	}
+	return ""
+}
+
+// settlePayload returns the observation that would settle whether payloads are strings or bytes.
+func settlePayload(f *classField, v kind.Judgement) string {
+	switch {
+	case v.Kind == wire.KindString:
+		return "a payload that is no UTF-8 would make it bytes"
+	case !f.Len.NotText:
+		return "a payload that is no UTF-8 would confirm bytes: so far all of them are text"
+	case v.P < doubtfulKind:
+		return "more payloads, of other lengths"
+	}
+	return ""
+}
+
+// commentText makes text from traffic safe for a one-line comment in a .proto file.
+func commentText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if safetext.IsUnsafe(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), MaxName)])
+}

@@ -1,0 +1,172 @@
+package infer
+
+import (
+	"math"
+
+	"unwire/decode/kind"
+	"unwire/decode/value"
+	"unwire/decode/wire"
+)
+
+// Evidence, in nats, from the values of a field in two classes: log-likelihood ratios of one type against two types
+// that have a field of this number and kind by chance. They were chosen by hand on the tuning corpora.
+const (
+	// bitAgainstNumber is the evidence against merging two classes from a field that is at most 1 in
+	// one class and always greater in the other.
+	bitAgainstNumber = 1.8
+	// sameLengths counts for texts or bytes of the same average length.
+	sameLengths = 0.2
+	// otherLengths limits what different lengths count against.
+	otherLengths = 0.6
+	// sameMagnitude is the evidence for merging from numbers of the same average length in bits. Each
+	// bit of difference reduces it by magnitudeBit, down to -otherMagnitude.
+	sameMagnitude, magnitudeBit, otherMagnitude = 0.15, 0.1, 1.5
+	// sameForm is the evidence for merging from texts that all have one format, such as UUID; otherForm
+	// is the evidence against it if only the texts of one class have the format.
+	sameForm, otherForm = 1.0, 1.2
+	// commonValue counts for a value that occurs in both and that is long enough not to be a coincidence, and
+	// mostCommon limits the values that count.
+	commonValue, mostCommon = 0.7, 3
+	// listAgainstSingle counts against a field that is a list in one class and single in all messages of the
+	// other: joining them would make a list of a single field.
+	listAgainstSingle, mostListAgainst = 0.6, 2.4
+)
+
+// numberEvidence is the evidence from a field that both classes have. High numbers rarely coincide.
+func numberEvidence(n int32) float64 { return min(0.8+0.45*math.Log(float64(n)), 3) }
+
+// fieldLikeness returns the evidence for merging two classes from the values of one field, which has
+// the same number and kind in both.
+func fieldLikeness(x, y *classField) float64 {
+	score := lengthEvidence(x.Len, y.Len) + listEvidence(x, y)
+	if bitBesideNumber(x.Varint, y.Varint) {
+		score -= bitAgainstNumber
+	}
+	if x.Varint != nil && y.Varint != nil {
+		score += magnitudeEvidence(x.Varint, y.Varint)
+	}
+	if x.Len != nil && y.Len != nil && x.judgement.Kind == wire.KindString {
+		score += formEvidence(x.Len, y.Len)
+	}
+	return score + valueEvidence(x, y)
+}
+
+// bitBesideNumber reports whether one of two fields is always 0 or 1, and the other always greater.
+func bitBesideNumber(x, y *kind.Varints) bool {
+	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
+}
+
+// magnitudeEvidence is the evidence from the average lengths of numbers in bits.
+func magnitudeEvidence(x, y *kind.Varints) float64 {
+	return max(sameMagnitude-magnitudeBit*math.Abs(meanBits(x)-meanBits(y)), -otherMagnitude)
+}
+
+// meanBits returns the average length of the values in bits.
+func meanBits(s *kind.Varints) float64 {
+	sum := 0.0
+	for length, n := range s.Bits {
+		sum += float64(length) * float64(n)
+	}
+	return sum / float64(max(s.N, 1))
+}
+
+// listEvidence is the evidence against a list and a single field being one.
+func listEvidence(x, y *classField) float64 {
+	if x.Most > y.Most {
+		x, y = y, x
+	}
+	if x.Most > 1 || y.Most < 2 {
+		return 0
+	}
+	// A list that is seldom longer than one element may be single in a few messages.
+	long := 1 - math.Exp(-(float64(y.Occurs)/float64(max(y.Seen, 1)) - 1))
+	return -min(listAgainstSingle*long*math.Log(1+float64(x.Seen))*2, mostListAgainst)
+}
+
+// formEvidence is the evidence from the forms of texts.
+func formEvidence(x, y *kind.Payloads) float64 {
+	if x.N < 2 || y.N < 2 {
+		return 0
+	}
+	a, b := commonForm(x), commonForm(y)
+	switch {
+	case a == "" && b == "":
+		return 0
+	case a == b:
+		return sameForm
+	}
+	return -otherForm
+}
+
+// commonForm returns the form that all payloads have, or "".
+func commonForm(l *kind.Payloads) string {
+	f := value.Forms{UUID: l.Forms.UUID, URL: l.Forms.URL, JSON: l.Forms.JSON, Time: l.Forms.Time}
+	return f.Of(l.N)
+}
+
+// leastCommonText and leastCommonNumber are the size of a text and the number from which on a value that two fields
+// share is no coincidence.
+const (
+	leastCommonText   = 4
+	leastCommonNumber = 1 << 10
+)
+
+// valueEvidence is the evidence from values that both fields had, by the sketches of their distinct values.
+func valueEvidence(x, y *classField) float64 {
+	var a, b []uint64
+	switch {
+	case x.Len != nil && y.Len != nil && x.judgement.Kind != wire.KindMessage:
+		a, b = x.Len.LongHashes(leastCommonText), y.Len.LongHashes(leastCommonText)
+	case x.Varint != nil && y.Varint != nil:
+		a, b = x.Varint.LargeHashes(leastCommonNumber), y.Varint.LargeHashes(leastCommonNumber)
+	}
+	common := 0
+	for i, k := 0, 0; i < len(a) && k < len(b); {
+		switch {
+		case a[i] < b[k]:
+			i++
+		case a[i] > b[k]:
+			k++
+		default:
+			common++
+			i++
+			k++
+		}
+	}
+	return commonValue * float64(min(common, mostCommon))
+}
+
+// lengthEvidence is the evidence from the average lengths of the payloads of two fields.
+func lengthEvidence(x, y *kind.Payloads) float64 {
+	if x == nil || y == nil || x.N == 0 || y.N == 0 {
+		return 0
+	}
+	// One is added to each length, so that empty payloads have a logarithm.
+	ratio := math.Abs(math.Log(float64(x.Bytes+x.N) / float64(x.N) * float64(y.N) / float64(y.Bytes+y.N)))
+	return max(sameLengths-0.4*ratio, -otherLengths)
+}
+
+// Limits of the evidence against merging two classes from a field that only one of them has.
+const (
+	// minAbsence counts against a field that one of the classes lacks.
+	minAbsence = 0.3
+	// rareAbsence limits the evidence from a field that is sometimes absent in its own class, because
+	// places differ in the fields that are set. coreAbsence limits the evidence from a field that is
+	// always set in its class.
+	rareAbsence, coreAbsence = 0.6, 2.4
+	// corePresence is the share of messages from which on a field counts as always set.
+	corePresence = 0.85
+)
+
+// absenceEvidence returns the evidence against merging two classes from a field f that only one of them
+// has: the expected number of messages of the other class that would contain it, within limits. samples
+// and others are the numbers of messages of the two classes.
+func absenceEvidence(f *classField, samples, others int64) float64 {
+	share := float64(f.Seen) / float64(max(samples, 1))
+	most := rareAbsence
+	// Of few messages, all may have a rare field by chance.
+	if (float64(f.Seen)+0.5)/(float64(samples)+1) >= corePresence {
+		most = coreAbsence
+	}
+	return minAbsence + min(share*float64(others), most)
+}

@@ -1,0 +1,62 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Limits of a .proto file.
+const (
+	// maxProtoNesting limits the nesting of messages, options and lists. protoc allows 32 messages in each other. The
+	// parser keeps 1 kB for each bracket that is open.
+	maxProtoNesting = 100
+
+	// maxProtoImports limits the imports. The compiler searches all of them for each one.
+	maxProtoImports = 4096
+)
+
+// checkNesting returns an error if the text of a .proto file called name is nested too deeply, or has too many
+// imports.
+func checkNesting(name, text string) error {
+	depth, imports := 0, 0
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case 'i':
+			if depth == 0 && strings.HasPrefix(text[i:], "import") {
+				imports++
+			}
+			if imports > maxProtoImports {
+				return fmt.Errorf("%s:%d: more than %d imports", name, strings.Count(text[:i], "\n")+1, maxProtoImports)
+			}
+		case '{', '[', '(':
+			if depth++; depth > maxProtoNesting {
+				return fmt.Errorf("%s:%d: nested more than %d levels deep", name, strings.Count(text[:i], "\n")+1, maxProtoNesting)
+			}
+		case '}', ']', ')':
+			depth = max(depth-1, 0)
+		}
+		i += tokenSize(text[i:])
+	}
+	return nil
+}
+
+// flat returns an accessor that refuses files which are nested too deeply.
+func flat(open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		f, err := open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxProtoFileBytes+1))
+		if err != nil {
+			return nil, err
+		}
+		if err := checkNesting(name, string(text)); err != nil {
+			return nil, err
+		}
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+}

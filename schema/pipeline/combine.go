@@ -1,0 +1,56 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+
+	"unwire/schema/infer"
+)
+
+// An accumulator is the merged evidence of one part from several segments.
+type accumulator struct{ ev *infer.Evidence }
+
+// encodeAccumulator returns the form in which an accumulator crosses the shuffle.
+func encodeAccumulator(a accumulator) ([]byte, error) { return a.ev.AppendBinary(nil, subject()) }
+
+// decodeAccumulator is the inverse of encodeAccumulator.
+func decodeAccumulator(data []byte) (accumulator, error) {
+	ev, err := infer.ReadEvidence(bytes.NewReader(data))
+	return accumulator{ev}, err
+}
+
+// add merges evidence. What was counted before changes nothing.
+//
+// Errors: only a part of the segments was counted before. Evidence cannot be subtracted, so that the rest cannot be
+// counted once. Each segment is read once for a run, so that this is a defect.
+func (a accumulator) add(ev *infer.Evidence) (accumulator, error) {
+	switch shared := a.ev.Parts().Share(ev.Parts()); {
+	case shared == 1:
+	case shared > 0:
+		return a, fmt.Errorf("evidence of which %.0f %% was counted before", 100*shared)
+	default:
+		a.ev.Merge(ev)
+	}
+	return a, nil
+}
+
+// combineFn is the Beam CombineFn that merges the evidence of a part.
+type combineFn struct{}
+
+// CreateAccumulator returns evidence without samples.
+func (*combineFn) CreateAccumulator() accumulator { return accumulator{infer.NewEvidence()} }
+
+// AddInput merges the evidence from one segment into the accumulator.
+func (*combineFn) AddInput(a accumulator, data []byte) (accumulator, error) {
+	part, err := decodeAccumulator(data)
+	if err != nil {
+		return a, err
+	}
+	return a.add(part.ev)
+}
+
+// MergeAccumulators merges the evidence of several workers.
+func (*combineFn) MergeAccumulators(a, b accumulator) (accumulator, error) { return a.add(b.ev) }
+
+// ExtractOutput returns the merged evidence in its binary form.
+func (*combineFn) ExtractOutput(a accumulator) ([]byte, error) { return encodeAccumulator(a) }

@@ -1,0 +1,90 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"unwire/captures/objectstore"
+	"unwire/captures/profile"
+	"unwire/proto"
+	"unwire/replay/outbound"
+)
+
+// Access describes how workers connect to object stores. It is sent to the workers as part of the
+// pipeline and therefore contains no secrets: each worker finds its own credentials.
+type Access struct {
+	// Endpoint, Region and Encryption are the options of the same names in objectstore.Options.
+	Endpoint   string
+	Region     string
+	Encryption string
+	// Live allows the hosts of AllowHosts. Without it, only this machine is reached.
+	Live       bool
+	AllowHosts []string
+	// CA is a PEM file, on each worker, of further authorities for HTTPS.
+	CA string
+}
+
+// Check returns an error if the options do not allow a connection to the host of an object store.
+func (a Access) Check(url string) error {
+	endpoint, err := objectstore.Endpoint(url, a.options(nil))
+	if err != nil || endpoint == nil {
+		return err
+	}
+	return outbound.CheckTarget(endpoint, a.Live, a.AllowHosts)
+}
+
+// options returns the options for opening object stores.
+func (a Access) options(transport http.RoundTripper) objectstore.Options {
+	return objectstore.Options{Endpoint: a.Endpoint, Region: a.Region, Encryption: a.Encryption, Transport: transport}
+}
+
+// Open opens the store in a URL or path, and returns the object's key in it.
+func (a Access) Open(url string) (objectstore.Store, string, error) {
+	if err := a.Check(url); err != nil {
+		return nil, "", err
+	}
+	policy := outbound.Policy{Live: a.Live, AllowHosts: a.AllowHosts}
+	if a.CA != "" {
+		pem, err := os.ReadFile(a.CA)
+		if err != nil {
+			return nil, "", err
+		}
+		if policy.Roots, err = x509.SystemCertPool(); err != nil {
+			policy.Roots = x509.NewCertPool()
+		}
+		if !policy.Roots.AppendCertsFromPEM(pem) {
+			return nil, "", fmt.Errorf("%s has no certificate", a.CA)
+		}
+	}
+	return objectstore.Open(url, a.options(outbound.New("https", "1.1", false, false, policy)))
+}
+
+// maxObject limits the objects that are read into memory, in bytes.
+const maxObject = 1 << 30
+
+// readObject reads a whole object into memory.
+func readObject(ctx context.Context, s objectstore.Store, key string) ([]byte, error) {
+	r, err := s.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
+	if err == nil && len(data) > maxObject {
+		err = fmt.Errorf("%s: more than %d bytes", s.URL(key), maxObject)
+	}
+	return data, err
+}
+
+// writeObject writes a whole object from memory.
+func writeObject(ctx context.Context, s objectstore.Store, key string, data []byte) error {
+	return s.Put(ctx, key, bytes.NewReader(data), int64(len(data)))
+}
+
+// subject returns the profile of the recorded service, which `unwire schema infer` uses by default, too.
+func subject() *profile.Profile { return proto.Profile() }
