@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"unwire/captures"
@@ -104,6 +106,34 @@ func TestHelp(t *testing.T) {
 	p.keys(kb.ArrowDown)
 	p.see("#list .row.selected", "Run")
 	p.quiet()
+}
+
+// TestKeysAtOnce: keys and clicks that come before the rows were loaded, and before the page was
+// painted, are not lost.
+func TestKeysAtOnce(t *testing.T) {
+	url := serve(t, sample(t))
+	for name, events := range map[string]string{
+		"keys as soon as there is a list": `if (!document.querySelector("#list")) return;
+			for (const key of ["ArrowDown", "Enter"])
+				document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));`,
+		"a click as soon as there is a row": `if (!document.querySelector("#list .row b")) return;
+			document.querySelector("#list-0").click();
+			document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true, cancelable: true}));`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, "about:blank", 1280, 800)
+			script := `const watched = new MutationObserver(() => {` + events + `
+				watched.disconnect();
+			});
+			watched.observe(document, {subtree: true, childList: true});`
+			if _, err := chromedp.Call(p.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+				t.Fatal(err)
+			}
+			p.do(chromedp.Navigate(url))
+			p.see("#frames .row", "1")
+			p.quiet()
+		})
+	}
 }
 
 // TestNoToken: without the token, the page shows nothing of the capture.

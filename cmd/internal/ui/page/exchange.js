@@ -19,7 +19,8 @@ export function Exchange() {
   const moves = useRef(0);
   const loading = useRef(false);
   useEffect(() => {
-    if (loading.current) return undefined; // the user has moved on
+    // Effects run after the page was painted, so that a click or key can come first.
+    if (loading.current || f !== route.value.f) return undefined;
     if (!f) {
       setSelected(-1);
       return undefined;
@@ -34,7 +35,7 @@ export function Exchange() {
   // Something is always shown: the first frame, until another is chosen.
   useEffect(() => {
     const first = pages.row(0);
-    if (!f && first) change({ f: frameOf(first) }, true);
+    if (!f && !route.value.f && first) change({ f: frameOf(first) }, true);
   }, [f, pages.version.value]);
   return html`
     <${Head} head=${head} />

@@ -20,6 +20,8 @@ export function Frame() {
   }, [at.c, at.x, at.part, f, closed], [recorded.value]);
   const [position, setPosition] = useState(-1);
   useEffect(() => {
+    // Effects run after the page was painted, so that a click or key can come first.
+    if (row !== route.value.row) return undefined;
     if (selected < 0) {
       setPosition(-1);
       setChosen(undefined);

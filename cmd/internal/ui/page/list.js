@@ -44,7 +44,8 @@ export function List() {
   const moves = useRef(0);
   const loading = useRef(false);
   useEffect(() => {
-    if (loading.current) return undefined; // the user has moved on
+    // Effects run after the page was painted, so that a click or key can come first.
+    if (loading.current || x !== route.value.x) return undefined;
     if (!x) {
       setAt(-1);
       return undefined;

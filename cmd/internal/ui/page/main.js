@@ -1,6 +1,6 @@
 // @ts-check
 // The page: its frame, and which view is shown. A view is a module that exports a component; see README.md.
-import { html, render, useEffect, useRef } from "./vendor.js";
+import { html, render, useLayoutEffect, useRef } from "./vendor.js";
 import { get, offline, token } from "./api.js";
 import { captures, change, fail, follow, go, held, link, message, route } from "./state.js";
 import { Help, Copy, Note } from "./dialogs.js";
@@ -82,7 +82,7 @@ function Page() {
   const { c = "0", x } = route.value;
   const now = current();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${now.title}${x && now.exchange ? ` #${x}` : ""} – unwire`;
     // The keys act on the view's list as soon as the view is shown.
     if (!document.querySelector("dialog[open]")) /** @type {HTMLElement | null} */ (main.current?.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });

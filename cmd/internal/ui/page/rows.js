@@ -160,14 +160,16 @@ export function Rows(props) {
     else if (top + height > el.scrollTop + room) el.scrollTop = top + 2 * height - room;
   }, [selected, total === 0, props.reveal]);
 
-  // Keys can come before the page was painted again, and before the row was loaded.
+  // Keys can come before the page was painted again, and before the row that they act on was loaded: these wait.
   const now = useRef(selected);
   const awaited = useRef(-1);
+  const waiting = useRef(/** @type {KeyboardEvent[]} */ ([]));
   now.current = selected;
   useEffect(() => {
     const row = awaited.current >= 0 ? pages.row(awaited.current) : undefined;
     if (row && awaited.current === now.current) props.onMove(awaited.current, row);
     if (row) awaited.current = -1;
+    waiting.current.splice(0).forEach(act);
   }, [pages.version.value]);
   /** @param {number} i */
   const move = (i) => {
@@ -178,22 +180,30 @@ export function Rows(props) {
     awaited.current = row ? -1 : to;
     props.onMove(to, row);
   };
-  /** @param {KeyboardEvent} e */
-  const keydown = (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const page = Math.max(1, Math.floor(view.height / height) - 1);
-    /** @type {Record<string, number>} */
-    const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+  const page = Math.max(1, Math.floor(view.height / height) - 1);
+  /** @type {Record<string, number>} */
+  const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+  /** Does what a key asks for, now or when its row is loaded. @param {KeyboardEvent} e */
+  const act = (e) => {
     const at = now.current;
-    if (props.onKey?.(e, at, at >= 0 ? pages.row(at) : undefined)) e.preventDefault();
-    else if (e.key in steps) {
+    const row = at >= 0 ? pages.row(at) : undefined;
+    if (!pages.ready.value || (at >= 0 && !row && !(e.key in steps))) {
+      if (waiting.current.length < 100) waiting.current.push(e);
+    } else if (props.onKey?.(e, at, row)) {
       e.preventDefault();
+    } else if (e.key in steps) {
       const step = steps[e.key];
       move(step === Infinity ? total - 1 : step === -Infinity ? 0 : at < 0 ? 0 : at + step);
     } else if (e.key === "Enter" && at >= 0 && props.onOpen) {
       e.preventDefault();
-      props.onOpen(at, pages.row(at));
+      props.onOpen(at, row);
     }
+  };
+  /** @param {KeyboardEvent} e */
+  const keydown = (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key in steps) e.preventDefault();
+    act(e);
   };
 
   const rows = [];
@@ -203,7 +213,7 @@ export function Rows(props) {
     rows.push(html`<div key=${i} id=${`${id}-${i}`} class=${`row ${i === selected ? "selected" : ""} ${row && props.rowClass ? props.rowClass(row, i) : ""}`}
       role="option" aria-selected=${i === selected} aria-posinset=${i + 1} aria-setsize=${total}
       style=${{ top: `${top}px`, height: `${height}px` }} ...${row && props.attributes ? props.attributes(row, i) : {}}
-      onClick=${() => row && props.onMove(i, row)} onDblClick=${() => row && props.onOpen?.(i, row)}>
+      onClick=${() => row && move(i)} onDblClick=${() => row && props.onOpen?.(i, row)}>
       ${row ? props.cell(row, i) : html`<span class="dim">…</span>`}</div>`);
   }
   const active = selected >= first && selected < last ? `${id}-${selected}` : undefined;
