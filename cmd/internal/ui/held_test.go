@@ -22,6 +22,8 @@ import (
 func TestHeldFrames(t *testing.T) {
 	need.Program(t, "curl", "curl", "--version")
 	got := make(chan []byte, 10)
+	need.Modules(t, "node")
+	need.Program(t, "chromium", "chromium", "--version")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
