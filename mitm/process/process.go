@@ -39,7 +39,7 @@ const (
 	maxWaiting = 4096
 
 	// searchTime limits the duration of one search through /proc.
-	searchTime = 250 * time.Millisecond
+	searchTime = time.Second
 )
 
 // A Finder finds the programs of connections. Its methods may be called from several goroutines.
