@@ -13,7 +13,7 @@ type AnchorKind int
 // The kinds of anchors: words in a script near which generated code is found.
 const (
 	anchorNone AnchorKind = iota
-	// proto3.util.newFieldList(() => […]), protobuf-es 1 as classes
+	// AnchorFieldList is proto3.util.newFieldList(() => […]), in classes of protobuf-es 1.
 	AnchorFieldList
 	// AnchorMessageType is proto3.makeMessageType("…", () => […]).
 	AnchorMessageType
@@ -27,21 +27,21 @@ const (
 	AnchorDescriptor
 	// AnchorSuper is super("…", […]), a message of protobuf-ts.
 	AnchorSuper
-	// new ServiceType("…", […]), new MessageType("…", […])
+	// AnchorNew is the keyword new, as in new ServiceType("…", […]) and new MessageType("…", […]).
 	AnchorNew
 	// AnchorNested is nested, in the reflection JSON of protobufjs.
 	AnchorNested
-	// .uint32(10): static code of protobufjs and ts-proto
+	// AnchorUint32 is .uint32(10), in static code of protobufjs and in ts-proto.
 	AnchorUint32
 	// AnchorWriter is serializeBinaryToWriter, of google-protobuf.
 	AnchorWriter
-	// goog.exportSymbol("proto.pkg.Type", null, global)
+	// AnchorExportSymbol is goog.exportSymbol("proto.pkg.Type", null, global).
 	AnchorExportSymbol
-	// requestStream: methods of grpc-js and of ts-proto
+	// AnchorRequestStream is requestStream, in method definitions of grpc-js and ts-proto.
 	AnchorRequestStream
 	// AnchorGRPCWeb is MethodDescriptor("/pkg.Service/Method", …).
 	AnchorGRPCWeb
-	// this.rpcCall(…), a service of static protobufjs
+	// AnchorRPCCall is this.rpcCall(…), in a service of static protobufjs code.
 	AnchorRPCCall
 	// AnchorRPCRequest is this.rpc.request(…), a client of ts-proto.
 	AnchorRPCRequest
@@ -80,17 +80,18 @@ const (
 	anchorKinds
 )
 
-// shortestDescriptor is the length, with quotes, of the shortest string that is examined as a descriptor in
-// base64.
+// shortestDescriptor is the minimum length in bytes, with quotes, of a string literal that is examined as a
+// descriptor in base64.
 const shortestDescriptor = 18
 
-// Unrecognized is the value -1 that ts-proto adds to enums.
+// Unrecognized is the name of the value -1 that ts-proto adds to each enum.
 const Unrecognized = "UNRECOGNIZED"
 
-// PackageWord is the name of ts-proto's constant for the package. Bundlers append a number to it.
+// PackageWord is the name of the constant in which ts-proto stores the protobuf package. Bundlers append a
+// number to the name.
 const PackageWord = "protobufPackage"
 
-// anchorWords has the kinds of anchors that are names.
+// anchorWords maps identifiers to the kinds of anchors that they are.
 var anchorWords = map[string]AnchorKind{
 	"newFieldList":                  AnchorFieldList,
 	"makeMessageType":               AnchorMessageType,
@@ -140,7 +141,7 @@ var anchorWords = map[string]AnchorKind{
 	"writePackedBoolean":            AnchorPBFWrite,
 }
 
-// anchorOf returns the kind of a token, or anchorNone.
+// anchorOf returns the kind of anchor that a token with type typ and source text is, or anchorNone.
 func anchorOf(typ js.TokenType, text []byte) AnchorKind {
 	switch typ {
 	case js.SuperToken:

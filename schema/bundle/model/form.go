@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// The names of the code generators.
+// The names of the code generators, as in reports.
 const (
 	// FormES1 is protoc-gen-es 1.
 	FormES1 = "protobuf-es 1"
@@ -34,7 +34,7 @@ const (
 	FormBuilder = "protobufjs builder"
 )
 
-// detail ranks code generators by how much information their output retains.
+// detail ranks code generators by how much of the definitions their output retains; more is better.
 func detail(form string) int {
 	return slices.Index([]string{FormPBF, FormCompact, FormProtons, FormTSProto, FormGenTS, FormJSPB, FormGRPC, FormPBJS, FormPBTS, FormBuilder, FormReflection, FormConnect, FormES1}, form)
 }
