@@ -6,10 +6,10 @@ import (
 	"unwire/schema/compare"
 )
 
-// An Op is the kind of a Change, such as adding an element.
+// An Op is what a Change does, such as adding an element.
 type Op string
 
-// The operations. Their texts are part of the JSON contract.
+// The operations. Their texts are part of the contract with users: they change only compatibly.
 const (
 	opAdd      Op = "add"
 	opRename   Op = "rename"
@@ -20,16 +20,16 @@ const (
 	Conflict Op = "conflict"
 )
 
-// A Change is one modification of the files, or a conflict that prevents one.
+// A Change is one modification of the user's .proto files, or a conflict that prevents one.
 type Change struct {
-	// Op is the kind of the change.
+	// Op is what the change does.
 	Op Op `json:"change"`
 
-	// Element is the full name of the element: for a rename, the old one.
+	// Element is the full name of the element; for a rename, the old one.
 	Element string `json:"element"`
 	// Kind is the kind of the changed element.
 	Kind compare.ElementKind `json:"kind"`
-	// Number is the number of the field or enum value.
+	// Number is the number of the field or enum value; 0 for other elements.
 	Number int32 `json:"number,omitempty"`
 	// Old is the declaration before the change, or "".
 	Old string `json:"old,omitempty"`
@@ -43,7 +43,7 @@ type Change struct {
 	Note string `json:"note,omitempty"`
 }
 
-// elementName returns the full name of d. For an enum value this includes the enum.
+// elementName returns the full name of d. For an enum value this includes the name of the enum.
 func elementName(d protoreflect.Descriptor) string {
 	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
 		return string(v.Parent().FullName()) + "." + string(v.Name())
@@ -51,7 +51,7 @@ func elementName(d protoreflect.Descriptor) string {
 	return string(d.FullName())
 }
 
-// kindOf returns the kind of the declaration d.
+// kindOf returns the kind of the declaration d, such as a field.
 func kindOf(d protoreflect.Descriptor) compare.ElementKind {
 	switch d.(type) {
 	case protoreflect.MethodDescriptor:
