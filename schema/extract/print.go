@@ -434,7 +434,16 @@ func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Va
 }
 
 // A Count is the number of declarations of each kind. Map entries and protobuf's own types are not counted.
-type Count struct{ Messages, Enums, Services, Fields int }
+type Count struct {
+	// Messages is the number of message types, including nested ones.
+	Messages int
+	// Enums is the number of enums, including nested ones.
+	Enums int
+	// Services is the number of services.
+	Services int
+	// Fields is the number of fields of all messages.
+	Fields int
+}
 
 // Count returns the number of declarations in the set by kind.
 func (s *Set) Count() Count {

@@ -92,7 +92,7 @@ type Options struct {
 
 // ShardOf returns stored evidence as a shard.
 //
-// Errors: the evidence belongs to no part or to several, so that versions cannot be told apart.
+// Errors: the evidence belongs to no part or to several, so that its versions cannot be distinguished.
 func ShardOf(ev *infer.Evidence) (Shard, error) {
 	switch parts := ev.Parts(); len(parts) {
 	case 0:

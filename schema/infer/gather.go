@@ -41,8 +41,13 @@ type GatherOptions struct {
 	PartOf func(*decode.Exchange) sources.Part
 }
 
-// Progress is how much was read so far: the number of messages, and the bytes of their content.
-type Progress struct{ Messages, Bytes int64 }
+// Progress is how much was read so far.
+type Progress struct {
+	// Messages is the number of messages read.
+	Messages int64
+	// Bytes is the total size of their content in bytes.
+	Bytes int64
+}
 
 // Gathered is the result of Gather: the evidence and remarks about its sources.
 type Gathered struct {
