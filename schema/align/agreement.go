@@ -20,9 +20,9 @@ const (
 // A body is one message that was recorded both in protobuf and in JSON, with cached results of comparing its
 // fields with its JSON members.
 type body struct {
-	// proto is the parsed protobuf form.
+	// proto is the message as parsed from protobuf.
 	proto *wire.Tree
-	// json is the parsed JSON form.
+	// json is the same message as parsed from JSON.
 	json *value
 	// comparisonsLeft is how many more field-to-member comparisons are allowed. Below 0, the limit was exceeded
 	// and the results are incomplete.

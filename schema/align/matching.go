@@ -111,7 +111,7 @@ type scc struct {
 	g *graph
 	// owner has the row of each column. index, low and group are Tarjan's numbers by row.
 	owner, index, low, group []int
-	// on marks the rows that are on the stack.
+	// on marks the rows that are on the stack of Tarjan's algorithm.
 	on []bool
 	// stack has the rows whose strongly connected component is incomplete.
 	stack []int

@@ -62,7 +62,7 @@ type Join struct {
 	// Evidence has the addresses of the first frames that contain the field, protobuf and JSON alternately.
 	Evidence []string `json:"evidence"`
 
-	// key and value are the types of a map's keys and values.
+	// key and value are the types of a map's keys and values; 0 if the field is not a map.
 	key, value types
 }
 

@@ -14,9 +14,9 @@ const (
 
 // Sets of types.
 const (
-	// integers are all integer types.
+	// integers is the set of all integer types.
 	integers = tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tFixed32 | tSfixed32 | tFixed64 | tSfixed64
-	// packable are the types whose repeated fields may be packed.
+	// packable is the set of the types whose repeated fields may be packed.
 	packable = integers | tBool | tEnum | tFloat | tDouble
 )
 

@@ -9,7 +9,7 @@ import (
 
 // The layout of an ar archive, which begins with arMagic. Each member has a header followed by its content.
 const (
-	// arMagic are the first bytes of the file.
+	// arMagic are the first bytes of an ar archive.
 	arMagic = "!<arch>\n"
 	// arHeader is the size in bytes of a member's header: name 16, date 12, owner 6, group 6, mode 8, size 10,
 	// end 2.

@@ -348,7 +348,7 @@ func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error)
 type position struct {
 	// r is the archive that is read.
 	r io.Reader
-	// read is the number of bytes read so far.
+	// read is the number of bytes of the archive that were read so far.
 	read int64
 	// at is called with read after each call of Read.
 	at func(read int64)

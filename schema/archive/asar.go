@@ -16,7 +16,7 @@ import (
 
 // Limits of an asar archive, the format that Electron uses for applications.
 const (
-	// maxIndex is the maximum size of the index in bytes.
+	// maxIndex is the maximum size in bytes of the index, which lists the files in the archive.
 	maxIndex = 256 << 20
 	// maxDepth is the maximum nesting of folders.
 	maxDepth = 256
@@ -74,7 +74,8 @@ type asarWalk struct {
 	total int64
 }
 
-// An asarSpan is the byte range of one member's content, relative to the end of the index.
+// An asarSpan is the byte range of one member's content: offset is relative to the end of the index, and both
+// are in bytes.
 type asarSpan struct{ offset, size int64 }
 
 // maxShared limits overlapping members: the sum of their sizes may be this many times the size of the archive.

@@ -173,7 +173,7 @@ func (i *image) Sys() (*os.File, error) { return nil, backend.ErrNotSuitable }
 // Writable returns an error, because the image is read-only.
 func (i *image) Writable() (backend.WritableFile, error) { return nil, backend.ErrIncorrectOpenMode }
 
-// An imageInfo is the fs.FileInfo of an image in memory.
+// An imageInfo is the fs.FileInfo of an image in memory; size is its size in bytes.
 type imageInfo struct{ size int64 }
 
 // Name returns a constant name, because the image has no file.

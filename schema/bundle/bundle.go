@@ -200,7 +200,7 @@ type scan struct {
 	fixed *model.Place
 	// forms collects the names of the code generators whose output was recognized.
 	forms map[string]bool
-	// files are the complete file descriptors that the script contains.
+	// files are complete file descriptors that are embedded in the script.
 	files []*descriptorpb.FileDescriptorProto
 
 	// meter is the Extractor's limit on memory.

@@ -13,9 +13,9 @@ import (
 
 // Limits of a list of allowed findings.
 const (
-	// maxAllowBytes is the maximum size in bytes.
+	// maxAllowBytes is the maximum size in bytes of a list of allowed findings.
 	maxAllowBytes = 64 << 20
-	// maxAllowLines is the maximum number of lines.
+	// maxAllowLines is the maximum number of lines of a list of allowed findings.
 	maxAllowLines = 100_000
 )
 

@@ -108,7 +108,7 @@ type findingKey struct {
 
 // A finding counts the occurrences of an unknown field, contradiction, method or type.
 type finding struct {
-	// seen is the number of occurrences.
+	// seen is the number of occurrences of the finding.
 	seen int
 	// frames has the addresses of the first frames in which it occurred.
 	frames []string

@@ -17,7 +17,7 @@ import (
 type jsonShape uint8
 
 const (
-	// jsonObject is an object with the fields as members.
+	// jsonObject is an object with the fields as members, as for ordinary messages.
 	jsonObject jsonShape = iota
 	// jsonAny is an object with the members of another message and the member "@type", for google.protobuf.Any.
 	jsonAny
@@ -29,11 +29,11 @@ const (
 	jsonStruct
 	// jsonWrapper is the value of the only field, for wrapper types such as google.protobuf.Int64Value.
 	jsonWrapper
-	// jsonTimestamp is a string as of RFC 3339.
+	// jsonTimestamp is a string with a time as in RFC 3339, for google.protobuf.Timestamp.
 	jsonTimestamp
-	// jsonDuration is a string with seconds and the suffix "s".
+	// jsonDuration is a string with seconds and the suffix "s", for google.protobuf.Duration.
 	jsonDuration
-	// jsonFieldMask is a string with field names and commas between them.
+	// jsonFieldMask is a string with field names separated by commas, for google.protobuf.FieldMask.
 	jsonFieldMask
 )
 

@@ -43,7 +43,7 @@ func (k *Checker) checkMessage(t *wire.Tree, at int32, m *messageInfo) (explaine
 
 // checkedFields is the result of checking the fields of one message, without its nested messages.
 type checkedFields struct {
-	// explained is the number of bytes that the definitions explain.
+	// explained is the number of bytes in declared fields with plausible values.
 	explained int64
 
 	// ok is set if all fields of the message are well-formed.

@@ -32,7 +32,7 @@ type Report struct {
 
 	// FieldsNeverSeen is the number of declared fields, of all types, that did not occur.
 	FieldsNeverSeen int `json:"fields_never_seen"`
-	// Unknown lists the fields that the definitions lack.
+	// Unknown lists the findings about fields that occurred and that the definitions lack.
 	Unknown []UnknownField `json:"unknown"`
 	// Contradicted lists the fields whose values contradict their definitions.
 	Contradicted []Contradiction `json:"contradicted"`

@@ -43,7 +43,7 @@ type File struct {
 
 // A Member is a field or a method of a class.
 type Member struct {
-	// Name is the name in the source.
+	// Name is the name of the field or method in the Java source.
 	Name string
 	// Descriptor is the type in the notation of the JVM, such as "I" for an int, "Lcom/acme/Item;" for an
 	// object, or "(I)J" for a method.
@@ -68,13 +68,13 @@ type Annotation struct {
 type constant struct {
 	// tag is the kind of the entry, such as constantString.
 	tag byte
-	// utf8 is the text of a constantUTF8.
+	// utf8 is the text of an entry of the kind constantUTF8.
 	utf8 []byte
 	// a and b are the operands of other kinds: indices of other constants, or the halves of a number.
 	a, b int
 }
 
-// Tags of constants, by which the JVM distinguishes their kinds.
+// Tags of constants, by which the JVM distinguishes the entries of the constant pool.
 const (
 	constantUTF8    = 1
 	constantInteger = 3
@@ -84,6 +84,7 @@ const (
 	constantString  = 8
 	constantField   = 9
 	constantMethod  = 10
+	// constantOfIface is a method of an interface, and constantPair a name with a type.
 	constantOfIface = 11
 	constantPair    = 12
 )
@@ -160,16 +161,24 @@ type Instruction struct {
 
 // Opcodes of the JVM that this package and its users distinguish.
 const (
-	OpLdc          = 0x12
-	OpLdcW         = 0x13
-	OpAastore      = 0x53
-	OpGetstatic    = 0xb2
+	// OpLdc loads a constant, such as a string, whose index has one byte.
+	OpLdc = 0x12
+	// OpLdcW is OpLdc with an index of two bytes.
+	OpLdcW = 0x13
+	// OpAastore stores an object in an array.
+	OpAastore = 0x53
+	// OpGetstatic reads a static field.
+	OpGetstatic = 0xb2
+	// OpInvokestatic calls a static method.
 	OpInvokestatic = 0xb8
 
+	// opTableswitch and opLookupswitch are jump tables of variable length.
 	opTableswitch  = 0xaa
 	opLookupswitch = 0xab
-	opWide         = 0xc4
-	opIinc         = 0x84
+	// opWide makes the next instruction's operands two bytes long.
+	opWide = 0xc4
+	// opIinc increments a local variable.
+	opIinc = 0x84
 )
 
 // Instructions yields the bytecode instructions of a method in order. It ends at a malformed one.

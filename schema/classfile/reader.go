@@ -5,7 +5,7 @@ import "encoding/binary"
 // A reader reads the bytes of a class file in order. After the end it returns zeros; ok reports that
 // afterwards.
 type reader struct {
-	// data is the content of the file.
+	// data is the content of the class file.
 	data []byte
 	// at is the current offset; it is greater than len(data) if more was read than there is.
 	at int

@@ -15,18 +15,18 @@ const (
 	Added ChangeKind = "added"
 	// Removed is an element that only the old version has.
 	Removed ChangeKind = "removed"
-	// renamed is an element with another name.
+	// renamed is an element with another name in the new version.
 	renamed ChangeKind = "renamed"
-	// retyped is a field or method with another type.
+	// retyped is a field or method with another type in the new version.
 	retyped ChangeKind = "retyped"
 
 	// relabelled is a field or method with another label: singular, optional, repeated, map, oneof, packed,
 	// streaming.
 	relabelled ChangeKind = "relabelled"
-	// renumbered is a field or enum value with another number.
+	// renumbered is a field or enum value with another number in the new version.
 	renumbered ChangeKind = "renumbered"
 
-	// moved is a type in another package, or into or out of a message.
+	// moved is a type that is in another package in the new version, or was moved into or out of a message.
 	moved ChangeKind = "moved"
 )
 
@@ -52,11 +52,11 @@ type Break string
 const (
 	// BreaksNothing means that the versions are compatible.
 	BreaksNothing Break = ""
-	// BreaksSource breaks source code only.
+	// BreaksSource means that source code may have to be changed; encoded messages are compatible.
 	BreaksSource Break = "source"
-	// BreaksJSON breaks JSON and source code.
+	// BreaksJSON means that JSON and source code are incompatible; the binary format is compatible.
 	BreaksJSON Break = "json"
-	// BreaksWire breaks the binary format, JSON and source code.
+	// BreaksWire means that the binary format is incompatible, and with it JSON and source code.
 	BreaksWire Break = "wire"
 )
 

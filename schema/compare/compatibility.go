@@ -25,21 +25,21 @@ type compat struct {
 type wireClass uint8
 
 const (
-	// varints are int32, uint32, int64, uint64, bool and enums.
+	// varints are int32, uint32, int64, uint64, bool and enums, which are encoded as plain varints.
 	varints wireClass = iota
-	// zigzags are sint32 and sint64.
+	// zigzags are sint32 and sint64, which are encoded as zigzag varints.
 	zigzags
 	// fixed32s are fixed32 and sfixed32.
 	fixed32s
 	// fixed64s are fixed64 and sfixed64.
 	fixed64s
-	// floats are float.
+	// floats is the class of the type float.
 	floats
-	// doubles are double.
+	// doubles is the class of the type double.
 	doubles
-	// texts are string.
+	// texts is the class of the type string.
 	texts
-	// blobs are bytes.
+	// blobs is the class of the type bytes.
 	blobs
 	// messages are length-delimited messages.
 	messages

@@ -42,9 +42,9 @@ const (
 	oneTypo = 2
 	// inComment is the score if the word occurs in the comment.
 	inComment = 1.5
-	// inPath is for a part of the name of the enclosing element.
+	// inPath is the score if the word is part of the name of an enclosing element.
 	inPath = 1
-	// defaultHits is the default number of results.
+	// defaultHits is the default maximum number of results of Find.
 	defaultHits = 50
 	// maxTypoWord is the length in bytes above which typing errors are not considered.
 	maxTypoWord = 24

@@ -138,7 +138,7 @@ func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
 
 // A candidatePair is a possible pair of an old and a new type, with a score.
 type candidatePair struct {
-	// a is a type of the old version, and b one of the new version.
+	// a is a type of the old version, and b its possible counterpart in the new version.
 	a, b protoreflect.Descriptor
 	// score is the evidence that both are the same type; only the order matters.
 	score float64

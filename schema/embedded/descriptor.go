@@ -56,7 +56,7 @@ type sequence struct {
 	md protoreflect.MessageDescriptor
 	// last is the number of the previous field; 0 before the first.
 	last protowire.Number
-	// imports is the number of imports so far.
+	// imports is the number of imports in the descriptor so far.
 	imports int
 	// public has the minimum index for the next entry of public_dependency and of weak_dependency, which must
 	// ascend.

@@ -46,10 +46,10 @@ const (
 	// formUTF16 is base64 in UTF-16, as in the strings of .NET assemblies.
 	formUTF16 Form = "UTF-16 descriptor"
 
-	// formClass is the constants of a Java class file.
+	// formClass is stored in string constants of a Java class file.
 	formClass Form = "Java class"
 
-	// formLiteral is the string literals of generated sources.
+	// formLiteral is stored in string or number literals of generated source code.
 	formLiteral Form = "source literal"
 )
 

@@ -22,7 +22,8 @@ const (
 // size have.
 var ErrTooManyDefinitions = errors.New("too many definitions for the size of the file")
 
-// A definitionLimit counts the estimated memory for the definitions in one file: used of most bytes.
+// A definitionLimit counts the estimated memory for the definitions in one file: used so far, of at most most,
+// both in bytes.
 type definitionLimit struct {
 	used, most int64
 }

@@ -104,7 +104,7 @@ type collector struct {
 	examined int
 	// skipped is the number of files in unknown formats.
 	skipped int
-	// nested is the nesting depth of the current archive.
+	// nested is the nesting depth of the archive that is being read; 0 outside of archives.
 	nested int
 	// budget limits the decompressed size of the current archive, including nested ones; nil outside of
 	// archives.

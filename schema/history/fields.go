@@ -29,7 +29,7 @@ type field struct {
 	typ string
 	// many is set if the field is repeated or a map.
 	many bool
-	// p is the probability of kind, from 0 to 1.
+	// p is the probability, from 0 to 1, that kind is right.
 	p float64
 	// typeP is the probability of typ among the types of that kind, from 0 to 1.
 	typeP float64
@@ -83,7 +83,7 @@ type place struct {
 type walk struct {
 	// list has the fields found so far, by path.
 	list map[string]field
-	// decided has the inferred declarations.
+	// decided has the inferred declarations of fields, by message type and number.
 	decided map[place]*infer.FieldEvidence
 }
 

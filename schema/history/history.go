@@ -80,7 +80,7 @@ type Change struct {
 type Shard struct {
 	// Part identifies the messages by method, direction, client version and day.
 	Part sources.Part
-	// Evidence summarizes these messages.
+	// Evidence summarizes the messages of the part.
 	Evidence *infer.Evidence
 }
 

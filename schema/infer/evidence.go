@@ -25,7 +25,7 @@ const maxRoots = 4096
 //
 // Limits: those of kind.Evidence, and 4,096 methods.
 type Evidence struct {
-	// kinds has the statistics of fields by root type.
+	// kinds has the statistics of field values, by root type (type of whole messages).
 	kinds *kind.Evidence
 	// methods has the evidence of each method's calls, by "service/rpc".
 	methods map[string]*methodEvidence
@@ -113,7 +113,7 @@ type callEvidence struct {
 	roots [2]string
 	// count is the number of messages so far, indexed by captures.Direction.
 	count [2]int64
-	// err is the first error of adding messages.
+	// err is the first error of adding the call's messages.
 	err error
 }
 

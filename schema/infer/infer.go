@@ -76,7 +76,7 @@ type Inferred struct {
 	// JSON are the message types that package messages added for traffic in JSON.
 	JSON []JSONMessage
 
-	// evidence is that from which the definitions were inferred.
+	// evidence is the Evidence from which the definitions were inferred.
 	evidence *Evidence
 	// profile has the secrets that WriteEvidence removes. It may be nil.
 	profile *profile.Profile
@@ -223,7 +223,7 @@ type filePlan struct {
 	// names maps root types to the simple names of their messages.
 	names map[string]string
 
-	// claimed are the names in use in the scope of the package.
+	// claimed are the names of types that are in use in the package.
 	claimed map[string]bool
 
 	// packages are the packages of all files and their parents. A message must not have the same full name.

@@ -12,7 +12,7 @@ type JSONMessage struct {
 
 	// Member is the discriminator that distinguishes the type, such as "type"; "" if there is none.
 	Member string `json:"discriminator,omitempty"`
-	// Value is the text of the discriminator in this group.
+	// Value is the value of the discriminator in these messages.
 	Value string `json:"value,omitempty"`
 
 	// Fields are the fields of the type, including nested ones.

@@ -155,7 +155,8 @@ func lengthEvidence(x, y *kind.Payloads) float64 {
 
 // Limits, in nats, of the evidence against merging two classes from a field that only one of them has.
 const (
-	// minAbsence is the minimum, for any such field.
+	// minAbsence is the minimum evidence against merging, in nats, for any field that only one of the classes
+	// has.
 	minAbsence = 0.3
 	// rareAbsence is the maximum for a field that is sometimes absent in its own class, because the messages of
 	// one type at different paths may differ in the fields that are set. coreAbsence is the maximum for a field

@@ -11,7 +11,7 @@ import (
 
 // A node is all recorded messages at one path of field numbers below a root type (a type of whole messages).
 type node struct {
-	// m is the evidence from these messages.
+	// m has the statistics of the node's messages.
 	m *kind.Message
 	// parent is the node of the enclosing message, nil for a root.
 	parent *node
@@ -29,11 +29,11 @@ type node struct {
 type class struct {
 	// mergedInto is the class into which this class was merged, or nil (union-find).
 	mergedInto *class
-	// id is the number of the class in the order of creation.
+	// id is the number of the class, in the order in which classes were created.
 	id int
 	// root is the name of the root type if one of the nodes is a root, or "".
 	root string
-	// samples is the number of messages of the class.
+	// samples is the number of recorded messages of the class.
 	samples int64
 	// distinctSamples is the estimated number of messages that are not copies of others.
 	distinctSamples float64

@@ -36,7 +36,7 @@ type Input struct {
 type GatheredMessages struct {
 	// Evidence summarizes all messages.
 	Evidence *Evidence
-	// Messages is the number of messages.
+	// Messages is the number of messages that were added.
 	Messages int64
 	// Inputs has the outcome for each input, in order.
 	Inputs []Input

@@ -18,7 +18,7 @@ const (
 	priorOneof = -2.0
 	// priorNumbers is added if all members are numbers: flags exclude each other for other reasons.
 	priorNumbers = -2.0
-	// priorMember is added for each member above two.
+	// priorMember is added to the log-odds for each member above two.
 	priorMember = -0.3
 	// priorBetween is added for each field whose number is between those of the members and that is not a
 	// member.
@@ -156,11 +156,11 @@ func (c *oneofFinder) sortOneofs(list []oneof) {
 
 // An exclusiveGroup is a set of fields of which no two occur in the same message.
 type exclusiveGroup struct {
-	// numbers are the numbers of the fields.
+	// numbers are the field numbers in the group.
 	numbers []int32
 	// total is the number of messages with one of the fields, corrected for copies.
 	total float64
-	// own is the sum of oneofFinder.own over the fields.
+	// own is the sum of the values of oneofFinder.own for these fields.
 	own float64
 }
 

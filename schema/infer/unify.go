@@ -234,7 +234,7 @@ const maxPending = 64
 // Limits, in nats, of the evidence for merging two classes from the classes of their common message fields,
 // which must be merged as a consequence (the pairs below).
 const (
-	// leastOwn is the minimum evidence from the two classes themselves.
+	// leastOwn is the minimum evidence for merging from the two classes themselves.
 	leastOwn = 0.3
 	// shareBelow scales positive evidence from each pair below, because messages resemble each other for other
 	// reasons as well. mostBelow is its maximum for each pair.

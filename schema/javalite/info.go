@@ -40,19 +40,25 @@ type field struct {
 
 // Numbers in descriptions of messages; see RawMessageInfo.java in the protobuf runtime.
 const (
+	// flagProto2 and flagEdition are flags of a message: its syntax is proto2, or an edition.
 	flagProto2  = 1
 	flagEdition = 4
 
+	// fieldRequired, fieldClosedEnum and fieldHasBit are flags of a field: it is required, its enum is closed
+	// (proto2), its presence is recorded in a bit.
 	fieldRequired   = 0x100
 	fieldClosedEnum = 0x800
 	fieldHasBit     = 0x1000
 
 	// kindGroup is the last kind of a single field. Those of lists, packed lists, groups, and maps follow.
-	kindGroup      = 17
-	kindPacked     = 35
-	kindGroups     = 49
-	kindMap        = 50
-	kindOfOneof    = 51
+	kindGroup = 17
+	// kindPacked is the first kind of packed lists, kindGroups that of lists of groups, and kindMap that of
+	// maps; kindOfOneof is the offset of the kinds of oneof members.
+	kindPacked  = 35
+	kindGroups  = 49
+	kindMap     = 50
+	kindOfOneof = 51
+	// kindMessage, kindEnum, messageList, enumList and packedEnumList are the kinds of message and enum fields.
 	kindMessage    = 9
 	kindEnum       = 12
 	messageList    = 27
@@ -83,6 +89,8 @@ func singleTypes() []descriptorpb.FieldDescriptorProto_Type {
 type listKind int
 
 const (
+	// single is a field that is not repeated, plainList a repeated field that is not packed, and packedList a
+	// packed one.
 	single listKind = iota
 	plainList
 	packedList
@@ -173,7 +181,7 @@ func isLite(f *classfile.File) bool { return strings.HasSuffix(f.Super, "/Genera
 type object struct {
 	// text is the name of a Java field in modified UTF-8, if isText is set.
 	text []byte
-	// isText is set if the element is a string.
+	// isText is set if the element is a string, i.e. the name of a Java field.
 	isText bool
 	// class is the name of the class, if isText is not set.
 	class string
@@ -196,11 +204,11 @@ func parseInfo(text []byte, objects []object) *info {
 type parser struct {
 	// units are the remaining UTF-16 code units of the description.
 	units []uint16
-	// objects are the remaining elements of the array.
+	// objects are the remaining elements of the array of names and classes that belongs to the description.
 	objects []object
 	// bitsOfProto2 is set if all singular fields of proto2 have presence bits, as before version 3.10.
 	bitsOfProto2 bool
-	// failed is set if the description does not fit.
+	// failed is set if the description is malformed or does not fit the array.
 	failed bool
 }
 

@@ -48,7 +48,7 @@ type Reader struct {
 
 // A message is a Java class that represents a protobuf message.
 type message struct {
-	// class has what the class shows in addition to the description.
+	// class has what the Java class shows about the fields in addition to the description.
 	class *shape
 	// info is the description of the message.
 	info *info

@@ -14,7 +14,7 @@ type service struct {
 	methods []method
 	// place is the path of the class file.
 	place string
-	// pkg is the Java package of the code.
+	// pkg is the Java package of the generated code.
 	pkg string
 }
 

@@ -137,7 +137,7 @@ func enumValues(f *classfile.File) (values []model.EnumValue) {
 
 // A mapEntry has the types of the keys and values of a map field.
 type mapEntry struct {
-	// key and value are the types.
+	// key and value are the protobuf types of the map's keys and values.
 	key, value descriptorpb.FieldDescriptorProto_Type
 	// class is the Java class of a message or enum value; "" for other values.
 	class string

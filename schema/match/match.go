@@ -67,7 +67,7 @@ const (
 
 // A Result lists the types that the messages may be of, best first.
 type Result struct {
-	// Conclusion is the overall outcome: a match, ambiguous, or none.
+	// Conclusion is the overall outcome, such as a match or a tie.
 	Conclusion Conclusion `json:"verdict"`
 
 	// Samples is the number of messages that were compared.

@@ -28,7 +28,7 @@ const (
 	// maxPaths is the maximum number of paths of unknown fields that are kept for one type.
 	maxPaths = 8
 
-	// costUnknown is the cost of a field that the type does not declare.
+	// costUnknown is the cost, in bits, of a field that the type does not declare.
 	costUnknown = 18
 
 	// costAgain is the cost of each further occurrence of a singular message, which parsers merge.
@@ -104,7 +104,7 @@ func (s *messageScore) veto(number int32, format string, args ...any) {
 
 // A memoKey identifies the cached result of comparing a message with a type.
 type memoKey struct {
-	// ty is the type.
+	// ty is the type with which the message is compared.
 	ty *messageType
 	// node is the index of the message in the tree.
 	node int32
@@ -114,13 +114,13 @@ type memoKey struct {
 type scorer struct {
 	// t is the parsed tree.
 	t *wire.Tree
-	// memo caches the results of scoreMessage.
+	// memo caches the results of scoreMessage, by message and type.
 	memo map[memoKey]*messageScore
-	// groups caches the results of fieldsByNumber.
+	// groups caches the results of fieldsByNumber, by node.
 	groups map[int32][]fieldGroup
-	// texts caches the results of costOfText.
+	// texts caches the results of costOfText, by node.
 	texts map[int32]textCost
-	// lists caches the results of isVarints.
+	// lists caches the results of isVarints, by node.
 	lists map[int32]bool
 }
 
@@ -372,7 +372,7 @@ type typeScore struct {
 	subsets float64
 	// present is the number of messages that contain a field, for each slot of the type.
 	present []int
-	// samples is the number of samples.
+	// samples is the number of messages that were added.
 	samples int
 	// known is the number of bytes in fields that the type declares.
 	known int64

@@ -7,7 +7,7 @@ import (
 	"unwire/schema/infer"
 )
 
-// An accumulator is the merged evidence (statistics of messages) of one part of the traffic, from several
+// An accumulator is the merged evidence (statistics of messages) ev of one part of the traffic, from several
 // segments of recordings.
 type accumulator struct{ ev *infer.Evidence }
 

@@ -24,7 +24,7 @@ type Access struct {
 	Encryption string
 	// Live allows connections to the hosts in AllowHosts. Without it, only this machine may be contacted.
 	Live bool
-	// AllowHosts are the names of the hosts.
+	// AllowHosts are the names of the hosts that may be contacted if Live is set.
 	AllowHosts []string
 	// CA is the path, on each worker, of a PEM file with additional certificate authorities for HTTPS; "" for
 	// none.

@@ -54,7 +54,7 @@ func (f *readAndCheckFn) ProcessElement(ctx context.Context, sum string, element
 	return f.read(ctx, sum, elements, &definitions{parsed, f.Definitions}, emitEvidence, emitResult)
 }
 
-// definitions are those against which segments are checked, with their SHA-256.
+// definitions are those against which segments are checked; hash is their SHA-256.
 type definitions struct {
 	*schema.Schema
 	hash string
@@ -139,7 +139,7 @@ type extraction struct {
 	ref segmentRef
 	// capture is the opened segment.
 	capture *store.Store
-	// result emits an encoded result.
+	// result emits an encoded result to the next stage.
 	result func([]byte)
 }
 
@@ -262,7 +262,7 @@ func (x *extraction) check(ctx context.Context, defs *schema.Schema) error {
 // A groupView is a view of a segment that has only the exchanges of one client and day.
 type groupView struct {
 	*store.Store
-	// group is the client and day.
+	// group has the client and day that select the exchanges.
 	group sources.Part
 }
 

@@ -59,7 +59,7 @@ type summary struct {
 	findings map[string]Finding
 	// coverage are the rows of coverage.parquet by Coverage.key.
 	coverage map[Coverage]Coverage
-	// problems are the failures so far.
+	// problems are the segments and messages that could not be read, and so on.
 	problems map[Problem]bool
 	// changes are the changes that this run found.
 	changes []history.Change

@@ -38,11 +38,16 @@ type Manifest struct {
 
 // The files of the output.
 const (
+	// manifestName describes the other files. See Manifest.
 	manifestName = "manifest.json"
+	// findingsName has the findings of checking segments against definitions. See Finding.
 	findingsName = "findings.parquet"
+	// coverageName has how much of the messages the definitions explain. See Coverage.
 	coverageName = "coverage.parquet"
-	driftName    = "drift.jsonl"
-	stagingName  = ".staging"
+	// driftName has the changes between client versions, one JSON object in each line. See history.Change.
+	driftName = "drift.jsonl"
+	// stagingName is the folder with the files of unfinished runs.
+	stagingName = ".staging"
 	// commitName is written last in a staging folder: it lists the files that belong to the run.
 	commitName = "commit.json"
 )

@@ -126,7 +126,7 @@ type plan struct {
 	evidence map[string]bool
 	// descriptors is the serialized descriptor set of the definitions; nil if nothing is checked.
 	descriptors []byte
-	// hash is the SHA-256 of descriptors.
+	// hash is the SHA-256 of descriptors, in hex.
 	hash string
 }
 

@@ -112,12 +112,18 @@ const maxAddresses = 20
 // A result is one item for the summary of a run; exactly one member is set. Beam sends it between workers as
 // JSON.
 type result struct {
-	Segment  *Segment        `json:"segment,omitempty"`
-	Shard    *ShardRecord    `json:"shard,omitempty"`
-	Problem  *Problem        `json:"problem,omitempty"`
-	Finding  *Finding        `json:"finding,omitempty"`
-	Coverage *Coverage       `json:"coverage,omitempty"`
-	Change   *history.Change `json:"change,omitempty"`
+	// Segment is a segment that was processed.
+	Segment *Segment `json:"segment,omitempty"`
+	// Shard is an evidence file that was written.
+	Shard *ShardRecord `json:"shard,omitempty"`
+	// Problem is something that could not be read or inferred.
+	Problem *Problem `json:"problem,omitempty"`
+	// Finding is a finding of checking a segment.
+	Finding *Finding `json:"finding,omitempty"`
+	// Coverage are counts from checking a segment.
+	Coverage *Coverage `json:"coverage,omitempty"`
+	// Change is a change between two client versions.
+	Change *history.Change `json:"change,omitempty"`
 }
 
 // encode encodes the result as JSON.

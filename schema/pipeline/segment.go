@@ -25,7 +25,7 @@ type segmentRef struct {
 	URL string `json:"url"`
 	// SHA256 is the hash of the content in hex, from the segment's manifest; "" if it has no manifest.
 	SHA256 string `json:"sha256,omitempty"`
-	// Size is the size in bytes.
+	// Size is the size of the segment in bytes.
 	Size int64 `json:"size"`
 }
 

@@ -32,7 +32,9 @@ type Format string
 
 // The text formats of protobuf: its JSON mapping, and the text format of protoc and others.
 const (
+	// JSON is protobuf's JSON mapping.
 	JSON Format = "protojson"
+	// Text is protobuf's text format.
 	Text Format = "prototext"
 )
 

@@ -28,7 +28,7 @@ import (
 
 // Limits of the definitions collected from one server by gRPC server reflection.
 const (
-	// maxFiles is the maximum number of files.
+	// maxFiles is the maximum number of file descriptors.
 	maxFiles = 20_000
 	// maxBytes is the maximum size of all files together, in bytes.
 	maxBytes = 64 << 20

@@ -11,10 +11,15 @@ type Op string
 
 // The operations. Their texts are part of the contract with users: they change only compatibly.
 const (
-	opAdd      Op = "add"
-	opRename   Op = "rename"
-	opRetype   Op = "retype"
-	opRelabel  Op = "relabel"
+	// opAdd adds an element to the user's files.
+	opAdd Op = "add"
+	// opRename gives an element another name.
+	opRename Op = "rename"
+	// opRetype gives a field another type.
+	opRetype Op = "retype"
+	// opRelabel gives a field another label, such as repeated.
+	opRelabel Op = "relabel"
+	// opLastSeen adds a comment to an element that the source no longer has.
 	opLastSeen Op = "last seen"
 	// Conflict is a change that is not made, because the user has to decide.
 	Conflict Op = "conflict"
@@ -35,7 +40,7 @@ type Change struct {
 	Old string `json:"old,omitempty"`
 	// New is the declaration after the change, or "".
 	New string `json:"new,omitempty"`
-	// File is the path of the .proto file.
+	// File is the path of the .proto file that is changed.
 	File string `json:"file,omitempty"`
 	// Source is the name of the source that caused the change.
 	Source string `json:"source"`

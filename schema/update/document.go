@@ -18,7 +18,7 @@ type span struct{ start, end int }
 // An edit replaces a range of a document's text.
 type edit struct {
 	span
-	// text replaces the range.
+	// text is inserted in place of the range.
 	text string
 }
 
@@ -30,7 +30,7 @@ type document struct {
 
 	// original converts an offset in the text that the parser read (see schema.FoldLongLines) to one in text.
 	original func(offset int) int
-	// node is the syntax tree of the file.
+	// node is the syntax tree of the file, as parsed.
 	node *ast.FileNode
 	// pkg is the package that the file declares.
 	pkg string
@@ -63,15 +63,19 @@ type declKind int
 
 // The kinds of declarations that declKind distinguishes.
 const (
-	// 0 is any declaration that is not listed below.
+	// The value 0 is any declaration that is not listed below.
 	_ declKind = iota
 	// fieldDecl is a field, map or group, or a oneof with the numbers of its members.
 	fieldDecl
+	// valueDecl is an enum value.
 	valueDecl
+	// methodDecl is an RPC method.
 	methodDecl
 	// typeDecl is a message or an enum.
 	typeDecl
+	// serviceDecl is a service.
 	serviceDecl
+	// importDecl is an import statement.
 	importDecl
 	// headDecl is the syntax or package statement.
 	headDecl

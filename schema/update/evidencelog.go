@@ -38,7 +38,7 @@ type evidenceLine struct {
 	Version string `json:"version,omitempty"`
 	// Date is the date of that source, as 2006-01-02, or "".
 	Date string `json:"date,omitempty"`
-	// Note is a free text.
+	// Note is a free text for people.
 	Note string `json:"note,omitempty"`
 }
 

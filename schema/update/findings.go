@@ -21,9 +21,9 @@ import (
 // Limits of JSON files with the result of a probe (which asks a server about its request types) or of an
 // inference.
 const (
-	// maxForeignBytes is the maximum size in bytes.
+	// maxForeignBytes is the maximum size of a JSON file in bytes.
 	maxForeignBytes = 64 << 20
-	// maxForeignFields is the maximum number of fields.
+	// maxForeignFields is the maximum number of fields in a JSON file.
 	maxForeignFields = 100_000
 	// maxForeignDepth is the maximum length of a path of field numbers.
 	maxForeignDepth = 64
@@ -194,7 +194,7 @@ type findings struct {
 	messages map[string]*descriptorpb.DescriptorProto
 	// types has the full names of message types by path, for the result of a probe.
 	types map[string]string
-	// comments maps the full names of fields to their comments.
+	// comments are the comments on fields, by the full name of the field.
 	comments map[string]string
 }
 

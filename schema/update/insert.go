@@ -68,7 +68,7 @@ type siblings struct {
 	// number, because an alias follows the first name for its number.
 	lower int
 
-	// ordered is set if their numbers are ascending.
+	// ordered is set if the numbers of these declarations are ascending.
 	ordered bool
 
 	// gaps is the number of gaps between these declarations, and blank the number of those that contain a blank
@@ -223,7 +223,7 @@ func (d *document) renderLines(s insertionPoint, t lineTail, list []addition, te
 type lineTail struct {
 	// at is the offset of the beginning of the next line, or of the end of the file.
 	at int
-	// comment is set if a comment follows.
+	// comment is set if a comment follows the declaration on its line.
 	comment bool
 	// commentEnd is the offset of the end of the last block comment.
 	commentEnd int

@@ -12,13 +12,13 @@ import (
 // Parameters called w are declarations of the source ("wanted"), those called h declarations of the files
 // ("have").
 type updatePass struct {
-	// have are the compiled files before this pass.
+	// have are the user's files in compiled form, as before this pass.
 	have *schema.Schema
 	// src is the source whose definitions are merged.
 	src *Source
 	// o are the options of the update.
 	o Options
-	// log is the parsed evidence file.
+	// log is the parsed evidence file, which records the sources of each element.
 	log *evidenceLog
 	// texts has the contents of the user's files by path.
 	texts map[string]string

@@ -7,7 +7,7 @@ type style struct {
 	// nameColumn and equalsColumn are the columns (in bytes, from 0) of names and equals signs, or 0 if they
 	// are not aligned.
 	nameColumn, equalsColumn int
-	// left and right are the spaces before and after the equals sign.
+	// left and right are the spaces before and after the equals sign of a declaration.
 	left, right string
 }
 

@@ -40,9 +40,9 @@ type Options struct {
 type File struct {
 	// Name is the path relative to the root of the files.
 	Name string
-	// Before is the old content; "" for a new file.
+	// Before is the old content of the file; "" for a new file.
 	Before string
-	// After is the new content.
+	// After is the new content of the file.
 	After string
 	// New is set if the file did not exist before.
 	New bool

@@ -15,7 +15,7 @@ type Trail struct {
 	IDs []int32
 	// End is the expression at which the reference ends: its value, or the last one that could be resolved.
 	End *Node
-	// hops is the number of steps so far.
+	// hops is the number of steps followed so far, which maxHops limits.
 	hops int
 }
 

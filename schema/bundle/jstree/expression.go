@@ -11,47 +11,47 @@ type nodeKind uint8
 
 // The kinds of expressions, with the fields of Node that they use.
 const (
-	// BadNode is no expression, or one that is nested too deeply.
+	// BadNode is text that is not an expression, or that is nested too deeply.
 	BadNode nodeKind = iota
-	// IdentNode is a name: str.
+	// IdentNode is an identifier, whose name is in Str.
 	IdentNode
-	// StringNode is a string: str.
+	// StringNode is a string literal, whose value is in Str.
 	StringNode
-	// NumberNode is a number: str is its text, num its value.
+	// NumberNode is a number: Str is its text, Num its value.
 	NumberNode
-	// nBool is a boolean: num is 0 or 1.
+	// nBool is a boolean: Num is 0 or 1.
 	nBool
 	// NullNode is null, undefined or void 0.
 	NullNode
-	// nTemplate is a template: kids, in which strings and expressions alternate.
+	// nTemplate is a template literal: in Kids, strings and embedded expressions alternate.
 	nTemplate
-	// ArrayNode is an array: kids.
+	// ArrayNode is an array literal with the elements Kids.
 	ArrayNode
-	// ObjectNode is an object: props.
+	// ObjectNode is an object literal with the members Props.
 	ObjectNode
-	// MemberNode is kids[0].str.
+	// MemberNode is a member access: Kids[0].Str.
 	MemberNode
-	// IndexNode is kids[0][kids[1]].
+	// IndexNode is an index expression: Kids[0][Kids[1]].
 	IndexNode
-	// CallNode is kids[0](kids[1:]).
+	// CallNode is a call: Kids[0](Kids[1:]).
 	CallNode
-	// NewNode is new kids[0](kids[1:]).
+	// NewNode is the creation of an object: new Kids[0](Kids[1:]).
 	NewNode
-	// FuncNode is a function: body, or kids[0] if the body is an expression.
+	// FuncNode is a function with the bracket Body, or Kids[0] if its body is an expression.
 	FuncNode
-	// ClassNode is a class: body; kids[0] is its base class, or nil.
+	// ClassNode is a class with the bracket Body; Kids[0] is its base class, or nil.
 	ClassNode
-	// UnaryNode is op kids[0].
+	// UnaryNode is a unary operation: Op Kids[0].
 	UnaryNode
-	// BinaryNode is kids[0] op kids[1].
+	// BinaryNode is a binary operation: Kids[0] Op Kids[1].
 	BinaryNode
-	// CondNode is kids[0] ? kids[1] : kids[2].
+	// CondNode is a conditional expression: Kids[0] ? Kids[1] : Kids[2].
 	CondNode
-	// AssignNode is kids[0] op kids[1].
+	// AssignNode is an assignment: Kids[0] Op Kids[1].
 	AssignNode
-	// nSeq is a comma expression: kids.
+	// nSeq is a comma expression with the operands Kids.
 	nSeq
-	// nSpread is ...kids[0].
+	// nSpread is a spread element: ...Kids[0].
 	nSpread
 )
 
@@ -70,11 +70,11 @@ type Node struct {
 
 	// Body is the index of the bracket around the body of a function or class.
 	Body int32
-	// Str is the text of a name, string or number.
+	// Str is the name of an identifier, the value of a string, or the text of a number.
 	Str string
 	// Num is the value of a number or boolean literal.
 	Num float64
-	// Kids are the operands of the expression.
+	// Kids are the operands, elements or arguments of the expression, depending on Kind.
 	Kids []*Node
 	// Props are the members of an object literal.
 	Props []Prop

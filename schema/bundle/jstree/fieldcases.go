@@ -11,7 +11,7 @@ import (
 // A FieldCase is the part of a generated decoding function that reads one protobuf field: case 3: … break, or
 // if (tag === 3) … else.
 type FieldCase struct {
-	// Number is the number of the field that the case decodes.
+	// Number is the protobuf field number that the case decodes.
 	Number int64
 	// From and To are the indices of the first token of the case's statements, and of the first token after
 	// them.

@@ -35,7 +35,7 @@ type token struct {
 	Bracket int32
 	// typ is the type of the token.
 	typ js.TokenType
-	// nl means that a line break precedes the token.
+	// nl is set if a line break precedes the token.
 	nl bool
 }
 
@@ -62,7 +62,7 @@ type Bracket struct {
 type Script struct {
 	// Name is the path of the script.
 	Name string
-	// Src is the source text that is analysed.
+	// Src is the JavaScript source text that is analyzed.
 	Src []byte
 	// Toks are the tokens of the script.
 	Toks []token

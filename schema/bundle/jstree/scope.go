@@ -117,11 +117,11 @@ type scopes struct {
 	// Spaces are calls that define exports, such as f(name, {Export: () => …}).
 	Spaces []namespace
 
-	// spaceOf caches the results of namespaces.
+	// spaceOf caches the result of the method namespaces.
 	spaceOf map[int32][]int32
-	// onNames caches the results of memberAssignments.
+	// onNames caches the result of the method memberAssignments.
 	onNames map[int32]map[string]int32
-	// modules caches the result of ModuleTable.
+	// modules caches the result of the method ModuleTable: the bodies of bundled modules by key.
 	modules map[string][]int32
 	// exprs caches parsed expressions by their first token.
 	exprs map[int32]*Node
@@ -138,7 +138,7 @@ type scopes struct {
 
 	// arrows are the brackets that EncodeArrows added for arrow functions without braces.
 	arrows []int32
-	// deep is the current recursion depth of evaluation.
+	// deep is the current recursion depth of evaluating constants, which MaxDepth limits.
 	deep int
 }
 

@@ -31,7 +31,7 @@ type Lexer struct {
 	// At is the byte offset after the current token.
 	At int
 
-	// level is the number of parentheses and braces that are open.
+	// level is the number of parentheses and braces that are open at the current token.
 	level int
 
 	// templates has, for each template literal being read, the level at which a } continues it.

@@ -20,7 +20,7 @@ type builder struct {
 	ctx context.Context
 	// notes are comments about messages, fields and other elements, by full name.
 	notes map[string]string
-	// open are the elements whose definitions are incomplete.
+	// open are the messages, fields and other elements whose definitions are incomplete.
 	open []Unresolved
 
 	// messages maps full names to message definitions.
@@ -38,7 +38,7 @@ type builder struct {
 	// files maps package and syntax to the file that is being built.
 	files map[string]*descriptorpb.FileDescriptorProto
 
-	// children maps each message to the names of the types nested in it.
+	// children maps the full name of each message to the names of the types nested in it.
 	children map[string][]string
 
 	// second has the packages whose files must use the syntax proto2.

@@ -23,7 +23,7 @@ type Built struct {
 	Files []*descriptorpb.FileDescriptorProto
 	// Notes maps the full names of messages, fields and other elements to their comments.
 	Notes map[string]string
-	// Open are the elements whose definitions are incomplete.
+	// Open are the messages, fields and other elements whose definitions are incomplete.
 	Open []Unresolved
 }
 
@@ -48,7 +48,7 @@ type Found struct {
 	Extensions []*Field
 	// Refs are all references to types. They are resolved after all scripts were read.
 	Refs []*Ref
-	// Open are the elements whose definitions are incomplete.
+	// Open are the messages, fields and other elements whose definitions are incomplete.
 	Open []Unresolved
 
 	// counted is how many definitions a Meter has counted together with their fields.

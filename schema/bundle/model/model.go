@@ -73,9 +73,9 @@ type Service struct {
 type Method struct {
 	// Name is the name of the RPC method.
 	Name string
-	// In is the type of the request.
+	// In refers to the message type of the request.
 	In *Ref
-	// Out is the type of the response.
+	// Out refers to the message type of the response.
 	Out *Ref
 	// Client is set if the client streams its messages.
 	Client bool

@@ -10,7 +10,7 @@ import (
 // An Outlet is one export of a script: a definition, the values of an enum, or a re-export from another
 // module.
 type Outlet struct {
-	// To is the exported definition; nil for other exports.
+	// To is the exported definition; nil for enum values and re-exports.
 	To *Def
 	// Values are the values of an exported enum object.
 	Values []EnumValue
@@ -18,7 +18,7 @@ type Outlet struct {
 	Module string
 	// Loaded is the key of the webpack module, in another script, from which the export is re-exported, or "".
 	Loaded string
-	// Name is the name of the export in that other module.
+	// Name is the name of a re-exported element in the module from which it comes.
 	Name string
 }
 

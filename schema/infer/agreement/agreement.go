@@ -34,15 +34,15 @@ type Result struct {
 	// Agree is the number of fields whose kind, type and label are compatible with the true ones.
 	Agree int `json:"agree"`
 
-	// Kind is the number of fields with the right kind.
+	// Kind is the number of fields whose kind of values (string, varint, …) was inferred correctly.
 	Kind int `json:"kind"`
 
-	// Type is the number of fields with exactly the right type.
+	// Type is the number of fields whose type was inferred exactly.
 	Type int `json:"type"`
 	// TypeCompatible is the number of fields whose type has the same encoding as the true one, such as
 	// int32 for bool.
 	TypeCompatible int `json:"type_compatible"`
-	// Label is the number of fields with the right label.
+	// Label is the number of fields whose label (singular, repeated, …) was inferred correctly.
 	Label int `json:"label"`
 	// LabelCompatible is the number of fields that can have many values (repeated or a map) in both definitions
 	// or in neither.
@@ -62,7 +62,7 @@ type Result struct {
 
 // A Disagreement is a difference between an inferred field and its reference field.
 type Disagreement struct {
-	// Message is the full name of the inferred message.
+	// Message is the full name of the inferred message type.
 	Message string `json:"message"`
 
 	// Reference is the full name of the reference field, or of its message if the field is extra.

@@ -8,10 +8,10 @@ import (
 
 // Limits of a discriminator: the field whose value selects the message type.
 const (
-	// maxKinds is the maximum number of distinct values.
+	// maxKinds is the maximum number of distinct values of a discriminator.
 	maxKinds = 48
 
-	// maxKind is the maximum value.
+	// maxKind is the maximum value of a discriminator.
 	maxKind = 1 << 16
 
 	// maxFields is the maximum number of fields of a message that are examined.
@@ -43,7 +43,7 @@ type fieldKey struct {
 
 // fieldSets counts the other fields in the messages that have one value of field 1.
 type fieldSets struct {
-	// messages is the number of these messages.
+	// messages is the number of messages with this value of field 1.
 	messages int64
 	// seen is the number of messages that contain each field.
 	seen map[fieldKey]int64

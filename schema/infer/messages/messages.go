@@ -48,7 +48,7 @@ type Set struct {
 	// Undecoded has the errors of decoding with Split, at most 100.
 	Undecoded []error
 
-	// places has the places of messages, by key.
+	// places has the places (URL template and direction) of messages, by place.key.
 	places map[string]*place
 }
 

@@ -55,15 +55,15 @@ const (
 
 // A member is a field of a Go struct with the number of its protobuf field.
 type member struct {
-	// name is the Go name.
+	// name is the name of the Go field.
 	name string
 	// number is the protobuf field number.
 	number protowire.Number
-	// as is the encoding of numbers.
+	// as is the encoding of the field if it is a number.
 	as encoding
 	// index is the path of indices to the Go field, through embedded structs (as in reflect).
 	index []int
-	// typ is the Go type.
+	// typ is the Go type of the field.
 	typ reflect.Type
 }
 

@@ -46,7 +46,7 @@ func allOf(examples []string, f func(string) bool) bool {
 type wordList struct {
 	// name is the field name.
 	name string
-	// has are the texts, in lower case.
+	// has are the texts that suggest the name, in lower case.
 	has map[string]bool
 }
 
@@ -78,7 +78,7 @@ func list(name, all string) wordList {
 type pattern struct {
 	// name is the field name.
 	name string
-	// re matches the texts.
+	// re matches the texts that suggest the name.
 	re *regexp.Regexp
 }
 
