@@ -48,7 +48,7 @@ func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
 	return l
 }
 
-// parse computes the locations from the source text of the file called name.
+// parse computes the positions and comments of all declarations in the source text of the file called name.
 func (l *locations) parse(name, text string) {
 	text, _ = FoldLongLines(text)
 	tree, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))

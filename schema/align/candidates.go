@@ -138,8 +138,8 @@ func newMatrix(p *position) *matrix {
 	return b
 }
 
-// fill clears the elements of the matrix that contradict trusted instances (messages whose two forms are the
-// same data).
+// fill removes the candidate matches (elements of the matrix) that contradict trusted instances, i.e. recorded
+// messages whose two forms are known to be the same data.
 func (b *matrix) fill(p *position) {
 	for _, i := range p.instances {
 		if i.trusted {
@@ -154,7 +154,7 @@ func (b *matrix) fill(p *position) {
 	}
 }
 
-// ruleOut clears the elements of the matrix that contradict one instance.
+// ruleOut removes the candidate matches (elements of the matrix) that contradict one recorded message.
 func (b *matrix) ruleOut(i instance) {
 	how := i.agree(i.messagePair)
 	fields, _ := fieldsOf(i.tree, i.node)
@@ -202,7 +202,7 @@ func (e *edge) allowsDefault(v *value) bool {
 	return e.ok()
 }
 
-// graph returns the remaining candidates as a bipartite graph.
+// graph returns the remaining candidate matches as a bipartite graph.
 func (b *matrix) graph() *graph {
 	g := newGraph(len(b.numbers), len(b.names))
 	for at, e := range b.edges {

@@ -101,7 +101,7 @@ func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *desc
 	return file, m
 }
 
-// addField declares the field described by j.
+// addField adds a declaration of the field described by j to its message.
 func (d *definer) addField(j Join) {
 	if !protoreflect.FullName(j.Message).IsValid() || !protoreflect.Name(j.Name).IsValid() || d.known[j.Message] != "" ||
 		j.Number < 1 || j.Number > 1<<29-1 || j.Number >= 19000 && j.Number < 20000 {

@@ -130,7 +130,7 @@ func (s *solver) solve(p *position) {
 	}
 }
 
-// child returns the message type (without instances) of the messages in field n of the message type p.
+// child returns the message type, without recorded messages, of the values of field n of the message type p.
 func (s *solver) child(p *position, n uint64) position {
 	key := childName(p.key, n)
 	if p.desc != nil {

@@ -221,8 +221,8 @@ func (x *scan) place(at int32) model.Place {
 	return p
 }
 
-// def creates a definition (message, enum or service) that begins at token at. full is its full protobuf name,
-// form the code generator, and ids the tokens that refer to the definition.
+// def creates a definition (message, enum or service) that begins at the token with index at. full is its full
+// protobuf name, form the code generator, and ids the tokens that refer to the definition.
 func (x *scan) def(full, form string, at int32, ids []int32) model.Def {
 	x.forms[form] = true
 	x.ClaimMemory(at, jstree.DefinitionMemory+len(full))
@@ -333,7 +333,7 @@ func (x *scan) link() model.Outlets {
 	return out
 }
 
-// reportShortage records an unresolved element if the script exceeded a limit.
+// reportShortage records an unresolved element if the budget for the script was exceeded.
 func (x *scan) reportShortage() {
 	if x.Short != nil {
 		x.unresolved("", x.Short.At, x.Short.Reason+"; the rest of the script is not resolved")

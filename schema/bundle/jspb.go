@@ -90,9 +90,9 @@ func (x *scan) jspbRoots() map[string]bool {
 	return roots
 }
 
-// rootAt identifies the first name of the member expression that ends at token at. It returns the index of the
-// token that declares the name, because minified names are not unique, or the name itself if it is not
-// declared.
+// rootAt identifies the first name of the member expression that ends at the token with index at. It returns
+// the index of the token that declares the name, because minified names are not unique, or the name itself if
+// it is not declared.
 func (x *scan) rootAt(at int32) string {
 	first := x.StartOf(at)
 	if b, ok := x.Lookup(first, x.Text(first)); ok {

@@ -393,7 +393,7 @@ func (f *pbfFile) writtenPBF(e *encoder, at int32) *model.Field {
 }
 
 // writtenPart sets the name of a repeated or map field whose elements are written one by one. The name is the
-// member over which the loop around the call at token at iterates.
+// member over which the loop around the call at the token with index at iterates.
 func (f *pbfFile) writtenPart(e *encoder, field *model.Field, at int32) {
 	s := f.Script
 	close := s.EnclosingBracket(at + 1).Close

@@ -107,8 +107,9 @@ func (x *scan) es1Message(at int32, name, fields *jstree.Node, ids []int32, loca
 	x.Messages = append(x.Messages, m)
 }
 
-// runtimeOf returns the syntax, "proto2" or "proto3", of the runtime whose function is called at token at:
-// proto3.makeEnum, i.proto2.util.newFieldList, or a minified name that refers to makeProtoRuntime("proto3", …).
+// runtimeOf returns the syntax, "proto2" or "proto3", of the runtime whose function is called at the token with
+// index at: proto3.makeEnum, i.proto2.util.newFieldList, or a minified name that refers to
+// makeProtoRuntime("proto3", …).
 func (x *scan) runtimeOf(at int32) string {
 	s := x.Script
 	start := s.StartOf(at)
@@ -145,7 +146,7 @@ func (x *scan) runtimeOf(at int32) string {
 	return ""
 }
 
-// es1Enum extracts an enum from the call of protobuf-es 1 at token at.
+// es1Enum extracts an enum from the call of protobuf-es 1 at the token with index at.
 func (x *scan) es1Enum(at int32) {
 	s := x.Script
 	call := s.CallOf(at)
@@ -290,7 +291,7 @@ func (x *scan) scalarOf(element string, n *jstree.Node, at int32) descriptorpb.F
 	return descriptorpb.FieldDescriptorProto_TYPE_BYTES
 }
 
-// es1Extension extracts an extension from the call of protobuf-es 1 at token at.
+// es1Extension extracts an extension from the call of protobuf-es 1 at the token with index at.
 func (x *scan) es1Extension(at int32) {
 	s := x.Script
 	call := s.CallOf(at)

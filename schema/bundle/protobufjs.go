@@ -117,7 +117,7 @@ func (x *scan) protobufJS(list []*encoder) {
 }
 
 // assignsSibling reports whether the member called name is assigned in the same bracket and to the same object
-// as the member at token at: Foo.encode = …, Foo.decode = ….
+// as the member at the token with index at: Foo.encode = …, Foo.decode = ….
 func (x *scan) assignsSibling(at int32, name string) bool {
 	s := x.Script
 	b := s.Brackets[s.Tok(at).Bracket]

@@ -89,7 +89,8 @@ func (t *builderTree) collect(scope string, o *jstree.Node, depth int) {
 	}
 }
 
-// walk extracts the types nested in a package or message, recursively.
+// walk extracts the types nested in a package or message, recursively. scope is its full name, and syntax the
+// syntax in effect.
 func (t *builderTree) walk(scope, syntax string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth {
 		return

@@ -26,9 +26,9 @@ func (x *scan) staticPrototypes() map[string]int32 {
 	return values
 }
 
-// staticDefault sets the default value of a field from the value at token at, which is assigned in the
-// prototype. All fields have such a value; the zero of the type, or the first value of the enum, is not an
-// explicit default. enums are the enums by full name.
+// staticDefault sets the default value of a field from the value at the token with index at, which is assigned
+// in the prototype. All fields have such a value; the zero of the type, or the first value of the enum, is not
+// an explicit default. enums are the enums by full name.
 func (x *scan) staticDefault(f *model.Field, at int32, enums map[string]*model.Enum) {
 	n := x.Expr(at)
 	if v := x.Value(n); f.Repeated || f.MapKey != 0 || f.Oneof != "" || f.Presence || v == nil || v.Kind == jstree.NullNode {

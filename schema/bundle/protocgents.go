@@ -172,7 +172,7 @@ func (c *genTSClass) findTypes() {
 	}
 }
 
-// oneof records the oneof whose getter calls computeOneofCase at token at.
+// oneof records the oneof whose getter calls computeOneofCase at the token with index at.
 func (c *genTSClass) oneof(at int32) {
 	s := c.Script
 	call := s.CallOf(at)

@@ -72,7 +72,7 @@ func (x *scan) compact() {
 	x.plainEnums(model.FormCompact, c.modules, c.origins)
 }
 
-// declare adds the message whose object literal begins at token at.
+// declare adds the message whose object literal begins at the token with index at.
 func (c *compactFile) declare(at int32) {
 	s := c.Script
 	if c.origins == nil {
@@ -202,8 +202,8 @@ func (c *compactFile) field(part jstree.FieldCase, object string) *model.Field {
 	return nil
 }
 
-// inLoop reports whether token at, which is in the case part, is inside a loop that reads the elements of a
-// packed field.
+// inLoop reports whether the token with index at, which is in the case part, is inside a loop that reads the
+// elements of a packed field.
 func (c *compactFile) inLoop(at int32, part jstree.FieldCase) bool {
 	for i := part.From; i < at; i++ {
 		if t := c.Typ(i); t == js.WhileToken || t == js.ForToken {

@@ -73,7 +73,8 @@ func (x *scan) outermostObjects(inside, done map[int32]bool) {
 	}
 }
 
-// jsonText extracts definitions from a string that contains protobufjs reflection JSON.
+// jsonText extracts definitions from the string literal at the token with index at, if it contains protobufjs
+// reflection JSON.
 func (x *scan) jsonText(at int32) {
 	text, ok := x.Str(x.Expr(at))
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -160,7 +161,7 @@ func (t *tree) collect(full string, o *jstree.Node, depth int) {
 	}
 }
 
-// walk extracts the types in a namespace, recursively.
+// walk extracts the types in a namespace, recursively. full is its full name, and syntax the syntax in effect.
 func (t *tree) walk(full, syntax string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth {
 		return

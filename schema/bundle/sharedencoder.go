@@ -58,8 +58,8 @@ func (x *scan) encoders() []*encoder {
 	return list
 }
 
-// writtenField extracts the field whose tag is written at token at. consumed collects the tags that belong to
-// other fields, such as those of keys and values of maps. The code has one of these forms:
+// writtenField extracts the field whose tag is written at the token with index at. consumed collects the tags
+// that belong to other fields, such as those of keys and values of maps. The code has one of these forms:
 //
 //	w.uint32(10).string(m.x)
 //	T.encode(m.x, w.uint32(18).fork()).ldelim()
@@ -174,7 +174,7 @@ func memberAfter(s *jstree.Script, e *encoder, from, end int32) string {
 	return ""
 }
 
-// memberBefore returns the last member of the message that occurs before token at, or "".
+// memberBefore returns the last member of the message that occurs before the token with index at, or "".
 func memberBefore(s *jstree.Script, e *encoder, at int32) string {
 	if !s.MayScanSpan(s.Brackets[e.body].Open, at) {
 		return ""

@@ -152,13 +152,13 @@ func (t *tsSpaces) pathOf(n *jstree.Node) string {
 	return word
 }
 
-// memberPath returns the full name of a member of a namespace.
+// memberPath returns the full protobuf name of a member of a TypeScript namespace.
 func (t *tsSpaces) memberPath(key jstree.MemberKey) string {
 	return protoname.Join(t.paths[t.parameters[key.Root]], key.Path[1:])
 }
 
-// enclosing returns the full name of the innermost namespace that contains token at ("" if there is none, or
-// its name is unknown), and the tokens that refer to that namespace.
+// enclosing returns the full name of the innermost namespace that contains the token with index at ("" if there
+// is none, or its name is unknown), and the tokens that refer to that namespace.
 func (t *tsSpaces) enclosing(at int32) (full string, ids []int32) {
 	s := t.Script
 	for body, n := s.Function(s.Tok(at).Bracket), 0; body != 0 && n < jstree.MaxNesting; body, n = s.Function(s.Brackets[body].Parent), n+1 {

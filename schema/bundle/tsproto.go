@@ -91,7 +91,8 @@ func (x *scan) packageOfServices() {
 	}
 }
 
-// tsProtoMessage extracts one ts-proto message from its object and its encode function.
+// tsProtoMessage extracts one ts-proto message from its object literal o and its function encode. origins maps
+// declarations to exported names.
 func (x *scan) tsProtoMessage(o *jstree.Node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.Script
 	ids, words := s.BoundNames(o.At)

@@ -169,8 +169,8 @@ func (x *scan) exportedName(ids []int32, words []string, origins map[int32]origi
 	return word, pkg
 }
 
-// packageBefore returns the value of the last constant protobufPackage before token at. Bundlers concatenate
-// modules, so it belongs to the same module.
+// packageBefore returns the value of the last constant protobufPackage before the token with index at. Bundlers
+// concatenate modules, so it belongs to the same module.
 func (x *scan) packageBefore(at int32) string {
 	s, pkg := x.Script, ""
 	for _, i := range s.Anchors[jstree.AnchorPackage] {

@@ -14,7 +14,7 @@ const caseWord = "$case"
 
 // union makes a field a member of the oneof "kind" if ts-proto represents the oneof as a discriminated union,
 // i.e. the encoder reads the field as message.kind.text, or as message.kind.value in the case "text". These
-// expressions are near token at, which writes the field's tag.
+// expressions are near the token with index at, which writes the field's tag.
 func (x *scan) union(e *encoder, f *model.Field, at int32) {
 	s := x.Script
 	if !hasCases(s, e) {

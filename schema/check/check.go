@@ -206,7 +206,7 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	k.addStatus(ex)
 }
 
-// addFrame checks a frame of an exchange and counts it for the exchange's method.
+// addFrame checks the message in a frame of an exchange, and counts it for the exchange's method.
 func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
 	md := k.schema.FrameType(ex.Call, f.Dir)
 	id := [3]string{ex.Service, ex.RPC, f.Dir.String()}
@@ -278,7 +278,7 @@ func (k *Checker) contradict(m *messageInfo, f *fieldInfo, reason string) {
 	recordFinding(k.contradicted, findingKey{m.name, int32(f.fd.Number()), string(f.fd.Name()), reason}, k)
 }
 
-// info returns the prepared form of a message type, which is created on first use.
+// info returns a message type in a form that allows fast checks. It is created on first use.
 func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 	m := k.infos[md]
 	if m != nil {

@@ -155,7 +155,7 @@ type TypeCoverage struct {
 	NeverSeen []int32 `json:"never_seen"`
 }
 
-// Clean reports whether the check has no findings, apart from allowed ones.
+// Clean reports whether the check has no findings, apart from those that an Allowance lists.
 func (r *Report) Clean() bool {
 	return r.AllowedFindings() == len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods)
 }

@@ -124,7 +124,7 @@ type search struct {
 	hits []Hit
 }
 
-// enums scores the enums in list and their values.
+// enums adds the enums in list, and their values, to the hits if they contain all words of the query.
 func (q *search) enums(list protoreflect.EnumDescriptors) {
 	for i := range list.Len() {
 		e := list.Get(i)

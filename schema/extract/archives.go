@@ -23,8 +23,8 @@ const (
 	maxArchive = 16 << 30
 )
 
-// archives returns the format for all archives that package archive reads. They are recognized by their first
-// bytes.
+// archives returns the file format for all archives that package archive reads. They are recognized by their
+// first bytes.
 func archives() format {
 	return format{
 		Name:   "archive",

@@ -35,7 +35,7 @@ type element struct {
 	guessed bool
 }
 
-// full returns the full name of the declaration.
+// full returns the full name of the declaration: package and simple name.
 func (e *element) full() string { return join(e.pkg, e.name) }
 
 // join appends a name to a package, with a dot between them. The package may be empty.
@@ -181,7 +181,7 @@ func sortNested(d *descriptorpb.DescriptorProto) {
 	}
 }
 
-// rename changes the simple name of a declaration.
+// rename changes the simple name of a declaration, in e and in its descriptor.
 func rename(e *element, name string) {
 	if name == e.name {
 		return

@@ -22,7 +22,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// classes returns the format for Java class files.
+// classes returns the file format for Java class files.
 func classes() format {
 	return format{
 		Name:  "Java class",
@@ -36,7 +36,8 @@ func classes() format {
 	}
 }
 
-// sources returns the format of source code that protoc plugins generate, for languages that ship their source.
+// sources returns the file format for source code that protoc plugins generate, in languages that are shipped
+// as source.
 func sources() format {
 	return format{
 		Name: "generated source",
@@ -52,7 +53,7 @@ func sources() format {
 	}
 }
 
-// binaries returns the format of all other binary files, such as executables and libraries.
+// binaries returns the file format for all other binary files, such as executables and libraries.
 func binaries() format {
 	return format{
 		Name:   "executable",

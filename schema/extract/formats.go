@@ -16,7 +16,7 @@ import (
 	"unwire/schema/embedded"
 )
 
-// scripts returns the format of JavaScript files, which are recognized by their extension.
+// scripts returns the file format for JavaScript, which is recognized by the extension.
 func scripts() format {
 	return format{
 		Name: "JavaScript",

@@ -166,7 +166,7 @@ func compare(before, after *version, o Options) ([]Change, error) {
 	return list, nil
 }
 
-// union returns the keys that occur in either map.
+// union returns the paths that occur in either map.
 func union(a, b map[string]field) map[string]bool {
 	all := map[string]bool{}
 	for path := range a {

@@ -42,7 +42,7 @@ func (cs chosenReadings) keepChoice(path, typ string) {
 	cs[path] = typ
 }
 
-// of returns the choices for messages in one direction, by field path.
+// of returns the types that users chose for messages in one direction, by field path.
 func (cs chosenReadings) of(dir captures.Direction) map[string]kind.Choice {
 	out := map[string]kind.Choice{}
 	for at, typ := range cs {

@@ -165,10 +165,10 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 // JSON returns the summary of messages in JSON. The caller may add to it.
 func (e *Evidence) JSON() *jsonshape.Set { return e.json }
 
-// Roots returns the names of the root types, sorted.
+// Roots returns the names of the root types (the types of whole messages), sorted.
 func (e *Evidence) Roots() []string { return e.kinds.Roots() }
 
-// Root returns the evidence of the root type called name, or nil.
+// Root returns the evidence about the messages of the root type called name, or nil.
 func (e *Evidence) Root(name string) *kind.Message { return e.kinds.Root(name) }
 
 // MergeIfNew merges o unless all inputs of o were counted in e before. It returns the share of o's inputs, from

@@ -86,7 +86,8 @@ type conventions struct {
 	late bool
 }
 
-// conventions derives the encoding conventions from all fields.
+// conventions finds out how the programs that wrote the recorded messages encode them, e.g. whether they write
+// zeros.
 func (g *graph) conventions() conventions {
 	fields, many, scalars, zeros := 0, 0, 0, 0
 	out, of, order := 0, 0, true

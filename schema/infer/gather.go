@@ -231,7 +231,7 @@ func (w *gatherWorker) run(ctx context.Context, jobs <-chan gatherJob, stop cont
 	}
 }
 
-// read adds the exchange of a job and the conversation that begins with that exchange.
+// read adds to the evidence the exchange of a job, and the conversation that begins with that exchange.
 func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 	o := decode.Options{NoInner: true}
 	head := w.conversations.Head(j.exchange) == j.exchange && !j.part

@@ -378,7 +378,7 @@ func packageOf(full string, o Options) (pkg, base string) {
 	return pkg, base
 }
 
-// infer infers the definitions of one .proto file, and adds the file and its fields to in.
+// infer infers the definitions of one .proto file, and adds the file and its fields to the result in.
 func (p *filePlan) infer(ev *Evidence, in *Inferred, o Options) {
 	var seen []string
 	for _, root := range p.roots {

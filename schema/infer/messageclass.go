@@ -206,7 +206,7 @@ func (f *classField) costIfDistinct() float64 {
 	return f.messageCost / f.Len.Novelty()
 }
 
-// forbidMessage excludes the hypothesis that the field's payloads are messages.
+// forbidMessage excludes that the field's payloads are messages, and decides its kind again.
 func (f *classField) forbidMessage() {
 	f.Len.NotMessage = true
 	f.childClass, f.messageCost = nil, 0

@@ -30,7 +30,7 @@ type methodEvidence struct {
 // maxProtocols is the maximum number of protocol names of one method. There are eight protocols.
 const maxProtocols = 32
 
-// newMethodEvidence returns statistics without calls.
+// newMethodEvidence returns empty statistics of a method.
 func newMethodEvidence() *methodEvidence {
 	return &methodEvidence{Protocols: map[string]int64{}, Choices: chosenReadings{}}
 }

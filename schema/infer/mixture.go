@@ -144,7 +144,7 @@ func (c *class) exclusiveSets() []fieldSet {
 	return sets
 }
 
-// String describes the mixture in one line.
+// String describes, in one line, why the messages seem to be of several types.
 func (m *Mixture) String() string {
 	var parts []string
 	for _, c := range m.Conflicts[:min(len(m.Conflicts), 5)] {
@@ -176,7 +176,7 @@ func wireWord(k wire.Kind) string {
 	return string(k)
 }
 
-// numberList lists up to ten numbers in words, as in "1, 2, 5".
+// numberList lists up to ten numbers for a text, as in "1, 2, 5".
 func numberList(list []int32) string {
 	words := make([]string, 0, min(len(list), 10))
 	for _, n := range list[:min(len(list), 10)] {

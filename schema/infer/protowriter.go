@@ -192,7 +192,7 @@ type declared struct {
 	comment []string
 }
 
-// message writes the declaration of a class as a message.
+// message writes the declaration of the message type that a class stands for.
 func (w *writer) message(c *class) {
 	fields, oneofs := w.declareFields(c)
 	w.messageHead(c)
@@ -254,7 +254,7 @@ func (c *class) shape() string {
 	return c.known.name
 }
 
-// declareFields decides how the fields of c are declared and which of them are oneofs.
+// declareFields decides how the fields of the message type c are declared, and which of them are oneofs.
 func (w *writer) declareFields(c *class) ([]*declared, []oneof) {
 	fields := make([]*declared, 0, len(c.numbers))
 	for _, n := range c.numbers {

@@ -99,7 +99,7 @@ func compatible(committed bool, pairs ...[2]*class) (ts trials, merged [][2]*cla
 	return ts, merged, true
 }
 
-// includes reports whether the trial merges the two classes of a pair.
+// includes reports whether the hypothetical merges put the two classes of a pair together.
 func (ts trials) includes(pair [2]*class) bool {
 	x, y := ts[pair[0].find()], ts[pair[1].find()]
 	if x == nil || y == nil {

@@ -143,7 +143,7 @@ type classIndex struct {
 	byChildren bool
 }
 
-// feature returns the feature that field n of c stands for.
+// feature returns field n of c as a key of the index.
 func (x *classIndex) feature(c *class, n int32) feature {
 	f := c.fields[n]
 	if x.byChildren && f.childClass != nil && f.isMessage() {
@@ -173,7 +173,7 @@ func (x *classIndex) candidates(c *class) []*class {
 	return list[:min(len(list), maxCandidates)]
 }
 
-// addClass adds the class c to the index.
+// addClass adds the class c to the index under each of its fields.
 func (x *classIndex) addClass(c *class) {
 	for _, number := range c.numbers {
 		k := x.feature(c, number)

@@ -149,7 +149,7 @@ func judgeTimestamp(c *class) wellKnown {
 	return k
 }
 
-// countBits returns the number of values with more than more bits.
+// countBits returns the number of values whose length in bits is greater than more.
 func countBits(s *kind.Varints, more int) (n int64) {
 	for size, count := range s.Bits {
 		if size > more {

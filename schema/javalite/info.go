@@ -9,7 +9,8 @@ import (
 	"unwire/schema/classfile"
 )
 
-// An info is the description of a message that generated Java code passes to the lite runtime, decoded.
+// An info is the description of a message that generated Java code passes to protobuf's lite runtime
+// (RawMessageInfo), decoded.
 type info struct {
 	// syntax is "proto2" or "proto3"; "" for an edition.
 	syntax string
@@ -19,7 +20,7 @@ type info struct {
 	fields []field
 }
 
-// A field is the description of one protobuf field.
+// A field is the part about one protobuf field in the description of a message (RawMessageInfo).
 type field struct {
 	// number is the field number.
 	number int32
@@ -166,7 +167,7 @@ func messageInfo(f *classfile.File) *info {
 // maxTried is the maximum total length, in bytes, of the strings of a class that are parsed as a description.
 const maxTried = 4 << 20
 
-// looksLikeInfo reports whether a text begins with the flags of a description.
+// looksLikeInfo reports whether a text may be a description (RawMessageInfo), judged by its first byte.
 func looksLikeInfo(text []byte) bool {
 	return len(text) > 0 && (text[0] < 8 || text[0] == 0xc0)
 }
@@ -187,8 +188,9 @@ type object struct {
 	class string
 }
 
-// parseInfo parses the description of a message. It returns nil if text is something else, or does not fit the
-// objects. It accepts both formats: versions before 3.10 state differently which fields have presence bits.
+// parseInfo parses the description of a message (RawMessageInfo). It returns nil if text is something else, or
+// does not fit the objects. It accepts both formats: versions before 3.10 state differently which fields have
+// presence bits.
 func parseInfo(text []byte, objects []object) *info {
 	units := utf16Units(text)
 	for _, old := range []bool{false, true} {
@@ -200,7 +202,7 @@ func parseInfo(text []byte, objects []object) *info {
 	return nil
 }
 
-// A parser is the state of parsing the description of a message.
+// A parser is the state of parsing the description of a message (RawMessageInfo).
 type parser struct {
 	// units are the remaining UTF-16 code units of the description.
 	units []uint16
@@ -229,7 +231,7 @@ func (p *parser) number() int {
 	return 0
 }
 
-// next returns the next element of the array and removes it.
+// next returns the next element of the array that belongs to the description, and removes it.
 func (p *parser) next() object {
 	if len(p.objects) == 0 {
 		p.failed = true
@@ -247,7 +249,8 @@ func (p *parser) name() string {
 	return string(o.text)
 }
 
-// message parses the whole description. It returns nil if a part does not fit, or if something remains.
+// message parses the whole description of a message (RawMessageInfo). It returns nil if a part does not fit, or
+// if something remains.
 func (p *parser) message() *info {
 	flags, count := p.number(), p.number()
 	in := &info{syntax: "proto3"}
@@ -297,7 +300,7 @@ func (p *parser) head(in *info, count int) bool {
 	return !p.failed
 }
 
-// field parses the description of one field.
+// field parses the part about one field in the description of a message.
 func (p *parser) field(in *info) field {
 	f := field{number: int32(p.number()), oneof: -1}
 	flags := p.number()

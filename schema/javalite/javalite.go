@@ -50,7 +50,7 @@ type Reader struct {
 type message struct {
 	// class has what the Java class shows about the fields in addition to the description.
 	class *shape
-	// info is the description of the message.
+	// info is the decoded description of the message (RawMessageInfo).
 	info *info
 	// place is the path of the class file.
 	place string
@@ -175,7 +175,7 @@ func (n *namer) full(class string) string {
 	return protoname.Join(proto, strings.Join(parts, "."))
 }
 
-// field converts the description of a field. It returns nil if its type is unknown.
+// field converts the decoded description of a field to its definition. It returns nil if its type is unknown.
 func (r *Reader) field(m *message, in *field, names *namer) *model.Field {
 	f := &model.Field{Number: int64(in.number), Required: in.required, Place: model.Place{File: m.place}}
 	f.Name = m.class.fieldName(in)
@@ -224,7 +224,7 @@ func (r *Reader) field(m *message, in *field, names *namer) *model.Field {
 	return f
 }
 
-// ref returns a reference to the type of a class.
+// ref returns a reference to the message or enum that a Java class represents.
 func (n *namer) ref(class string, isEnum bool) *model.Ref {
 	if isEnum {
 		n.enums[class] = true

@@ -24,7 +24,7 @@ type shape struct {
 	getters map[string]string
 }
 
-// newShape collects the shape of a class.
+// newShape collects what the Java class of a message shows about its fields: constants, types and getters.
 func newShape(f *classfile.File) *shape {
 	s := &shape{constants: map[int32]string{}, types: map[string]string{}, getters: map[string]string{}}
 	for i := range f.Fields {
@@ -59,7 +59,7 @@ func className(descriptor string) string {
 	return strings.TrimSuffix(name, ";")
 }
 
-// fieldName returns the name of a field in the .proto file, as far as the class shows it.
+// fieldName returns the name of a field as in the .proto file, as far as the class shows it.
 func (s *shape) fieldName(f *field) string {
 	java := strings.TrimSuffix(f.java, "_")
 	constant, ok := s.constants[f.number]

@@ -188,7 +188,7 @@ func New(s *schema.Schema, o Options) *Matcher {
 	return m
 }
 
-// Match ranks the types that all samples may be of. Equal messages count once.
+// Match ranks the types of which all samples (messages) may be. Equal messages count once.
 func (m *Matcher) Match(samples []Sample) *Result {
 	r := &Result{Samples: len(samples), Candidates: []Candidate{}, Vetoed: []Candidate{}}
 	trees := m.distinct(samples, r)

@@ -198,7 +198,7 @@ func (s *scorer) fieldsByNumber(node int32) []fieldGroup {
 	return list
 }
 
-// scoreMessage compares the message at a node with the type ty.
+// scoreMessage compares the message at a node with the type ty. depth is the nesting so far.
 func (s *scorer) scoreMessage(ty *messageType, node int32, depth int) *messageScore {
 	key := memoKey{ty, node}
 	if r := s.memo[key]; r != nil {
@@ -389,7 +389,7 @@ func newTypeScore(ty *messageType) *typeScore {
 	return &typeScore{ty: ty, present: make([]int, ty.slots)}
 }
 
-// addSample adds the result for one message.
+// addSample adds the result of comparing one message with the type.
 func (w *typeScore) addSample(s *messageScore) {
 	w.samples++
 	w.values += s.bits
@@ -421,7 +421,7 @@ func (w *typeScore) sumUp() {
 	w.length = w.values + min(w.subsets, bySlot)
 }
 
-// candidate returns the score as an element of a Result.
+// candidate converts the score to an element of a Result.
 func (w *typeScore) candidate() Candidate {
 	return Candidate{Message: w.ty.name, Bits: math.Round(10*w.length) / 10, Bytes: w.known, Unknown: notNil(w.unknown), Vetoes: notNil(w.vetoes)}
 }

@@ -154,7 +154,7 @@ func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string
 	}
 }
 
-// Empty reports whether no place was collected.
+// Empty reports whether no messages were collected.
 func (ts *Targets) Empty() bool { return len(ts.list) == 0 }
 
 // Match yields each place with the result of comparing its messages with all types. Without a path, it then

@@ -125,7 +125,7 @@ type decl struct {
 // byteOrderMark is the UTF-8 encoding of U+FEFF.
 const byteOrderMark = "\ufeff"
 
-// parse parses the text of a .proto file that compiles without errors.
+// parse parses the text of a .proto file, which must compile, and finds the positions of its declarations.
 func parse(name, text string) (*document, error) {
 	// The parser does not count the byte order mark in offsets.
 	text, marked := strings.CutPrefix(text, byteOrderMark)
@@ -170,7 +170,7 @@ func (d *document) spanOf(n ast.Node) span {
 // brace returns the offset of a brace in the original text.
 func (d *document) brace(n *ast.RuneNode) int { return d.spanOf(n).start }
 
-// readFile collects the declarations of the file in d.root and d.blocks.
+// readFile collects the text positions of the file's declarations in d.root and d.blocks.
 func (d *document) readFile() {
 	b := &block{doc: d, start: 0, open: -1, close: len(d.text)}
 	d.root = b
@@ -202,7 +202,7 @@ func (d *document) readFile() {
 	}
 }
 
-// extend collects the groups inside an extend declaration, which are message types as well.
+// extend collects the text positions of groups inside an extend declaration, which are message types as well.
 func (d *document) extend(scope string, n ast.Node) {
 	if x, ok := n.(*ast.ExtendNode); ok {
 		for _, e := range x.Decls {
@@ -226,14 +226,15 @@ func (d *document) newBlock(full string, n ast.Node, name ast.Node, open, close 
 	return b
 }
 
-// message collects a message and everything inside it. scope is the full name of its parent.
+// message collects the text positions of a message and everything inside it. scope is the full name of its
+// parent.
 func (d *document) message(scope string, n *ast.MessageNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
 	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// body collects the declarations inside a message or group, whose block is b.
+// body collects the text positions of the declarations inside a message or group, whose block is b.
 func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	for _, e := range decls {
 		switch e := e.(type) {
@@ -256,7 +257,7 @@ func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	}
 }
 
-// oneof collects a oneof and its members. scope is the full name of the message.
+// oneof collects the text positions of a oneof and its members. scope is the full name of the message.
 func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	full := join(scope, n.Name.Val)
 	o := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -281,7 +282,7 @@ func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	return dd
 }
 
-// field collects a field. scope is the full name of the message.
+// field collects the text positions of a field. scope is the full name of the message.
 func (d *document) field(scope string, n *ast.FieldNode) decl {
 	f := decl{
 		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
@@ -295,7 +296,7 @@ func (d *document) field(scope string, n *ast.FieldNode) decl {
 	return f
 }
 
-// mapField collects a map field. scope is the full name of the message.
+// mapField collects the text positions of a map field. scope is the full name of the message.
 func (d *document) mapField(scope string, n *ast.MapFieldNode) decl {
 	f := decl{
 		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
@@ -305,7 +306,8 @@ func (d *document) mapField(scope string, n *ast.MapFieldNode) decl {
 	return f
 }
 
-// group collects a group, which declares a field and a message at once. scope is the full name of the message.
+// group collects the text positions of a group, which declares a field and a message at once. scope is the full
+// name of the message.
 func (d *document) group(scope string, n *ast.GroupNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
@@ -313,7 +315,7 @@ func (d *document) group(scope string, n *ast.GroupNode) decl {
 	return decl{kind: fieldDecl, span: d.spanOf(n), fullName: full, min: int(n.Tag.Val), max: int(n.Tag.Val), node: n, semicolon: open}
 }
 
-// enum collects an enum and its values. scope is the full name of its parent.
+// enum collects the text positions of an enum and its values. scope is the full name of its parent.
 func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	full := join(scope, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -334,7 +336,7 @@ func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// service collects a service and its methods.
+// service collects the text positions of a service and its methods.
 func (d *document) service(n *ast.ServiceNode) decl {
 	full := join(d.pkg, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)

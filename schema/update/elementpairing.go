@@ -68,14 +68,14 @@ func (m *updatePass) pairAll() {
 	}
 }
 
-// addPackage marks the names of a package and of its parents as used.
+// addPackage marks the names of a package and of its parents as used, so that no type gets them.
 func (m *updatePass) addPackage(pkg protoreflect.FullName) {
 	for ; pkg != ""; pkg = pkg.Parent() {
 		m.usedNames[pkg] = true
 	}
 }
 
-// symbols marks all full names declared in a file as used.
+// symbols marks all full names declared in a file as used, so that no new element gets them.
 func (m *updatePass) symbols(f protoreflect.FileDescriptor) {
 	m.addPackage(f.Package())
 	m.symbolsOf(f.Messages(), f.Enums(), f.Extensions())
@@ -130,7 +130,7 @@ func (p *pairing) join(w, h protoreflect.Descriptor) {
 	}
 }
 
-// fields pairs the types of w and h, which are corresponding fields.
+// fields pairs the types of the field w of the source and its counterpart h in the user's files.
 func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
 	// Keys are scalars, so the values are what can be paired.
 	if w.IsMap() && h.IsMap() {

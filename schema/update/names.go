@@ -89,7 +89,8 @@ func (m *updatePass) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
 	return b, !strings.HasPrefix(b.doc.text[b.start:], "message") && !strings.HasPrefix(b.doc.text[b.start:], "enum")
 }
 
-// fieldNames renames the fields and oneofs of the message h to the names in w.
+// fieldNames renames the fields and oneofs of the message h in the user's files to the names in w, its
+// counterpart in the source.
 func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 	for i := range w.Fields().Len() {
 		wf := w.Fields().Get(i)
@@ -164,7 +165,8 @@ func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor
 	return nil
 }
 
-// valueNames renames the values of enum h to the names in w.
+// valueNames renames the values of the enum h in the user's files to the names in w, its counterpart in the
+// source.
 func (m *updatePass) valueNames(w, h protoreflect.EnumDescriptor) {
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)

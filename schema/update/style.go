@@ -11,7 +11,7 @@ type style struct {
 	left, right string
 }
 
-// style determines the alignment of the fields or values in b.
+// style finds out how the fields or values in b are aligned.
 func (b *block) style() style {
 	s := style{left: " ", right: " "}
 

@@ -20,7 +20,7 @@ type placement struct {
 	parent *block
 }
 
-// placeTypes chooses files and names for the types that the files lack.
+// placeTypes chooses files and names for the types of the source that the user's files lack.
 func (m *updatePass) placeTypes() {
 	m.placed = map[protoreflect.FullName]*placement{}
 	m.paths = map[string][]string{}

@@ -89,14 +89,15 @@ type shortage struct {
 	Reason string
 }
 
-// runShort records that a limit was exceeded at token at. Only the first call has an effect.
+// runShort records that a limit was exceeded at the token with index at. Only the first call has an effect.
 func (b *Budget) runShort(at int32, reason string) {
 	if b.Short == nil {
 		b.Short = &shortage{at, reason}
 	}
 }
 
-// Step counts one step of resolving a name at token at. It reports whether the step is within the limits.
+// Step counts one step of resolving a name at the token with index at. It reports whether the step is within
+// the limits.
 func (s *Script) Step(at int32) bool {
 	most := minSteps + stepsPerToken*s.Tokens
 	if s.steps++; s.steps > most {
@@ -105,8 +106,8 @@ func (s *Script) Step(at int32) bool {
 	return s.Short == nil && !s.isCanceled()
 }
 
-// ClaimMemory counts memory (in bytes) for a value or definition created at token at. It reports whether that
-// is within the limit.
+// ClaimMemory counts memory (in bytes) for a value or definition created at the token with index at. It reports
+// whether that is within the limit.
 func (s *Script) ClaimMemory(at int32, bytes int) bool {
 	most := minMemory + memoryPerToken*s.Tokens + memoryPerByte*s.size
 	if s.memory += min(bytes, most); s.memory > most {
@@ -118,8 +119,8 @@ func (s *Script) ClaimMemory(at int32, bytes int) bool {
 	return true
 }
 
-// compose appends part to the string that the expression at token at composes. It reports whether that is
-// within the limits; if not, nothing is appended.
+// compose appends part to the string that the expression at the token with index at composes. It reports
+// whether that is within the limits; if not, nothing is appended.
 func (s *Script) compose(b *strings.Builder, at int32, part string) bool {
 	if b.Len()+len(part) > minString+s.size {
 		s.runShort(at, "the script builds a string that is longer than the script")
@@ -132,7 +133,7 @@ func (s *Script) compose(b *strings.Builder, at int32, part string) bool {
 	return true
 }
 
-// mayParse counts one subexpression at token at. It reports whether it may be parsed.
+// mayParse counts one subexpression at the token with index at. It reports whether it may be parsed.
 func (s *Script) mayParse(at int32) bool {
 	most := minParsed + parsedPerToken*s.Tokens
 	if s.parsed++; s.parsed > most {

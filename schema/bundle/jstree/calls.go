@@ -7,7 +7,8 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// CallOf returns the call of the function whose name is the token at, or nil if it is not called there.
+// CallOf returns the call of the function whose name is the token with index at, or nil if it is not called
+// there.
 func (s *Script) CallOf(at int32) *Node {
 	open := at + 1
 	// The call has the form (0, a.b)(…).
@@ -32,7 +33,8 @@ func (s *Script) CallOf(at int32) *Node {
 	return n
 }
 
-// StartOf returns the index of the first token of the member expression (such as a.b.c) that ends at token at.
+// StartOf returns the index of the first token of the member expression (such as a.b.c) that ends at the token
+// with index at.
 func (s *Script) StartOf(at int32) int32 {
 	for (s.Typ(at-1) == js.DotToken || s.Typ(at-1) == js.OptChainToken) && s.Step(at) {
 		at -= 2
@@ -90,7 +92,7 @@ func (s *Script) Owner(at int32) []int32 {
 	return nil
 }
 
-// idsOf returns the indices of tokens that refer to the same value as the name at token at.
+// idsOf returns the indices of tokens that refer to the same value as the name at the token with index at.
 func (s *Script) idsOf(at int32) []int32 {
 	if s.Typ(at) == js.ThisToken {
 		for br := s.Tok(at).Bracket; br != 0 && s.Step(at); br = s.Brackets[br].Parent {
@@ -107,9 +109,9 @@ func (s *Script) idsOf(at int32) []int32 {
 	return t.IDs
 }
 
-// PathOf returns the names, joined by dots from the outside, to which the functions around token at are
-// assigned: "pkg.Foo" in $root.pkg = (function () { … pkg.Foo = (function () {. Minifiers turn such functions
-// into parentheses: $root.pkg = (a = {}, a.Foo = ….
+// PathOf returns the names, joined by dots from the outside, to which the functions around the token with index
+// at are assigned: "pkg.Foo" in $root.pkg = (function () { … pkg.Foo = (function () {. Minifiers turn such
+// functions into parentheses: $root.pkg = (a = {}, a.Foo = ….
 func (s *Script) PathOf(at int32) string {
 	var parts []string
 	for br, n := s.Tok(at).Bracket, 0; br != 0 && n < MaxNesting && s.Step(at); br, n = s.Brackets[br].Parent, n+1 {
@@ -174,8 +176,8 @@ func (s *Script) AssignedMember(body int32, name string) *Node {
 	return nil
 }
 
-// BoundNames returns the names that are assigned the value at token at, as in exports.Foo = Foo = {…}: the
-// tokens that declare variables in ids, and the names of members in words.
+// BoundNames returns the names that are assigned the value at the token with index at, as in exports.Foo = Foo
+// = {…}: the tokens that declare variables in ids, and the names of members in words.
 func (s *Script) BoundNames(at int32) (ids []int32, words []string) {
 	for at--; s.Typ(at) == js.EqToken && js.IsIdentifierName(s.Typ(at-1)); at-- {
 		if s.Typ(at-2) == js.DotToken {

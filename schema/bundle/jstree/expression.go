@@ -140,7 +140,7 @@ type Reader struct {
 	depth int
 }
 
-// Expr parses the expression that begins at token at, up to a comma. Results are cached.
+// Expr parses the expression that begins at the token with index at, up to a comma. Results are cached.
 func (s *Script) Expr(at int32) *Node {
 	if n, ok := s.exprs[at]; ok {
 		return n
@@ -150,7 +150,7 @@ func (s *Script) Expr(at int32) *Node {
 	return n
 }
 
-// exprSeq parses the expression that begins at token at, including the comma operator.
+// exprSeq parses the expression that begins at the token with index at, including the comma operator.
 func (s *Script) exprSeq(at int32) *Node {
 	r := &Reader{Script: s}
 	n := r.Assign(at)
@@ -169,10 +169,10 @@ func (s *Script) exprSeq(at int32) *Node {
 	return seq
 }
 
-// bad returns the node for an expression at token at that cannot be parsed.
+// bad returns the node for an expression at the token with index at that cannot be parsed.
 func (r *Reader) bad(at int32) *Node { return &Node{Kind: BadNode, At: at, End: at} }
 
-// Assign parses an assignment, a conditional or an arrow function that begins at token at.
+// Assign parses an assignment, a conditional or an arrow function that begins at the token with index at.
 func (r *Reader) Assign(at int32) *Node {
 	// The parts of expressions are limited in number as well, because expressions are parsed from many places.
 	if r.depth++; r.depth > MaxDepth || !r.mayParse(at) {
@@ -208,7 +208,7 @@ func (r *Reader) Assign(at int32) *Node {
 	return left
 }
 
-// arrow parses an arrow function. It returns nil if none begins at token at.
+// arrow parses an arrow function. It returns nil if none begins at the token with index at.
 func (r *Reader) arrow(at int32) *Node {
 	i := at
 	if r.Typ(i) == js.AsyncToken && !r.nlAt(i+1) && r.Typ(i+1) != js.ArrowToken {
@@ -234,7 +234,7 @@ func (r *Reader) arrow(at int32) *Node {
 	return n
 }
 
-// nlAt reports whether a line break precedes token at.
+// nlAt reports whether a line break precedes the token with index at.
 func (r *Reader) nlAt(at int32) bool { return r.Tok(at).nl }
 
 // precedence returns the precedence of a binary operator (higher binds more tightly), or 0 for other tokens.
@@ -368,8 +368,8 @@ func (r *Reader) bracketed(n *Node, at int32) *Node {
 	return &Node{Kind: IndexNode, At: at, End: close + 1, Kids: []*Node{n, index}}
 }
 
-// List parses expressions that are separated by commas, from token at up to the closing token close. Text that
-// is not an expression is skipped up to the next comma.
+// List parses expressions that are separated by commas, from the token with index at up to the closing token
+// close. Text that is not an expression is skipped up to the next comma.
 func (r *Reader) List(at, close int32) []*Node {
 	var list []*Node
 	for at < close {
@@ -392,7 +392,8 @@ func (r *Reader) List(at, close int32) []*Node {
 	return list
 }
 
-// Skip returns the index of the next comma outside of nested brackets from token at on, or close.
+// Skip returns the index of the next comma outside of nested brackets from the token with index at on, or
+// close.
 func (s *Script) Skip(at, close int32) int32 {
 	for at < close && s.Typ(at) != js.CommaToken {
 		at = s.Next(at)
@@ -400,7 +401,8 @@ func (s *Script) Skip(at, close int32) int32 {
 	return min(at, close)
 }
 
-// Next returns the index of the token after token at. If at opens a bracket, it is the token after the bracket.
+// Next returns the index of the token after the token with index at. If at opens a bracket, it is the token
+// after the bracket.
 func (s *Script) Next(at int32) int32 {
 	if b := s.EnclosingBracket(at); b.Open == at {
 		return max(b.Close, at) + 1
@@ -408,8 +410,8 @@ func (s *Script) Next(at int32) int32 {
 	return at + 1
 }
 
-// Primary parses an expression without operators that begins at token at: a literal, a name, or something in
-// brackets.
+// Primary parses an expression without operators that begins at the token with index at: a literal, a name, or
+// something in brackets.
 func (r *Reader) Primary(at int32) *Node {
 	n := &Node{At: at, End: at + 1}
 	switch t := r.Typ(at); {
@@ -475,7 +477,7 @@ func (r *Reader) paren(at int32) *Node {
 	return n
 }
 
-// function parses a function expression that begins at token at. The body is not parsed.
+// function parses a function expression that begins at the token with index at. The body is not parsed.
 func (r *Reader) function(at int32) *Node {
 	n := &Node{Kind: FuncNode, At: at, End: at + 1}
 	for i := at + 1; i < at+6; i++ {
@@ -492,7 +494,7 @@ func (r *Reader) function(at int32) *Node {
 	return r.bad(at)
 }
 
-// class parses a class expression that begins at token at. The body is not parsed.
+// class parses a class expression that begins at the token with index at. The body is not parsed.
 func (r *Reader) class(at int32) *Node {
 	if r.depth++; r.depth > MaxDepth {
 		r.depth--
@@ -518,7 +520,7 @@ func (r *Reader) class(at int32) *Node {
 	return n
 }
 
-// Construct parses an expression that begins with the operator new at token at.
+// Construct parses an expression that begins with the operator new at the token with index at.
 func (r *Reader) Construct(at int32) *Node {
 	if r.depth++; r.depth > MaxDepth {
 		r.depth--

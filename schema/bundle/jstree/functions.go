@@ -65,7 +65,8 @@ func (s *Script) Param(body int32, index int32) string {
 	return ""
 }
 
-// ParamsOf returns the number of parameters of the function that begins at token at, or -1 if none does.
+// ParamsOf returns the number of parameters of the function that begins at the token with index at, or -1 if
+// none does.
 func (s *Script) ParamsOf(at int32) int {
 	if s.Typ(at) == js.FunctionToken {
 		if at++; js.IsIdentifier(s.Typ(at)) {
@@ -146,8 +147,8 @@ func (s *Script) EnclosingNamespace(br int32) int32 {
 	return br
 }
 
-// EnclosingEncode returns the body (a bracket) of the function called encode around token at, and the token of
-// its name. Both are 0 if there is none.
+// EnclosingEncode returns the body (a bracket) of the function called encode around the token with index at,
+// and the token of its name. Both are 0 if there is none.
 func (s *Script) EnclosingEncode(at int32) (body, word int32) {
 	for br, n := s.Tok(at).Bracket, 0; br != 0 && n < MaxNesting && s.Step(at); br, n = s.Brackets[br].Parent, n+1 {
 		if !s.Brackets[br].Fn {

@@ -273,8 +273,8 @@ func (s *Script) matching(stack []int32, kind byte) int {
 	return 0
 }
 
-// opensFunction reports whether the brace at token at opens the body of a function, i.e. follows parameters or
-// =>.
+// opensFunction reports whether the brace at the token with index at opens the body of a function, i.e. follows
+// parameters or =>.
 func (s *Script) opensFunction(at int32) bool {
 	switch s.Typ(at - 1) {
 	case js.ArrowToken:

@@ -55,8 +55,8 @@ func (s *Script) IsExports(v *Node) bool {
 	return !bound
 }
 
-// Definition returns the object literal at token at, which defines a namespace. An array of names and getters,
-// as webpack writes it, is converted to an object.
+// Definition returns the object literal at the token with index at, which defines a namespace. An array of
+// names and getters, as webpack writes it, is converted to an object.
 func (s *Script) Definition(at int32) *Node {
 	n := s.Expr(at)
 	if n.Kind != ArrayNode {
@@ -145,8 +145,8 @@ func (s *Script) ModuleOf(call *Node, t *Trail) (int32, bool) {
 	return 0, false
 }
 
-// nearest returns the module body that is closest to token at, i.e. whose enclosing bracket contains the token.
-// A script may contain several builds with the same module keys.
+// nearest returns the module body that is closest to the token with index at, i.e. whose enclosing bracket
+// contains the token. A script may contain several builds with the same module keys.
 func (s *Script) nearest(bodies []int32, at int32) int32 {
 	if len(bodies) == 1 {
 		return bodies[0]

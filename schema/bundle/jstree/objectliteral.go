@@ -8,7 +8,7 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// template parses the template literal that begins at token at, with its embedded expressions.
+// template parses the template literal that begins at the token with index at, with its embedded expressions.
 func (r *Reader) template(at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	n := &Node{Kind: nTemplate, At: at, End: close + 1}
@@ -23,7 +23,7 @@ func (r *Reader) template(at int32) *Node {
 	return n
 }
 
-// object parses the object literal that begins at token at.
+// object parses the object literal that begins at the token with index at.
 func (r *Reader) object(at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	n := &Node{Kind: ObjectNode, At: at, End: close + 1}

@@ -231,10 +231,10 @@ func (s *Script) addName(scope, tok int32, b Binding) {
 	*old = b
 }
 
-// Function returns the body (a bracket) of the function that encloses a bracket, or 0.
+// Function returns the body (index of a bracket) of the innermost function that contains the bracket br, or 0.
 func (s *Script) Function(br int32) int32 { return s.Brackets[br].function }
 
-// declare records the names that the var, let or const statement at token at declares.
+// declare records the names that the var, let or const statement at the token with index at declares.
 func (s *Script) declare(at int32) {
 	// A member or a key named "let" is no declaration.
 	if t := s.Typ(at - 1); t == js.DotToken || s.Typ(at+1) == js.ColonToken {
@@ -301,7 +301,7 @@ func (s *Script) declarator(at, own int32) int32 {
 	return -1
 }
 
-// endsValue reports whether token at may be the last one of an expression.
+// endsValue reports whether the token with index at may be the last one of an expression.
 func (s *Script) endsValue(at int32) bool {
 	switch t := s.Typ(at); t {
 	case js.StringToken, js.TemplateToken, js.TemplateEndToken, js.RegExpToken, js.CloseBraceToken, js.CloseParenToken,
@@ -330,7 +330,8 @@ func (s *Script) bindPattern(scope, at, init int32) {
 	}
 }
 
-// statementAt reports whether the keyword at token at begins a statement rather than an expression.
+// statementAt reports whether the keyword at the token with index at begins a statement rather than an
+// expression.
 func (s *Script) statementAt(at int32) bool {
 	switch s.Typ(at - 1) {
 	case js.ErrorToken, js.SemicolonToken, js.CloseBraceToken, js.ExportToken, js.DefaultToken, js.ElseToken:
@@ -348,8 +349,8 @@ func (s *Script) statementAt(at int32) bool {
 	return s.Tok(at).nl && s.endsValue(at-1)
 }
 
-// bindFunction records the name of the function whose keyword is at token at. The name of a function expression
-// is visible inside the function only.
+// bindFunction records the name of the function whose keyword is at the token with index at. The name of a
+// function expression is visible inside the function only.
 func (s *Script) bindFunction(at int32) {
 	if s.Typ(at-1) == js.DotToken {
 		return
@@ -372,7 +373,7 @@ func (s *Script) bindFunction(at int32) {
 	s.addName(scope, name, Binding{Kind: bindFunc, Init: at})
 }
 
-// bindClass records the name and the body of the class whose keyword is at token at.
+// bindClass records the name and the body of the class whose keyword is at the token with index at.
 func (s *Script) bindClass(at int32) {
 	if s.Typ(at-1) == js.DotToken || s.Typ(at+1) == js.ColonToken {
 		return
@@ -400,7 +401,7 @@ func (s *Script) bindClass(at int32) {
 	s.addName(scope, at+1, Binding{Kind: BindClass, Init: at})
 }
 
-// bindParams records the parameters of the function whose body opens at token at.
+// bindParams records the parameters of the function whose body opens at the token with index at.
 func (s *Script) bindParams(at int32) {
 	i := at - 1
 	if s.Typ(i) == js.ArrowToken {
@@ -427,7 +428,7 @@ func (s *Script) bindParams(at int32) {
 	}
 }
 
-// bindImport records the names of the import statement at token at.
+// bindImport records the names of the import statement at the token with index at.
 func (s *Script) bindImport(at int32) {
 	if s.Typ(at-1) == js.DotToken || s.Typ(at+1) == js.OpenParenToken || s.Typ(at+1) == js.DotToken {
 		return
@@ -452,7 +453,8 @@ func (s *Script) bindImport(at int32) {
 	}
 }
 
-// Lookup returns the declaration of name that is visible at token at. ok is false if there is none.
+// Lookup returns the declaration of name that is visible at the token with index at. ok is false if there is
+// none.
 func (s *Script) Lookup(at int32, name string) (Binding, bool) {
 	id, ok := s.names[name]
 	if !ok || at < 0 || int(at) >= len(s.Toks) {

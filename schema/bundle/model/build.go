@@ -65,7 +65,8 @@ func newBuilder(ctx context.Context, d *Definitions) *builder {
 	}
 }
 
-// unresolved records an element whose definition is incomplete, with the reason.
+// unresolved records that the definition of an element is incomplete, with the reason. p is its place in the
+// script.
 func (b *builder) unresolved(element string, p Place, reason string) {
 	// protobuf's own declaration is used instead.
 	if protoname.IsStandard(element) {
@@ -74,7 +75,7 @@ func (b *builder) unresolved(element string, p Place, reason string) {
 	b.open = append(b.open, Unresolved{element, p, reason})
 }
 
-// build returns one file descriptor for each package and syntax.
+// build returns the finished file descriptors, one for each package and syntax.
 func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	b.index()
 	b.declareParents()
@@ -165,7 +166,7 @@ func within(m *descriptorpb.DescriptorProto, full, want string) *descriptorpb.De
 	return nil
 }
 
-// parentOf returns the full name of the message in which a type is nested, or "".
+// parentOf returns the full name of the message in which the type full is nested, or "".
 func (b *builder) parentOf(full string) string {
 	if parent := protoname.Package(full); b.messages[parent] != nil {
 		return parent

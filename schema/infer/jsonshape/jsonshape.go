@@ -132,7 +132,7 @@ func groupOf(v jsontree.Value) string {
 	return ""
 }
 
-// Merge adds the messages of another set. o is unchanged.
+// Merge adds the statistics of the messages in the set o, which is unchanged.
 func (s *Set) Merge(o *Set) {
 	for _, at := range sorted(o.places) {
 		from := o.places[at]

@@ -66,7 +66,7 @@ func kindOf(t *wire.Tree) (value uint64, ok bool) {
 	return value, value <= maxKind
 }
 
-// observe adds the fields of a message to the statistics.
+// observe adds the fields of a message to the statistics from which a discriminator is found.
 func (k *kinds) observe(t *wire.Tree) {
 	k.messages++
 	value, ok := kindOf(t)

@@ -65,7 +65,7 @@ var words = []wordList{
 	list("protocol", "http https tcp udp grpc ws wss"),
 }
 
-// list builds a wordList from words separated by spaces.
+// list returns a wordList for a field name. all has the texts, separated by spaces.
 func list(name, all string) wordList {
 	w := wordList{name, map[string]bool{}}
 	for s := range strings.FieldsSeq(all) {

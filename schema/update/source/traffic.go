@@ -61,7 +61,7 @@ func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64
 	})
 }
 
-// source infers definitions from the collected traffic.
+// source infers definitions from the collected traffic, as the source of an update.
 func (t *traffic) source() (*update.Source, error) {
 	t.methods.Merge(t.checker.UnknownEvidence())
 	src, err := fromEvidence(t.methods, t.profile)
