@@ -78,8 +78,8 @@ func (s *Schema) Text(d protoreflect.Descriptor) (string, error) {
 	return strings.TrimRight(text, "\n") + "\n", nil
 }
 
-// sourceText cuts the text of d out of the source of its file. It reports false if there is no source, or if the
-// declaration cannot be cut out of its line.
+// sourceText returns the text of d as it is in the source of its file. ok is false if there is no source, or if
+// the declaration shares a line with another one.
 func (s *Schema) sourceText(d protoreflect.Descriptor) (string, bool) {
 	text, ok := s.sources[d.ParentFile().Path()]
 	if !ok {
@@ -134,7 +134,7 @@ func isBlankOrComment(rest string) bool {
 	return rest == "" || strings.HasPrefix(rest, "//")
 }
 
-// commentStart returns the index of the first line of the comments that end directly above line.
+// commentStart returns the index of the first of the comment lines directly above the line with index line.
 func commentStart(lines []string, line int) int {
 	at := line
 	for at > 0 {
@@ -153,7 +153,7 @@ func commentStart(lines []string, line int) int {
 	return at
 }
 
-// dedent joins lines and removes the indentation of the first line from each line that has it.
+// dedent joins lines and removes the indentation of the first line from all that have it.
 func dedent(lines []string) string {
 	indent := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
 	var b strings.Builder
@@ -178,17 +178,17 @@ func (s *Schema) Dependencies(d protoreflect.Descriptor) []protoreflect.Descript
 	return n.found
 }
 
-// A dependencySearch collects the types that declarations refer to.
+// A dependencySearch is the state of collecting the types to which declarations refer.
 type dependencySearch struct {
 	// own has the paths of the schema's files. Types of other files are not collected.
 	own map[string]bool
-	// seen has the names of collected types and of the type that the search began with.
+	// seen has the full names of the collected types and of the type with which the search began.
 	seen map[protoreflect.FullName]bool
 	// found is the result, and also the queue of the breadth-first search.
 	found []protoreflect.Descriptor
 }
 
-// addType adds the outermost message that encloses d, or d itself if it is not nested.
+// addType adds d, or the outermost message that encloses d, to the result unless it was added before.
 func (n *dependencySearch) addType(d protoreflect.Descriptor) {
 	for {
 		m, ok := d.Parent().(protoreflect.MessageDescriptor)
@@ -204,7 +204,7 @@ func (n *dependencySearch) addType(d protoreflect.Descriptor) {
 	n.found = append(n.found, d)
 }
 
-// addTypesOf adds the types of the fields, methods and nested messages of d.
+// addTypesOf adds the types to which the fields, methods and nested messages of d refer.
 func (n *dependencySearch) addTypesOf(d protoreflect.Descriptor) {
 	switch d := d.(type) {
 	case protoreflect.MessageDescriptor:

@@ -30,10 +30,10 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// maxParentFolders limits how many folders above a .proto file are tried as its import root.
+// maxParentFolders is how many folders above a .proto file are tried as its import root.
 const maxParentFolders = 12
 
-// ErrNoSource is wrapped by errors for files that are no source of definitions.
+// ErrNoSource is wrapped by the error for a file from which no definitions can be loaded.
 var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that holds definitions")
 
 // LoadSource loads definitions from any source: a folder of .proto files, one .proto file with its imports, a
@@ -90,9 +90,9 @@ func LoadDefinitions(ctx context.Context, name string) (*Schema, error) {
 	return loadSet(ctx, name)
 }
 
-// isProtoFolder reports whether a folder is meant as a folder of .proto files: it has more of them than scripts,
-// or it has no files at all. Shipped code often brings a few .proto files along. It also reports true if the
-// folder cannot be read, so that Load reports the error.
+// isProtoFolder reports whether a folder is meant as a folder of .proto files and not of shipped code: it has
+// more .proto files than scripts, or no files at all. It also returns true if the folder cannot be read, so
+// that Load reports the error.
 func isProtoFolder(ctx context.Context, dir string) bool {
 	protos, scripts, others := 0, 0, 0
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -115,7 +115,8 @@ func isProtoFolder(ctx context.Context, dir string) bool {
 	return err != nil || protos > scripts || protos+scripts+others == 0
 }
 
-// loadShipped extracts definitions from a shipped program, and links them.
+// loadShipped extracts definitions from a shipped program, such as a script, archive or executable, and links
+// them. progress may be nil.
 func loadShipped(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	src, err := extract.Read(ctx, name, progress)
 	if err != nil {
@@ -169,7 +170,7 @@ func loadFile(ctx context.Context, name string) (*Schema, error) {
 	return nil, first
 }
 
-// loadSet loads a serialized FileDescriptorSet from the file name.
+// loadSet loads a serialized FileDescriptorSet from the file called name.
 func loadSet(ctx context.Context, name string) (*Schema, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -209,7 +210,7 @@ func parseSet(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	return &set, nil
 }
 
-// linkSet is FromDescriptorSet that returns early when the context ends.
+// linkSet is FromDescriptorSet, except that it returns early when the context ends.
 func linkSet(ctx context.Context, set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return interrupt.Run(ctx, func() (*Schema, error) { return FromDescriptorSet(set) })
 }
@@ -264,7 +265,7 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return FromFiles(files...), nil
 }
 
-// IsWellKnown reports whether file is a path of a file that protobuf ships: the well-known types and the
+// IsWellKnown reports whether a file with this path ships with protobuf: the well-known types and the
 // compiler's plugin interface.
 func IsWellKnown(file string) bool {
 	return path.Dir(file) == "google/protobuf" || strings.HasPrefix(file, "google/protobuf/compiler/")

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// locations has the positions and comments of the declarations of one file. Computing them takes as long as
-// loading the file and few commands need them, so they are computed on first use.
+// locations has the positions and comments of the declarations in one .proto file. Computing them takes as long
+// as loading the file and few commands need them, so they are computed on first use.
 type locations struct {
-	// declared has the locations that a descriptor set brings along. It is used if parsed is nil.
+	// declared has the locations that are part of a descriptor set. It is used if parsed is nil.
 	declared protoreflect.SourceLocations
-	// parsed has the locations in the source text, by pathKey.
+	// parsed has the locations in the source text. The key is the pathKey of the declaration.
 	parsed map[string]*descriptorpb.SourceCodeInfo_Location
 	// lines are the lines of the .proto source, including their line ends.
 	lines []string
@@ -48,7 +48,7 @@ func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
 	return l
 }
 
-// parse computes the locations from the source text of the file called name.
+// parse computes the positions and comments of all declarations in the source text of the file called name.
 func (l *locations) parse(name, text string) {
 	text, _ = FoldLongLines(text)
 	tree, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
@@ -65,7 +65,7 @@ func (l *locations) parse(name, text string) {
 	}
 }
 
-// of returns the source location of a declaration, or the zero value if unknown.
+// of returns the position and comments of a declaration, or the zero value if they are unknown.
 func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	if l.parsed == nil {
 		return l.declared.ByDescriptor(d)
@@ -91,7 +91,8 @@ func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	return at
 }
 
-// pathKey encodes the path of a declaration within its file as a map key.
+// pathKey encodes the path of a declaration within its file (field numbers and indices, as in SourceCodeInfo)
+// as a map key.
 func pathKey(path []int32) string {
 	key := make([]byte, 0, 4*len(path))
 	for _, n := range path {

@@ -9,13 +9,13 @@ const (
 	// longLine is the length in bytes beyond which a line is broken between any two tokens.
 	longLine = 4096
 
-	// foldAt is the length in bytes beyond which a long line is broken behind a declaration.
+	// foldAt is the length in bytes beyond which a long line is broken after a declaration.
 	foldAt = 1024
 )
 
-// FoldLongLines breaks the long lines of a .proto file between tokens. The parser counts the columns of each
-// declaration from the beginning of its line. A file that consists of one line, as programs write it, would
-// therefore take quadratic time. original maps an offset in folded to the offset in text.
+// FoldLongLines breaks the long lines of a .proto file between tokens. The parser counts the column of each
+// declaration from the beginning of its line, so a file that consists of one line would take quadratic time.
+// original converts an offset in folded to the offset in text.
 func FoldLongLines(text string) (folded string, original func(offset int) int) {
 	if !hasLongLine(text) {
 		return text, func(offset int) int { return offset }
@@ -60,8 +60,8 @@ func hasLongLine(text string) bool {
 	return false
 }
 
-// tokenSize returns the size in bytes of the string or the comment at the beginning of text, which must not be
-// broken; otherwise 1.
+// tokenSize returns the size in bytes of the string or comment at the beginning of text, which must not be
+// broken; 1 for anything else.
 func tokenSize(text string) int {
 	switch {
 	case text[0] == '"' || text[0] == '\'':

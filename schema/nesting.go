@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Limits of a .proto file.
+// Limits of a .proto file, which may be hostile.
 const (
-	// maxProtoNesting limits the nesting of messages, options and lists. protoc allows 32 messages in each other. The
-	// parser keeps 1 kB for each bracket that is open.
+	// maxProtoNesting is the maximum nesting of messages, options and lists. protoc allows 32 nested messages.
+	// The parser needs 1 kB of memory for each open bracket.
 	maxProtoNesting = 100
 
-	// maxProtoImports limits the imports. The compiler searches all of them for each one.
+	// maxProtoImports is the maximum number of imports, because the compiler searches all of them for each one.
 	maxProtoImports = 4096
 )
 
@@ -42,7 +42,7 @@ func checkNesting(name, text string) error {
 	return nil
 }
 
-// flat returns an accessor that refuses files which are nested too deeply.
+// flat wraps open, a function that opens .proto files, so that it fails for files that checkNesting rejects.
 func flat(open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) {
 		f, err := open(name)

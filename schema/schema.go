@@ -38,15 +38,14 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// Limits of a folder of definitions. googleapis, the largest public folder that was measured, has 8,000 files
-// with 60 MB in total. Sizes are in bytes; maxProtoErrors is the number of errors after which the compiler
-// stops.
+// Limits of a folder of .proto files. googleapis, the largest public folder that was measured, has 8,000 files
+// with 60 MB in total.
 const (
-	// maxProtoFiles limits the number of files.
+	// maxProtoFiles is the maximum number of files.
 	maxProtoFiles = 20_000
-	// maxProtoFileBytes is the largest size of a .proto file, in bytes: 16 MiB.
+	// maxProtoFileBytes is the maximum size of one file: 16 MiB.
 	maxProtoFileBytes = 16 << 20
-	// maxProtoBytes limits all files together, in bytes.
+	// maxProtoBytes is the maximum total size of all files: 256 MiB.
 	maxProtoBytes = 256 << 20
 	// maxProtoErrors is the number of errors after which the compiler stops.
 	maxProtoErrors = 20
@@ -55,38 +54,40 @@ const (
 // ErrNoFiles is wrapped by the error for a folder without .proto files.
 var ErrNoFiles = errors.New("no .proto file found")
 
-// A Schema is a set of linked definitions. Make one with LoadSource, Load or FromFiles. It is safe for
-// concurrent use once SetBase has been called. A nil Schema has no messages and services.
+// A Schema is a set of protobuf definitions that are linked with each other. Make one with LoadSource, Load or
+// FromFiles. It is safe for concurrent use once SetBase has been called. A nil Schema has no messages and
+// services.
 type Schema struct {
-	// Files are the schema's own files in path order. Imports of google/protobuf are not among them.
+	// Files are the schema's own files, sorted by path. Imports of google/protobuf are not among them.
 	Files []protoreflect.FileDescriptor
 
 	// Omitted lists the files that LoadVersion left out because an earlier file declares the same names, or
 	// because they import such a file.
 	Omitted []OmittedFile
 
-	// Unread lists the files of shipped code that were not read, with the reasons.
+	// Unread lists the errors of files of shipped code that were not read.
 	Unread []error
 
-	// Faults are the entries of Unread that are defects of unwire rather than of the file.
+	// Faults are the errors in Unread that are caused by a defect of unwire rather than by the file.
 	Faults []*extract.Fault
 
-	// messages and services have the schema's own declarations by full name.
+	// messages are the schema's own messages, including nested ones, by full name.
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
+	// services are the schema's own services by full name.
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
-	// sources has the text of the files by path. It is nil if the text was not kept.
+	// sources has the text of the files by path; nil if the text was not kept.
 	sources map[string]string
 
-	// base is searched for messages and services that the files do not declare. It may be nil.
+	// base, if not nil, is searched for messages and services that the files do not declare.
 	base *Schema
 
 	// locating guards the map located.
 	locating sync.Mutex
-	// located caches the source locations in each file, by its path.
+	// located caches the positions and comments of the declarations of each file, by its path.
 	located map[string]*locations
 }
 
-// LoadDir loads every .proto file below dir. Imports are resolved relative to dir.
+// LoadDir loads every .proto file in the folder dir and its subfolders. Imports are resolved relative to dir.
 func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -98,7 +99,7 @@ func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	return loadTree(ctx, dir)
 }
 
-// loadTree loads a folder of the file system, like Load; its errors name the folder.
+// loadTree does the work of LoadDir; its errors name the folder.
 func loadTree(ctx context.Context, dir string) (*Schema, error) {
 	s, err := Load(ctx, os.DirFS(dir))
 	if err != nil {
@@ -107,7 +108,7 @@ func loadTree(ctx context.Context, dir string) (*Schema, error) {
 	return s, nil
 }
 
-// Load compiles every .proto file of fsys. Imports are resolved relative to the root of fsys.
+// Load compiles every .proto file in fsys. Imports are resolved relative to its root.
 //
 // Shape: imports of google/protobuf/* are built in. Schema.Files is in path order.
 // Limits: 20,000 files, 16 MiB for each, 256 MiB in total.
@@ -120,8 +121,8 @@ func Load(ctx context.Context, fsys fs.FS) (*Schema, error) {
 	return compileWithText(ctx, sources, names)
 }
 
-// readSources reads the .proto files of a tree within the limits, except those in hidden files and folders.
-// names is sorted.
+// readSources reads the .proto files of fsys within the limits, except those in hidden files and folders.
+// sources has their text by path, and names are the sorted paths.
 func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, names []string, err error) {
 	sources = map[string]string{}
 	var total int64
@@ -177,14 +178,13 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 	return sources, names, nil
 }
 
-// compile parses and links the files called names from sources, which has their text and the text of their
-// imports by path. The schema keeps no text and no comments.
+// compile compiles the files called names. sources has their text and the text of their imports, by path. The
+// schema keeps no text and no comments.
 func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
 
-// compileWithText compiles the sources like compile, and keeps the text and comments of the files in
-// the schema.
+// compileWithText is compile, except that the schema keeps the text and comments of the files.
 func compileWithText(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	s, err := compile(ctx, sources, names)
 	if err == nil {
@@ -224,7 +224,8 @@ func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) 
 	return s, nil
 }
 
-// link compiles files that open reads, and collects all errors instead of the first one only.
+// link compiles the files called names, which open reads, and collects all errors instead of the first one
+// only.
 func link(ctx context.Context, open func(string) (io.ReadCloser, error), names []string) (*Schema, error) {
 	// The compiler does not call a Reporter concurrently.
 	var errs []error
@@ -257,7 +258,7 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 	return FromFiles(list...), nil
 }
 
-// FromFiles returns a schema of descriptors that are already linked, such as those in generated code.
+// FromFiles returns a schema of file descriptors that are already linked, such as those in generated code.
 func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 	s := &Schema{
 		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
@@ -285,8 +286,8 @@ func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
 	}
 }
 
-// SetBase makes Message, Service, Method and FrameType search base for declarations that the schema lacks. Lists
-// such as Files and Messages still have the schema's own declarations only.
+// SetBase makes the methods Message, Service, Method and FrameType search base for declarations that the schema
+// lacks. Files, Messages and other lists still have the schema's own declarations only.
 func (s *Schema) SetBase(base *Schema) { s.base = base }
 
 // Message returns the message with that full name, with or without a leading dot, or nil.
@@ -323,7 +324,7 @@ func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	}
 }
 
-// EachMessage calls yield for each message of list and for the messages nested in it, except map entries. It
+// EachMessage calls yield for each message in list and for the messages nested in it, except map entries. It
 // stops and returns false when yield returns false.
 func EachMessage(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
 	for i := range list.Len() {

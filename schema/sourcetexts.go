@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// ReadTexts reads the .proto files of a tree. The map has their text by path.
+// ReadTexts returns the texts of the .proto files in fsys by path.
 //
 // Limits: those of Load.
 // Errors: ErrNoFiles if the tree has no .proto file.

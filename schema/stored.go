@@ -36,8 +36,8 @@ func (s *Schema) DescriptorSet() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
 }
 
-// FromStored loads definitions that were stored inside a capture: .proto files by path and serialized descriptor
-// sets by name. If several sources have a file of the same path, the text is preferred over the descriptor set.
+// FromStored loads definitions that were stored inside a capture: texts are .proto files by path, and sets
+// serialized descriptor sets by name. If both have a file of the same path, the text is preferred.
 //
 // Limits: those of Load.
 // Errors: sources that do not compile or link, and the context's error.

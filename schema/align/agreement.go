@@ -9,69 +9,74 @@ import (
 	"unwire/decode/wire"
 )
 
-// Limits of the work for comparing one pair of bodies.
+// Limits for comparing a protobuf body with the JSON body of the same message.
 const (
-	// maxComparisons limits the comparisons of a field with a member.
+	// maxComparisons is how often a protobuf field may be compared with a JSON member, for one pair of bodies.
 	maxComparisons = 2 << 20
-	// maxFields limits the distinct fields, and members, of one message.
+	// maxFields is the maximum number of distinct protobuf fields, and of JSON members, in one message.
 	maxFields = 256
 )
 
-// A body is one message, both in protobuf and in JSON, with the results of comparing the parts of the
-// two.
+// A body is one message that was recorded both in protobuf and in JSON, with cached results of comparing its
+// fields with its JSON members.
 type body struct {
-	// proto is the message in protobuf.
+	// proto is the message as parsed from protobuf.
 	proto *wire.Tree
-	// json is the message in JSON.
+	// json is the same message as parsed from JSON.
 	json *value
-	// comparisonsLeft is the number of comparisons until the limit. It is negative if the limit was exceeded.
+	// comparisonsLeft is how many more field-to-member comparisons are allowed. Below 0, the limit was exceeded
+	// and the results are incomplete.
 	comparisonsLeft int
-	// agreements caches the results of agree.
+	// agreements caches the results of the method agree.
 	agreements map[messagePair]agreement
-	// significance caches the results of significanceOf, in bits.
+	// significance caches the results of significanceOf, in bits of evidence.
 	significance map[messagePair]int
 }
 
-// A messagePair is a message in the protobuf form and an object in the JSON form that may be the same message.
+// A messagePair is a (nested) protobuf message and a JSON object that may represent the same data.
 type messagePair struct {
-	// tree is the parsed protobuf message, and node the index of the (nested) message in it.
+	// tree is the parsed protobuf body that contains the message.
 	tree *wire.Tree
+	// node is the index of the message in tree.
 	node int32
 	// obj is the JSON object that is compared with the message.
 	obj *value
 }
 
-// An agreement is how completely a message and an object agree.
+// An agreement says how well the fields of a protobuf message can be matched with the members of a JSON object.
 type agreement uint8
 
 const (
 	// differs means that the message and the object cannot represent the same data.
 	differs agreement = iota
-	// loosely means that both agree, except that one of them omits members with default values.
+	// loosely means that all can be matched, except fields or members with default values that only one of the
+	// two contains.
 	loosely
-	// exactly means that each field has a member and each member a field.
+	// exactly means that each field can be matched with a member and each member with a field.
 	exactly
 )
 
-// A cell is the result of comparing the fields of one number with one member.
+// A cell is the result of comparing all values of one protobuf field number with one JSON member. The zero
+// value means that the two cannot be the same field.
 type cell struct {
-	// types are the possible types if the field is singular or a map.
+	// types are the types that the field may have if it is singular or a map.
 	types types
-	// lists are the possible element types if the field is repeated.
+	// lists are the element types that the field may have if it is repeated.
 	lists types
-	// keys are the possible key types if the field is a map.
+	// keys are the key types that the field may have if it is a map.
 	keys types
-	// values are the possible value types if the field is a map.
+	// values are the value types that the field may have if it is a map.
 	values types
-	// names are enum values: names in the JSON form with their numbers in the protobuf form.
+	// names are the enum values found: the name from the JSON form, the number from the protobuf form.
 	names []enumName
-	// inside are the nested messages in the field: itself, its elements or its map values.
+	// inside are the messages nested in the field: the field's value, the elements of a list, or the values of
+	// a map.
 	inside []innerMessage
-	// significance is the number of bits of values that agree and hardly do so by chance.
+	// significance estimates, in bits, how unlikely it is that the values are equal by chance.
 	significance int
 }
 
-// agree returns how completely a message and an object agree.
+// agree returns how well a protobuf message and a JSON object match. Results are cached.
 func (b *body) agree(p messagePair) agreement {
 	if m, ok := b.agreements[p]; ok {
 		return m
@@ -83,9 +88,9 @@ func (b *body) agree(p messagePair) agreement {
 	return m
 }
 
-// compute decides agree by matching fields with members. Each field needs a member that it is possibly equal to,
-// and each member a field (bipartite perfect matching). In a second attempt, default values may stay without a
-// partner.
+// compute does the work of agree, without its cache. Each field needs a JSON member that may be equal to it,
+// and each member a field (bipartite perfect matching). If that fails, a second attempt lets default values
+// stay unmatched.
 func (b *body) compute(p messagePair) agreement {
 	fields, ok := fieldsOf(p.tree, p.node)
 	if !ok || p.obj.kind != object || len(fields) > maxFields || len(p.obj.names) > maxFields {
@@ -123,7 +128,8 @@ func (b *body) compute(p messagePair) agreement {
 	return differs
 }
 
-// isDefault reports whether all values of a field are defaults, although they are written.
+// isDefault reports whether all values of a field are defaults (zero or empty) although they are written on the
+// wire. nodes are the values.
 func isDefault(t *wire.Tree, nodes []int32) bool {
 	for _, c := range nodes {
 		n := t.Node(c)
@@ -134,11 +140,11 @@ func isDefault(t *wire.Tree, nodes []int32) bool {
 	return true
 }
 
-// mayBeDefault reports whether a field that is not set may have the member v. The first value of an enum has a
-// name like any other.
+// mayBeDefault reports whether v may be the JSON form of a field that is absent in protobuf: a default value or
+// an identifier, which may be the name of an enum's value 0.
 func mayBeDefault(v *value) bool { return v.isDefault() || v.kind == text && isIdentifier(v.text) }
 
-// cell compares all fields with one number with one JSON member.
+// cell compares the values of one field number (nodes) with one JSON member.
 func (b *body) cell(t *wire.Tree, nodes []int32, v *value) cell {
 	switch {
 	case v.kind == array:
@@ -161,19 +167,19 @@ func allLen(t *wire.Tree, nodes []int32) bool {
 	return !slices.ContainsFunc(nodes, func(n int32) bool { return t.Node(n).Type != wire.Len })
 }
 
-// An innerMessage is a message nested in a field, with the field's type.
+// An innerMessage is a pair of nested messages found while a field was compared with a JSON member.
 type innerMessage struct {
 	messagePair
-	// of is the type that makes it a message: tMessage, tGroup, tMap or tAny.
+	// of is the field type under which the value is a message: tMessage, tGroup, tMap or tAny.
 	of types
-	// name is the type name, if the message is in an Any; otherwise "".
+	// name is the full name of the type if the message is in a google.protobuf.Any; otherwise "".
 	name string
 }
 
-// ok reports whether the field and the JSON member may be the same.
+// ok reports whether the field and the JSON member may be the same, i.e. whether at least one type fits.
 func (c cell) ok() bool { return c.types|c.lists != 0 }
 
-// or combines the results of two possible interpretations of the same values.
+// or returns the union of two results for the same field and member, such as "a map" or "a message".
 func (c cell) or(o cell) cell {
 	return cell{
 		types: c.types | o.types, lists: c.lists | o.lists, keys: c.keys | o.keys, values: c.values | o.values,
@@ -181,14 +187,14 @@ func (c cell) or(o cell) cell {
 	}
 }
 
-// and combines the results for two elements of a list.
+// and returns the result for two elements of one list: only types that fit both remain.
 func (c cell) and(o cell) cell {
 	return cell{
 		types: c.types & o.types, names: append(c.names, o.names...), inside: append(c.inside, o.inside...), significance: c.significance + o.significance,
 	}
 }
 
-// single compares one field with a JSON member that is not an array.
+// single compares one value of a field with a JSON value that is not an array.
 func (b *body) single(t *wire.Tree, node int32, v *value) (c cell) {
 	c.types = scalarTypes(t, node, v)
 	n := t.Node(node)
@@ -228,7 +234,8 @@ func (b *body) single(t *wire.Tree, node int32, v *value) (c cell) {
 	return c
 }
 
-// any compares a google.protobuf.Any with its JSON form, {"@type": URL, …}.
+// any compares a google.protobuf.Any with its JSON form, {"@type": URL, …}, and returns the message in it. ok
+// is false if node is not an Any with that URL; in.obj is nil if the content does not match.
 func (b *body) any(t *wire.Tree, node int32, v *value) (in innerMessage, ok bool) {
 	fields, ok := fieldsOf(t, node)
 	url := v.member("@type")
@@ -249,7 +256,8 @@ func (b *body) any(t *wire.Tree, node int32, v *value) (in innerMessage, ok bool
 	return in, true
 }
 
-// repeated compares a list with an array, element by element.
+// repeated compares a field, as a repeated field, with a JSON array, element by element. nodes are the values
+// of the field.
 func (b *body) repeated(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	if len(nodes) == len(v.elems) {
 		c = cell{types: everyType}
@@ -277,7 +285,8 @@ func (b *body) repeated(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
-// packed compares fields, as packed lists, with a JSON array.
+// packed compares a field, as a packed repeated field, with a JSON array. nodes are its length-delimited
+// values, which are concatenated.
 func (b *body) packed(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	var data []byte
 	for _, n := range nodes {
@@ -310,8 +319,8 @@ func (b *body) packed(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
-// mapped compares the entries of a map with the members of an object. It tries each type of key, because the key
-// decides which entry belongs to which member.
+// mapped compares a field, as a map, with a JSON object; nodes are the map's entries. It tries each key type,
+// because the key decides which entry belongs to which JSON member.
 func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	if len(nodes) != len(v.elems) {
 		return c
@@ -322,7 +331,7 @@ func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
-// keyed compares map entries with a JSON object, assuming one type of map key.
+// keyed does the work of mapped for one assumed key type.
 func (b *body) keyed(t *wire.Tree, nodes []int32, v *value, key types) (c cell) {
 	c = cell{types: tMap, keys: key, values: everyType}
 	used := map[int]bool{}
@@ -373,7 +382,7 @@ func (b *body) keyed(t *wire.Tree, nodes []int32, v *value, key types) (c cell) 
 	return c
 }
 
-// absentTypes returns the types for which a value that is not written may have the JSON form m.
+// absentTypes returns the types for which a default value, omitted in protobuf, may have the JSON form m.
 func absentTypes(m *value) types {
 	of := varintTypes(0, m) | fixed32Types(0, m) | fixed64Types(0, m)
 	switch m.kind {
@@ -385,7 +394,8 @@ func absentTypes(m *value) types {
 	return of
 }
 
-// keyTypes returns the possible types of a map key whose JSON form is name.
+// keyTypes returns the types that a map key may have. nodes are its values in the entry (none if omitted), and
+// name is its JSON form, the name of a member.
 func keyTypes(t *wire.Tree, nodes []int32, name string) (out types) {
 	// The key has its default value.
 	if len(nodes) == 0 {

@@ -36,57 +36,60 @@ import (
 
 // Limits of an Aligner.
 const (
-	// maxPairs limits the pairs.
+	// maxPairs is the maximum number of message pairs (protobuf and JSON).
 	maxPairs = 2000
-	// maxPositions limits the message types.
+	// maxPositions is the maximum number of message types.
 	maxPositions = 20_000
-	// maxBodyBytes limits the size of one body in bytes.
+	// maxBodyBytes is the maximum size of one message in one encoding, in bytes.
 	maxBodyBytes = 4 << 20
-	// maxNodes limits the nodes of a parsed protobuf body.
+	// maxNodes is the maximum number of fields, nested ones included, in a parsed protobuf body.
 	maxNodes = 1 << 18
 
-	// maxInstances is the largest number of messages of one type that are compared.
+	// maxInstances is how many messages of one type are compared at most; further ones are ignored.
 	maxInstances = 4096
 
-	// maxMatrixSide limits the distinct numbers, and names, of one type.
+	// maxMatrixSide is the maximum number of distinct field numbers, and of distinct JSON names, of one message
+	// type.
 	maxMatrixSide = 512
 
-	// maxRefinement limits the exchangeable fields that are distinguished by their content.
+	// maxRefinement is the maximum size of a group of interchangeable fields that is resolved by comparing the
+	// contents of nested messages.
 	maxRefinement = 16
 
-	// maxEvidence limits the addresses of a Join.
+	// maxEvidence is the maximum number of frame addresses listed in a Join.
 	maxEvidence = 8
 )
 
-// errLimit is wrapped by errors for pairs that exceed a limit.
+// errLimit is wrapped by errors for message pairs and reports that exceed a limit.
 var errLimit = errors.New("beyond the limits of align")
 
-// A dataPair is one message recorded both in protobuf and in JSON.
+// A dataPair is one message that was recorded twice: in protobuf and in JSON.
 type dataPair struct {
-	// Message is the full name of the type, or a name that is derived from the method.
+	// Message is the full name of the message type, or a name derived from the RPC method.
 	Message string
 
-	// Type is the type if definitions have it; it provides the names of nested types. It may be nil.
+	// Type is the descriptor of the message type, which provides the names of nested types; nil if no
+	// definitions have it.
 	Type protoreflect.MessageDescriptor
-	// Proto is the message in protobuf.
+	// Proto is the protobuf encoding of the message.
 	Proto []byte
-	// JSON is the message in JSON.
+	// JSON is the JSON encoding of the message.
 	JSON []byte
 
-	// Evidence has the addresses of the two frames.
+	// Evidence has the addresses (capture, exchange, frame) of the protobuf frame and of the JSON frame.
 	Evidence [2]string
 }
 
-// An Aligner collects pairs and matches names with numbers. The zero value is empty. It is not safe for
-// concurrent use.
+// An Aligner collects messages that were recorded both in protobuf and in JSON, and finds out which JSON name
+// belongs to which protobuf field number. The zero value is empty. It is not safe for concurrent use.
 //
 // Shape: the result does not depend on the order of the pairs. A pair that is added again is counted once.
 type Aligner struct {
-	// pairs maps the content of pairs to the pairs, to detect duplicates.
+	// pairs has the collected pairs. The key is a pair's content, so that duplicates are ignored.
 	pairs map[string]dataPair
 }
 
-// addPair adds a pair.
+// addPair adds a message that was recorded in both encodings.
 //
 // Limits: 2,000 pairs, 4 MiB for a body.
 // Errors: errLimit.
@@ -109,7 +112,7 @@ func (a *Aligner) addPair(p dataPair) error {
 	return nil
 }
 
-// sorted returns the pairs in an order that depends on their content only.
+// sorted returns the collected pairs in an order that depends on their content only.
 func (a *Aligner) sorted() []dataPair {
 	out := make([]dataPair, 0, len(a.pairs))
 	for _, p := range a.pairs {
@@ -122,7 +125,7 @@ func (a *Aligner) sorted() []dataPair {
 	return out
 }
 
-// newBody parses a pair.
+// newBody parses both forms of a message.
 //
 // Errors: one of the two forms is malformed.
 func newBody(p dataPair) (*body, error) {
@@ -140,10 +143,10 @@ func newBody(p dataPair) (*body, error) {
 	return &body{proto: t, json: v, comparisonsLeft: maxComparisons, agreements: map[messagePair]agreement{}, significance: map[messagePair]int{}}, nil
 }
 
-// root returns the pair of the whole message and the whole JSON object.
+// root returns the outermost message together with the outermost JSON object.
 func (b *body) root() messagePair { return messagePair{b.proto, 0, b.json} }
 
-// Same reports whether a message and a JSON object can be the same data.
+// Same reports whether a protobuf message and a JSON object can represent the same data.
 //
 // Errors: one of them is malformed.
 func Same(proto, json []byte) (bool, error) {
@@ -154,8 +157,8 @@ func Same(proto, json []byte) (bool, error) {
 	return b.agree(b.root()) != differs, nil
 }
 
-// shareValues reports whether a message and a JSON object have more values in common than chance
-// explains; they need not be the same data.
+// shareValues reports whether a protobuf message and a JSON object have more values in common than chance
+// explains. They need not represent the same data.
 //
 // Errors: if one of them is malformed.
 func shareValues(proto, json []byte) (bool, error) {

@@ -18,35 +18,35 @@ import (
 	"unwire/schema"
 )
 
-// maxCalls limits the calls of one method and encoding that are compared with all calls in the other encoding.
+// maxCalls is how many calls of one RPC method, in each encoding, are considered for pairing.
 const maxCalls = 200
 
-// Calls collects exchanges, and finds calls that were recorded both in protobuf and in JSON. The zero
-// value is empty.
+// Calls collects RPC calls and finds those that were recorded both in protobuf and in JSON. The zero value is
+// empty.
 type Calls struct {
-	// Schema provides the names of types. It may be nil.
+	// Schema provides the message types of the methods. It may be nil.
 	Schema *schema.Schema
-	// methods maps "service/rpc" to the calls of the method.
+	// methods maps "service/rpc" to the collected calls of that RPC method.
 	methods map[string]*method
 }
 
-// A method holds the collected calls of one RPC method.
+// A method has the collected calls of one RPC method.
 type method struct {
 	// call identifies the RPC method.
 	call decode.Call
 	// types are the message types of requests and responses; nil if no schema defines them.
 	types [2]protoreflect.MessageDescriptor
-	// proto are the calls in protobuf.
+	// proto are the calls whose messages are encoded in protobuf.
 	proto []call
-	// json are the calls in JSON.
+	// json are the calls whose messages are encoded in JSON.
 	json []call
 }
 
-// A call is the messages of an exchange by direction.
+// A call has the messages of one recorded RPC call.
 type call struct {
 	// file is the path of the capture with the call.
 	file string
-	// id is the number of the exchange in its capture.
+	// id is the number of the exchange within its capture.
 	id int64
 	// begun is when the call started.
 	begun time.Time
@@ -54,7 +54,7 @@ type call struct {
 	messages [2][]message
 }
 
-// A message is an encoded message with the address of its frame.
+// A message is one encoded message of a call.
 type message struct {
 	// data is the message in protobuf or JSON.
 	data []byte
@@ -62,9 +62,9 @@ type message struct {
 	address string
 }
 
-// AddCapture adds the exchanges of a capture, or only the one with the number id if it is not 0, as
-// conversation.EachCall joins them. The call that carries a conversation is not added on its own. part restricts
-// this to the call itself. file is the name of the capture in addresses.
+// AddCapture adds the calls of a capture; if id is not 0, only the exchange with that number. Exchanges that
+// form one conversation are joined first, as by conversation.EachCall; part disables that. file is the name of
+// the capture in the addresses of frames.
 //
 // Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
 func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Capture, id int64, part bool) error {
@@ -76,8 +76,8 @@ func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Captur
 	})
 }
 
-// Add adds an exchange; file is the name of its capture in addresses. An exchange that is neither protobuf nor
-// JSON, or that has no message, is ignored.
+// Add adds one exchange; file is the name of its capture in addresses. It ignores an exchange that is encoded
+// neither in protobuf nor in JSON, or that has no complete message.
 func (c *Calls) Add(file string, ex *decode.Exchange) {
 	isJSON := strings.HasSuffix(ex.Codec, "json")
 
@@ -119,7 +119,7 @@ func (c *Calls) Add(file string, ex *decode.Exchange) {
 	}
 }
 
-// SetSchema replaces the definitions that provide the names of types.
+// SetSchema replaces the definitions that provide the message types, for calls that were added already as well.
 func (c *Calls) SetSchema(s *schema.Schema) {
 	c.Schema = s
 	for _, m := range c.methods {
@@ -127,19 +127,20 @@ func (c *Calls) SetSchema(s *schema.Schema) {
 	}
 }
 
-// Unpaired counts the calls of a method that have no counterpart.
+// Unpaired counts the calls of one RPC method for which no call in the other encoding was found.
 type Unpaired struct {
 	// Method is the RPC method as "service/rpc".
 	Method string
-	// Proto is the number of calls in protobuf.
+	// Proto is the number of unpaired calls in protobuf.
 	Proto int
-	// JSON is the number of calls in JSON.
+	// JSON is the number of unpaired calls in JSON.
 	JSON int
-	// Why explains why the calls were not paired although both encodings occur; otherwise "".
+	// Why explains why the calls were not paired, if they are ambiguous; otherwise "".
 	Why string
 }
 
-// Pair adds the messages of calls that were recorded in both encodings to a.
+// Pair finds the calls that were recorded in both encodings and adds their messages to the aligner a. It
+// returns the calls for which it found no counterpart.
 //
 // Shape: a call in protobuf and a call in JSON are a pair if their requests can be the same data and no other
 // call competes; if requests alone do not decide, the responses must agree too. Calls that alternate between the
@@ -167,7 +168,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 	return unpaired, nil
 }
 
-// addPairs adds the messages of a pair of calls, in one direction, to the aligner.
+// addPairs adds the messages that a pair of calls sent in one direction to the aligner.
 func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	protos, jsons := counterparts(p[0].messages[dir], p[1].messages[dir])
 	for i := range protos {
@@ -182,8 +183,9 @@ func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	return nil
 }
 
-// counterparts pairs the messages of two streams by their order. If one stream has more messages, such as
-// heartbeats, the messages that can be the same data are paired, from the beginning and from the end.
+// counterparts pairs the messages of two streams by their order and returns two lists of equal length. If one
+// stream has additional messages, such as heartbeats, it pairs messages from the beginning and from the end as
+// far as they can be the same data.
 func counterparts(protos, jsons []message) ([]message, []message) {
 	// short is the number of pairs at most.
 	short := min(len(protos), len(jsons))
@@ -207,7 +209,8 @@ func sameData(p, j message) bool {
 	return err == nil && ok
 }
 
-// name returns the name of the type, or a name that is derived from the method as package infer does.
+// name returns the full name of the message type in a direction. If it is unknown, the name is derived from the
+// RPC method, as package infer does.
 func (m *method) name(dir captures.Direction) string {
 	if md := m.types[dir]; md != nil {
 		return string(md.FullName())
@@ -217,7 +220,8 @@ func (m *method) name(dir captures.Direction) string {
 	return pkg + name + [...]string{"Request", "Response"}[dir]
 }
 
-// pairs returns the pairs of calls. ambiguous is set if some calls could be paired in several ways.
+// pairs returns pairs of a protobuf call and a JSON call with the same data. ambiguous is set if some calls
+// were left out because they could be paired in several ways.
 func (m *method) pairs() (out [][2]call, ambiguous bool) {
 	// An alternating recording is a deliberate one, so its order is trusted.
 	if out = m.turns(); out != nil {
@@ -266,8 +270,8 @@ func (m *method) pairs() (out [][2]call, ambiguous bool) {
 	return append(out, alikes(protos, jsons, out)...), ambiguous
 }
 
-// alikes pairs the remaining calls by their common values: their requests differ, for example in a fresh
-// identifier, but resemble each other and no other request.
+// alikes pairs calls that are not in paired. Their requests differ, for example in a fresh identifier, but
+// share significant values with each other and with no other request.
 func alikes(protos, jsons []call, paired [][2]call) (out [][2]call) {
 	taken := func(c *call, side int) bool {
 		return slices.ContainsFunc(paired, func(p [2]call) bool { return p[side].file == c.file && p[side].id == c.id })
@@ -299,7 +303,8 @@ func alike(p, j *call) bool {
 	return err == nil && ok
 }
 
-// interchangeable reports whether all calls that could be paired with i or j have equal content, byte for byte.
+// interchangeable reports whether all calls that could be paired with protobuf call i or JSON call j have the
+// same content, byte for byte. like[i][j] means that the two could be paired.
 func interchangeable(protos, jsons []call, like [][]bool, i, j int) bool {
 	for k := range protos {
 		if like[k][j] && !equal(&protos[i], &protos[k]) {
@@ -314,7 +319,7 @@ func interchangeable(protos, jsons []call, like [][]bool, i, j int) bool {
 	return true
 }
 
-// equal reports whether two calls have the same messages.
+// equal reports whether two calls in the same encoding have the same messages, byte for byte.
 func equal(a, b *call) bool {
 	for dir := range a.messages {
 		if !slices.EqualFunc(a.messages[dir], b.messages[dir], func(x, y message) bool { return string(x.data) == string(y.data) }) {
@@ -324,8 +329,8 @@ func equal(a, b *call) bool {
 	return true
 }
 
-// turns pairs calls that alternate between the encodings. It returns nil unless all calls do and each pair can
-// be the same data.
+// turns pairs calls that were recorded alternately in the two encodings, in the order of time. It returns nil
+// unless all calls of the method alternate and each pair of requests can be the same data.
 func (m *method) turns() (out [][2]call) {
 	if len(m.proto) != len(m.json) || len(m.proto) > maxCalls {
 		return nil
@@ -357,7 +362,8 @@ func (m *method) turns() (out [][2]call) {
 	return out
 }
 
-// same reports whether all messages in a direction can be the same data.
+// same reports whether a protobuf call and a JSON call have equally many messages in a direction, and each two
+// can represent the same data.
 func same(p, j *call, dir captures.Direction) bool {
 	protos, jsons := p.messages[dir], j.messages[dir]
 	if len(protos) != len(jsons) {
@@ -371,7 +377,7 @@ func same(p, j *call, dir captures.Direction) bool {
 	return true
 }
 
-// unique reports whether no row and no column has more than one true element.
+// unique reports whether no row and no column of the matrix has more than one true element.
 func unique(like [][]bool) bool {
 	for _, row := range like {
 		if count(row) > 1 {
@@ -388,7 +394,7 @@ func unique(like [][]bool) bool {
 	return true
 }
 
-// count returns the number of true elements in a row.
+// count returns the number of true elements.
 func count(row []bool) (n int) {
 	for _, b := range row {
 		if b {
@@ -398,7 +404,7 @@ func count(row []bool) (n int) {
 	return n
 }
 
-// columnCount returns the number of true elements in column j.
+// columnCount returns the number of true elements in column j of a matrix.
 func columnCount(like [][]bool, j int) (n int) {
 	for _, row := range like {
 		if row[j] {

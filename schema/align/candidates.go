@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// An edge is a field and a member that may be the same, with the evidence of all pairs.
+// An edge is a candidate match of a protobuf field number with a JSON name, with the combined evidence of all
+// message pairs.
 type edge struct {
 	cell
-	// byName and byNumber are the names of enum values, in both directions.
+	// byName maps the names of enum values to their numbers.
 	byName map[string]int32
 	// byNumber maps the numbers of enum values to their names.
 	byNumber map[int32]string
-	// insides are the messages nested in the field.
+	// insides are the messages nested in the field, from all instances.
 	insides []inside
-	// pairs are the indices of the pairs that have both.
+	// pairs are the indices of the message pairs that contain both the field and the JSON member.
 	pairs []int
 }
 
-// An inside is a message nested in a field of an instance.
+// An inside is a message nested in a field of an instance (one recorded message).
 type inside struct {
-	// of is the type that makes it a message: tMessage, tGroup, tMap or tAny.
+	// of is the field type under which the value is a message: tMessage, tGroup, tMap or tAny.
 	of types
-	// name is the type name, if the message is in an Any; otherwise "".
+	// name is the full name of the type if the message is in a google.protobuf.Any; otherwise "".
 	name string
 	instance
 }
 
-// messages returns the messages nested in the field, if the field's type is unambiguous in that
-// respect.
+// messages returns the messages nested in the field. It returns none if it is ambiguous which kind of message
+// type the field has (message, group, map, Any, …).
 func (e *edge) messages() (out []inside) {
 	of := (e.types | e.lists) & (tMessage | tGroup | tMap | tAny | tStruct | tValue)
 	for _, in := range e.insides {
@@ -39,7 +40,8 @@ func (e *edge) messages() (out []inside) {
 	return out
 }
 
-// addPair adds the evidence of one more pair of values. It reports whether the edge is still possible.
+// addPair adds the evidence of one more value of the field and its JSON member: the types that do not fit c are
+// ruled out. It reports whether the edge is still possible.
 func (e *edge) addPair(i instance, c cell) bool {
 	// The first pair begins with everything possible, and each pair rules something out.
 	if e.pairs == nil {
@@ -70,7 +72,8 @@ func (e *edge) addPair(i instance, c cell) bool {
 	return e.ok()
 }
 
-// addName adds an enum value. If a name has two numbers or a number two names, the field is not an enum.
+// addName adds an enum value that was seen. If a name has two numbers or a number two names, the field is not
+// an enum.
 func (e *edge) addName(n enumName) {
 	number, hasName := e.byName[n.name]
 	name, hasNumber := e.byNumber[n.number]
@@ -83,15 +86,16 @@ func (e *edge) addName(n enumName) {
 	e.byName[n.name], e.byNumber[n.number] = n.number, n.name
 }
 
-// A matrix compares each number (row) with each name (column) of a message type.
+// A matrix has the candidate matches of one message type: field numbers are rows, JSON names are columns.
 type matrix struct {
 	// numbers are the field numbers in increasing order.
 	numbers []uint64
 	// names are the JSON names, one for each column.
 	names []string
-	// edges are by row and column. An edge is nil if the two cannot be the same.
+	// edges are the candidates by row and column. An edge is nil if the two cannot be the same field.
 	edges map[[2]int]*edge
-	// optional has the rows and the columns that need no partner.
+	// optional has the rows ([0]) and columns ([1]) that may stay unmatched, because no instance requires a
+	// counterpart.
 	optional [2][]bool
 	// row maps field numbers to the rows of the matrix.
 	row map[uint64]int
@@ -99,7 +103,8 @@ type matrix struct {
 	column map[string]int
 }
 
-// newMatrix returns a matrix in which everything is possible.
+// newMatrix returns a matrix for the numbers and names of a message type in which every match is still
+// possible.
 func newMatrix(p *position) *matrix {
 	numbers, names := map[uint64]bool{}, map[string]bool{}
 	for _, i := range p.instances {
@@ -133,7 +138,8 @@ func newMatrix(p *position) *matrix {
 	return b
 }
 
-// fill clears the elements of the matrix that trusted instances contradict.
+// fill removes the candidate matches (elements of the matrix) that contradict trusted instances, i.e. recorded
+// messages whose two forms are known to be the same data.
 func (b *matrix) fill(p *position) {
 	for _, i := range p.instances {
 		if i.trusted {
@@ -148,7 +154,7 @@ func (b *matrix) fill(p *position) {
 	}
 }
 
-// ruleOut clears the elements of the matrix that one instance contradicts.
+// ruleOut removes the candidate matches (elements of the matrix) that contradict one recorded message.
 func (b *matrix) ruleOut(i instance) {
 	how := i.agree(i.messagePair)
 	fields, _ := fieldsOf(i.tree, i.node)
@@ -186,8 +192,8 @@ func (b *matrix) ruleOut(i instance) {
 	}
 }
 
-// allowsDefault reports whether the field may be absent while its member is v: a default, or the name of an
-// enum's first value.
+// allowsDefault reports whether the field may be absent in protobuf while its JSON member is v: v is absent, a
+// default value, or the name of an enum's value 0, which is then added to the edge.
 func (e *edge) allowsDefault(v *value) bool {
 	if v == nil || v.kind != text || v.isDefault() || e.pairs == nil {
 		return true
@@ -196,7 +202,7 @@ func (e *edge) allowsDefault(v *value) bool {
 	return e.ok()
 }
 
-// graph returns the remaining possibilities as a bipartite graph.
+// graph returns the remaining candidate matches as a bipartite graph.
 func (b *matrix) graph() *graph {
 	g := newGraph(len(b.numbers), len(b.names))
 	for at, e := range b.edges {

@@ -18,21 +18,22 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// DefinitionsFile is the name of the .proto file in the folder of each package.
+// DefinitionsFile is the base name of the generated .proto file. Each protobuf package has one, in a folder of
+// its own.
 const DefinitionsFile = "align.proto"
 
-// A definer converts matched numbers and names to protobuf definitions.
+// A definer converts matched field numbers and names to protobuf definitions.
 type definer struct {
-	// files maps each package to its file.
+	// files maps each protobuf package to its generated file.
 	files map[string]*descriptorpb.FileDescriptorProto
 
 	// messages maps full names to message definitions.
 	messages map[string]*descriptorpb.DescriptorProto
 
-	// known has the path of each well-known type's file.
+	// known maps the full names of well-known types to the paths of the files that define them.
 	known map[string]string
 
-	// needs are the paths of well-known files that are imported.
+	// needs are the paths of the well-known types' files that must be imported.
 	needs map[string]bool
 }
 
@@ -71,7 +72,7 @@ func (r *Report) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	return set
 }
 
-// wellKnownFiles returns the files of the well-known types.
+// wellKnownFiles returns the files that define the well-known types (google.protobuf.Timestamp and others).
 func wellKnownFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		anypb.File_google_protobuf_any_proto, durationpb.File_google_protobuf_duration_proto, fieldmaskpb.File_google_protobuf_field_mask_proto,
@@ -79,7 +80,8 @@ func wellKnownFiles() []protoreflect.FileDescriptor {
 	}
 }
 
-// message returns the definition of a type and its file, which are created if needed.
+// message returns the definition of the message type called full, and the file that has it. Both are created if
+// needed.
 func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *descriptorpb.DescriptorProto) {
 	i := strings.LastIndexByte(full, '.')
 	pkg, name := full[:max(i, 0)], full[i+1:]
@@ -99,7 +101,7 @@ func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *desc
 	return file, m
 }
 
-// addField declares the field that one match of a number and a name describes.
+// addField adds a declaration of the field described by j to its message.
 func (d *definer) addField(j Join) {
 	if !protoreflect.FullName(j.Message).IsValid() || !protoreflect.Name(j.Name).IsValid() || d.known[j.Message] != "" ||
 		j.Number < 1 || j.Number > 1<<29-1 || j.Number >= 19000 && j.Number < 20000 {
@@ -134,8 +136,8 @@ func (d *definer) addField(j Join) {
 	m.Field = append(m.Field, f)
 }
 
-// entry returns the entry type of a map field, with the name that protobuf requires. It returns nil if the name
-// is used.
+// entry returns the entry message of a map field, with the name that protobuf requires. It returns nil if that
+// name is used by another type.
 func (d *definer) entry(file *descriptorpb.FileDescriptorProto, m *descriptorpb.DescriptorProto, j Join) *descriptorpb.DescriptorProto {
 	keyType, valueType, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(j.Type, "map<"), ">"), ", ")
 	var name strings.Builder
@@ -192,7 +194,8 @@ func (d *definer) setType(file *descriptorpb.FileDescriptorProto, m *descriptorp
 	}
 }
 
-// enumOf adds an enum to a message. ok is false if one of its names is used by another enum.
+// enumOf adds the enum type of a field to a message and returns its name. ok is false if another enum of the
+// message uses one of the value names.
 func enumOf(m *descriptorpb.DescriptorProto, j Join) (name string, ok bool) {
 	names := slices.SortedFunc(maps.Keys(j.Enum), func(a, b string) int {
 		switch x, y := j.Enum[a], j.Enum[b]; {

@@ -9,13 +9,15 @@ import (
 	"slices"
 )
 
-// Limits of a JSON document: levels of nesting, and values.
+// Limits of a JSON document.
 const (
-	maxDepth  = 100
+	// maxDepth is the maximum nesting of arrays and objects.
+	maxDepth = 100
+	// maxValues is the maximum number of values, nested ones included.
 	maxValues = 1 << 20
 )
 
-// A kind is the kind of a JSON value.
+// A kind is the type of a JSON value, such as null or array.
 type kind uint8
 
 // The kinds of JSON values.
@@ -28,13 +30,13 @@ const (
 	object
 )
 
-// A value is a JSON value. Numbers keep their digits.
+// A value is a parsed JSON value. Numbers keep their original digits, so that no precision is lost.
 type value struct {
 	// kind is the kind of the JSON value.
 	kind kind
 	// text is the text of a string or the digits of a number.
 	text string
-	// truth is the value of a JSON boolean.
+	// truth is the value of a boolean.
 	truth bool
 	// elems are the elements of an array, or the values of an object's members.
 	elems []*value
@@ -42,7 +44,7 @@ type value struct {
 	names []string
 }
 
-// member returns the value of an object's member, or nil.
+// member returns the value of the object's member called name, or nil.
 func (v *value) member(name string) *value {
 	if i := slices.Index(v.names, name); i >= 0 {
 		return v.elems[i]
@@ -50,7 +52,7 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// without returns a copy of a JSON object without one member.
+// without returns a copy of a JSON object without the member called name.
 func (v *value) without(name string) *value {
 	i := slices.Index(v.names, name)
 	if i < 0 {
@@ -62,7 +64,7 @@ func (v *value) without(name string) *value {
 	return out
 }
 
-// isDefault reports whether v is the JSON form of a field's default value.
+// isDefault reports whether v is the JSON form of a field's default value, such as 0, "" or [].
 func (v *value) isDefault() bool {
 	switch v.kind {
 	case null:
@@ -77,7 +79,8 @@ func (v *value) isDefault() bool {
 	return len(v.elems) == 0
 }
 
-// parseJSON parses one document. It rejects duplicate names, which would make the comparison ambiguous.
+// parseJSON parses one JSON document. It rejects objects with duplicate names, which would make the comparison
+// ambiguous.
 //
 // Errors: malformed JSON, a name that occurs twice, or a limit; the error has the offset.
 func parseJSON(data []byte) (*value, error) {
@@ -95,12 +98,13 @@ func parseJSON(data []byte) (*value, error) {
 
 // A jsonParser parses one JSON document.
 type jsonParser struct {
+	// dec splits the document into tokens.
 	dec *json.Decoder
 	// values is the number of values parsed so far, for the limit.
 	values int
 }
 
-// value parses the next JSON value.
+// value parses the next JSON value, which is nested in depth others.
 func (p *jsonParser) value(depth int) (*value, error) {
 	t, err := p.dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -130,7 +134,7 @@ func (p *jsonParser) value(depth int) (*value, error) {
 	return &value{}, nil
 }
 
-// array parses the rest of a JSON array.
+// array parses the rest of a JSON array, after its opening bracket.
 func (p *jsonParser) array(depth int) (*value, error) {
 	v := &value{kind: array}
 	for p.dec.More() {
@@ -144,7 +148,7 @@ func (p *jsonParser) array(depth int) (*value, error) {
 	return v, err
 }
 
-// object parses the rest of a JSON object.
+// object parses the rest of a JSON object, after its opening brace.
 func (p *jsonParser) object(depth int) (*value, error) {
 	v := &value{kind: object}
 	seen := map[string]bool{}

@@ -2,19 +2,21 @@ package align
 
 import "slices"
 
-// A graph is a bipartite graph of rows and columns. Optional rows and columns may stay without a partner.
+// A graph is a bipartite graph: rows (field numbers) are matched with columns (JSON names). Optional rows and
+// columns may stay unmatched.
 type graph struct {
 	// edges[i][j] means that row i and column j may be matched.
 	edges [][]bool
 
-	// optionalRow and optionalColumn mark the rows and columns that may remain unmatched.
+	// optionalRow marks the rows that may remain unmatched.
 	optionalRow []bool
-	// optionalColumn marks the columns that need no partner.
+	// optionalColumn marks the columns that may remain unmatched.
 	optionalColumn []bool
 
-	// partner has the column of each row after match. Columns from columns on are dummies.
+	// partner has the matched column of each row, once match has succeeded. Indices from rows or columns on are
+	// dummy vertices, which stand for "unmatched".
 	partner []int
-	// rows and columns are the sizes without dummy vertices.
+	// rows and columns are the numbers of rows and columns, without dummy vertices.
 	rows, columns int
 }
 
@@ -27,9 +29,9 @@ func newGraph(rows, columns int) *graph {
 	return g
 }
 
-// adjacent reports whether row r may be matched with column c. The graph is extended to a square by dummies:
-// each optional column has a dummy row, from rows on; each optional row has a dummy column, from columns on;
-// dummies may be matched with each other.
+// adjacent reports whether row r may be matched with column c. So that a perfect matching exists, dummies
+// extend the graph to a square: each optional column has a dummy row (index from rows on), each optional row
+// has a dummy column (index from columns on), and dummies may be matched with each other.
 func (g *graph) adjacent(r, c int) bool {
 	switch {
 	case r < g.rows && c < g.columns:
@@ -42,8 +44,8 @@ func (g *graph) adjacent(r, c int) bool {
 	return true
 }
 
-// match finds a matching of all rows and columns that are not optional, by augmenting paths (Kuhn's algorithm).
-// It reports whether there is one.
+// match finds a matching that covers all rows and columns that are not optional, by augmenting paths (Kuhn's
+// algorithm), and stores it in partner. It reports whether there is one.
 func (g *graph) match() bool {
 	size := g.rows
 	if slices.Contains(g.optionalRow, true) || slices.Contains(g.optionalColumn, true) {
@@ -66,7 +68,8 @@ func (g *graph) match() bool {
 	return true
 }
 
-// augment looks for an augmenting path from row r. seen are the columns that were tried.
+// augment looks for an augmenting path from row r and applies it. of has the row of each column, and seen marks
+// the columns that were tried.
 func (g *graph) augment(r int, of []int, seen []bool) bool {
 	for c := range of {
 		if seen[c] || !g.adjacent(r, c) {
@@ -102,21 +105,22 @@ func (g *graph) groups() []int {
 	return s.group
 }
 
-// scc finds strongly connected components with Tarjan's algorithm (1972).
+// scc is the state of finding strongly connected components with Tarjan's algorithm (1972).
 type scc struct {
 	// g is the bipartite graph with its matching.
 	g *graph
 	// owner has the row of each column. index, low and group are Tarjan's numbers by row.
 	owner, index, low, group []int
-	// on marks the rows that are on the stack.
+	// on marks the rows that are on the stack of Tarjan's algorithm.
 	on []bool
 	// stack has the rows whose strongly connected component is incomplete.
 	stack []int
-	// next and groups are the counters for indexes and components.
+	// next is the next index to assign, and groups the number of components found so far.
 	next, groups int
 }
 
-// visit processes row r and all rows reachable from it (Tarjan's algorithm).
+// visit assigns components to row r and to all rows reachable from it (the recursive step of Tarjan's
+// algorithm).
 func (s *scc) visit(r int) {
 	s.next++
 	s.index[r], s.low[r], s.on[r] = s.next, s.next, true

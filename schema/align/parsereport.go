@@ -8,13 +8,15 @@ import (
 	"io"
 )
 
-// Limits of a report in JSON, in bytes and lines.
+// Limits of a report in JSON that is read back.
 const (
+	// maxReportBytes is the maximum size in bytes.
 	maxReportBytes = 64 << 20
+	// maxReportLines is the maximum number of lines.
 	maxReportLines = 100_000
 )
 
-// errNoReport is wrapped by the error for JSON that is not a report.
+// errNoReport is wrapped by the error for JSON that is not the output of `unwire align --json`.
 var errNoReport = errors.New("no joins of align")
 
 // IsReport reports whether data begins like the output of `unwire align --json`.

@@ -9,9 +9,9 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// A Report is the result of matching names with numbers.
+// A Report is the result of matching JSON names with protobuf field numbers.
 type Report struct {
-	// Joins are the fields with a matched name, sorted by message and number.
+	// Joins are the fields whose JSON name was found, sorted by message and number.
 	Joins []Join
 
 	// Doubts are the ambiguous matches, sorted by message.
@@ -20,63 +20,66 @@ type Report struct {
 	// Pairs is the number of message pairs that were compared.
 	Pairs int
 
-	// Differ has the addresses of pairs whose two messages do not represent the same data.
+	// Differ has the addresses of message pairs whose two messages do not represent the same data.
 	Differ []string
 
-	// Skipped describes the pairs that were not compared, with the reason.
+	// Skipped lists the message pairs that were not compared, each with the reason.
 	Skipped []string
 }
 
-// A Join is a field whose name was found. Its JSON is part of the contract.
+// A Join is a field whose name was found by comparing protobuf with JSON. Its JSON is part of the contract with
+// users: it changes only compatibly.
 //
 // Shape: if several types fit, Type is the simplest of them and Alternatives has the others.
 type Join struct {
 	// Message is the full name of the message type.
 	Message string `json:"message"`
-	// Number is the field's number.
+	// Number is the field number.
 	Number uint64 `json:"number"`
-	// Name is the name in the .proto file. It is derived from JSONName by the style guide.
+	// Name is the field's name as in a .proto file, derived from JSONName by the protobuf style guide
+	// (lower_snake_case).
 	Name string `json:"name"`
 
-	// Derived is set if Name is spelled differently from JSONName, so that it is a guess.
+	// Derived is set if Name differs from JSONName, so that the spelling of Name is a guess.
 	Derived bool `json:"name_derived"`
 	// JSONName is the field's name in JSON.
 	JSONName string `json:"json_name"`
 
-	// Type is a scalar type, "enum", "map<K, V>", or the full name of a message type.
+	// Type is the name of a scalar type, "enum", "map<K, V>", or the full name of a message type.
 	Type string `json:"type"`
 	// Label is "singular", "repeated" or "map".
 	Label string `json:"label"`
-	// Alternatives are the other types that fit the values.
+	// Alternatives are the other types that fit all recorded values.
 	Alternatives []string `json:"alternatives"`
-	// Enum maps the names of enum values to their numbers.
+	// Enum maps the names of enum values that were seen to their numbers; nil if the field is not an enum.
 	Enum map[string]int32 `json:"enum,omitempty"`
-	// P is the probability of the name, from 0 to 1. It follows from the evidence by the rule of succession and
-	// is not calibrated.
+	// P is the probability, from 0 to 1, that the name is right. It follows from the amount of evidence by the
+	// rule of succession and is not calibrated.
 	P float64 `json:"p"`
 	// Pairs is the number of message pairs that contain the field.
 	Pairs int `json:"pairs"`
 
-	// Evidence has the addresses of the first pairs, protobuf and JSON alternately.
+	// Evidence has the addresses of the first frames that contain the field, protobuf and JSON alternately.
 	Evidence []string `json:"evidence"`
 
-	// key and value are the possible types of a map's keys and values.
+	// key and value are the types of a map's keys and values; 0 if the field is not a map.
 	key, value types
 }
 
-// A Doubt is a group of fields and names that can be matched in several ways. Its JSON is part of the contract.
+// A Doubt is a group of field numbers and JSON names that can be matched in several ways. Its JSON is part of
+// the contract with users: it changes only compatibly.
 type Doubt struct {
-	// Message is the full name of the message type.
+	// Message is the full name of the message type that has the field.
 	Message string `json:"message"`
 	// Numbers are the field numbers that could not be matched.
 	Numbers []uint64 `json:"numbers"`
 	// Names are the JSON names that could not be matched.
 	Names []string `json:"json_names"`
-	// Settle describes a pair of messages that would resolve the ambiguity.
+	// Settle describes a recording that would resolve the ambiguity.
 	Settle string `json:"settle"`
 }
 
-// report adds the joins and doubts of all positions to r.
+// report adds the results for all message types to r.
 func (s *solver) report(r *Report) {
 	for _, key := range slices.Sorted(maps.Keys(s.results)) {
 		res := s.results[key]
@@ -97,7 +100,7 @@ func (s *solver) report(r *Report) {
 	}
 }
 
-// join returns the reported match for a field.
+// join returns the reported match for field n of a message type.
 func (s *solver) join(message string, n uint64, j joined) Join {
 	out := Join{
 		Message: message, Number: n, JSONName: j.name, Name: snake(j.name), Label: "singular",
@@ -139,7 +142,7 @@ func (s *solver) join(message string, n uint64, j joined) Join {
 	return out
 }
 
-// typeName formats a type as in a .proto file.
+// typeName formats the type t of field n as in a .proto file.
 func (s *solver) typeName(message string, n uint64, t types, j joined) string {
 	switch t {
 	case tMessage, tGroup:
@@ -155,8 +158,7 @@ func (s *solver) typeName(message string, n uint64, t types, j joined) string {
 	return t.String()
 }
 
-// snake returns the field name, in the spelling of the style guide, whose JSON name is s. It returns s if there
-// is none.
+// snake returns the field name in lower_snake_case whose JSON name is s. It returns s if there is none.
 func snake(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

@@ -9,7 +9,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// An enumName is the name of an enum value with its number.
+// An enumName is an enum value that was seen: its name in JSON and its number in protobuf.
 type enumName struct {
 	// name is the name of the enum value in JSON.
 	name string
@@ -17,7 +17,7 @@ type enumName struct {
 	number int32
 }
 
-// isIdentifier reports whether s can be the name of an enum value.
+// isIdentifier reports whether s has the form of an identifier, so that it can be the name of an enum value.
 func isIdentifier(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -28,13 +28,13 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// isInt32 reports whether a varint is the encoding of an int32 or an enum value.
+// isInt32 reports whether a varint is the sign-extended encoding of an int32 or an enum value.
 func isInt32(u uint64) bool { return int64(u) == int64(int32(u)) }
 
-// zigzag decodes a zigzag-encoded number.
+// zigzag decodes a zigzag-encoded number (sint32, sint64).
 func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// varintTypes returns the types for which a varint has the JSON form v.
+// varintTypes returns the types for which the varint u has the JSON form v.
 func varintTypes(u uint64, v *value) (t types) {
 	// The kind of the JSON value limits the possible types.
 	switch v.kind {
@@ -76,8 +76,8 @@ func varintTypes(u uint64, v *value) (t types) {
 	return t
 }
 
-// wideTypes returns the 64-bit types for which u has the JSON form s. Canonical JSON has such numbers as
-// strings.
+// wideTypes returns the 64-bit types, out of signed and unsigned, for which u has the JSON form s. The JSON
+// mapping of protobuf writes such numbers as strings.
 func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
 	if strconv.FormatInt(int64(u), 10) == s {
 		t |= signed
@@ -88,8 +88,8 @@ func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
 	return t
 }
 
-// bigTypes is wideTypes for JSON that was not written by a protobuf library, which has these numbers unquoted.
-// It accepts only numbers that need more than 32 bits, because an unquoted small number indicates a 32-bit type.
+// bigTypes is wideTypes for JSON that was not written by a protobuf library and has 64-bit numbers unquoted. It
+// accepts only numbers that need more than 32 bits, because an unquoted small number indicates a 32-bit type.
 func bigTypes(u uint64, s string, signed, unsigned types) types {
 	if int64(u) >= math.MinInt32 && int64(u) <= math.MaxUint32 {
 		return 0
@@ -97,8 +97,8 @@ func bigTypes(u uint64, s string, signed, unsigned types) types {
 	return wideTypes(u, s, signed, unsigned)
 }
 
-// integer parses a JSON number whose value is an integer, in any notation such as 1e3; ok is false for
-// others.
+// integer parses a JSON number whose value is an integer, in any notation such as 1e3. ok is false if it is not
+// an integer.
 func integer(s string) (int64, bool) {
 	if x, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return x, true
@@ -107,7 +107,7 @@ func integer(s string) (int64, bool) {
 	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }
 
-// fixed32Types returns the types for which four bytes have the JSON form v.
+// fixed32Types returns the types for which a 4-byte value has the JSON form v.
 func fixed32Types(u uint32, v *value) (t types) {
 	if x, ok := integer(v.text); ok && v.kind == number {
 		if x == int64(u) {
@@ -123,7 +123,7 @@ func fixed32Types(u uint32, v *value) (t types) {
 	return t
 }
 
-// fixed64Types returns the types for which eight bytes have the JSON form v.
+// fixed64Types returns the types for which an 8-byte value has the JSON form v.
 func fixed64Types(u uint64, v *value) (t types) {
 	switch v.kind {
 	case text:
@@ -140,7 +140,7 @@ func fixed64Types(u uint64, v *value) (t types) {
 // sameFloat reports whether two numbers are equal or both NaN.
 func sameFloat(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// float parses the JSON form of a floating-point number.
+// float parses the JSON form of a floating-point number, including "NaN" and "Infinity". bits is 32 or 64.
 func float(v *value, bits int) (float64, bool) {
 	switch {
 	case v.kind == number:
@@ -160,10 +160,10 @@ func float(v *value, bits int) (float64, bool) {
 	return f, err == nil && isDecimal(v.text)
 }
 
-// isDecimal reports whether s consists of the characters of a decimal number.
+// isDecimal reports whether s consists only of characters that occur in decimal numbers.
 func isDecimal(s string) bool { return strings.Trim(s, "+-.eE0123456789") == "" }
 
-// textTypes returns the types for which a payload has the JSON form s.
+// textTypes returns the types, string or bytes, for which the payload data has the JSON string s.
 func textTypes(data []byte, s string) (t types) {
 	if string(data) == s {
 		t |= tString
@@ -185,7 +185,7 @@ func isBase64(data []byte, s string) bool {
 	return base64.RawStdEncoding.EncodeToString(data) == s
 }
 
-// packedTypes returns the element types for which a packed payload has the elements elems.
+// packedTypes returns the element types for which the packed payload data has exactly the JSON elements elems.
 func packedTypes(data []byte, elems []*value) types {
 	t := everyType
 	rest := data
@@ -204,7 +204,7 @@ func packedTypes(data []byte, elems []*value) types {
 	return t | packedFixed(data, elems, 4) | packedFixed(data, elems, 8)
 }
 
-// packedFixed is packedTypes for elements of a fixed size in bytes.
+// packedFixed is packedTypes for elements of a fixed size: 4 or 8 bytes.
 func packedFixed(data []byte, elems []*value, size int) types {
 	if len(data) != size*len(elems) {
 		return 0

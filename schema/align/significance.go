@@ -2,23 +2,26 @@ package align
 
 import "unwire/decode/wire"
 
-// A value of at least significantBytes that agrees counts as significantBits of evidence: it is hardly the value
-// of another field, or of this field in another call.
+// Evidence of equal values. A long value is hardly equal to that of another field, or of this field in another
+// call, by chance.
 const (
+	// significantBytes is the length from which on a value counts as evidence: bytes of a text, or digits of a
+	// number.
 	significantBytes = 8
-	// significantBits is the evidence that one such value contributes, in bits.
+	// significantBits is the evidence in bits that one such value contributes.
 	significantBits = 32
 )
 
 // Sets of types.
 const (
-	// integers are all integer types.
+	// integers is the set of all integer types.
 	integers = tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tFixed32 | tSfixed32 | tFixed64 | tSfixed64
-	// packable are the types whose repeated fields may be packed.
+	// packable is the set of the types whose repeated fields may be packed.
 	packable = integers | tBool | tEnum | tFloat | tDouble
 )
 
-// valueSignificance returns the bits of evidence in one value that agrees.
+// valueSignificance returns the bits of evidence in one value that is equal in both forms. of are the types
+// that fit; 0 if none does.
 func valueSignificance(t *wire.Tree, node int32, v *value, of types) int {
 	n := t.Node(node)
 	switch {
@@ -32,8 +35,8 @@ func valueSignificance(t *wire.Tree, node int32, v *value, of types) int {
 	return 0
 }
 
-// significanceOf returns the bits of evidence that a protobuf message and a JSON object are the same
-// data: it counts the fields whose values agree with exactly one member.
+// significanceOf returns the bits of evidence that a protobuf message and a JSON object are the same data. It
+// sums up the fields whose value agrees with exactly one JSON member.
 func (b *body) significanceOf(p messagePair) (bits int) {
 	if bits, ok := b.significance[p]; ok {
 		return bits
@@ -55,8 +58,8 @@ func (b *body) significanceOf(p messagePair) (bits int) {
 	return bits
 }
 
-// overlap is like significanceOf, for a message and an object that are not the same data. It also
-// counts nested messages.
+// overlap is significanceOf for a message and an object that are not the same data. It also counts nested
+// messages that only resemble each other.
 func (b *body) overlap(p messagePair) (bits int) {
 	fields, ok := fieldsOf(p.tree, p.node)
 	if !ok || p.obj.kind != object {

@@ -10,37 +10,37 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A solver processes message types from the outermost inwards: the content of a field is compared once the field
-// is joined.
+// A solver matches JSON names with field numbers for all message types, from the outermost inwards: the
+// messages nested in a field are compared once the field's name is known.
 type solver struct {
-	// pairs are all pairs of messages to be compared.
+	// pairs are all recorded message pairs.
 	pairs []dataPair
-	// positions maps keys to message types, and results has the result for each.
+	// positions maps the keys of message types to their recorded messages.
 	positions map[string]*position
-	// results are the results by the key of the position.
+	// results are the matches found so far, by the key of the message type.
 	results map[string]*result
-	// queue has the keys of positions that have new instances.
+	// queue has the keys of message types to be solved (again), because they have new instances.
 	queue []string
 }
 
-// A result holds the matches found for one message type.
+// A result has the matches found for one message type.
 type result struct {
-	// joined are the fields whose JSON name is certain, by number.
+	// joined are the fields whose JSON name is certain, by field number.
 	joined map[uint64]joined
 	// doubts are groups of fields that can be matched in several ways.
 	doubts []Doubt
-	// unread is the reason why the position could not be solved, or "".
+	// unread is the reason why the message type could not be solved, or "".
 	unread string
 }
 
-// A joined is a field number with its JSON name and possible types.
+// A joined is the JSON name found for a field, with the possible types.
 type joined struct {
 	// name is the field's name in JSON.
 	name string
 	*edge
 }
 
-// Solve matches names with numbers.
+// Solve matches JSON names with field numbers, using all pairs added so far.
 //
 // Limits: a pair that takes more than about two million comparisons is left out.
 func (a *Aligner) Solve() *Report {
@@ -70,7 +70,8 @@ func (a *Aligner) Solve() *Report {
 	}
 }
 
-// start parses the pairs, except those in left, and adds their outermost messages to the solver.
+// start parses the message pairs, except those whose index is in left, and adds their outermost messages to the
+// solver. It returns the parsed pairs by index.
 func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 	bodies := map[int]*body{}
 	for i, p := range s.pairs {
@@ -94,7 +95,8 @@ func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 	return bodies
 }
 
-// addInstance adds an instance to its position and schedules the position.
+// addInstance adds a message to the message type called key, and queues that type to be solved. md is the
+// type's descriptor or nil.
 func (s *solver) addInstance(key string, md protoreflect.MessageDescriptor, i instance) {
 	p := s.positions[key]
 	if p == nil {
@@ -128,7 +130,7 @@ func (s *solver) solve(p *position) {
 	}
 }
 
-// child returns the position of the messages in a joined field.
+// child returns the message type, without recorded messages, of the values of field n of the message type p.
 func (s *solver) child(p *position, n uint64) position {
 	key := childName(p.key, n)
 	if p.desc != nil {
@@ -145,13 +147,15 @@ func (s *solver) child(p *position, n uint64) position {
 	return position{key: key}
 }
 
-// childName returns the name of the type of an unnamed field, as package infer does.
+// childName returns an invented name for the message type of field n, built from the parent type's name as
+// package infer does.
 func childName(parent string, n uint64) string {
 	i := strings.LastIndexByte(parent, '.') + 1
 	return parent[:i] + fmt.Sprintf("%sField%d", parent[i:], n)
 }
 
-// resolve matches the fields of a position with names, as far as the instances decide.
+// resolve matches the fields of a message type with JSON names, as far as the recorded messages determine it.
+// depth is the nesting of calls from removeMisfits.
 func resolve(p *position, depth int) *result {
 	r := &result{joined: map[uint64]joined{}}
 
@@ -193,7 +197,8 @@ func resolve(p *position, depth int) *result {
 	return r
 }
 
-// fixEdge makes an edge the only one in its row and column, if it exists.
+// fixEdge makes the edge at (row, column) the only one in its row and column. It does nothing if g lacks that
+// edge.
 func (b *matrix) fixEdge(g *graph, at [2]int) {
 	if !g.edges[at[0]][at[1]] {
 		return
@@ -206,8 +211,8 @@ func (b *matrix) fixEdge(g *graph, at [2]int) {
 	}
 }
 
-// removeMisfits removes edges between exchangeable messages whose contents contradict each other over all pairs.
-// It reports whether it removed any.
+// removeMisfits removes candidate matches between fields that are interchangeable so far, if the contents of
+// their nested messages contradict each other over all pairs. It reports whether it removed any.
 func (b *matrix) removeMisfits(g *graph, groups []int, depth int) (changed bool) {
 	if depth > maxDepth {
 		return false
@@ -244,7 +249,7 @@ func (b *matrix) removeMisfits(g *graph, groups []int, depth int) (changed bool)
 	return changed
 }
 
-// alone reports whether a group has only one member.
+// alone reports whether a group has only one member. groups has the group of each row.
 func alone(groups []int, group int) bool {
 	n := 0
 	for _, g := range groups {
@@ -255,7 +260,7 @@ func alone(groups []int, group int) bool {
 	return n == 1
 }
 
-// collect converts the groups of a matching to joins and doubts.
+// collect adds the matches of g to r: a group of one row is certain, a larger group is ambiguous (a Doubt).
 func (b *matrix) collect(g *graph, groups []int, r *result) {
 	open := map[int]*Doubt{}
 	doubt := func(group int) *Doubt {
@@ -294,7 +299,8 @@ func (b *matrix) collect(g *graph, groups []int, r *result) {
 	slices.SortFunc(r.doubts, func(x, y Doubt) int { return cmp.Compare(x.Numbers[0], y.Numbers[0]) })
 }
 
-// votes returns the joins that instances show which are not trusted, by their significant values.
+// votes returns the matches, by row and column, that the significant values of untrusted instances show.
+// Contradictory ones are left out.
 func (b *matrix) votes(p *position) map[[2]int]*edge {
 	votes := map[[2]int]*edge{}
 	rows, columns := map[int]int{}, map[int]int{}
@@ -323,8 +329,8 @@ func (b *matrix) votes(p *position) map[[2]int]*edge {
 	return votes
 }
 
-// distinct returns the fields of an instance with a significant value that occurs exactly once in the
-// message and once in the object.
+// distinct returns the fields of an instance whose significant value agrees with exactly one JSON member and
+// with no other field, by row and column.
 func (b *matrix) distinct(i instance) map[[2]int]cell {
 	fields, _ := fieldsOf(i.tree, i.node)
 	found := map[[2]int]cell{}
@@ -356,7 +362,7 @@ func (b *matrix) distinct(i instance) map[[2]int]cell {
 	return found
 }
 
-// acceptVotes adds the votes for fields and names about which nothing else is known.
+// acceptVotes adds to r the votes (see votes) for fields and names about which nothing else is known.
 func (r *result) acceptVotes(b *matrix, votes map[[2]int]*edge) {
 	// Names and numbers that are joined or in doubt are not available.
 	used := map[string]bool{}
@@ -386,12 +392,12 @@ func (r *result) acceptVotes(b *matrix, votes map[[2]int]*edge) {
 	}
 }
 
-// isUncontradicted reports whether no trusted instance requires a partner for the row or the column of an edge.
+// isUncontradicted reports whether no trusted instance requires another match for the row or the column at.
 func (b *matrix) isUncontradicted(at [2]int) bool {
 	return b.optional[0][at[0]] && b.optional[1][at[1]]
 }
 
-// merged combines the edge found in trusted instances with the one found in other instances.
+// merged combines e, found in trusted instances, with o, found for the same field in other instances.
 func (e *edge) merged(o *edge) *edge {
 	out := *e
 	out.insides = append(slices.Clone(e.insides), o.insides...)

@@ -8,7 +8,7 @@ import (
 // types is a set of possible field types, with one bit for each type.
 type types uint64
 
-// The order is the one in which types are preferred if several fit.
+// The types of fields, in the order in which they are preferred if several fit.
 const (
 	tBool types = 1 << iota
 	tInt32
@@ -53,7 +53,7 @@ const (
 // wellKnown is the package of the well-known types.
 const wellKnown = "google.protobuf."
 
-// typeNames returns the names of all types, ordered by their bit.
+// typeNames returns the names of all types as in a .proto file, ordered by their bit.
 func typeNames() []string {
 	return []string{
 		"bool", "int32", "uint32", "sint32", "int64", "uint64", "sint64", "enum", "fixed32", "sfixed32", "float",
@@ -76,7 +76,7 @@ func (t types) names() []string {
 	return out
 }
 
-// String formats the names of the types in the set.
+// String lists the names of the types in the set.
 func (t types) String() string { return strings.Join(t.names(), "|") }
 
 // first returns the preferred type of a set.

@@ -9,8 +9,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// fieldsOf groups the fields of a message by number. ok is false if the node is not a message or contains
-// something malformed.
+// fieldsOf groups the fields of the message at index at of t by field number. ok is false if that is not a
+// message or is malformed.
 func fieldsOf(t *wire.Tree, at int32) (fields map[uint64][]int32, ok bool) {
 	if !t.IsMessage(at) {
 		return nil, false
@@ -26,8 +26,8 @@ func fieldsOf(t *wire.Tree, at int32) (fields map[uint64][]int32, ok bool) {
 	return fields, true
 }
 
-// onlyField returns the only field of a message if it has that number. If the message is empty, it returns
-// wire.None and true; if it has other fields, false.
+// onlyField returns the only field of the message at index at, if its number is number. If the message is empty, it
+// returns wire.None and true; if it has other fields, ok is false.
 func onlyField(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) == 0 {
@@ -39,8 +39,8 @@ func onlyField(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
 	return wire.None, false
 }
 
-// wellKnownTypes returns the well-known types with a JSON form of their own for which the
-// length-delimited field at is equal to the JSON value v.
+// wellKnownTypes returns the well-known types with a special JSON form (Timestamp, Struct, …) for which the
+// length-delimited field at index at is equal to the JSON value v.
 func wellKnownTypes(t *wire.Tree, at int32, v *value) (out types) {
 	if !t.IsMessage(at) {
 		return 0
@@ -63,7 +63,8 @@ func wellKnownTypes(t *wire.Tree, at int32, v *value) (out types) {
 	return out | wrapperTypes(t, at, v)
 }
 
-// textWellKnown returns the well-known types for which a message has the JSON string s.
+// textWellKnown returns the well-known types for which the message at index at has the JSON string s: Timestamp,
+// Duration, FieldMask.
 func textWellKnown(t *wire.Tree, at int32, s string) (out types) {
 	seconds, nanos, ok := secondsAndNanos(t, at)
 	if ok {
@@ -80,7 +81,8 @@ func textWellKnown(t *wire.Tree, at int32, s string) (out types) {
 	return out
 }
 
-// secondsAndNanos reads the fields 1 and 2 of a Timestamp or Duration. ok is false if there are others.
+// secondsAndNanos reads the fields 1 and 2 of a Timestamp or Duration. ok is false if the message has other
+// fields.
 func secondsAndNanos(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
 	fields, ok := fieldsOf(t, at)
 	if !ok {
@@ -100,7 +102,7 @@ func secondsAndNanos(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
 	return seconds, nanos, true
 }
 
-// isDuration reports whether s is the JSON form of a Duration.
+// isDuration reports whether s, such as "1.5s", is the JSON form of a Duration.
 func isDuration(seconds, nanos int64, s string) bool {
 	digits, ok := strings.CutSuffix(s, "s")
 	if !ok || len(digits) > 40 || strings.ContainsAny(digits, "eE/_xX") {
@@ -114,8 +116,8 @@ func isDuration(seconds, nanos int64, s string) bool {
 	return want.Add(want, new(big.Rat).SetInt64(seconds)).Cmp(x) == 0
 }
 
-// isFieldMask reports whether s is the JSON form of a FieldMask. Its paths are lower_snake_case in protobuf and
-// lowerCamelCase in JSON.
+// isFieldMask reports whether s is the JSON form of the FieldMask at index at. Its paths are lower_snake_case in
+// protobuf and lowerCamelCase in JSON.
 func isFieldMask(t *wire.Tree, at int32, s string) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) > 1 || len(fields) == 1 && fields[1] == nil {
@@ -131,7 +133,7 @@ func isFieldMask(t *wire.Tree, at int32, s string) bool {
 	return strings.Join(paths, ",") == s
 }
 
-// wrapperTypes returns the wrapper types for which a message has the JSON form v.
+// wrapperTypes returns the wrapper types, such as Int64Value, for which the message at index at has the JSON form v.
 func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
 	node, ok := onlyField(t, at, 1)
 	if !ok || v.kind == null || v.kind == array || v.kind == object {
@@ -172,7 +174,7 @@ func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
 	return out
 }
 
-// scalarTypes returns the scalar types for which one field has the JSON form v.
+// scalarTypes returns the scalar types for which the field value at node has the JSON form v.
 func scalarTypes(t *wire.Tree, node int32, v *value) types {
 	n := t.Node(node)
 	switch n.Type {
@@ -190,7 +192,8 @@ func scalarTypes(t *wire.Tree, node int32, v *value) types {
 	return 0
 }
 
-// isListValue reports whether a message is a ListValue with the JSON form v.
+// isListValue reports whether the message at index at is a google.protobuf.ListValue with the JSON form v. depth is the
+// nesting so far.
 func isListValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || v.kind != array || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
@@ -204,7 +207,8 @@ func isListValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	return true
 }
 
-// isStruct reports whether a message is a Struct with the JSON form v.
+// isStruct reports whether the message at index at is a google.protobuf.Struct with the JSON form v. depth is the
+// nesting so far.
 func isStruct(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || v.kind != object || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
@@ -231,7 +235,8 @@ func isStruct(t *wire.Tree, at int32, v *value, depth int) bool {
 	return true
 }
 
-// isValue reports whether a message is a Value with the JSON form v.
+// isValue reports whether the message at index at is a google.protobuf.Value with the JSON form v. depth is the nesting
+// so far.
 func isValue(t *wire.Tree, at int32, v *value, depth int) bool {
 	fields, ok := fieldsOf(t, at)
 	if !ok || len(fields) != 1 || depth > maxDepth {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// The layout of an ar archive.
+// The layout of an ar archive, which begins with arMagic. Each member has a header followed by its content.
 const (
+	// arMagic are the first bytes of an ar archive.
 	arMagic = "!<arch>\n"
 	// arHeader is the size in bytes of a member's header: name 16, date 12, owner 6, group 6, mode 8, size 10,
 	// end 2.
@@ -54,8 +55,8 @@ func (w *walk) ar(data []byte) error {
 	return nil
 }
 
-// arName returns the name and the content of a member. Long names are in the table names (GNU), or precede the
-// content (BSD).
+// arName returns the name and the content of a member whose header has name. A long name is in the archive's
+// table names (GNU), or precedes the content in body (BSD).
 func arName(name, names string, body []byte) (string, []byte) {
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "#1/")); err == nil && strings.HasPrefix(name, "#1/") && n >= 0 && n <= len(body) {
 		return string(bytes.TrimRight(body[:n], "\x00")), body[n:]

@@ -21,15 +21,15 @@ import (
 	"unwire/captures/budget"
 )
 
-// Limits of a Budget.
+// Limits on unpacking one input file. They protect against archive bombs.
 const (
-	// maxMembers limits the members, including those of nested archives.
+	// maxMembers is the maximum number of members, including those of nested archives.
 	maxMembers = 1 << 20
-	// maxRatio limits the ratio of decompressed to compressed size.
+	// maxRatio is the maximum ratio of decompressed to compressed size.
 	maxRatio = 200
-	// maxSmall is the size in bytes that may be decompressed from any input, however small.
+	// maxSmall is the size in bytes that may always be decompressed, however small the input is.
 	maxSmall = 256 << 20
-	// maxUnpacked limits the total decompressed size in bytes.
+	// maxUnpacked is the maximum total decompressed size in bytes, whatever the ratio.
 	maxUnpacked = 64 << 30
 
 	// maxReadRatio limits the ratio of the members that a Visitor reads to the compressed size. Reading a script
@@ -41,16 +41,16 @@ const (
 	HeadBytes = 4096
 )
 
-// ErrBomb reports an archive that decompresses to more than its Budget allows.
+// ErrBomb is wrapped by the error for an archive that decompresses to more than its Budget allows.
 var ErrBomb = errors.New("archive is too large when unpacked")
 
-// errTooLarge reports a member that is larger than the Visitor's limit.
+// errTooLarge is wrapped by the error for a member that is larger than the Visitor's limit.
 var errTooLarge = errors.New("member too large")
 
 // A Kind is a format of archives, such as zip.
 type Kind string
 
-// The formats of archives.
+// The formats of archives and of compressed files.
 const (
 	kindZip      Kind = "zip"
 	kindAsar     Kind = "asar"
@@ -96,7 +96,7 @@ func Detect(head []byte) Kind {
 	return ""
 }
 
-// A Budget limits the work for one input, including nested archives. Make one with NewBudget.
+// A Budget limits the work for unpacking one input, including nested archives. Make one with NewBudget.
 type Budget struct {
 	// members is the number of archive members read so far.
 	members int
@@ -104,22 +104,23 @@ type Budget struct {
 	// unpacked is the number of decompressed bytes so far.
 	unpacked int64
 
-	// counted counts the bytes of members that were read, including the holes of sparse files.
+	// counted is the size in bytes of the members read so far, including the holes of sparse files.
 	counted int64
 
 	// most is the limit for both unpacked and counted, in bytes.
 	most int64
 
-	// read counts the bytes of members that the Visitor read, and mostRead is its limit.
+	// read is the number of bytes of members that were passed to the Visitor so far.
 	read int64
 	// mostRead is the limit for read, in bytes.
 	mostRead int64
 
-	// shared is the budget of the command, for all its inputs; nil for none.
+	// shared is the budget of the whole command, for all its inputs together; nil if there is none.
 	shared *budget.Budget
 }
 
-// NewBudget returns the budget for an input of size bytes. What it counts also counts in shared, which may be nil.
+// NewBudget returns the budget for an input of size bytes. All work is also counted in shared, which may be
+// nil.
 func NewBudget(size int64, shared *budget.Budget) *Budget {
 	b := &Budget{most: maxUnpacked, mostRead: maxUnpacked, shared: shared}
 	// The comparisons avoid an overflow of the products.
@@ -132,7 +133,7 @@ func NewBudget(size int64, shared *budget.Budget) *Budget {
 	return b
 }
 
-// member counts one archive member, and fails beyond the limit.
+// member counts one archive member. It fails if the limit is exceeded.
 func (b *Budget) member() error {
 	if b.members++; b.members > maxMembers {
 		return fmt.Errorf("%w: more than %d members", ErrBomb, maxMembers)
@@ -140,7 +141,7 @@ func (b *Budget) member() error {
 	return b.share(budget.Members, 1)
 }
 
-// share counts in the budget of the command.
+// share counts n units of r in the budget of the whole command.
 func (b *Budget) share(r budget.Resource, n int) error {
 	if err := b.shared.Spend(r, int64(n)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBomb, err)
@@ -148,7 +149,7 @@ func (b *Budget) share(r budget.Resource, n int) error {
 	return nil
 }
 
-// unpack counts n decompressed bytes, and fails beyond the limit.
+// unpack counts n decompressed bytes. It fails if the limit is exceeded.
 func (b *Budget) unpack(n int) error {
 	if b.unpacked += int64(n); b.unpacked > b.most {
 		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
@@ -156,7 +157,7 @@ func (b *Budget) unpack(n int) error {
 	return b.share(budget.Decompressed, n)
 }
 
-// countBytes counts n bytes of archive members, and fails beyond the limit.
+// countBytes counts n bytes of a member's content. It fails if the limit is exceeded.
 func (b *Budget) countBytes(n int) error {
 	if b.counted += int64(n); b.counted > b.most {
 		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
@@ -164,7 +165,7 @@ func (b *Budget) countBytes(n int) error {
 	return nil
 }
 
-// readMember counts the n bytes of a member that the Visitor reads.
+// readMember counts a member of n bytes that is passed to the Visitor. It fails if the limit is exceeded.
 func (b *Budget) readMember(n int) error {
 	if b.read += int64(n); b.read > b.mostRead {
 		return fmt.Errorf("%w: its members are more than %d bytes", ErrBomb, b.mostRead)
@@ -172,20 +173,22 @@ func (b *Budget) readMember(n int) error {
 	return b.share(budget.Parsed, n)
 }
 
-// A Visitor receives the members of an archive. All fields are required.
+// A Visitor has the functions that Walk calls for the members of an archive. All fields are required.
 type Visitor struct {
-	// Limit returns the maximum size in bytes that is read of a member, by its name and first bytes. 0 skips the
-	// member.
+	// Limit returns the maximum size in bytes of a member that is to be read, given its name and first bytes; 0
+	// skips the member. A larger member is reported to Broken.
 	Limit func(name string, head []byte) int64
-	// Member receives the content of a member. data may belong to the archive and must not be modified.
+	// Member is called with the whole content of a member. data may belong to the archive and must not be
+	// modified.
 	Member func(name string, data []byte) error
-	// Broken receives the error of a member that could not be read. The other members are read nevertheless.
+	// Broken is called if a member could not be read. The walk continues with the other members.
 	Broken func(name string, err error)
-	// At receives the number of bytes of the archive that have been read.
+	// At is called with the number of bytes of the archive that have been read so far, to report progress.
 	At func(read int64)
 }
 
-// Walk calls v for the members of an archive with the given format. name is the name of its file.
+// Walk reads an archive in the given format and calls v for its members. name is the name of the archive's
+// file.
 //
 // Limits: maxMembers, maxRatio and maxUnpacked, all counted in b.
 // Errors: ErrBomb, the errors of v.Member, the context's, and a malformed archive, whose earlier members were
@@ -219,18 +222,20 @@ func Walk(ctx context.Context, kind Kind, name string, data []byte, b *Budget, v
 // A walk is the state of reading one archive.
 type walk struct {
 	Visitor
+	// ctx cancels the walk.
 	ctx context.Context
-	// name is the name of the file, and budget the shared limits.
-	name   string
+	// name is the name of the archive's file.
+	name string
+	// budget counts the work, which is shared with nested archives.
 	budget *Budget
-	// done counts the bytes of members, of size in total, for formats whose members are not read in the order of
-	// the archive.
+	// done is the size in bytes of the members read so far, out of size, for formats whose members are not read
+	// in the order in which they are stored.
 	done int64
 	// size is the size of the whole archive in bytes.
 	size int64
 }
 
-// begin counts an archive member. If it fails, the walk must end.
+// begin counts an archive member before it is read. If it fails, the walk must end.
 func (w *walk) begin() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -238,7 +243,7 @@ func (w *walk) begin() error {
 	return w.budget.member()
 }
 
-// plain visits a member that is stored without compression.
+// plain passes a member that is stored without compression to the Visitor, if the Visitor wants it.
 func (w *walk) plain(name string, data []byte) error {
 	limit := w.Limit(name, data[:min(len(data), HeadBytes)])
 	if limit == 0 {
@@ -252,7 +257,7 @@ func (w *walk) plain(name string, data []byte) error {
 	return w.member(name, data)
 }
 
-// member passes an archive member to the Visitor.
+// member passes the whole content of a member to the Visitor.
 func (w *walk) member(name string, data []byte) error {
 	if err := w.budget.readMember(len(data)); err != nil {
 		return err
@@ -260,13 +265,13 @@ func (w *walk) member(name string, data []byte) error {
 	return w.Member(name, data)
 }
 
-// tooLarge returns the error for a member above the limit.
+// tooLarge returns the error for a member of size bytes where at most limit are allowed.
 func tooLarge(size, limit int64) error {
 	return fmt.Errorf("%w: %d bytes, at most %d are read", errTooLarge, size, limit)
 }
 
-// stream visits a member that is decompressed while it is read. size is the size according to the archive, or
-// -1.
+// stream passes a member to the Visitor that is decompressed while r is read. size is its size in bytes
+// according to the archive, or -1 if unknown.
 //
 // Errors: those that end the walk. Errors of the member itself go to Visitor.Broken.
 func (w *walk) stream(name string, r io.Reader, size int64) error {
@@ -309,7 +314,8 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 	return w.member(name, data)
 }
 
-// rest reads the content that follows head, up to a total of limit bytes.
+// rest reads the remaining content of a member, whose beginning is head, up to a total of limit bytes. size is
+// the expected total, or -1.
 func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error) {
 	// The buffer grows in steps, because the size in a header may be wrong by intention.
 	const step = 1 << 20
@@ -338,14 +344,17 @@ func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error)
 	}
 }
 
-// A position is a reader that reports how many bytes of the archive it has read.
+// A position is a reader that reports its progress in bytes.
 type position struct {
-	r    io.Reader
+	// r is the archive that is read.
+	r io.Reader
+	// read is the number of bytes of the archive that were read so far.
 	read int64
-	at   func(read int64)
+	// at is called with read after each call of Read.
+	at func(read int64)
 }
 
-// Read reads, and reports the new position.
+// Read reads from the archive and reports the new position.
 func (p *position) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.read += int64(n)

@@ -14,26 +14,31 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// Limits of an asar archive.
+// Limits of an asar archive, the format that Electron uses for applications.
 const (
-	// maxIndex limits the index in bytes.
+	// maxIndex is the maximum size in bytes of the index, which lists the files in the archive.
 	maxIndex = 256 << 20
-	// maxDepth limits the nesting of folders.
+	// maxDepth is the maximum nesting of folders.
 	maxDepth = 256
 )
 
 // An asarEntry is a file or folder in the index of an asar archive.
 type asarEntry struct {
-	Files    map[string]*asarEntry `json:"files"`
-	Size     int64                 `json:"size"`
-	Offset   string                `json:"offset"`
-	Unpacked bool                  `json:"unpacked"`
-	Link     string                `json:"link"`
+	// Files are the entries of a folder by name; nil for a file.
+	Files map[string]*asarEntry `json:"files"`
+	// Size is the size of a file in bytes.
+	Size int64 `json:"size"`
+	// Offset is the decimal offset of the file's content, in bytes from the end of the index.
+	Offset string `json:"offset"`
+	// Unpacked is set if the file is stored outside of the archive.
+	Unpacked bool `json:"unpacked"`
+	// Link is the target of a symbolic link; "" for other entries.
+	Link string `json:"link"`
 }
 
-// asar reads an archive of Electron. It begins with the length of a Pickle inside a Pickle, which contains the
-// index as JSON; the content of the files follows. Files that are marked as unpacked are stored in a folder next
-// to the archive and are not members.
+// asar reads an archive of the Electron framework. It begins with a header in Chromium's Pickle format, which
+// contains the index as JSON; the contents of the files follow. Files marked as unpacked are stored in a folder
+// next to the archive and are not read.
 func (w *walk) asar(data []byte) error {
 	if len(data) < 16 {
 		return errors.New("no header")
@@ -69,14 +74,15 @@ type asarWalk struct {
 	total int64
 }
 
-// An asarSpan is the byte range of one member.
+// An asarSpan is the byte range of one member's content: offset is relative to the end of the index, and both
+// are in bytes.
 type asarSpan struct{ offset, size int64 }
 
-// maxShared is how often, on average, the bytes of an asar archive may belong to different members.
+// maxShared limits overlapping members: the sum of their sizes may be this many times the size of the archive.
 const maxShared = 2
 
-// claim counts a member's span. Members may have the same span; spans that overlap otherwise are those of an archive
-// bomb.
+// claim counts the byte range of a member. Members may share the same range, which is counted once; if ranges
+// overlap otherwise, the sum soon exceeds the limit, as in an archive bomb.
 func (w *asarWalk) claim(span asarSpan) error {
 	if w.spans[span] {
 		return nil
@@ -88,7 +94,7 @@ func (w *asarWalk) claim(span asarSpan) error {
 	return nil
 }
 
-// folder visits all files in a folder of an asar archive.
+// folder visits all files in a folder of an asar archive, recursively. dir is the folder's path.
 func (w *asarWalk) folder(dir string, folder *asarEntry, depth int) error {
 	if depth > maxDepth {
 		w.Broken(dir, fmt.Errorf("folders are nested more than %d deep", maxDepth))

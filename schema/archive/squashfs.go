@@ -19,7 +19,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// appImage reads the squashfs behind the executable of an AppImage.
+// appImage reads the SquashFS filesystem that follows the executable of an AppImage.
 //
 // Source: the AppImage specification, type 2
 func (w *walk) appImage(data []byte) error {
@@ -45,8 +45,8 @@ func (w *walk) appImage(data []byte) error {
 	return w.squashfs(data[at:])
 }
 
-// elfEnd returns the end of an ELF file, which is the end of its section headers. It returns -1 if data is too
-// short.
+// elfEnd returns the offset of the end of an ELF executable, which is the end of its section headers. It
+// returns -1 if data is too short.
 func elfEnd(data []byte) int64 {
 	if len(data) < 64 {
 		return -1
@@ -61,7 +61,8 @@ func elfEnd(data []byte) int64 {
 	return int64(o.Uint64(data[40:])) + int64(o.Uint16(data[58:]))*int64(o.Uint16(data[60:]))
 }
 
-// plausibleSquash reports whether data begins with a superblock of version 4 whose sizes are plausible.
+// plausibleSquash reports whether data begins with a SquashFS superblock of version 4 whose sizes are
+// plausible.
 func plausibleSquash(data []byte) bool {
 	if len(data) < 96 {
 		return false
@@ -73,7 +74,7 @@ func plausibleSquash(data []byte) bool {
 		binary.LittleEndian.Uint64(data[40:]) <= uint64(size)
 }
 
-// squashfs reads the files of a compressed filesystem.
+// squashfs reads the files of a SquashFS filesystem image.
 func (w *walk) squashfs(data []byte) (err error) {
 	if !plausibleSquash(data) {
 		return errors.New("unsupported squashfs version: only version 4 is supported")
@@ -93,7 +94,7 @@ func (w *walk) squashfs(data []byte) (err error) {
 	return w.squashFolder(sq, "/", 0)
 }
 
-// squashFolder visits all files in a folder of a SquashFS image.
+// squashFolder visits all files in a folder of a SquashFS image, recursively. dir is the folder's path.
 func (w *walk) squashFolder(sq *squashfs.FileSystem, dir string, depth int) error {
 	if depth > maxDepth {
 		w.Broken(dir, fmt.Errorf("folders are nested more than %d deep", maxDepth))
@@ -145,13 +146,14 @@ func (w *walk) squashFile(name string, info fs.FileInfo) error {
 	return w.stream(strings.TrimPrefix(name, "/"), &counted{f, w}, info.Size())
 }
 
-// An image provides a squashfs in memory to the library.
+// An image lets the SquashFS library read a filesystem that is in memory.
 type image struct {
 	*bytes.Reader
+	// ctx ends the library's work: reads fail after it is canceled.
 	ctx context.Context
 }
 
-// ReadAt fails when the context has ended, which ends the library's work.
+// ReadAt reads from memory. It fails once the context is canceled, which makes the library stop.
 func (i *image) ReadAt(b []byte, at int64) (int, error) {
 	if err := i.ctx.Err(); err != nil {
 		return 0, err
@@ -171,10 +173,10 @@ func (i *image) Sys() (*os.File, error) { return nil, backend.ErrNotSuitable }
 // Writable returns an error, because the image is read-only.
 func (i *image) Writable() (backend.WritableFile, error) { return nil, backend.ErrIncorrectOpenMode }
 
-// An imageInfo describes an image as a file.
+// An imageInfo is the fs.FileInfo of an image in memory; size is its size in bytes.
 type imageInfo struct{ size int64 }
 
-// Name returns a constant name.
+// Name returns a constant name, because the image has no file.
 func (imageInfo) Name() string { return "squashfs" }
 
 // Size returns the size of the image in bytes.

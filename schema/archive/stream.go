@@ -15,7 +15,8 @@ import (
 // tarBlock is the size in bytes of a tar header.
 const tarBlock = 512
 
-// compressed reads a compressed stream: the members of the tar in it, or the whole stream as one member.
+// compressed reads a compressed file in one of the formats gzip, bzip2, xz and zstd. If it contains a tar
+// archive, its members are visited; otherwise the whole content is one member.
 func (w *walk) compressed(kind Kind, data []byte) error {
 	in := &position{r: bytes.NewReader(data), at: w.At}
 	var r io.Reader
@@ -59,7 +60,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	return w.stream(strippedName(w.name), br, -1)
 }
 
-// strippedName returns the name of the content of a compressed file.
+// strippedName returns the name of a compressed file without the extension of the compression, such as ".gz".
 func strippedName(name string) string {
 	base := path.Base(name)
 	ext := path.Ext(base)
@@ -94,9 +95,12 @@ func (w *walk) tar(r io.Reader) error {
 	}
 }
 
-// counted counts decompressed bytes and ends with the context. Skipped members are decompressed as well.
+// counted is a reader that counts decompressed bytes against the budget and ends with the context. It is needed
+// because skipped members are decompressed as well.
 type counted struct {
+	// r returns the decompressed bytes.
 	r io.Reader
+	// w has the budget and the context.
 	w *walk
 }
 

@@ -11,7 +11,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Compression methods of zip in addition to those of package archive/zip.
+// Numbers of zip compression methods that package archive/zip does not support.
 const (
 	zipBzip2 = 12
 	zipZstd  = 93
@@ -51,7 +51,7 @@ func (w *walk) zip(data []byte) error {
 	return nil
 }
 
-// zipFile visits one member of a zip archive.
+// zipFile passes one member of a zip archive to the Visitor.
 func (w *walk) zipFile(f *zip.File) error {
 	r, err := f.Open()
 	if err != nil {
@@ -67,13 +67,14 @@ func (w *walk) zipFile(f *zip.File) error {
 	return w.stream(f.Name, r, size)
 }
 
-// failed is a reader that always returns an error: archive/zip expects a reader even if none could be opened.
+// failed is a reader that always returns the error err. archive/zip requires a reader even if no decompressor
+// could be opened.
 type failed struct{ err error }
 
 // Read always returns the error.
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
-// opened returns r as a ReadCloser, or a reader that returns err.
+// opened returns r as a ReadCloser; if err is not nil, a reader that returns err.
 func opened(r io.Reader, err error) io.ReadCloser {
 	if err != nil {
 		return io.NopCloser(failed{err})
@@ -84,10 +85,10 @@ func opened(r io.Reader, err error) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// maxWindow limits the size in bytes of a decompressor's dictionary.
+// maxWindow is the maximum size in bytes of a decompressor's window or dictionary.
 const maxWindow = 128 << 20
 
-// decompress opens a decompressor for an HTTP content encoding.
+// decompress opens a decompressor for an HTTP content encoding such as "gzip" or "zstd".
 func decompress(encoding string, r io.Reader) (io.Reader, error) {
 	d := envelope.Decompressor{MaxWindow: maxWindow}
 	out, err := d.Open(encoding, r)
@@ -100,6 +101,7 @@ func decompress(encoding string, r io.Reader) (io.Reader, error) {
 // decompressed is a reader that returns its decompressor to a pool when it is closed.
 type decompressed struct {
 	io.Reader
+	// d is the decompressor that Close releases.
 	d *envelope.Decompressor
 }
 

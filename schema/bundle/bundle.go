@@ -35,28 +35,28 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// MaxScript limits the size of a script in bytes.
+// MaxScript is the maximum size of a script in bytes.
 const MaxScript = 256 << 20
 
 // ErrTooLarge is wrapped by the error for a script of more than MaxScript bytes.
 var ErrTooLarge = errors.New("script too large")
 
-// A Result is the definitions in a set of scripts.
+// A Result has the protobuf definitions that were extracted from a set of scripts.
 //
 // Shape: each of Files has one package and no dependencies: references are full names with a leading dot. Two
 // files of the same package differ in their syntax.
 type Result struct {
 	// Files are the extracted file descriptors.
 	Files []*descriptorpb.FileDescriptorProto
-	// Forms are the names of the code generators whose output was recognised.
+	// Forms are the names of the code generators whose output was recognized, such as that of protobuf-es.
 	Forms []string
-	// Notes maps the full names of elements to their comments.
+	// Notes maps the full names of messages, fields and other elements to their comments.
 	Notes map[string]string
 	// Unresolved lists the elements whose definitions are incomplete, with the reason.
 	Unresolved []model.Unresolved
 }
 
-// Codegens returns the names of the code generators that are recognised.
+// Codegens returns the names of all code generators whose output this package recognizes.
 func Codegens() []string {
 	return []string{
 		model.FormES1, model.FormES2, model.FormConnect, model.FormPBTS, model.FormReflection, model.FormPBJS, model.FormTSProto, model.FormJSPB, model.FormGRPC, model.FormPBF, model.FormCompact, model.FormProtons, model.FormGenTS, model.FormBuilder,
@@ -67,18 +67,18 @@ func Codegens() []string {
 // of another. Make one with New.
 type Extractor struct {
 	model.Definitions
-	// Meter counts the memory of the definitions. Add ends with its error.
+	// Meter limits the memory of the extracted definitions. If it is exceeded, Add returns its error.
 	Meter model.Meter
-	// forms has the names of the code generators recognised so far.
+	// forms are the names of the code generators recognized so far.
 	forms map[string]bool
 
-	// nameless counts how often each invented name was used.
+	// nameless counts how often each invented type name was used, to make the next one unique.
 	nameless map[string]int
 
 	// copies maps the hash of a script's content to the first script with it, so that an identical copy
 	// need not be read again.
 	copies map[[sha256.Size]byte]string
-	// scalars has the numbers of the scalar types by name.
+	// scalars maps the names of scalar types to their numbers in FieldDescriptorProto.Type.
 	scalars map[string]int64
 }
 
@@ -87,8 +87,8 @@ func New() *Extractor {
 	return &Extractor{Definitions: model.Definitions{Outlets: map[string]model.Outlets{}}, forms: map[string]bool{}, nameless: map[string]int{}, copies: map[[sha256.Size]byte]string{}, scalars: scalarNames()}
 }
 
-// Add reads a script; name is its path. A copy of a script that was added before is not read again, unless it
-// imports modules, which another path resolves to others.
+// Add extracts the definitions of a script; name is its path. An identical copy of an earlier script is not
+// read again, unless it has relative imports, which depend on the path.
 //
 // Limits: MaxScript.
 // Errors: ErrTooLarge, those of Meter.Spend, and the context's. Text that is not JavaScript is not an error.
@@ -164,48 +164,50 @@ func (e *Extractor) Result(ctx context.Context) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// Empty reports whether the scripts declare nothing.
+// Empty reports whether no definitions were found so far.
 func (e *Extractor) Empty() bool {
 	return len(e.Files)+len(e.Messages)+len(e.Enums)+len(e.Services)+len(e.Extensions) == 0
 }
 
-// A scan extracts definitions from one script.
+// A scan is the state of extracting definitions from one script.
 type scan struct {
 	*jstree.Script
 	model.Found
-	// scalars has the numbers of the scalar types by name.
+	// scalars maps the names of scalar types to their numbers in FieldDescriptorProto.Type.
 	scalars map[string]int64
 
 	// tsEnums are the full names of ts-proto enums already extracted.
 	tsEnums map[string]bool
 
-	// tsEnumIDs are the tokens that refer to ts-proto enums.
+	// tsEnumIDs are the indices of the tokens that refer to ts-proto enums.
 	tsEnumIDs map[int32]bool
 
-	// nameless counts the names invented for ts-proto messages.
+	// nameless counts how often each name was invented for a ts-proto message without a name.
 	nameless map[string]int
 
-	// unpacked is set if the ts-proto output does not contain its package name.
+	// unpacked is set if the ts-proto output does not contain the name of its protobuf package.
 	unpacked bool
 
-	// exported has the package of each module of google-protobuf's code.
+	// exported caches the protobuf namespace that each module of google-protobuf code exports. The key is the
+	// bracket of the module's body.
 	exported map[int32]string
 
-	// getters maps the function that creates the getters of oneofs to the positions of its calls.
+	// getters maps the function that creates oneof getters (its token) to the tokens of its calls.
 	getters map[int32][]int32
 
-	// fixed is the place of all definitions if the script is inside a string of another.
+	// fixed, if set, is reported as the place of all definitions, because the script is inside a string of
+	// another script.
 	fixed *model.Place
-	// forms collects the names of the code generators that were found.
+	// forms collects the names of the code generators whose output was recognized.
 	forms map[string]bool
-	// files are the descriptors that the script contains.
+	// files are complete file descriptors that are embedded in the script.
 	files []*descriptorpb.FileDescriptorProto
 
-	// meter is that of the Extractor.
+	// meter is the Extractor's limit on memory.
 	meter *model.Meter
 }
 
-// place returns the position of a token in the script.
+// place returns the file, line and column of the token with index at.
 func (x *scan) place(at int32) model.Place {
 	if x.fixed != nil {
 		return *x.fixed
@@ -219,7 +221,8 @@ func (x *scan) place(at int32) model.Place {
 	return p
 }
 
-// def returns a definition that begins at a token. ids are the tokens that stand for it.
+// def creates a definition (message, enum or service) that begins at the token with index at. full is its full
+// protobuf name, form the code generator, and ids the tokens that refer to the definition.
 func (x *scan) def(full, form string, at int32, ids []int32) model.Def {
 	x.forms[form] = true
 	x.ClaimMemory(at, jstree.DefinitionMemory+len(full))
@@ -229,12 +232,13 @@ func (x *scan) def(full, form string, at int32, ids []int32) model.Def {
 	return model.Def{Full: full, Form: form, Place: x.place(at), IDs: ids}
 }
 
-// unresolved records an element whose definition is incomplete.
+// unresolved records an element (by its full name) whose definition is incomplete, with the reason. at is the
+// token's index.
 func (x *scan) unresolved(element string, at int32, reason string) {
 	x.Open = append(x.Open, model.Unresolved{Element: element, Place: x.place(at), Reason: reason})
 }
 
-// ref returns a reference to the protobuf type that an expression denotes.
+// ref returns a reference to the protobuf type that a JavaScript expression denotes, and records it in x.Refs.
 func (x *scan) ref(n *jstree.Node) *model.Ref {
 	t := x.Follow(n)
 	r := &model.Ref{IDs: t.IDs, Chain: chain(n), Place: x.place(n.At)}
@@ -269,8 +273,9 @@ func (x *scan) ref(n *jstree.Node) *model.Ref {
 	return r
 }
 
-// imported returns the module that the first name of an expression is imported or required from, or "". name is
-// the name in that module of what the expression stands for.
+// imported returns the JavaScript module from which the first identifier of an expression is imported or
+// required, or "" if it is not imported. name is the name, within that module, of the value that is called word
+// here.
 func (x *scan) imported(n *jstree.Node, word string) (module, name string) {
 	s := x.Script
 	for n.Kind == jstree.MemberNode {
@@ -305,7 +310,8 @@ func (x *scan) imported(n *jstree.Node, word string) (module, name string) {
 	return "", word
 }
 
-// link connects the references of a script with its definitions, releases the script, and returns its exports.
+// link connects the references to types in a script with its definitions, releases the tokens, and returns the
+// exports of the script.
 func (x *scan) link() model.Outlets {
 	by := map[int32]*model.Def{}
 	for _, d := range x.Found.Defs() {
@@ -327,7 +333,7 @@ func (x *scan) link() model.Outlets {
 	return out
 }
 
-// reportShortage adds the shortage to the unresolved elements.
+// reportShortage records an unresolved element if the budget for the script was exceeded.
 func (x *scan) reportShortage() {
 	if x.Short != nil {
 		x.unresolved("", x.Short.At, x.Short.Reason+"; the rest of the script is not resolved")

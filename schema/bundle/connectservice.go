@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// connectService reads the service of connect-es 1 whose typeName is at a token: {typeName: "pkg.Svc", methods:
-// {x: {name, I, O, kind, idempotency}}}.
+// connectService extracts a service from the output of connect-es 1: {typeName: "pkg.Svc", methods: {x: {name,
+// I, O, kind, idempotency}}}. at is the index of the token typeName.
 func (x *scan) connectService(at int32) {
 	s := x.Script
 	b := s.EnclosingBracket(at)
@@ -63,8 +63,8 @@ func (x *scan) connectService(at int32) {
 	x.Services = append(x.Services, svc)
 }
 
-// constant returns the number of an enum member, which is written as the number or as Enum.Name. names are the
-// members in the order of their numbers.
+// constant returns the number of an enum member, which is written as a number or as Enum.Name. names are the
+// names of the members, whose indices are the numbers. ok is false for anything else.
 func (x *scan) constant(n *jstree.Node, names ...string) (int64, bool) {
 	if v, ok := x.Script.Integer(n); ok {
 		return v, v >= 0 && v < int64(len(names))

@@ -14,8 +14,8 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// gather collects the exports of a script before it is released. by has its definitions by the tokens that stand
-// for them.
+// gather collects what a script exports, so that other scripts can refer to its definitions. by maps tokens to
+// the definitions that they refer to.
 func (x *scan) gather(by map[int32]*model.Def) model.Outlets {
 	s := x.Script
 	out := model.Outlets{Named: map[string]model.Outlet{}}
@@ -60,8 +60,8 @@ func (x *scan) gather(by map[int32]*model.Def) model.Outlets {
 	return out
 }
 
-// gatherModules collects the exports of webpack modules, by the keys of the modules. It includes modules that
-// contain a definition or define exports.
+// gatherModules collects the exports of webpack modules by module key and export name. It includes modules that
+// contain a definition or define exports. by maps tokens to definitions.
 func (x *scan) gatherModules(by map[int32]*model.Def) map[string]map[string]model.Outlet {
 	s := x.Script
 	keys := map[int32]string{}
@@ -106,8 +106,8 @@ func (x *scan) gatherModules(by map[int32]*model.Def) map[string]map[string]mode
 	return out
 }
 
-// loads returns the key of the webpack module, in another script, that a member expression loads, and the name
-// of the member. Both are "" if it loads none.
+// loads returns, for a member expression such as n(123).Foo, the key of the webpack module that it loads from
+// another script, and the name of the member. Both are "" for other expressions.
 func (x *scan) loads(n *jstree.Node) (key, name string) {
 	if n == nil || n.Kind != jstree.MemberNode {
 		return "", ""
@@ -128,7 +128,8 @@ func (x *scan) loads(n *jstree.Node) (key, name string) {
 	return key, n.Str
 }
 
-// gatherClause adds the names in export { a as b } and in export { a as b } from "./c.js".
+// gatherClause adds the exports of the clause in bracket b, as in export { a as b } or export { a as b } from
+// "./c.js". Re-exports are added to named, others are passed to enter.
 func (x *scan) gatherClause(b jstree.Bracket, named map[string]model.Outlet, enter func(string, *jstree.Node)) {
 	s, module := x.Script, ""
 	if s.Typ(b.Close+1) == js.FromToken && s.Typ(b.Close+2) == js.StringToken {
@@ -148,8 +149,8 @@ func (x *scan) gatherClause(b jstree.Bracket, named map[string]model.Outlet, ent
 	}
 }
 
-// outletOf returns the definition that an exported expression denotes. ok is false if the export is of
-// no use to other scripts.
+// outletOf returns the definition that an exported expression refers to. by maps tokens to definitions. ok is
+// false if the export is of no use to other scripts.
 func (x *scan) outletOf(n *jstree.Node, by map[int32]*model.Def) (model.Outlet, bool) {
 	t := x.Follow(n)
 	ids := t.IDs

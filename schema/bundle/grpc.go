@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// grpcMethods reads methods in the definitions for grpc-js and nice-grpc: {path: "/pkg.Svc/Get", requestStream:
-// false, …}, and {name: "Get", requestType: …, requestStream: false, …} inside the methods of {fullName: "…"}.
+// grpcMethods extracts methods from service definitions for grpc-js, such as {path: "/pkg.Svc/Get",
+// requestStream: false, …}, and for nice-grpc: {name: "Get", requestType: …, requestStream: false, …} inside
+// the methods of {fullName: "…"}.
 func (x *scan) grpcMethods() {
 	s := x.Script
 	for _, at := range s.Anchors[jstree.AnchorRequestStream] {
@@ -56,7 +57,7 @@ func (x *scan) grpcMethods() {
 	}
 }
 
-// enclosingDefinition returns the fullName of the definition whose methods are in a bracket, or "".
+// enclosingDefinition returns the property fullName of the service definition around the bracket br, or "".
 func (x *scan) enclosingDefinition(br int32) string {
 	s := x.Script
 	for n := 0; n < 2 && br != 0; n++ {
@@ -70,8 +71,9 @@ func (x *scan) enclosingDefinition(br int32) string {
 	return ""
 }
 
-// payloadOf returns the type of a method's request or response: the property typ, or the type whose method
-// deserializes it.
+// payloadOf returns the message type of a method's request or response, or nil. o is the method's object
+// literal, typ the property with the type, and read the property with a deserializing function that is used
+// instead.
 func (x *scan) payloadOf(o *jstree.Node, typ, read string) *model.Ref {
 	s := x.Script
 	if t := o.Get(typ); t != nil {
@@ -93,7 +95,7 @@ func (x *scan) payloadOf(o *jstree.Node, typ, read string) *model.Ref {
 	return nil
 }
 
-// orInvalid returns n, or an invalid node instead of nil.
+// orInvalid returns n; if n is nil, an invalid node.
 func orInvalid(n *jstree.Node) *jstree.Node {
 	if n == nil {
 		return &jstree.Node{Kind: jstree.BadNode}

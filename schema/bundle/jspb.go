@@ -18,22 +18,23 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// A jspbFile holds the parts of a protoc-gen-js script outside the functions that write messages: names
-// of fields, oneofs and enums.
+// A jspbFile has facts from the output of protoc-gen-js (JSPB) that are not in the functions that write
+// messages: names of fields, oneofs and enums.
 type jspbFile struct {
 	*scan
-	// names has the names of fields by message and number.
+	// names has the names of fields. The key is the full message name, a space, and the field number.
 	names map[string]string
-	// types has the enum of a field by message and number, if a comment has it.
+	// types has the full names of the enums of fields, as far as comments mention them. The keys are those of
+	// names.
 	types map[string]string
-	// oneofs has the numbers of each oneof's members by message.
+	// oneofs has the lists of field numbers of the oneofs in each message.
 	oneofs map[string][][]int64
-	// enums are the objects with enum values by full name.
+	// enums are the object literals with enum values, by full name.
 	enums map[string]*jstree.Node
 }
 
-// jspb reads the output of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter = function (message, writer) { …
-// writer.writeString(1, f) … }.
+// jspb extracts definitions from the output of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter = function
+// (message, writer) { … writer.writeString(1, f) … }.
 func (x *scan) jspb() {
 	s := x.Script
 	var j *jspbFile
@@ -77,7 +78,8 @@ func (x *scan) jspb() {
 	}
 }
 
-// jspbRoots returns the names that the object proto has in the modules of a script.
+// jspbRoots returns identifiers (see rootAt) of the variables that stand for the root namespace "proto" in a
+// script.
 func (x *scan) jspbRoots() map[string]bool {
 	roots := map[string]bool{}
 	for _, at := range x.Anchors[jstree.AnchorWriter] {
@@ -88,8 +90,9 @@ func (x *scan) jspbRoots() map[string]bool {
 	return roots
 }
 
-// rootAt identifies the first name of a member expression: by the token of its declaration, because minified
-// names are not unique, or by the name.
+// rootAt identifies the first name of the member expression that ends at the token with index at. It returns
+// the index of the token that declares the name, because minified names are not unique, or the name itself if
+// it is not declared.
 func (x *scan) rootAt(at int32) string {
 	first := x.StartOf(at)
 	if b, ok := x.Lookup(first, x.Text(first)); ok {
@@ -98,7 +101,8 @@ func (x *scan) rootAt(at int32) string {
 	return x.Text(first)
 }
 
-// jspbFacts collects names, oneofs and enums from the assignments in the script.
+// jspbFacts collects names of fields, oneofs and enums from the assignments in the script. roots are the root
+// namespaces (see jspbRoots).
 func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
 	s := x.Script
 	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*jstree.Node{}}
@@ -149,8 +153,8 @@ func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
 	return j
 }
 
-// numberIn returns the field number that a getter reads: the first number among the arguments of a call whose
-// first argument is this.
+// numberIn returns the field number that a getter function reads: the first number among the arguments of a
+// call whose first argument is this.
 func (j *jspbFile) numberIn(fn *jstree.Node) (int64, bool) {
 	s := j.Script
 	if fn.Kind != jstree.FuncNode || len(fn.Kids) > 0 {
@@ -174,7 +178,8 @@ func (j *jspbFile) numberIn(fn *jstree.Node) (int64, bool) {
 	return 0, false
 }
 
-// message extracts the message whose fields are written by the function with a body.
+// message extracts the message whose fields are written by the function whose body is the bracket body. at is
+// the token where the message begins.
 func (j *jspbFile) message(full string, body, at int32) {
 	s := j.Script
 	m := &model.Message{Def: j.def(full, model.FormJSPB, at, nil)}
@@ -209,7 +214,8 @@ func (j *jspbFile) message(full string, body, at int32) {
 	j.Messages = append(j.Messages, m)
 }
 
-// field extracts a field from a call such as writer.writeString(1, f).
+// field extracts a field from a call such as writer.writeString(1, f). word is the method's name. It returns
+// nil if the number is not constant.
 func (j *jspbFile) field(word string, call *jstree.Node) *model.Field {
 	if call == nil || len(call.Kids) < 3 {
 		return nil
@@ -236,7 +242,8 @@ func (j *jspbFile) field(word string, call *jstree.Node) *model.Field {
 	return f
 }
 
-// setTypeOf sets the type of a field by the name of the writer's method.
+// setTypeOf sets the type of a field. word is the name of the writer's method without "write", and rest are the
+// call's arguments after number and value.
 func (j *jspbFile) setTypeOf(f *model.Field, word string, rest []*jstree.Node) {
 	switch word {
 	case "Message", "Group":
@@ -269,8 +276,8 @@ func (j *jspbFile) setTypeOf(f *model.Field, word string, rest []*jstree.Node) {
 	}
 }
 
-// moduleSpace returns the namespace that the module of an expression's first name exports with
-// goog.object.extend(exports, proto.pkg), or "".
+// moduleSpace returns the protobuf namespace of the JavaScript module that the first name of an expression
+// refers to, i.e. proto.pkg in goog.object.extend(exports, proto.pkg), or "".
 func (x *scan) moduleSpace(n *jstree.Node) string {
 	s := x.Script
 
@@ -312,8 +319,8 @@ func (x *scan) moduleSpace(n *jstree.Node) string {
 	return space
 }
 
-// mapField reads f.serializeBinary(1, writer, writeKey, writeValue, fn). skip is the number of arguments before
-// these.
+// mapField extracts a map field from the call f.serializeBinary(1, writer, writeKey, writeValue, fn). skip is
+// the number of arguments before these. It returns nil for other calls.
 func (j *jspbFile) mapField(call *jstree.Node, skip int) *model.Field {
 	if call == nil || len(call.Kids) < 5+skip {
 		return nil
@@ -329,7 +336,9 @@ func (j *jspbFile) mapField(call *jstree.Node, skip int) *model.Field {
 	return f
 }
 
-// complete sets the name of a field, and its properties that other parts of the script show.
+// complete sets the name of a field of the message full, and the properties that other parts of the script
+// show: oneof, enum type, presence. body is the function that writes the message, and at the token of the write
+// call.
 func (j *jspbFile) complete(full string, f *model.Field, body, at int32) {
 	key := fmt.Sprint(full, " ", f.Number)
 
@@ -375,7 +384,8 @@ func (j *jspbFile) complete(full string, f *model.Field, body, at int32) {
 	}
 }
 
-// oneofName derives the name of a oneof from its cases, such as KIND_NOT_SET: 0.
+// oneofName returns the name of the oneof of the message full with these field numbers. It is derived from the
+// object of its cases, such as KIND_NOT_SET: 0, or made up.
 func (j *jspbFile) oneofName(full string, members []int64) string {
 	if !j.MayScanSpan(0, int32(len(j.enums))) {
 		return fmt.Sprint("oneof_", members[0])
@@ -396,8 +406,8 @@ func (j *jspbFile) oneofName(full string, members []int64) string {
 	return fmt.Sprint("oneof_", members[0])
 }
 
-// grpcWeb reads new grpc.web.MethodDescriptor("/pkg.Svc/Get", grpc.web.MethodType.UNARY, proto.pkg.Request,
-// proto.pkg.Response, …).
+// grpcWeb extracts a method from new grpc.web.MethodDescriptor("/pkg.Svc/Get", grpc.web.MethodType.UNARY,
+// proto.pkg.Request, proto.pkg.Response, …).
 func (x *scan) grpcWeb(at int32) {
 	s := x.Script
 	call := s.CallOf(at)

@@ -13,8 +13,9 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// pbfTypes has the type for each method of pbf's readers and writers, without read, write, Packed and Field. The
-// methods do not distinguish 32 from 64 bits, so the wider type is used: it holds the values of both.
+// pbfTypes maps the methods of pbf's readers and writers to scalar types. The names are without read, write,
+// Packed and Field. The methods do not distinguish 32 from 64 bits, so the wider type is used, which can
+// represent both.
 var pbfTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"Varint":   descriptorpb.FieldDescriptorProto_TYPE_UINT64,
 	"SVarint":  descriptorpb.FieldDescriptorProto_TYPE_SINT64,
@@ -29,23 +30,25 @@ var pbfTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"SFixed64": descriptorpb.FieldDescriptorProto_TYPE_SFIXED64,
 }
 
-// A pbfFile is a script with code of pbf that is being read.
+// A pbfFile is the state of extracting messages from a script that uses the library pbf.
 type pbfFile struct {
 	*scan
-	// origins maps tokens to the exported names of declarations.
+	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin
-	// values has the values of members, since versions before 4 assign functions to members.
+	// values maps members to the tokens of the values assigned to them. Versions of pbf before 4 assign
+	// functions to members.
 	values map[jstree.MemberKey]int32
-	// byKey has the messages by the object or function that reads and writes them.
+	// byKey has the messages found so far, by the object or function that reads and writes them.
 	byKey map[jstree.MemberKey]*model.Message
-	// modules has the tokens of the functions that contain message definitions; 0 stands for the top
-	// level of the script.
+	// modules has the bodies of the functions that contain message definitions; 0 stands for the top level of
+	// the script.
 	modules map[int32]bool
 }
 
-// pbf reads the output of pbf, and functions for its readers that people wrote: readFields(function (tag, o, pbf)
-// { if (tag === 1) o.x = pbf.readString(); … }, {…}), while (field = pbf.nextField(end)) …, and functions that
-// call pbf.writeStringField(1, o.x). Bundlers drop the functions that nothing calls, so both kinds are read.
+// pbf extracts messages from the output of pbf, and from similar code written by people: readFields(function
+// (tag, o, pbf) { if (tag === 1) o.x = pbf.readString(); … }, {…}), while (field = pbf.nextField(end)) …, and
+// functions that call pbf.writeStringField(1, o.x). It uses both reading and writing functions, because
+// bundlers drop those that are not called.
 func (x *scan) pbf() {
 	s := x.Script
 	if len(s.Anchors[jstree.AnchorReadFields]) == 0 && len(s.Anchors[jstree.AnchorPBFWrite]) == 0 {
@@ -70,7 +73,8 @@ func (x *scan) pbf() {
 	}
 }
 
-// readFunction reads the message whose fields are read at a token: nextField or readFields.
+// readFunction extracts a message from the function that decodes it. at is the token nextField or readFields in
+// that function.
 func (f *pbfFile) readFunction(at int32) {
 	s := f.Script
 	own := s.Function(s.Tok(at).Bracket)
@@ -114,7 +118,7 @@ func (f *pbfFile) readFunction(at int32) {
 	}
 }
 
-// functionOf returns the function that an expression denotes, or nil.
+// functionOf returns the function that an expression evaluates to, or nil.
 func (f *pbfFile) functionOf(n *jstree.Node) *jstree.Node {
 	if v := f.Value(n); v != nil && v.Kind == jstree.FuncNode {
 		return v
@@ -129,7 +133,8 @@ func (f *pbfFile) functionOf(n *jstree.Node) *jstree.Node {
 	return nil
 }
 
-// readField extracts a field from one case of a function that decodes messages.
+// readField extracts a field from one case of a function that decodes messages. object and pbf are the names of
+// the decoded object and of the reader. It returns nil if it finds none.
 func (f *pbfFile) readField(c jstree.FieldCase, object, pbf string) *model.Field {
 	s := f.Script
 	t, ok := s.TargetOfCase(c, object)
@@ -145,7 +150,8 @@ func (f *pbfFile) readField(c jstree.FieldCase, object, pbf string) *model.Field
 	return field
 }
 
-// readType sets the type of a field that is read in a case: pbf.readString(), or a function that reads a message.
+// readType sets the type of a field from the call that reads it in the case c: pbf.readString(), or a function
+// that reads a message. pbf is the name of the reader.
 func (f *pbfFile) readType(field *model.Field, c jstree.FieldCase, t jstree.CaseTarget, pbf string) {
 	s := f.Script
 	for i := c.From; i < c.To; i++ {
@@ -177,8 +183,8 @@ func (f *pbfFile) readType(field *model.Field, c jstree.FieldCase, t jstree.Case
 	}
 }
 
-// choiceOf returns the oneof of a field, or "": it is the member that gets the name of the field, as in
-// o.choice = "x".
+// choiceOf returns the name of the oneof that contains a field, or "". In the generated code it is the member
+// that is set to the name of the field, as in o.choice = "x".
 func (f *pbfFile) choiceOf(c jstree.FieldCase, t jstree.CaseTarget, object string) string {
 	s := f.Script
 	for i := t.At; i < c.To; i++ {
@@ -191,7 +197,7 @@ func (f *pbfFile) choiceOf(c jstree.FieldCase, t jstree.CaseTarget, object strin
 	return ""
 }
 
-// messageRef returns a reference to the message that a function reads or writes; at is the last token of the
+// messageRef returns a reference to the message that a function reads or writes. at is the last token of the
 // function's name.
 func (f *pbfFile) messageRef(at int32) *model.Ref {
 	n := f.ObjectOf(at)
@@ -209,8 +215,8 @@ func (f *pbfFile) messageRef(at int32) *model.Ref {
 	return r
 }
 
-// pbfMessageName returns the name of the message that a function reads or writes. ok is false if the name is not
-// of that kind.
+// pbfMessageName returns the message name in the name of a function such as readItem or writeItem. ok is false
+// if the function's name does not have that form.
 func pbfMessageName(function string) (name string, ok bool) {
 	for _, prefix := range []string{"read", "write"} {
 		if rest, ok := strings.CutPrefix(function, prefix); ok && rest != "" {
@@ -220,8 +226,8 @@ func pbfMessageName(function string) (name string, ok bool) {
 	return function, false
 }
 
-// declare adds the message that a function reads or writes, unless its counterpart (the writing or
-// reading function of the same message) was processed before.
+// declare adds the message that a function reads or writes, unless it was already added because of its other
+// function. body is the function's body, and at the token for the place in reports.
 func (f *pbfFile) declare(m *model.Message, body, at int32) {
 	s := f.Script
 	full, key, ids := f.messageName(body)
@@ -239,9 +245,9 @@ func (f *pbfFile) declare(m *model.Message, body, at int32) {
 	f.Messages = append(f.Messages, m)
 }
 
-// messageName returns three things about the function with a body: the full name of the message that it
-// reads or writes ("" if minification removed it), the key under which both functions of the message
-// are found, and the tokens that refer to the function.
+// messageName returns facts about the function with the given body: the full name of the message that it reads
+// or writes ("" if minification removed it), the key that both functions of the message share, and the tokens
+// that refer to the function.
 func (f *pbfFile) messageName(body int32) (full string, key jstree.MemberKey, ids []int32) {
 	s := f.Script
 	start := s.FunctionAt(body)
@@ -280,8 +286,8 @@ func (f *pbfFile) messageName(body int32) (full string, key jstree.MemberKey, id
 	return full, jstree.MemberKey{Root: s.Function(s.Brackets[body].Parent), Path: "." + full}, ids
 }
 
-// readBefore reports whether a message without a name has the fields of one that was read before: the function
-// that writes it is then the counterpart of the one that reads it.
+// readBefore reports whether a message with the same fields was found before. The function that writes m, which
+// has no name, then belongs to that message.
 func (f *pbfFile) readBefore(m *model.Message) bool {
 	if !f.MayScanSpan(0, int32(len(f.Messages))) {
 		return false
@@ -293,8 +299,8 @@ func (f *pbfFile) readBefore(m *model.Message) bool {
 	})
 }
 
-// nameOfKey returns the full name of the message that an object represents, derived from the object's
-// declaration and the path of members.
+// nameOfKey returns the full name of the message whose functions are members of an object. key identifies the
+// object.
 func (f *pbfFile) nameOfKey(key jstree.MemberKey) string {
 	s := f.Script
 	b, ok := s.Lookup(key.Root, s.Text(key.Root))
@@ -311,7 +317,7 @@ func (f *pbfFile) nameOfKey(key jstree.MemberKey) string {
 	return word + key.Path
 }
 
-// writeFunction reads the message that a function writes.
+// writeFunction extracts a message from the function that encodes it, whose body is the given bracket.
 func (f *pbfFile) writeFunction(body int32) {
 	s := f.Script
 	e := &encoder{body: body, param: s.Param(body, 0)}
@@ -334,15 +340,15 @@ func (f *pbfFile) writeFunction(body int32) {
 	}
 }
 
-// functionName returns the name of the message in the name of a function, readItem, Item.read or Item.write, or ""
-// if it did not survive minification.
+// functionName returns the name of the message that is in the name of its function (readItem, Item.read or
+// Item.write), or "" if minification removed it.
 func (f *pbfFile) functionName(body int32) string {
 	name, _, _ := f.messageName(body)
 	return name
 }
 
-// writtenPBF reads the field that the call of a method writes: pbf.writeStringField(1, o.x),
-// pbf.writePackedVarint(2, o.x) or pbf.writeMessage(3, write, o.x).
+// writtenPBF extracts the field that a call writes: pbf.writeStringField(1, o.x), pbf.writePackedVarint(2, o.x)
+// or pbf.writeMessage(3, write, o.x). at is the token of the method's name. It returns nil for other calls.
 func (f *pbfFile) writtenPBF(e *encoder, at int32) *model.Field {
 	s := f.Script
 	word, ok := strings.CutPrefix(s.Text(at), "write")
@@ -386,8 +392,8 @@ func (f *pbfFile) writtenPBF(e *encoder, at int32) *model.Field {
 	return field
 }
 
-// writtenPart sets the name of a repeated or map field. The name is the member over which the loop
-// around the writing statement iterates.
+// writtenPart sets the name of a repeated or map field whose elements are written one by one. The name is the
+// member over which the loop around the call at the token with index at iterates.
 func (f *pbfFile) writtenPart(e *encoder, field *model.Field, at int32) {
 	s := f.Script
 	close := s.EnclosingBracket(at + 1).Close
@@ -401,7 +407,7 @@ func (f *pbfFile) writtenPart(e *encoder, field *model.Field, at int32) {
 	}
 }
 
-// isMemberOf reports whether an expression is a member of the message that a function writes.
+// isMemberOf reports whether an expression is a member of the message that the function e writes.
 func (f *pbfFile) isMemberOf(e *encoder, n *jstree.Node) bool {
 	return n.Kind == jstree.MemberNode && f.Is(n.At-2, e.param)
 }

@@ -12,9 +12,9 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// plainEnums adds the enums that code generators write as objects of numbers next to messages: Color = {RED: 0,
-// BLUE: 5}. modules are the functions, 0 for the script, in which messages were found; only their own objects
-// count, and only if all names are in capitals, since objects of numbers are common.
+// plainEnums extracts enums that code generators write as objects of numbers next to messages: Color = {RED: 0,
+// BLUE: 5}. Objects of numbers are common, so they count only if all names are in capitals and the object is
+// directly in one of modules, the function bodies (0 for the script) in which messages were found.
 func (x *scan) plainEnums(form string, modules map[int32]bool, origins map[int32]origin) {
 	s := x.Script
 	if !s.MayScanSpan(0, int32(len(s.Toks))) {
@@ -48,7 +48,7 @@ func (x *scan) plainEnums(form string, modules map[int32]bool, origins map[int32
 	}
 }
 
-// isMessageWord reports whether a message of the script has the name.
+// isMessageWord reports whether a message with that full name was found in the script.
 func (x *scan) isMessageWord(name string) bool {
 	if !x.MayScanSpan(0, int32(len(x.Messages))) {
 		return false
@@ -61,8 +61,8 @@ func (x *scan) isMessageWord(name string) bool {
 	return false
 }
 
-// plainValues returns enum values if all members of an object have upper-case names and a number as
-// their value, or an object with such a number (pbf 3). It returns nil for other objects.
+// plainValues returns the values of an enum object. It returns nil unless all members have upper-case names and
+// a number as their value, or (pbf 3) an object with such a number.
 func (x *scan) plainValues(o *jstree.Node) []model.EnumValue {
 	if o.Kind != jstree.ObjectNode || len(o.Props) == 0 {
 		return nil

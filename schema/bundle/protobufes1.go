@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// es1 reads the output of protoc-gen-es 1: calls of makeMessageType and makeEnum, and classes with static
-// members typeName and fields.
+// es1 extracts definitions from the output of protoc-gen-es 1: calls of makeMessageType and makeEnum, and
+// classes with static members typeName and fields.
 func (x *scan) es1() {
 	s := x.Script
 	for _, at := range s.Anchors[jstree.AnchorEnumType] {
@@ -66,8 +66,8 @@ func (x *scan) es1() {
 	}
 }
 
-// localName returns the name, in the source, of the class that a call of makeMessageType creates: Outer_Inner
-// for a nested message. It is an option of the call if it is not the last part of the full name.
+// localName returns the name, in the script, of the class that a call of makeMessageType creates: Outer_Inner
+// for a nested message. If it is not the last part of the full name, it is an option of the call.
 func (x *scan) localName(call *jstree.Node) string {
 	s := x.Script
 	if len(call.Kids) > 3 {
@@ -80,7 +80,8 @@ func (x *scan) localName(call *jstree.Node) string {
 	return protoname.Base(full)
 }
 
-// es1Message reads a message. local is its name in the source, or "".
+// es1Message extracts a message. name and fields are the expressions of its full name and its fields; ids the
+// tokens that refer to it, and local its name in the script, or "".
 func (x *scan) es1Message(at int32, name, fields *jstree.Node, ids []int32, local string) {
 	s := x.Script
 	full, ok := s.Str(name)
@@ -106,8 +107,9 @@ func (x *scan) es1Message(at int32, name, fields *jstree.Node, ids []int32, loca
 	x.Messages = append(x.Messages, m)
 }
 
-// runtimeOf returns the syntax of the runtime whose function is called at a token: proto3.makeEnum,
-// i.proto2.util.newFieldList, or a minified name that refers to makeProtoRuntime("proto3", …).
+// runtimeOf returns the syntax, "proto2" or "proto3", of the runtime whose function is called at the token with
+// index at: proto3.makeEnum, i.proto2.util.newFieldList, or a minified name that refers to
+// makeProtoRuntime("proto3", …).
 func (x *scan) runtimeOf(at int32) string {
 	s := x.Script
 	start := s.StartOf(at)
@@ -144,7 +146,7 @@ func (x *scan) runtimeOf(at int32) string {
 	return ""
 }
 
-// es1Enum extracts an enum from a call of protobuf-es v1.
+// es1Enum extracts an enum from the call of protobuf-es 1 at the token with index at.
 func (x *scan) es1Enum(at int32) {
 	s := x.Script
 	call := s.CallOf(at)
@@ -189,7 +191,8 @@ func (x *scan) es1Enum(at int32) {
 	x.Enums = append(x.Enums, e)
 }
 
-// es1Field extracts a field of protobuf-es v1 from its object literal.
+// es1Field extracts a field from its object literal in the output of protobuf-es 1. owner is the full name of
+// its message.
 func (x *scan) es1Field(owner string, o *jstree.Node) *model.Field {
 	s := x.Script
 	f := &model.Field{Place: x.place(o.At)}
@@ -236,7 +239,8 @@ func (x *scan) es1Field(owner string, o *jstree.Node) *model.Field {
 	return f
 }
 
-// es1Type sets the type of a field from the properties kind and T in the output of protobuf-es v1.
+// es1Type sets the type of a field from its properties kind and T in the output of protobuf-es 1. element is
+// the field's full name.
 func (x *scan) es1Type(element string, f *model.Field, kind string, t *jstree.Node) {
 	s := x.Script
 	if t == nil {
@@ -261,7 +265,7 @@ func (x *scan) es1Type(element string, f *model.Field, kind string, t *jstree.No
 	f.Ref.Enum = kind == "enum"
 }
 
-// scalarNames returns the numbers of the scalar types by the names that code generators use.
+// scalarNames maps the names of the scalar types, as code generators use them, to their numbers.
 func scalarNames() map[string]int64 {
 	names := map[string]int64{}
 	for no, name := range descriptorpb.FieldDescriptorProto_Type_name {
@@ -270,7 +274,8 @@ func scalarNames() map[string]int64 {
 	return names
 }
 
-// scalarOf returns the scalar type that n denotes by number or name. Groups, messages and enums are not scalars.
+// scalarOf returns the scalar type that n names or numbers, or 0. Groups, messages and enums are not scalars.
+// element is the field's full name, and at its token, for reports.
 func (x *scan) scalarOf(element string, n *jstree.Node, at int32) descriptorpb.FieldDescriptorProto_Type {
 	if n != nil {
 		no, ok := x.Script.Integer(n)
@@ -286,7 +291,7 @@ func (x *scan) scalarOf(element string, n *jstree.Node, at int32) descriptorpb.F
 	return descriptorpb.FieldDescriptorProto_TYPE_BYTES
 }
 
-// es1Extension extracts an extension from a call of protobuf-es v1.
+// es1Extension extracts an extension from the call of protobuf-es 1 at the token with index at.
 func (x *scan) es1Extension(at int32) {
 	s := x.Script
 	call := s.CallOf(at)

@@ -14,7 +14,7 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// es1Default sets the default value of a field, in the form of default_value in a descriptor.
+// es1Default sets the default value of a field from its expression n. element is the field's full name.
 func (x *scan) es1Default(element string, f *model.Field, n *jstree.Node) {
 	s := x.Script
 	if f.Ref != nil {
@@ -32,7 +32,8 @@ func (x *scan) es1Default(element string, f *model.Field, n *jstree.Node) {
 	}
 }
 
-// literal returns a constant in the form of default_value.
+// literal returns a constant of the type t in the form of default_value in a descriptor. ok is false if it is
+// not constant.
 func (x *scan) literal(n *jstree.Node, t descriptorpb.FieldDescriptorProto_Type) (string, bool) {
 	s := x.Script
 	switch t {
@@ -69,7 +70,8 @@ func (x *scan) literal(n *jstree.Node, t descriptorpb.FieldDescriptorProto_Type)
 	return strconv.FormatInt(no, 10), ok
 }
 
-// float returns a floating-point constant in the form of default_value.
+// float returns a floating-point constant in the form of default_value in a descriptor. ok is false if it is
+// not constant.
 func (x *scan) float(n *jstree.Node) (string, bool) {
 	v := x.Value(n)
 	if v == nil {
@@ -105,7 +107,8 @@ func (x *scan) float(n *jstree.Node) (string, bool) {
 	return "", false
 }
 
-// bytes returns new Uint8Array([…]) in the form of default_value.
+// bytes returns the bytes in new Uint8Array([…]) in the form of default_value in a descriptor. ok is false for
+// other expressions.
 func (x *scan) bytes(n *jstree.Node) (string, bool) {
 	v := x.Value(n)
 	if v == nil || v.Kind != jstree.NewNode || len(v.Kids) < 2 {
@@ -123,7 +126,7 @@ func (x *scan) bytes(n *jstree.Node) (string, bool) {
 	return escapeBytes(data), ok
 }
 
-// escapeBytes returns bytes with the escapes of default_value.
+// escapeBytes returns bytes (one in each rune) with the escapes of default_value in a descriptor.
 func escapeBytes(data []rune) string {
 	var b strings.Builder
 	for _, c := range data {

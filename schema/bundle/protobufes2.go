@@ -8,8 +8,8 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// es2 reads the output of protoc-gen-es 2: whole files as descriptors in base64, fileDesc("…", […]).
-// Minification changes the name of the function, so the descriptors are recognised by their structure.
+// es2 extracts the descriptors in the output of protoc-gen-es 2: whole files in base64, fileDesc("…", […]).
+// Minification changes the name of the function, so descriptors are recognized by their structure.
 func (x *scan) es2() {
 	s := x.Script
 	for _, at := range s.Anchors[jstree.AnchorDescriptor] {

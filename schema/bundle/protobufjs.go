@@ -26,7 +26,8 @@ func chain(n *jstree.Node) string {
 	return strings.Join(parts, ".")
 }
 
-// protobufJS reads the static code of protobufjs. list has the functions that encode messages.
+// protobufJS extracts definitions from the static code of protobufjs. list are the functions that encode
+// messages.
 func (x *scan) protobufJS(list []*encoder) {
 	s := x.Script
 	enums := map[int32]bool{}
@@ -115,8 +116,8 @@ func (x *scan) protobufJS(list []*encoder) {
 	}
 }
 
-// assignsSibling reports whether another member of the same object is assigned in the same bracket: Foo.encode =
-// …, Foo.decode = ….
+// assignsSibling reports whether the member called name is assigned in the same bracket and to the same object
+// as the member at the token with index at: Foo.encode = …, Foo.decode = ….
 func (x *scan) assignsSibling(at int32, name string) bool {
 	s := x.Script
 	b := s.Brackets[s.Tok(at).Bracket]
@@ -131,7 +132,8 @@ func (x *scan) assignsSibling(at int32, name string) bool {
 	return false
 }
 
-// unguarded reports whether a field is written without a check of its value: its name occurs once only.
+// unguarded reports whether the function e writes a field without checking its value, i.e. names it only once.
+// Such a field is required.
 func (x *scan) unguarded(e *encoder, name string) bool {
 	s, n := x.Script, 0
 	if !s.MayScan(e.body) {
@@ -145,7 +147,7 @@ func (x *scan) unguarded(e *encoder, name string) bool {
 	return n == 1
 }
 
-// staticEnum extracts a protobufjs enum from the function that creates it.
+// staticEnum extracts a protobufjs enum from the function that creates it. body is the function's body.
 func (x *scan) staticEnum(body, at int32) {
 	s := x.Script
 	e := &model.Enum{Def: x.def(s.PathOf(at), model.FormPBJS, at, nil)}
@@ -175,8 +177,8 @@ func (x *scan) staticEnum(body, at int32) {
 	x.Enums = append(x.Enums, e)
 }
 
-// staticEnumRefs finds the enums of fields in toObject, o.x = options.enums === String ? $root.pkg.Enum[m.x] …,
-// by the names of the message and the field.
+// staticEnumRefs returns the full names of the enums of fields. The key is the full name of the field. They are
+// in toObject: o.x = options.enums === String ? $root.pkg.Enum[m.x] ….
 func (x *scan) staticEnumRefs() map[string]string {
 	s := x.Script
 	refs := map[string]string{}
@@ -216,7 +218,8 @@ func (x *scan) staticEnumRefs() map[string]string {
 }
 
 // staticOneofs finds the oneofs of the message that a function creates: defineProperty(Foo.prototype, "kind", {
-// get: util.oneOfGetter(f = ["a"]) }). optional are the members of synthetic oneofs.
+// get: util.oneOfGetter(f = ["a"]) }). oneofs maps fields to oneofs, and optional are the fields in synthetic
+// oneofs.
 func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[string]bool) {
 	s := x.Script
 	oneofs, optional = map[string]string{}, map[string]bool{}
@@ -248,7 +251,7 @@ func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[
 	return oneofs, optional
 }
 
-// staticMethod reads a method of a service, which calls rpcCall.
+// staticMethod extracts a method of a service. at is the token rpcCall in the method's function.
 func (x *scan) staticMethod(at int32) {
 	s := x.Script
 	call := s.CallOf(at)
@@ -300,7 +303,8 @@ func (x *scan) staticMethod(at int32) {
 	x.Services = append(x.Services, &model.Service{Def: x.def(own, model.FormPBJS, at, nil), Methods: []*model.Method{m}})
 }
 
-// staticJS reads code that encodes messages field by field.
+// staticJS extracts definitions from code that encodes messages field by field: static protobufjs code and
+// ts-proto.
 func (x *scan) staticJS() {
 	list := x.encoders()
 	if len(list) > 0 {

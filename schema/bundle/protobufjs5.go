@@ -8,8 +8,8 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// builderJSON reads the JSON from which protobufjs up to version 5 loads types: newBuilder().import({package:
-// "pkg", messages: [{name: "Item", fields: […]}]}).
+// builderJSON extracts definitions from the JSON that protobufjs up to version 5 loads:
+// newBuilder().import({package: "pkg", messages: [{name: "Item", fields: […]}]}).
 func (x *scan) builderJSON() {
 	s := x.Script
 	read := int32(-1) // the token up to which objects were read
@@ -34,8 +34,8 @@ func (x *scan) builderJSON() {
 	}
 }
 
-// isBuilderJSON reports whether a member messages of an object is a list of messages: the first has a name and
-// fields.
+// isBuilderJSON reports whether an object has a member messages that is a list of message definitions: the
+// first element has a name and fields.
 func (x *scan) isBuilderJSON(o *jstree.Node) bool {
 	list, _ := x.Elements(o.Get("messages"))
 	if len(list) == 0 {
@@ -48,10 +48,10 @@ func (x *scan) isBuilderJSON(o *jstree.Node) bool {
 	return ok && (named || extends)
 }
 
-// A builderTree reads the JSON of protobufjs up to version 5.
+// A builderTree extracts definitions from the JSON of protobufjs up to version 5.
 type builderTree struct{ tree }
 
-// list returns the objects in a list-valued property of an object.
+// list returns the objects in the array-valued property called name.
 func (t *builderTree) list(o *jstree.Node, name string) []*jstree.Node {
 	var out []*jstree.Node
 	list, _ := t.Elements(o.Get(name))
@@ -63,7 +63,7 @@ func (t *builderTree) list(o *jstree.Node, name string) []*jstree.Node {
 	return out
 }
 
-// name returns the full name of a type in a scope, or "" for an extension.
+// name returns the full name of the type o, which is nested in scope, or "" if it is an extension.
 func (t *builderTree) name(scope string, o *jstree.Node) string {
 	name, ok := t.Str(orInvalid(o.Get("name")))
 	if !ok {
@@ -72,7 +72,8 @@ func (t *builderTree) name(scope string, o *jstree.Node) string {
 	return protoname.Join(scope, name)
 }
 
-// collect finds the names of all types, so that references can be resolved.
+// collect finds the full names of all types, recursively, so that references can be resolved. scope is the full
+// name of o.
 func (t *builderTree) collect(scope string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth || !t.ClaimMemory(o.At, jstree.PropertyMemory+len(scope)) {
 		return
@@ -88,7 +89,8 @@ func (t *builderTree) collect(scope string, o *jstree.Node, depth int) {
 	}
 }
 
-// walk extracts the types in a package or message.
+// walk extracts the types nested in a package or message, recursively. scope is its full name, and syntax the
+// syntax in effect.
 func (t *builderTree) walk(scope, syntax string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth {
 		return
@@ -110,7 +112,7 @@ func (t *builderTree) walk(scope, syntax string, o *jstree.Node, depth int) {
 	}
 }
 
-// message extracts a message from its object literal.
+// message extracts a message from its JSON object.
 func (t *builderTree) message(full, syntax string, o *jstree.Node) {
 	m := &model.Message{Def: t.def(full, model.FormBuilder, o.At, nil)}
 	m.Syntax = protoSyntax(syntax)
@@ -128,7 +130,7 @@ func (t *builderTree) message(full, syntax string, o *jstree.Node) {
 	t.Messages = append(t.Messages, m)
 }
 
-// field extracts a field from its object literal.
+// field extracts a field from its JSON object. scope is the full name of its message.
 func (t *builderTree) field(scope string, o *jstree.Node) *model.Field {
 	name, ok := t.Str(orInvalid(o.Get("name")))
 	number, ok2 := t.Integer(o.Get("id"))
@@ -160,7 +162,7 @@ func (t *builderTree) field(scope string, o *jstree.Node) *model.Field {
 	return f
 }
 
-// enum extracts an enum from its object literal.
+// enum extracts an enum from its JSON object. scope is the full name of its parent.
 func (t *builderTree) enum(scope, syntax string, o *jstree.Node) {
 	e := &model.Enum{Def: t.def(t.name(scope, o), model.FormBuilder, o.At, nil)}
 	if s, ok := t.Str(orInvalid(o.Get("syntax"))); ok {
@@ -179,7 +181,7 @@ func (t *builderTree) enum(scope, syntax string, o *jstree.Node) {
 	t.Enums = append(t.Enums, e)
 }
 
-// extensions reads fields that extend another message.
+// extensions extracts the fields in o that extend the message target.
 func (t *builderTree) extensions(scope, target string, o *jstree.Node) {
 	for _, v := range t.list(o, "fields") {
 		f := t.field(scope, v)
@@ -193,7 +195,7 @@ func (t *builderTree) extensions(scope, target string, o *jstree.Node) {
 	}
 }
 
-// service extracts a service from its object literal.
+// service extracts a service from its JSON object.
 func (t *builderTree) service(pkg string, o *jstree.Node) {
 	svc := &model.Service{Def: t.def(t.name(pkg, o), model.FormBuilder, o.At, nil)}
 	for _, p := range t.Object(o.Get("rpc")).Props {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// staticPrototypes returns the tokens of default values in static protobufjs code, Foo.prototype.count = 42, by
-// the names of the message and the field. It runs before fields are read.
+// staticPrototypes returns the tokens of the default values in static protobufjs code, Foo.prototype.count =
+// 42, by the full names of fields. It is called before fields are read.
 func (x *scan) staticPrototypes() map[string]int32 {
 	s := x.Script
 	values := map[string]int32{}
@@ -26,8 +26,9 @@ func (x *scan) staticPrototypes() map[string]int32 {
 	return values
 }
 
-// staticDefault sets the default value of a field from its prototype. Every field has a prototype; the zero of
-// its type, or the first value of its enum, is not an explicit default. enums are the enums by name.
+// staticDefault sets the default value of a field from the value at the token with index at, which is assigned
+// in the prototype. All fields have such a value; the zero of the type, or the first value of the enum, is not
+// an explicit default. enums are the enums by full name.
 func (x *scan) staticDefault(f *model.Field, at int32, enums map[string]*model.Enum) {
 	n := x.Expr(at)
 	if v := x.Value(n); f.Repeated || f.MapKey != 0 || f.Oneof != "" || f.Presence || v == nil || v.Kind == jstree.NullNode {
@@ -58,7 +59,8 @@ func (x *scan) staticDefault(f *model.Field, at int32, enums map[string]*model.E
 	}
 }
 
-// staticLong returns the value of util.Long ? util.Long.fromBits(low, high, unsigned) : number.
+// staticLong returns the value of util.Long ? util.Long.fromBits(low, high, unsigned) : number as a decimal
+// number. ok is false for other expressions.
 func (x *scan) staticLong(n *jstree.Node) (string, bool) {
 	if n.Kind == jstree.CondNode {
 		n = n.Kids[1]
@@ -75,8 +77,9 @@ func (x *scan) staticLong(n *jstree.Node) (string, bool) {
 	return strconv.FormatInt(int64(bits), 10), ok1 && ok2
 }
 
-// staticBytes returns util.newBuffer([…]) in the form of default_value. The code generator wrote each byte as
-// the UTF-8 encoding of the character with its number.
+// staticBytes returns the bytes in util.newBuffer([…]) in the form of default_value in a descriptor. The code
+// generator wrote each byte as the UTF-8 encoding of the character with its number. ok is false for other
+// expressions.
 func (x *scan) staticBytes(n *jstree.Node) (string, bool) {
 	if n.Kind != jstree.CallNode || len(n.Kids) != 2 {
 		return "", false

@@ -9,22 +9,24 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A construction is super("pkg.X", […]) or new Y("pkg.X", […]), which may create a type of protobuf-ts.
+// A construction is an expression super("pkg.X", […]) or new Y("pkg.X", […]), which may create a message type
+// or a service of protobuf-ts.
 type construction struct {
-	// at is the position of the token super or new.
+	// at is the index of the token super or new.
 	at int32
 	// name and list are the arguments of the constructor: the type's name and its members.
 	name, list *jstree.Node
-	// ids are the tokens that refer to the type.
+	// ids are the indices of the tokens that refer to the type.
 	ids []int32
-	// base identifies the base class, or the class that is constructed.
+	// base is the token that identifies the base class, or the class that is constructed; -1 if unknown.
 	base int32
 	// word is the name of the constructed class in the script.
 	word string
 }
 
-// protobufTS reads the output of protobuf-ts: classes that extend MessageType and pass their name and fields to
-// it, and services. Minification changes the names of the base classes, so they are recognised by their use.
+// protobufTS extracts definitions from the output of protobuf-ts: classes that extend MessageType and pass
+// their name and fields to it, and services. Minification changes the names of the base classes, so they are
+// recognized by how they are used.
 func (x *scan) protobufTS() {
 	s := x.Script
 	var empty []construction
@@ -60,8 +62,8 @@ func (x *scan) protobufTS() {
 	}
 }
 
-// constructions returns everything that may create a type: super, new, and what compilers generate for super if
-// classes are compiled to functions.
+// constructions returns all expressions that may create a type: super, new, and the calls that compilers
+// generate for super if classes are compiled to functions.
 func (x *scan) constructions() []construction {
 	s := x.Script
 	var all []construction
@@ -82,9 +84,9 @@ func (x *scan) constructions() []construction {
 	return all
 }
 
-// functionClass reads the call of super in a class that was compiled to a function: _super.call(this, "pkg.X",
+// functionClass returns the construction in a class that was compiled to a function: _super.call(this, "pkg.X",
 // […]) of TypeScript and callSuper(this, X, ["pkg.X", […]]) of Babel, inside Y = function (_super) { function
-// X() {…} … return X }(Base).
+// X() {…} … return X }(Base). at is the token this. ok is false for other code.
 func (x *scan) functionClass(at int32) (construction, bool) {
 	s := x.Script
 
@@ -135,7 +137,8 @@ func (x *scan) functionClass(at int32) (construction, bool) {
 	return c, true
 }
 
-// construction reads the construction at super or new, if its arguments are a string and an array.
+// construction returns the construction at the token super or new. ok is false unless its arguments are a
+// string and an array.
 func (x *scan) construction(at int32) (construction, bool) {
 	s := x.Script
 	open := at + 1
@@ -176,7 +179,7 @@ func (x *scan) construction(at int32) (construction, bool) {
 	return construction{}, false
 }
 
-// tsMessage extracts a message of protobuf-ts from the construction of its type.
+// tsMessage extracts a message of protobuf-ts from the construction of its type. list are the fields.
 func (x *scan) tsMessage(c construction, list []*jstree.Node) {
 	s := x.Script
 	full, ok := s.Str(c.name)
@@ -210,7 +213,8 @@ func (x *scan) tsMessage(c construction, list []*jstree.Node) {
 	x.Messages = append(x.Messages, m)
 }
 
-// tsEnumOf reads the enum of a field: T: () => ["pkg.Enum", Enum, "PREFIX_"].
+// tsEnumOf extracts the enum type of a field: T: () => ["pkg.Enum", Enum, "PREFIX_"]. o is the field's object
+// literal.
 func (x *scan) tsEnumOf(f *model.Field, o *jstree.Node) {
 	s := x.Script
 	if f.Ref == nil || !f.Ref.Enum {
@@ -262,8 +266,8 @@ func (x *scan) tsEnumOf(f *model.Field, o *jstree.Node) {
 	x.Enums = append(x.Enums, e)
 }
 
-// enumValues returns the values of an enum as TypeScript compiles it, (function (E) { E[E["A"] = 0] = "A"; …
-// })(E || (E = {})), or of an object of numbers.
+// enumValues returns the values of an enum in the form that TypeScript generates, (function (E) { E[E["A"] = 0]
+// = "A"; … })(E || (E = {})), or of an object of numbers.
 func enumValues(s *jstree.Script, n *jstree.Node) []model.EnumValue {
 	t := s.Follow(n)
 	if t.End != nil && t.End.Kind == jstree.ObjectNode && len(t.End.Props) > 0 {
@@ -309,7 +313,7 @@ func enumValues(s *jstree.Script, n *jstree.Node) []model.EnumValue {
 	return nil
 }
 
-// numbersIn returns the properties of an object that are numbers.
+// numbersIn returns the properties of an object literal whose values are numbers.
 func numbersIn(s *jstree.Script, o *jstree.Node) []model.EnumValue {
 	var list []model.EnumValue
 	for _, p := range o.Props {
@@ -320,7 +324,7 @@ func numbersIn(s *jstree.Script, o *jstree.Node) []model.EnumValue {
 	return list
 }
 
-// membersOf is like membersIn, for the body of a function.
+// membersOf is membersIn for the body of a function.
 func membersOf(s *jstree.Script, fn *jstree.Node) []model.EnumValue {
 	switch {
 	case fn.Kind != jstree.FuncNode:
@@ -331,8 +335,8 @@ func membersOf(s *jstree.Script, fn *jstree.Node) []model.EnumValue {
 	return membersIn(s, s.Brackets[fn.Body].Open, s.Brackets[fn.Body].Close)
 }
 
-// membersIn returns the members that are assigned numbers between two tokens: E[E.A = 0] = "A", or E["A"] = 0
-// for an object that maps both ways.
+// membersIn returns the members that are assigned numbers between two token indices: E[E.A = 0] = "A", or
+// E["A"] = 0 for an object that maps both ways.
 func membersIn(s *jstree.Script, from, to int32) []model.EnumValue {
 	var list []model.EnumValue
 	if !s.MayScanSpan(from, to) {
@@ -354,7 +358,7 @@ func membersIn(s *jstree.Script, from, to int32) []model.EnumValue {
 	return list
 }
 
-// tsService extracts a service of protobuf-ts from its construction.
+// tsService extracts a service of protobuf-ts from its construction. list are the methods.
 func (x *scan) tsService(c construction, list []*jstree.Node) {
 	s := x.Script
 	full, ok := s.Str(c.name)

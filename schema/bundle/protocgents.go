@@ -15,19 +15,21 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// A genTSClass is a message class of protoc-gen-ts that is being read.
+// A genTSClass is the state of extracting one message from its class in the output of protoc-gen-ts.
 type genTSClass struct {
 	*tsSpaces
+	// message is the extracted message.
 	message *model.Message
-	// region has the members of the class: its body, or the function that ES5 code wraps around it.
+	// region is the bracket with the members of the class: its body, or in ES5 code the function around it.
 	region jstree.Bracket
-	// types maps the numbers of message and enum fields to the expressions of their types.
+	// types maps the numbers of message and enum fields to the expressions that name their types.
 	types map[int64]*jstree.Node
 	// oneofs maps field numbers to the names of their oneofs.
 	oneofs map[int64]string
 }
 
-// genTS reads the output of protoc-gen-ts: classes inside namespaces, with methods serialize and deserialize.
+// genTS extracts definitions from the output of protoc-gen-ts: classes inside namespaces, with methods
+// serialize and deserialize.
 func (x *scan) genTS() {
 	s := x.Script
 	var spaces *tsSpaces
@@ -55,8 +57,8 @@ func (x *scan) genTS() {
 	}
 }
 
-// ownMembers reports whether the first statement of a function assigns members of its parameter, as in
-// a function that creates an enum.
+// ownMembers reports whether the first statement of a function assigns members of its parameter, as in a
+// function that creates an enum. body is the function's body.
 func ownMembers(s *jstree.Script, body int32) bool {
 	open := s.Brackets[body].Open
 	return s.Is(open+1, s.Param(body, 0)) && s.Typ(open+2) == js.OpenBracketToken
@@ -109,7 +111,8 @@ func (t *tsSpaces) genTSMessage(body int32, writer string) {
 	t.Messages = append(t.Messages, c.message)
 }
 
-// class finds the class of a method, and returns the tokens that refer to the class.
+// class finds the class of the method with the given body and sets c.region. It returns the tokens that refer
+// to the class.
 func (c *genTSClass) class(body int32) (ids []int32, ok bool) {
 	s := c.Script
 	for br, n := s.Brackets[body].Parent, 0; br != 0 && n < jstree.MaxNesting; br, n = s.Brackets[br].Parent, n+1 {
@@ -138,9 +141,8 @@ func (c *genTSClass) class(body int32) (ids []int32, ok bool) {
 	return append([]int32{b.Tok}, names...), true
 }
 
-// findTypes finds the types of the fields that are messages or enums, and the oneofs, in the other members of the
-// class: Item.Sub.deserialize(reader) in case 18, getFieldWithDefault(this, 7, Color.RED), and
-// computeOneofCase(this, [17, 18]).
+// findTypes fills in c.types and c.oneofs from other members of the class: Item.Sub.deserialize(reader) in case
+// 18, getFieldWithDefault(this, 7, Color.RED), and computeOneofCase(this, [17, 18]).
 func (c *genTSClass) findTypes() {
 	s := c.Script
 	for _, part := range s.SwitchCases(c.region.Open, c.region.Close) {
@@ -170,7 +172,7 @@ func (c *genTSClass) findTypes() {
 	}
 }
 
-// oneof reads the getter of a oneof, in which a token calls computeOneofCase.
+// oneof records the oneof whose getter calls computeOneofCase at the token with index at.
 func (c *genTSClass) oneof(at int32) {
 	s := c.Script
 	call := s.CallOf(at)
@@ -193,7 +195,8 @@ func (c *genTSClass) oneof(at int32) {
 	}
 }
 
-// field reads the field that the call of a writer's method writes: writer.writeString(1, this.x).
+// field extracts the field that a call of the writer writes: writer.writeString(1, this.x). at is the token of
+// the method's name. j interprets the names of methods.
 func (c *genTSClass) field(j *jspbFile, at int32) *model.Field {
 	s := c.Script
 	call := s.CallOf(at)
@@ -234,8 +237,8 @@ func (c *genTSClass) field(j *jspbFile, at int32) *model.Field {
 	return f
 }
 
-// enumBehind adds the enum that a reference leads to if its function has no braces, as in (e => (e[e.RED = 0] =
-// "RED", e))(Color ||= {}): it is then none of the namespaces.
+// enumBehind adds the enum that r refers to, if the function that creates it has no braces and so is not found
+// as a namespace: (e => (e[e.RED = 0] = "RED", e))(Color ||= {}). n is the expression of the reference.
 func (c *genTSClass) enumBehind(r *model.Ref, n *jstree.Node) {
 	if !r.Enum || r.Full == "" || !c.MayScanSpan(0, int32(len(c.Enums))) {
 		return
@@ -253,7 +256,7 @@ func (c *genTSClass) enumBehind(r *model.Ref, n *jstree.Node) {
 	}
 }
 
-// mapTypes makes a field a map if its content is written by a function that writes a key and a value.
+// mapTypes makes a field a map if fn, the function that writes its content, writes a key and a value.
 func (c *genTSClass) mapTypes(j *jspbFile, f *model.Field, fn *jstree.Node) {
 	s := c.Script
 	if fn.Kind != jstree.FuncNode || len(fn.Kids) > 0 || !s.MayScan(fn.Body) {

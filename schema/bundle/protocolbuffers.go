@@ -12,8 +12,8 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// compactTypes has the type for each encoding of the package protocol-buffers-encodings. Unsigned integers share
-// one encoding, so the wider type is used.
+// compactTypes maps the encodings of the npm package protocol-buffers-encodings to scalar types. Unsigned
+// integers share one encoding, so the wider type is used.
 var compactTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"varint":   descriptorpb.FieldDescriptorProto_TYPE_UINT64,
 	"int32":    descriptorpb.FieldDescriptorProto_TYPE_INT32,
@@ -30,19 +30,20 @@ var compactTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"sfixed64": descriptorpb.FieldDescriptorProto_TYPE_SFIXED64,
 }
 
-// A compactFile is a script with code of protocol-buffers that is being read.
+// A compactFile is the state of extracting messages from a script with output of the npm package
+// protocol-buffers.
 type compactFile struct {
 	*scan
-	// origins maps tokens to the exported names of declarations.
+	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin
-	// byID maps tokens to the messages that they refer to.
+	// byID maps the tokens that refer to a message to that message.
 	byID map[int32]*model.Message
-	// modules has the functions, 0 for the script, that contain messages.
+	// modules has the bodies of the functions that contain messages; 0 stands for the top level of the script.
 	modules map[int32]bool
 }
 
-// compact reads the output of the package protocol-buffers: objects {buffer: true, encodingLength: null, …}, to
-// which a function assigns encode and decode.
+// compact extracts definitions from the output of the npm package protocol-buffers: objects {buffer: true,
+// encodingLength: null, …}, to which a function assigns encode and decode.
 func (x *scan) compact() {
 	s := x.Script
 	c := &compactFile{scan: x, byID: map[int32]*model.Message{}, modules: map[int32]bool{}}
@@ -71,7 +72,7 @@ func (x *scan) compact() {
 	x.plainEnums(model.FormCompact, c.modules, c.origins)
 }
 
-// declare adds the message whose object begins at a token.
+// declare adds the message whose object literal begins at the token with index at.
 func (c *compactFile) declare(at int32) {
 	s := c.Script
 	if c.origins == nil {
@@ -103,7 +104,7 @@ func (c *compactFile) declare(at int32) {
 	c.Messages = append(c.Messages, m)
 }
 
-// messageOf returns the message that an expression denotes, or nil.
+// messageOf returns the message that an expression refers to, or nil.
 func (c *compactFile) messageOf(n *jstree.Node) *model.Message {
 	t := c.Follow(n)
 	for _, id := range t.IDs {
@@ -117,7 +118,7 @@ func (c *compactFile) messageOf(n *jstree.Node) *model.Message {
 	return nil
 }
 
-// fields reads the fields of a message from the function that is assigned to decode. at is the token
+// fields extracts the fields of a message from the function that is assigned to decode. at is the token
 // encodingLength of the preceding assignment.
 func (c *compactFile) fields(m *model.Message, at int32) {
 	s := c.Script
@@ -152,7 +153,7 @@ func (c *compactFile) fields(m *model.Message, at int32) {
 	c.oneofs(m, s.EnclosingBracket(at))
 }
 
-// field extracts a field from one case of a decoding function.
+// field extracts a field from one case of a decoding function. object is the name of the decoded object.
 func (c *compactFile) field(part jstree.FieldCase, object string) *model.Field {
 	s := c.Script
 	t, ok := s.TargetOfCase(part, object)
@@ -201,7 +202,8 @@ func (c *compactFile) field(part jstree.FieldCase, object string) *model.Field {
 	return nil
 }
 
-// inLoop reports whether a token of a case is inside a loop, which reads the elements of a packed list.
+// inLoop reports whether the token with index at, which is in the case part, is inside a loop that reads the
+// elements of a packed field.
 func (c *compactFile) inLoop(at int32, part jstree.FieldCase) bool {
 	for i := part.From; i < at; i++ {
 		if t := c.Typ(i); t == js.WhileToken || t == js.ForToken {
@@ -211,7 +213,8 @@ func (c *compactFile) inLoop(at int32, part jstree.FieldCase) bool {
 	return false
 }
 
-// required returns the names of the fields without which messages are refused: throw new Error("x is required").
+// required returns the names of the required fields, found in code such as throw new Error("x is required"). b
+// is the function with the message's code.
 func (c *compactFile) required(m *model.Message, b jstree.Bracket) map[string]bool {
 	const suffix = " is required"
 	list := map[string]bool{}
@@ -223,7 +226,8 @@ func (c *compactFile) required(m *model.Message, b jstree.Bracket) map[string]bo
 	return list
 }
 
-// oneofs sets the oneofs of a message's fields, from the errors for messages that set several members of one.
+// oneofs sets the oneofs of a message's fields, which are found in the errors for setting several members of a
+// oneof. b is the function with the message's code.
 func (c *compactFile) oneofs(m *model.Message, b jstree.Bracket) {
 	s := c.Script
 	const prefix, suffix = "only one of the properties defined in oneof ", " can be set"
@@ -246,8 +250,8 @@ func (c *compactFile) oneofs(m *model.Message, b jstree.Bracket) {
 	})
 }
 
-// errorTexts calls visit for each string literal in a message's functions, except those of nested
-// messages. Error messages contain field names.
+// errorTexts calls visit with each string literal and its token in the function b, except in the functions of
+// nested messages. Error messages contain field names.
 func (c *compactFile) errorTexts(m *model.Message, b jstree.Bracket, visit func(text string, at int32)) {
 	s := c.Script
 	if !s.MayScanSpan(b.Open, b.Close) {
@@ -267,7 +271,7 @@ func (c *compactFile) errorTexts(m *model.Message, b jstree.Bracket, visit func(
 	}
 }
 
-// definesOther reports whether a function assigns the functions of a message other than m.
+// definesOther reports whether the function b has the code of a message other than m.
 func (c *compactFile) definesOther(b jstree.Bracket, m *model.Message) bool {
 	anchors := c.Anchors[jstree.AnchorEncodingLength]
 	if !c.MayScanSpan(0, int32(len(anchors))) {
@@ -283,7 +287,8 @@ func (c *compactFile) definesOther(b jstree.Bracket, m *model.Message) bool {
 	return false
 }
 
-// setDefault sets the default of a field from the value that its member has in a new object. Zero is no default.
+// setDefault sets the default value of a field to the value that its member has in a new object. Zero and empty
+// values are not explicit defaults.
 func (c *compactFile) setDefault(f *model.Field, initial *jstree.Node) {
 	if initial == nil || f.Repeated || f.Ref != nil || f.Scalar == descriptorpb.FieldDescriptorProto_TYPE_BYTES {
 		return

@@ -8,8 +8,8 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// protons reads the output of protons: namespaces with codec = () => message((obj, w, opts) => …, (reader, length,
-// opts) => …). The second function has one case for each field.
+// protons extracts definitions from the output of protons: namespaces with codec = () => message((obj, w, opts)
+// => …, (reader, length, opts) => …). The second function has one case for each field.
 func (x *scan) protons() {
 	s := x.Script
 	var spaces *tsSpaces
@@ -41,7 +41,8 @@ func (x *scan) protons() {
 	}
 }
 
-// protonsMessage reads a message from the functions that encode and decode it.
+// protonsMessage extracts a message from the bodies of the functions that encode and decode it. at is the token
+// for the place in reports.
 func (t *tsSpaces) protonsMessage(at, encoder, decoder int32) {
 	s := t.Script
 	full, ids := t.enclosing(at)
@@ -79,8 +80,8 @@ func (t *tsSpaces) protonsMessage(at, encoder, decoder int32) {
 	t.Messages = append(t.Messages, m)
 }
 
-// protonsType sets the type of a field that is read in a case: reader.string(), Item.codec().decode(reader,
-// reader.uint32()) for a message, Color.codec().decode(reader) for an enum.
+// protonsType sets the type of a field from the call in the case c that reads it: reader.string(),
+// Item.codec().decode(reader, reader.uint32()) for a message, Color.codec().decode(reader) for an enum.
 func (t *tsSpaces) protonsType(f *model.Field, c jstree.FieldCase, target jstree.CaseTarget, reader string) {
 	s := t.Script
 	for i := c.From; i < c.To; i++ {
@@ -105,8 +106,9 @@ func (t *tsSpaces) protonsType(f *model.Field, c jstree.FieldCase, target jstree
 	}
 }
 
-// protonsOneofs finds the oneofs of a message: an encoder writes only one member of them, so it begins with if
-// (obj.b != null) { obj.a = undefined }. The output does not show their names.
+// protonsOneofs finds the oneofs of a message. The encoder writes only one member of each, so it begins with if
+// (obj.b != null) { obj.a = undefined }. The output lacks the names of oneofs, so they are derived from a
+// member.
 func (t *tsSpaces) protonsOneofs(m *model.Message, encoder int32) {
 	s := t.Script
 	object := s.Param(encoder, 0)
@@ -136,7 +138,7 @@ func (t *tsSpaces) protonsOneofs(m *model.Message, encoder int32) {
 	}
 }
 
-// protonsEnums reads the enums: namespaces with codec = () => enumeration(values).
+// protonsEnums extracts enums: namespaces with codec = () => enumeration(values).
 func (t *tsSpaces) protonsEnums() {
 	s := t.Script
 	done := map[string]bool{}

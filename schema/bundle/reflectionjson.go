@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// reflection reads the JSON from which protobufjs loads types: Root.fromJSON({nested: {…}}), root.addJSON({…}),
-// and such JSON in a string.
+// reflection extracts definitions from the JSON that protobufjs loads: Root.fromJSON({nested: {…}}),
+// root.addJSON({…}), and such JSON in a string.
 func (x *scan) reflection() {
 	s := x.Script
 
@@ -47,8 +47,8 @@ func (x *scan) reflection() {
 	}
 }
 
-// outermostObjects reads the objects that have a member nested and are in no other such object. An object that is
-// the value of a member comes after the object of that member in brs, so one pass finds the outermost of all.
+// outermostObjects extracts definitions from the objects that have a member "nested" and are not inside another
+// such object. inside are the brackets of candidates; done are those already read.
 func (x *scan) outermostObjects(inside, done map[int32]bool) {
 	s := x.Script
 	top, within := make([]int32, len(s.Brackets)), make([]bool, len(s.Brackets))
@@ -73,7 +73,8 @@ func (x *scan) outermostObjects(inside, done map[int32]bool) {
 	}
 }
 
-// jsonText extracts definitions from a string that contains protobufjs reflection JSON.
+// jsonText extracts definitions from the string literal at the token with index at, if it contains protobufjs
+// reflection JSON.
 func (x *scan) jsonText(at int32) {
 	text, ok := x.Str(x.Expr(at))
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -113,18 +114,20 @@ func (x *scan) jsonText(at int32) {
 	x.Open = append(x.Open, y.Open...)
 }
 
-// A tree is a tree of reflection JSON that is being read.
+// A tree is the state of extracting definitions from one object of protobufjs reflection JSON.
 type tree struct {
 	*scan
-	// types has the full names of all types in the tree.
+	// types has the full names of all types in the JSON.
 	types map[string]bool
-	// groups has the full names of all groups in the tree.
+	// groups has the full names of all proto2 groups in the JSON.
 	groups map[string]bool
-	// proper is set if the JSON has the original name of each field whose name was changed.
+	// proper is set if the JSON has the original names of fields (option protoName), so that they need not be
+	// restored.
 	proper bool
 }
 
-// namespaces reads a tree. Its root is a namespace, or an object with the members of one.
+// namespaces extracts all definitions from the object o. It is a namespace if isRoot; otherwise its members are
+// those of a namespace.
 func (x *scan) namespaces(o *jstree.Node, isRoot bool) {
 	t := &tree{scan: x, types: map[string]bool{}, groups: map[string]bool{}}
 	// The members of a namespace are wrapped, so that one function reads both.
@@ -135,7 +138,8 @@ func (x *scan) namespaces(o *jstree.Node, isRoot bool) {
 	t.walk("", "proto3", o, 0)
 }
 
-// collect finds the names of all types, so that references can be resolved.
+// collect finds the full names of all types, recursively, so that references can be resolved. full is the full
+// name of o.
 func (t *tree) collect(full string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth || !t.ClaimMemory(o.At, jstree.PropertyMemory+len(full)) {
 		return
@@ -157,7 +161,7 @@ func (t *tree) collect(full string, o *jstree.Node, depth int) {
 	}
 }
 
-// walk extracts the types in a namespace, recursively.
+// walk extracts the types in a namespace, recursively. full is its full name, and syntax the syntax in effect.
 func (t *tree) walk(full, syntax string, o *jstree.Node, depth int) {
 	if depth > jstree.MaxDepth {
 		return
@@ -189,7 +193,7 @@ func (t *tree) walk(full, syntax string, o *jstree.Node, depth int) {
 	}
 }
 
-// protoSyntax returns the syntax for an edition of protobufjs.
+// protoSyntax returns "proto2" or "proto3" for an edition in protobufjs JSON.
 func protoSyntax(edition string) string {
 	if edition == "proto2" {
 		return edition
@@ -197,7 +201,7 @@ func protoSyntax(edition string) string {
 	return "proto3"
 }
 
-// message extracts a message from its reflection object.
+// message extracts the message full from its JSON object.
 func (t *tree) message(full, syntax string, o *jstree.Node) {
 	m := &model.Message{Def: t.def(full, model.FormReflection, o.At, nil)}
 	m.Syntax = protoSyntax(syntax)
@@ -240,7 +244,7 @@ func (t *tree) message(full, syntax string, o *jstree.Node) {
 	t.Messages = append(t.Messages, m)
 }
 
-// field extracts a field from its reflection object.
+// field extracts a field from its JSON object. owner is the full name of its message, and at its token.
 func (t *tree) field(owner, name string, o *jstree.Node, at int32) *model.Field {
 	no, ok := t.Integer(o.Get("id"))
 	typ, ok2 := t.Str(o.Get("type"))
@@ -288,7 +292,7 @@ func (t *tree) field(owner, name string, o *jstree.Node, at int32) *model.Field 
 	return f
 }
 
-// scalarNamed returns the scalar type with a name in lower case, or 0.
+// scalarNamed returns the scalar type with the given name in lower case, or 0.
 func (x *scan) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
 	no := x.scalars[strings.ToUpper(name)]
 	if no == 10 || no == 11 || no == 14 || strings.ToLower(name) != name {
@@ -297,7 +301,8 @@ func (x *scan) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
 	return descriptorpb.FieldDescriptorProto_Type(no)
 }
 
-// resolveType resolves a name as it is written in a .proto file, from the inner to the outer scopes.
+// resolveType returns the full name of the type that name refers to in scope, searching from the inner to the
+// outer scopes as in a .proto file.
 func (t *tree) resolveType(scope, name string) string {
 	if rest, ok := strings.CutPrefix(name, "."); ok {
 		return rest
@@ -313,7 +318,7 @@ func (t *tree) resolveType(scope, name string) string {
 	}
 }
 
-// fieldDefault sets the default value of a field.
+// fieldDefault sets the default value of a field from its expression d. element is the field's full name.
 func (t *tree) fieldDefault(element string, f *model.Field, d *jstree.Node) {
 	if f.Ref != nil {
 		if name, ok := t.Str(d); ok {
@@ -337,7 +342,7 @@ func (t *tree) fieldDefault(element string, f *model.Field, d *jstree.Node) {
 	}
 }
 
-// enum extracts an enum from its reflection object.
+// enum extracts the enum full from its JSON object.
 func (t *tree) enum(full, syntax string, o *jstree.Node) {
 	e := &model.Enum{Def: t.def(full, model.FormReflection, o.At, nil)}
 	e.Syntax = protoSyntax(syntax)
@@ -352,7 +357,7 @@ func (t *tree) enum(full, syntax string, o *jstree.Node) {
 	t.Enums = append(t.Enums, e)
 }
 
-// service extracts a service from its reflection object.
+// service extracts the service full from its JSON object.
 func (t *tree) service(full string, o *jstree.Node) {
 	svc := &model.Service{Def: t.def(full, model.FormReflection, o.At, nil)}
 	for _, p := range t.Object(o.Get("methods")).Props {
@@ -376,7 +381,7 @@ func (t *tree) service(full string, o *jstree.Node) {
 	t.Services = append(t.Services, svc)
 }
 
-// extension extracts an extension from its reflection object.
+// extension extracts the extension full from its JSON object.
 func (t *tree) extension(full string, o *jstree.Node) {
 	f := t.field(protoname.Package(full), protoname.Base(full), o, o.At)
 	target, ok := t.Str(o.Get("extend"))

@@ -13,23 +13,24 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// An encoder is a function that writes a message with the Writer of protobufjs. Static protobufjs code and
-// ts-proto have such functions.
+// An encoder is a generated function that writes a message with the Writer of protobufjs. Static protobufjs
+// code and ts-proto have such functions.
 type encoder struct {
 	// body is the bracket around the body of the function encode.
 	body int32
-	// param is the name of the parameter that is the message.
+	// param is the name of the function's parameter that is the message.
 	param string
-	// at is the token "encode".
+	// at is the index of the token "encode", the name of the function.
 	at int32
-	// fields are the fields that the function encode writes.
+	// fields are the fields that the function writes.
 	fields []*model.Field
 
-	// looked is set when hasCases has searched the function, and cases is its result.
+	// looked is set when hasCases has searched the function. cases is the result of hasCases.
 	looked, cases bool
 }
 
-// encoders finds the functions that write tags, and reads the fields that they write.
+// encoders finds the functions that write tags (field number and wire type), and extracts the fields that they
+// write.
 func (x *scan) encoders() []*encoder {
 	s := x.Script
 	by := map[int32]*encoder{}
@@ -57,7 +58,8 @@ func (x *scan) encoders() []*encoder {
 	return list
 }
 
-// writtenField reads the field whose tag is written at a token:
+// writtenField extracts the field whose tag is written at the token with index at. consumed collects the tags
+// that belong to other fields, such as those of keys and values of maps. The code has one of these forms:
 //
 //	w.uint32(10).string(m.x)
 //	T.encode(m.x, w.uint32(18).fork()).ldelim()
@@ -137,8 +139,8 @@ func (x *scan) writtenField(e *encoder, at int32, consumed map[int32]bool) *mode
 	return f
 }
 
-// writtenName returns the name of the field that is written from a token on. repeated reports whether only an
-// element of it is written: m.x[i], or the variable of a loop over m.x.
+// writtenName returns the name of the field that the tokens from index from on write. repeated is set if only
+// an element of it is written: m.x[i], or the variable of a loop over m.x. at is the token of the tag.
 func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bool) {
 	s := x.Script
 	close := s.EnclosingBracket(from - 1).Close
@@ -157,7 +159,7 @@ func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bo
 	return memberBefore(s, e, at), true
 }
 
-// memberAfter returns the first member of the message that is named between two tokens, or "".
+// memberAfter returns the first member of the message that occurs between two token indices, or "".
 func memberAfter(s *jstree.Script, e *encoder, from, end int32) string {
 	for i := from; i < end; i++ {
 		if s.Is(i, e.param) && s.Typ(i-1) != js.DotToken {
@@ -172,7 +174,7 @@ func memberAfter(s *jstree.Script, e *encoder, from, end int32) string {
 	return ""
 }
 
-// memberBefore returns the last member of the message that is named before a token, or "".
+// memberBefore returns the last member of the message that occurs before the token with index at, or "".
 func memberBefore(s *jstree.Script, e *encoder, at int32) string {
 	if !s.MayScanSpan(s.Brackets[e.body].Open, at) {
 		return ""
@@ -188,7 +190,8 @@ func memberBefore(s *jstree.Script, e *encoder, at int32) string {
 	return ""
 }
 
-// writtenMap reads the key and the value of a map. at is the token that writes the key's tag.
+// writtenMap sets the key and value types of a map field. at is the token that writes the key's tag. The tags
+// are added to consumed.
 func (x *scan) writtenMap(e *encoder, f *model.Field, at int32, consumed map[int32]bool) {
 	s := x.Script
 	consumed[at] = true
@@ -224,8 +227,8 @@ func (x *scan) writtenMap(e *encoder, f *model.Field, at int32, consumed map[int
 	f.Scalar = descriptorpb.FieldDescriptorProto_TYPE_BYTES
 }
 
-// writerMethod returns the type that a method of Writer writes. The second result reports whether it writes a
-// packed list.
+// writerMethod returns the scalar type that a method of Writer writes, or 0. The second result is set if the
+// method writes a packed list.
 func (x *scan) writerMethod(name string) (descriptorpb.FieldDescriptorProto_Type, bool) {
 	if t := x.scalarNamed(name); t != 0 {
 		return t, false

@@ -12,21 +12,23 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// tsSpaces are the namespaces and enums of TypeScript in a script, as compilers write them: (function (Item) { …
-// })(Item = v1.Item || (v1.Item = {})). The names of the members survive minification.
+// tsSpaces are the TypeScript namespaces and enums in a script, in the form that compilers generate: (function
+// (Item) { … })(Item = v1.Item || (v1.Item = {})). The names of the members survive minification.
 type tsSpaces struct {
 	*scan
-	// origins maps tokens to the exported names of declarations.
+	// origins maps the tokens of declarations to the names under which they are exported.
 	origins map[int32]origin
-	// paths caches the full name of each namespace by the body of its function, "" for other functions.
+	// paths caches the full name of each namespace by the body of its function; "" for functions that are not
+	// namespaces.
 	paths map[int32]string
-	// ids has the tokens that stand for each namespace: those that declare its variables and its parameter.
+	// ids has the tokens that refer to each namespace (those that declare its variables and its parameter), by
+	// the body of its function.
 	ids map[int32][]int32
 	// bodies are the function bodies of the namespaces in the order of the script.
 	bodies []int32
-	// parameters has the body of each namespace by the token that declares its parameter.
+	// parameters maps the token that declares a namespace's parameter to the body of the function.
 	parameters map[int32]int32
-	// members has the member of a namespace that each value is assigned to, by the tokens of the value.
+	// members maps the tokens that refer to a value to the member of a namespace to which it is assigned.
 	members map[int32]jstree.MemberKey
 }
 
@@ -49,7 +51,8 @@ func (x *scan) tsSpaces() *tsSpaces {
 	return t
 }
 
-// path returns the full name of the namespace whose function has a body, or "" if the function is none.
+// path returns the full name of the namespace whose function has the given body; "" if the function is not a
+// namespace.
 func (t *tsSpaces) path(body int32) string {
 	if full, ok := t.paths[body]; ok {
 		return full
@@ -79,9 +82,9 @@ func (t *tsSpaces) path(body int32) string {
 	return t.paths[body]
 }
 
-// spaceTarget returns the variable to which a TypeScript namespace is assigned, derived from the
-// argument of its function, or nil if the argument is none of: a || (a = {}), a ||= {}, a || (exports.a
-// = a = {}), or b = a || {}.
+// spaceTarget returns the variable to which a TypeScript namespace is assigned. arg is the argument of its
+// function and has one of the forms a || (a = {}), a ||= {}, a || (exports.a = a = {}), b = a || {}; for others
+// the result is nil.
 func spaceTarget(arg *jstree.Node) *jstree.Node {
 	for arg != nil && arg.Kind == jstree.AssignNode && arg.Op == js.EqToken {
 		arg = jstree.Last(arg.Kids[1])
@@ -108,8 +111,8 @@ func spaceTarget(arg *jstree.Node) *jstree.Node {
 	return target
 }
 
-// pathOf returns the full name for an expression such as v1.Item, or "" if it refers to an import or is
-// unknown.
+// pathOf returns the full name of the namespace or type that an expression such as v1.Item refers to, or "" if
+// it is imported or unknown.
 func (t *tsSpaces) pathOf(n *jstree.Node) string {
 	s := t.Script
 	switch {
@@ -149,13 +152,13 @@ func (t *tsSpaces) pathOf(n *jstree.Node) string {
 	return word
 }
 
-// memberPath returns the full name of a member of a namespace.
+// memberPath returns the full protobuf name of a member of a TypeScript namespace.
 func (t *tsSpaces) memberPath(key jstree.MemberKey) string {
 	return protoname.Join(t.paths[t.parameters[key.Root]], key.Path[1:])
 }
 
-// enclosing returns the full name of the innermost namespace that contains a token ("" if there is
-// none, or its name is unknown), and the tokens that refer to that namespace.
+// enclosing returns the full name of the innermost namespace that contains the token with index at ("" if there
+// is none, or its name is unknown), and the tokens that refer to that namespace.
 func (t *tsSpaces) enclosing(at int32) (full string, ids []int32) {
 	s := t.Script
 	for body, n := s.Function(s.Tok(at).Bracket), 0; body != 0 && n < jstree.MaxNesting; body, n = s.Function(s.Brackets[body].Parent), n+1 {
@@ -166,7 +169,8 @@ func (t *tsSpaces) enclosing(at int32) (full string, ids []int32) {
 	return "", nil
 }
 
-// addEnum adds an enum. If minification removed its name, the enum gets an invented one.
+// addEnum adds an enum. If full is invalid because minification removed the name, the enum gets an invented
+// one.
 func (t *tsSpaces) addEnum(full, form string, at int32, ids []int32, values []model.EnumValue) {
 	e := &model.Enum{Def: t.def(full, form, at, ids), Values: values}
 	if !protoname.ValidFull(full) {
@@ -176,7 +180,7 @@ func (t *tsSpaces) addEnum(full, form string, at int32, ids []int32, values []mo
 	t.Enums = append(t.Enums, e)
 }
 
-// typeRef returns a reference to the type that an expression such as v1.Item names.
+// typeRef returns a reference to the type that an expression such as v1.Item refers to.
 func (t *tsSpaces) typeRef(n *jstree.Node) *model.Ref {
 	r := t.ref(n)
 	if full := t.pathOf(n); full != "" {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// tsProto reads the objects with encode and decode that ts-proto generates. list has the functions that encode
-// messages.
+// tsProto extracts definitions from the output of ts-proto: objects with encode and decode. list are the
+// functions that encode messages.
 func (x *scan) tsProto(list []*encoder) {
 	s := x.Script
 	var origins map[int32]origin
@@ -65,8 +65,8 @@ func (x *scan) tsProto(list []*encoder) {
 	}
 }
 
-// packageOfServices uses the package of a script's services for its other definitions if these lack
-// one, because a .proto file has only one package.
+// packageOfServices sets the package of a script's definitions that lack one to that of its services, because a
+// .proto file has only one package.
 func (x *scan) packageOfServices() {
 	pkg := ""
 	for _, svc := range x.Services {
@@ -91,7 +91,8 @@ func (x *scan) packageOfServices() {
 	}
 }
 
-// tsProtoMessage extracts one ts-proto message from its object and its encode function.
+// tsProtoMessage extracts one ts-proto message from its object literal o and its function encode. origins maps
+// declarations to exported names.
 func (x *scan) tsProtoMessage(o *jstree.Node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.Script
 	ids, words := s.BoundNames(o.At)
@@ -128,8 +129,8 @@ func (x *scan) tsProtoMessage(o *jstree.Node, e *encoder, origins map[int32]orig
 	x.Messages = append(x.Messages, m)
 }
 
-// comparedWithUndefined reports whether a field is written if it is not undefined. A field that is written
-// unless it is zero has no explicit presence.
+// comparedWithUndefined reports whether a field is written if it is not undefined, i.e. has explicit presence.
+// Other fields are written if they are not zero.
 func (x *scan) comparedWithUndefined(e *encoder, name string) bool {
 	s := x.Script
 	if !s.MayScan(e.body) {
@@ -147,11 +148,12 @@ func (x *scan) comparedWithUndefined(e *encoder, name string) bool {
 	return false
 }
 
-// fromJSON is the suffix of ts-proto's functions that read enums from JSON.
+// fromJSON is the suffix of the names of ts-proto's functions that convert JSON to an enum.
 const fromJSON = "FromJSON"
 
-// enumReader returns the function that reads a field's enum in the object's fromJSON, or nil if the field is not
-// an enum.
+// enumReader returns the function that converts JSON to the enum of a field, or nil if the field is not an
+// enum. o is the message's object, whose method fromJSON is searched. oneof is the name of the field's oneof,
+// or "".
 func (x *scan) enumReader(o *jstree.Node, name, oneof string) *jstree.Node {
 	s := x.Script
 	fn := o.Get("fromJSON")
@@ -170,8 +172,8 @@ func (x *scan) enumReader(o *jstree.Node, name, oneof string) *jstree.Node {
 	return x.enumReaderIn(s.Object(s.Result(fn)).Get(member), only)
 }
 
-// enumReaderIn returns the function for an enum that an expression calls, or nil. If only is set, its argument
-// must be the member with that name.
+// enumReaderIn returns the function for converting JSON to an enum that the expression v calls, or nil. If only
+// is not "", the call's argument must be the member with that name.
 func (x *scan) enumReaderIn(v *jstree.Node, only string) *jstree.Node {
 	s := x.Script
 	if v == nil {
@@ -205,8 +207,8 @@ func (x *scan) enumReaderIn(v *jstree.Node, only string) *jstree.Node {
 	return nil
 }
 
-// foldEntries converts fields whose type is a map entry to maps, and drops the entries. It runs after references
-// were linked.
+// foldEntries converts fields whose message type is a map entry to maps, and drops the entry types. It is
+// called after references were linked.
 func (x *scan) foldEntries() {
 	// The entries of maps are messages in this code, but must not be declared as such.
 	by := map[*model.Def]*model.Message{}
@@ -267,7 +269,8 @@ func (x *scan) foldEntries() {
 	}
 }
 
-// foldEntry makes a field a map if the fields of its message type are a key and a value.
+// foldEntry makes a field a map if the fields of its message type, entry, are a key and a value. It reports
+// whether it did.
 func foldEntry(f *model.Field, entry []*model.Field) bool {
 	var key, value *model.Field
 	for _, p := range entry {
@@ -285,8 +288,8 @@ func foldEntry(f *model.Field, entry []*model.Field) bool {
 	return true
 }
 
-// tsProtoCall reads a method of a client, this.rpc.request(this.service, "Get", data). Its types are those that
-// the method encodes and decodes.
+// tsProtoCall extracts a method from the client of a service: this.rpc.request(this.service, "Get", data). Its
+// types are those that the method encodes and decodes. at is the token of the called method.
 func (x *scan) tsProtoCall(at int32) {
 	// The call has four arguments: the service, the method, and two more.
 	s := x.Script
@@ -351,7 +354,8 @@ func (x *scan) tsProtoCall(at int32) {
 	x.addMethod(full, model.FormTSProto, at, m)
 }
 
-// addMethod adds a method to the service with that full name.
+// addMethod adds a method to the service with the given full name, which is created if needed. form is the code
+// generator, and at the token of the method.
 func (x *scan) addMethod(full, form string, at int32, m *model.Method) {
 	if !x.MayScanSpan(0, int32(len(x.Services))) {
 		return

@@ -14,7 +14,8 @@ import (
 	"unwire/schema/bundle/protoname"
 )
 
-// tsProtoEnums reads the enums of ts-proto that exist as objects: compiled by TypeScript, or objects of numbers.
+// tsProtoEnums extracts the enums of ts-proto that exist as objects: those compiled by TypeScript, or objects
+// of numbers. origins maps declarations to exported names.
 func (x *scan) tsProtoEnums(origins map[int32]origin) {
 	s := x.Script
 	for _, at := range s.Anchors[jstree.AnchorUnrecognized] {
@@ -48,7 +49,8 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 	}
 }
 
-// tsProtoEnumNamed adds a ts-proto enum with the given values under its name in the script.
+// tsProtoEnumNamed adds a ts-proto enum with the given values. Its name is the one under which the object is
+// exported or declared.
 func (x *scan) tsProtoEnumNamed(at int32, values []model.EnumValue, ids []int32, words []string, origins map[int32]origin) {
 	if len(values) == 0 {
 		return
@@ -73,8 +75,9 @@ func (x *scan) tsProtoEnumNamed(at int32, values []model.EnumValue, ids []int32,
 	x.Enums = append(x.Enums, e)
 }
 
-// tsProtoEnum returns a reference to the enum that a function reads, such as colorFromJSON: switch (o) { case 1:
-// case "RED": return Color.RED; …. If the enum does not exist as an object, it is read from the function.
+// tsProtoEnum returns a reference to the enum that a function converts from JSON, such as colorFromJSON: switch
+// (o) { case 1: case "RED": return Color.RED; …. If the enum does not exist as an object, it is extracted from
+// the function. done has the functions already used so.
 func (x *scan) tsProtoEnum(call *jstree.Node, origins map[int32]origin, done map[int32]bool) *model.Ref {
 	s := x.Script
 	t := s.Follow(call)
@@ -142,7 +145,7 @@ func (x *scan) tsProtoEnum(call *jstree.Node, origins map[int32]origin, done map
 }
 
 // returned returns the token of the enum whose members a function returns, or -1 if that enum was not
-// extracted.
+// extracted. body is the function's body.
 func (x *scan) returned(body int32) int32 {
 	s := x.Script
 	b := s.Brackets[body]
@@ -167,7 +170,8 @@ func (x *scan) returned(body int32) int32 {
 	return -1
 }
 
-// packageOfEnums uses the package of a script's messages for its enums, if the script names none.
+// packageOfEnums sets the package of ts-proto enums that lack one to that of the script's messages, if these
+// have only one.
 func (x *scan) packageOfEnums() {
 	pkg := ""
 	for _, m := range x.Messages {

@@ -14,7 +14,7 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// An origin is the exported name of a declaration with its protobuf package.
+// An origin is the name under which a declaration is exported, with its protobuf package.
 type origin struct {
 	// name is the name under which the declaration is exported.
 	name string
@@ -22,8 +22,8 @@ type origin struct {
 	pkg string
 }
 
-// inventedName returns a name for a message without one. It depends on the fields only, so that it is the same
-// in the next version of a bundle.
+// inventedName returns a name for a message whose name is lost. It depends on the fields only, so that it is
+// the same in the next version of a bundle.
 func (x *scan) inventedName(m *model.Message) string {
 	var shape strings.Builder
 	for _, f := range m.Fields {
@@ -37,15 +37,16 @@ func (x *scan) inventedName(m *model.Message) string {
 	return name
 }
 
-// placeholder returns an invented name with a hash of the definition's shape.
+// placeholder returns an invented name for a definition of a kind such as "Message". shape describes the
+// definition's content, and its hash is part of the name.
 func placeholder(kind, shape string) string {
 	h := fnv.New32a()
 	h.Write([]byte(shape))
 	return fmt.Sprintf("%s_%08x", kind, h.Sum32())
 }
 
-// origins finds the names under which declarations are exported, and the package of each according to the
-// protobufPackage next to it.
+// origins returns the names under which declarations are exported, by the token of the declaration. The package
+// is that of the constant protobufPackage exported together with it.
 func (x *scan) origins() map[int32]origin {
 	s := x.Script
 	out := map[int32]origin{}
@@ -87,7 +88,7 @@ func (x *scan) origins() map[int32]origin {
 	return out
 }
 
-// exportClause adds the names in export { a as Foo, b as protobufPackage }.
+// exportClause adds the names in export { a as Foo, b as protobufPackage } to out. b is the bracket.
 func (x *scan) exportClause(b jstree.Bracket, out map[int32]origin) {
 	s, pkg := x.Script, ""
 	var list []jstree.Binding
@@ -113,8 +114,8 @@ func (x *scan) exportClause(b jstree.Bracket, out map[int32]origin) {
 	}
 }
 
-// tsProtoName returns the full name of the ts-proto message that an object represents. known reports
-// whether its package is known, and written whether the script contains the full name literally.
+// tsProtoName returns the full name of the ts-proto message that the object literal o represents. known is set
+// if its package is known, and written if the script contains the full name literally.
 func (x *scan) tsProtoName(o *jstree.Node, ids []int32, words []string, origins map[int32]origin) (full string, known, written bool) {
 	s := x.Script
 	word, pkg := x.exportedName(ids, words, origins)
@@ -140,8 +141,9 @@ func (x *scan) tsProtoName(o *jstree.Node, ids []int32, words []string, origins 
 	return protoname.Join(pkg, word), pkg != "", false
 }
 
-// exportedName returns the name under which a value is exported (or else its name in the script), and
-// the package next to the export.
+// exportedName returns the name under which a value is exported (or else its name in the script), and the
+// package next to the export. ids are the tokens that declare variables with the value, and words its names as
+// a member.
 func (x *scan) exportedName(ids []int32, words []string, origins map[int32]origin) (word, pkg string) {
 	own := ""
 	for _, id := range ids {
@@ -167,8 +169,8 @@ func (x *scan) exportedName(ids []int32, words []string, origins map[int32]origi
 	return word, pkg
 }
 
-// packageBefore returns the package of the last protobufPackage before a token. Bundlers concatenate modules, so
-// it belongs to the same module.
+// packageBefore returns the value of the last constant protobufPackage before the token with index at. Bundlers
+// concatenate modules, so it belongs to the same module.
 func (x *scan) packageBefore(at int32) string {
 	s, pkg := x.Script, ""
 	for _, i := range s.Anchors[jstree.AnchorPackage] {

@@ -9,12 +9,12 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// caseWord is the member by which ts-proto distinguishes the members of a oneof if it writes them as unions.
+// caseWord is the member whose value names the member of a oneof that is set, in ts-proto's unions.
 const caseWord = "$case"
 
-// union recognises ts-proto's discriminated unions: it makes a field a member of the oneof "kind" if
-// the encoder reads it as message.kind.text, or as message.kind.value in the case "text". The
-// expressions are near the token of the field's tag.
+// union makes a field a member of the oneof "kind" if ts-proto represents the oneof as a discriminated union,
+// i.e. the encoder reads the field as message.kind.text, or as message.kind.value in the case "text". These
+// expressions are near the token with index at, which writes the field's tag.
 func (x *scan) union(e *encoder, f *model.Field, at int32) {
 	s := x.Script
 	if !hasCases(s, e) {
@@ -47,7 +47,8 @@ func (x *scan) union(e *encoder, f *model.Field, at int32) {
 	f.Oneof, f.Name = f.Name, member
 }
 
-// hasCases reports whether an encoder uses $case, the discriminator of ts-proto's unions.
+// hasCases reports whether an encoder uses $case, the discriminator (the member that names the variant) of
+// ts-proto's unions.
 func hasCases(s *jstree.Script, e *encoder) bool {
 	if !e.looked && s.MayScan(e.body) {
 		e.looked = true

@@ -11,35 +11,38 @@ import (
 	"strings"
 )
 
-// Limits of a list of known findings: its size in bytes and its number of lines.
+// Limits of a list of allowed findings.
 const (
-	// maxAllowBytes limits the size in bytes.
+	// maxAllowBytes is the maximum size in bytes of a list of allowed findings.
 	maxAllowBytes = 64 << 20
-	// maxAllowLines limits the number of lines.
+	// maxAllowLines is the maximum number of lines of a list of allowed findings.
 	maxAllowLines = 100_000
 )
 
-// An Allowance lists findings that are known and no reason for a check to fail. Read one with ReadAllowance.
+// An Allowance is a list of findings that are known already, so that a check with only these findings succeeds.
+// Read one with ReadAllowance.
 type Allowance struct {
-	// rules are the allowed findings, one for each line of the list.
+	// rules are the patterns for allowed findings, one for each line of a list in text form.
 	rules []allowRule
-	// seen has the unknown fields and contradictions of a report, which match exactly.
+	// seen has the unknown fields and contradictions of an earlier report, which must match exactly.
 	seen map[findingKey]bool
-	// called has the unknown methods of a report, by service and RPC.
+	// called has the unknown methods of an earlier report, by service and RPC.
 	called map[[2]string]bool
 }
 
-// An allowRule is a line of a list: patterns for findings.
+// An allowRule is one line of a list: patterns that match allowed findings.
 type allowRule struct {
-	// what restricts the rule to "unknown", "contradicted" or "method". "" applies to the first two.
+	// what restricts the rule to findings of one kind: "unknown", "contradicted" or "method". "" means unknown
+	// fields and contradictions.
 	what string
 
-	// message and field are patterns as of path.Match. For a method they apply to the service and the RPC.
+	// message and field are patterns as of path.Match for the full name of the message and for the field's
+	// number or name. In a rule for methods, they are patterns for service and RPC.
 	message, field string
 }
 
-// ReadAllowance reads a list of known findings: either the JSON of an earlier Report, whose findings are then
-// known, or lines of text.
+// ReadAllowance reads a list of allowed findings: lines of text, or the JSON of an earlier Report, whose
+// findings are then all allowed.
 //
 // Shape: a line is [unknown|contradicted] MESSAGE [FIELD], or method SERVICE/RPC. FIELD is a number or a name.
 // In names, * matches any characters. # begins a comment.
@@ -75,7 +78,7 @@ func ReadAllowance(r io.Reader) (*Allowance, error) {
 	return a, nil
 }
 
-// readReport allows all findings of an earlier report in JSON.
+// readReport allows all findings of an earlier report, given its JSON.
 func (a *Allowance) readReport(data []byte) error {
 	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -93,7 +96,7 @@ func (a *Allowance) readReport(data []byte) error {
 	return nil
 }
 
-// readLine parses one line of the list; blank lines and comments have no rule.
+// readLine adds the rule in one line of the list. Blank lines and comments have none.
 func (a *Allowance) readLine(line string) error {
 	line, _, _ = strings.Cut(line, "#")
 	words := strings.Fields(line)
@@ -133,17 +136,19 @@ func (a *Allowance) readLine(line string) error {
 	return nil
 }
 
-// finding identifies the finding in an Allowance. The number of occurrences is not part of it.
+// finding returns the key by which an Allowance recognizes the finding. The number of occurrences is not part
+// of it.
 func (u *UnknownField) finding() findingKey {
 	return findingKey{message: u.Message, number: u.Number, name: u.Name}
 }
 
-// finding identifies the finding in an Allowance. The number of occurrences is not part of it.
+// finding returns the key by which an Allowance recognizes the finding. The number of occurrences is not part
+// of it.
 func (c *Contradiction) finding() findingKey {
 	return findingKey{message: c.Message, number: c.Number, name: c.Name, reason: c.Reason}
 }
 
-// allows reports whether a finding of the kind what (such as an unknown field) is on the list.
+// allows reports whether a finding of the kind what ("unknown" or "contradicted") is allowed.
 func (a *Allowance) allows(what string, f findingKey) bool {
 	if a.seen[f] {
 		return true
@@ -157,13 +162,13 @@ func (a *Allowance) allows(what string, f findingKey) bool {
 	return false
 }
 
-// matches is path.Match for a pattern that was validated.
+// matches is path.Match for a pattern that is known to be valid.
 func matches(pattern, s string) bool {
 	ok, err := path.Match(pattern, s)
 	return ok && err == nil
 }
 
-// Allow marks the findings of the report that a lists.
+// Allow marks the findings of the report that a allows.
 func (r *Report) Allow(a *Allowance) {
 	for i := range r.Unknown {
 		u := &r.Unknown[i]

@@ -10,11 +10,12 @@ import (
 	"unwire/schema/infer"
 )
 
-// anyName is the full name of the type whose messages contain a message of another type.
+// anyName is the full name of google.protobuf.Any, whose messages contain a message of another type.
 const anyName = "google.protobuf.Any"
 
-// checkAny checks the payload of the Any at node at as a message of the type that it names, if the definitions
-// have the type. more is the correction to the number of explained bytes.
+// checkAny checks the content of an Any, the message at index at of t, against the type that it names, if the
+// definitions have that type. more is added to the number of explained bytes; it is negative if the definitions
+// explain only a part of the content. ok is false if the content is malformed.
 func (k *Checker) checkAny(t *wire.Tree, at int32, m *messageInfo) (more int64, ok bool) {
 	url, value := "", wire.None
 	for c := range t.Children(at) {
@@ -48,8 +49,8 @@ func (k *Checker) checkAny(t *wire.Tree, at int32, m *messageInfo) (more int64, 
 	return inner - size, ok
 }
 
-// resolveType returns the message type that a type URL or a full name refers to. If it is unknown, this is
-// recorded.
+// resolveType returns the message type that a type URL or a full name refers to, or nil. Unknown types are
+// recorded for the report.
 func (k *Checker) resolveType(url string) protoreflect.MessageDescriptor {
 	name := url[strings.LastIndexByte(url, '/')+1:]
 	if md := k.schema.Message(name); md != nil {

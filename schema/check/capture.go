@@ -8,10 +8,10 @@ import (
 	"unwire/decode/conversation"
 )
 
-// AddCapture checks the exchanges of a capture, or only the one with the number id if it is not 0, and
-// returns how many there were. Calls that form one conversation are joined, as conversation.EachCall
-// does, and each message is checked only once. part restricts the check to the single call. onExchange,
-// if not nil, is called before each exchange is checked.
+// AddCapture checks the exchanges of a capture, or only the one with the number id if it is not 0. It returns
+// how many there were. Calls that form one conversation are joined, as conversation.EachCall does, and each
+// message is checked only once. part disables the joining. onExchange, if not nil, is called before each
+// exchange is checked.
 //
 // Errors: those of conversation.EachCall. A damaged capture is checked as far as it is readable.
 func (k *Checker) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, onExchange func(*decode.Exchange)) (exchanges int, err error) {

@@ -31,10 +31,12 @@ import (
 
 // Options configures a Checker. The zero value works.
 type Options struct {
-	// Profile has the secrets of a client that examples must not show. nil means none.
+	// Profile has the secrets of a recorded client, which must not appear in examples of values. nil means
+	// none.
 	Profile *profile.Profile
-	// Address returns the name of a frame in the report. part is set if the frame is the call's own and not part
-	// of its conversation. Default: "#1/down/2", for the exchange, direction and sequence number.
+	// Address returns the address of a frame for the report. part is set if the frame is reported as part of
+	// its own call and not of the conversation that includes the call. Default: "#1/down/2", for exchange,
+	// direction and sequence number.
 	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
 	// MaxFrames is the maximum number of addresses for one finding. Default: 20.
 	MaxFrames int
@@ -42,8 +44,8 @@ type Options struct {
 	MaxFindings int
 }
 
-// A Checker validates messages against their declared types and collects the findings. It is not safe for
-// concurrent use.
+// A Checker compares messages with the definitions of their types, and collects fields and methods that the
+// definitions lack and values that contradict them. It is not safe for concurrent use.
 //
 // Limits: those of Options. Its memory does not grow with the number of messages.
 type Checker struct {
@@ -51,117 +53,122 @@ type Checker struct {
 	schema *schema.Schema
 	// o are the options, with defaults filled in.
 	o Options
-	// infos caches, for each message type, the data for checking it and the counts.
+	// infos has the prepared form and the counts of each message type that occurred.
 	infos map[protoreflect.MessageDescriptor]*messageInfo
-	// methods has the counts by service, RPC and direction.
+	// methods has the counts of messages by service, RPC and direction.
 	methods map[[3]string]*methodRow
-	// evidence describes the unknown fields. Each message type is a root.
+	// evidence has the values of unknown fields, from which their types are inferred. Each message type is a
+	// root.
 	evidence *infer.Evidence
-	// scratch and mapKeys are buffers that are reused for each message.
+	// scratch is a buffer of checkFields that is reused for each message.
 	scratch []byte
-	// mapKeys is a reused buffer of checkMapKeys.
+	// mapKeys is a buffer of checkMapKeys that is reused for each message.
 	mapKeys []mapKey
 
 	// unknown are the fields that the definitions lack, with their occurrences.
 	unknown map[findingKey]*finding
-	// contradicted are the fields whose values contradict their definitions.
+	// contradicted are the values that contradict the definitions, with their occurrences.
 	contradicted map[findingKey]*finding
-	// unknownMethods are the methods that the definitions lack, by service and RPC.
+	// unknownMethods are the called methods that the definitions lack, by service and RPC.
 	unknownMethods map[[2]string]*finding
-	// unknownTypes are the types that messages name and the definitions lack, by full name.
+	// unknownTypes are the types that the definitions lack although an Any or an error detail names them, by
+	// full name.
 	unknownTypes map[string]*finding
 
-	// jsonFrames and brokenFrames are counts of the report that are not kept for each method.
+	// jsonFrames is the number of messages in JSON, and brokenFrames that of truncated or damaged ones.
 	jsonFrames, brokenFrames int
-	// details counts error details, and detailsDecoded those of a known type that are well-formed.
+	// details is the number of checked error details. detailsDecoded is the number of those that are of a known
+	// type and well-formed.
 	details, detailsDecoded int
 
-	// part means that the frames belong to a call whose conversation was already checked.
+	// part is set while frames are checked that belong to a call whose conversation was already checked.
 	part bool
 
-	// frame returns the address of the current frame. It is a function because few frames need their address.
+	// frame returns the address of the frame being checked. It is a function because few frames need their
+	// address.
 	frame func() string
-	// instance numbers the messages that were read, nested ones included. It marks which fields the current
-	// message has had.
+	// instance is the number of the message being checked, counting nested ones. It is stored in
+	// fieldInfo.last, to notice a field that occurs twice in one message.
 	instance int
 }
 
-// A findingKey identifies a finding: two occurrences with the same key are one finding.
-// message is the full name of the message type; number and name are those of the field, or zero.
+// A findingKey identifies a finding (an unknown field or a contradiction). Occurrences with the same key are
+// one finding.
 type findingKey struct {
+	// message is the full name of the message type.
 	message string
-	// number is the field number of the finding, or 0.
+	// number is the field number, or 0 if it is unknown.
 	number int32
-	// name is the field name of the finding, or "".
+	// name is the field name, or "" if it is unknown.
 	name string
-	// reason describes how the value contradicts the definition.
+	// reason describes how the value contradicts the definition. For an unknown field in JSON, it is the kind
+	// of its values.
 	reason string
 }
 
-// A finding has the occurrences of a finding.
-// seen counts the occurrences, and frames has the addresses of the first ones.
+// A finding counts the occurrences of an unknown field, contradiction, method or type.
 type finding struct {
+	// seen is the number of occurrences of the finding.
 	seen int
-	// frames has the addresses of the first frames with the finding.
+	// frames has the addresses of the first frames in which it occurred.
 	frames []string
 }
 
-// A methodRow holds the counts for one direction of an RPC method.
+// A methodRow has the counts for one direction of an RPC method.
 type methodRow struct{ MethodCoverage }
 
-// A messageInfo is a message type, prepared for fast checks, with its counts.
-// name is the full name.
+// A messageInfo is a message type in a form that allows fast checks, with counts of its occurrences.
 type messageInfo struct {
 	// name is the full name of the message type.
 	name string
-	// seen is the number of messages of the type.
+	// seen is the number of messages of the type so far.
 	seen int
-	// fields are the declared fields by number, and required those that proto2 requires.
+	// fields are the declared fields by number.
 	fields map[int32]*fieldInfo
-	// required are the required fields of a proto2 message.
+	// required are the required fields, which only proto2 has.
 	required []*fieldInfo
-	// any means that the type is google.protobuf.Any.
+	// any is set if the type is google.protobuf.Any.
 	any bool
 }
 
-// A fieldInfo is a declared field, prepared for fast checks, with its counts.
+// A fieldInfo is a declared field in a form that allows fast checks, with counts of its occurrences.
 type fieldInfo struct {
 	// fd is the descriptor of the field.
 	fd protoreflect.FieldDescriptor
 	// kind is the declared type of the field.
 	kind protoreflect.Kind
-	// wire is the wire type of a single value. packable is set if values may also be packed.
+	// wire is the wire type of a single value.
 	wire wire.Type
-	// packable means that the field's values may be packed.
+	// packable is set if the field's values may be packed.
 	packable bool
-	// single is set if the field is neither a list nor a map.
+	// single is set if the field is neither repeated nor a map.
 	single bool
-	// isMap means that the field is a map.
+	// isMap is set if the field is a map.
 	isMap bool
 	// message is the field's message type; nil for other fields.
 	message protoreflect.MessageDescriptor
-	// child describes message. It is nil until the first such message is checked, because types can be
-	// recursive.
+	// child is the prepared form of message. It is nil until the first such message is checked, because types
+	// can be recursive.
 	child *messageInfo
 	// oneof is the oneof that contains the field, or nil.
 	oneof *oneofInfo
-	// seen is the number of occurrences of the field.
+	// seen is the number of occurrences of the field so far.
 	seen int
-	// last is the instance of the message that had the field last.
+	// last is the number (Checker.instance) of the last message in which the field occurred.
 	last int
 }
 
-// A oneofInfo is a oneof and the member that was set last.
+// A oneofInfo is a oneof with the member that occurred last.
 type oneofInfo struct {
 	// name is the name of the oneof.
 	name protoreflect.Name
-	// last is the instance of the message that had a member last, and member that member.
+	// last is the number (Checker.instance) of the last message in which a member of the oneof occurred.
 	last int
-	// member is the member that was set last in the current message.
+	// member is the member that occurred last in that message.
 	member *fieldInfo
 }
 
-// NewChecker returns a Checker for the definitions s.
+// NewChecker returns a Checker that compares messages with the definitions s.
 func NewChecker(s *schema.Schema, o Options) *Checker {
 	if o.Address == nil {
 		o.Address = func(ex *decode.Exchange, f *decode.Frame, _ bool) string {
@@ -181,7 +188,8 @@ func NewChecker(s *schema.Schema, o Options) *Checker {
 	}
 }
 
-// Add checks the messages of an exchange. An exchange that is not an RPC is ignored.
+// Add checks the messages of an exchange and the details of its error. An exchange that is not an RPC is
+// ignored.
 func (k *Checker) Add(ex *decode.Exchange) {
 	if ex.Service == "" || ex.RPC == "" {
 		return
@@ -198,7 +206,7 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	k.addStatus(ex)
 }
 
-// addFrame checks a frame if it is a message, and counts it for its method.
+// addFrame checks the message in a frame of an exchange, and counts it for the exchange's method.
 func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
 	md := k.schema.FrameType(ex.Call, f.Dir)
 	id := [3]string{ex.Service, ex.RPC, f.Dir.String()}
@@ -236,7 +244,8 @@ func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
 	}
 }
 
-// count adds a checked frame with its explained bytes. ok reports whether it was well-formed.
+// count adds a checked message. explained is the number of its bytes that the definitions explain, and ok
+// reports whether it was well-formed.
 func (m *methodRow) count(explained int64, ok bool) {
 	m.BytesExplained += explained
 	if ok {
@@ -244,7 +253,8 @@ func (m *methodRow) count(explained int64, ok bool) {
 	}
 }
 
-// recordFinding records an occurrence of a finding at the current frame, within the limits of Options.
+// recordFinding records in m that the finding with the key at occurred in the current frame. Beyond
+// Options.MaxFindings, new findings are ignored.
 func recordFinding[K comparable](m map[K]*finding, at K, k *Checker) {
 	f := m[at]
 	if f == nil {
@@ -268,7 +278,7 @@ func (k *Checker) contradict(m *messageInfo, f *fieldInfo, reason string) {
 	recordFinding(k.contradicted, findingKey{m.name, int32(f.fd.Number()), string(f.fd.Name()), reason}, k)
 }
 
-// info returns the prepared form of a message type. It is created on first use.
+// info returns a message type in a form that allows fast checks. It is created on first use.
 func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 	m := k.infos[md]
 	if m != nil {
@@ -302,8 +312,8 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 	return m
 }
 
-// UnknownEvidence returns evidence about the unknown fields of each message type, from which package infer
-// derives definitions. The root types are the full names of the message types.
+// UnknownEvidence returns the values of the unknown fields of all message types, from which package infer
+// derives definitions. Its root types are the full names of the message types.
 func (k *Checker) UnknownEvidence() *infer.Evidence {
 	e := infer.NewEvidence()
 	e.Merge(k.evidence)

@@ -7,7 +7,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// addEnd checks the details of the error that ended a stream or a call.
+// addEnd checks the error details in the message that ended a stream or a call.
 func (k *Checker) addEnd(end *envelope.End) {
 	if end == nil || end.Error == nil {
 		return
@@ -24,8 +24,8 @@ func (k *Checker) addEnd(end *envelope.End) {
 	}
 }
 
-// addStatus checks the details of a gRPC status, which is in the trailers, or in the headers if the response has
-// no body. Findings get the address of the exchange, because no frame has the status.
+// addStatus checks the details of a gRPC status. It is in the trailers, or in the headers if the response has
+// no body. Findings get the address of the exchange, because the status is not in a frame.
 func (k *Checker) addStatus(ex *decode.Exchange) {
 	switch ex.Protocol {
 	case decode.GRPC, decode.GRPCWeb, decode.GRPCWebText:

@@ -15,12 +15,13 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxJSONDepth is the nesting depth below which JSON messages are not checked.
+// maxJSONDepth is the nesting depth beyond which messages in JSON are not checked.
 const maxJSONDepth = 100
 
-// checkJSON checks a message in the JSON form of protobuf: members are found by name, and the JSON types of
-// their values are compared with the declared types. A member that the type does not declare is an unknown field
-// without a number. The bytes of such members are not explained; all others are.
+// checkJSON checks a message of the type md in protobuf's JSON mapping: members are found by name, and the JSON
+// types of their values are compared with the declared types. A member that the type lacks is an unknown field
+// without a number. explained is the number of bytes outside of such members. ok is false if the JSON is
+// malformed.
 func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (explained int64, ok bool) {
 	d := &jsonCheck{Checker: k, dec: json.NewDecoder(bytes.NewReader(data)), data: data}
 	d.dec.UseNumber()
@@ -40,22 +41,21 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 	return int64(len(data)) - d.unexplained, true
 }
 
-// A jsonCheck checks one JSON message token by token. This preserves the order and repetition of members, and
-// everything before a syntax error is checked and counted.
+// A jsonCheck is the state of checking one JSON message. It reads token by token, so that repeated members are
+// noticed and everything before a syntax error is checked.
 type jsonCheck struct {
 	*Checker
-	// dec decodes the JSON in data.
+	// dec splits data into tokens.
 	dec *json.Decoder
 	// data is the JSON message.
 	data []byte
-	// unexplained is the number of bytes of unknown members.
+	// unexplained is the number of bytes in unknown members so far.
 	unexplained int64
-	// inAny means that the next object is the content of an Any, so that it has the additional member
-	// "@type".
+	// inAny is set if the next object is the content of an Any, which has the additional member "@type".
 	inAny bool
 }
 
-// message checks the next value as an object of the type md.
+// message checks the next value as an object of the type md, which is nested in depth others.
 func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error {
 	if depth > maxJSONDepth {
 		return d.skip()
@@ -124,8 +124,8 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 	return err
 }
 
-// checkPresence reports a member that must not occur together with an earlier one of the object: a
-// repeated name, or a second member of a oneof.
+// checkPresence records a contradiction if the field f occurs together with an earlier member of the same
+// object: a repeated name, or another member of its oneof. instance is the number of the object.
 func (d *jsonCheck) checkPresence(m *messageInfo, f *fieldInfo, instance int) {
 	if f.last == instance {
 		d.contradict(m, f, "more than once in an object")
@@ -140,7 +140,7 @@ func (d *jsonCheck) checkPresence(m *messageInfo, f *fieldInfo, instance int) {
 	}
 }
 
-// field checks the value of a member: a single value, a list or a map.
+// field checks the value of field f of the message type m: a single value, a list or a map.
 func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	if f.single {
 		return d.checkJSONValue(m, f, f.fd, depth)
@@ -182,7 +182,8 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	return err
 }
 
-// checkJSONValue checks a JSON value against the type of fd, the descriptor of f or of f's map value.
+// checkJSONValue checks the next JSON value against the type of fd, which is the descriptor of f or, for a map,
+// of its values.
 func (d *jsonCheck) checkJSONValue(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDescriptor, depth int) error {
 	if md := fd.Message(); md != nil {
 		if form := jsonShapeOf(md); form != jsonObject && form != jsonAny && d.peek() != 'n' {
@@ -222,7 +223,7 @@ func (d *jsonCheck) peek() byte {
 	return rest[0]
 }
 
-// skipUnknown skips the value of an unknown member and returns the kind of field that it suggests.
+// skipUnknown skips the value of an unknown member. It returns the kind of field that the value suggests.
 func (d *jsonCheck) skipUnknown() (wire.Kind, error) {
 	kind := wire.KindVarint
 	switch c := d.peek(); c {
@@ -260,7 +261,7 @@ func (d *jsonCheck) skipRest(tok json.Token) error {
 	return nil
 }
 
-// jsonType returns the name of a token's JSON type for a reader.
+// jsonType returns the name of a token's JSON type for an error text, such as "a number".
 func jsonType(tok json.Token) string {
 	switch v := tok.(type) {
 	case json.Delim:
@@ -276,7 +277,7 @@ func jsonType(tok json.Token) string {
 	return "number"
 }
 
-// jsonFits reports whether the JSON type of a token is allowed for the declared type of fd.
+// jsonFits reports whether a JSON value that begins with the token tok is allowed for the declared type of fd.
 func jsonFits(tok json.Token, fd protoreflect.FieldDescriptor) bool {
 	switch v := tok.(type) {
 	case bool:
@@ -302,8 +303,8 @@ func jsonFits(tok json.Token, fd protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// isBase64 reports whether s is base64. Like other readers of protobuf's JSON, it accepts both alphabets, with
-// or without padding.
+// isBase64 reports whether s is base64. Like protobuf's parsers, it accepts both alphabets, with or without
+// padding.
 func isBase64(s string) bool {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	_, err := base64.RawStdEncoding.DecodeString(s)

@@ -13,27 +13,27 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A jsonShape is the form in which protobuf's JSON represents a message type.
+// A jsonShape is the form in which protobuf's JSON mapping represents a message type.
 type jsonShape uint8
 
 const (
-	// jsonObject is an object with the fields as members.
+	// jsonObject is an object with the fields as members, as for ordinary messages.
 	jsonObject jsonShape = iota
-	// jsonAny is an object with the members of another message and the member @type.
+	// jsonAny is an object with the members of another message and the member "@type", for google.protobuf.Any.
 	jsonAny
 	// jsonAnyValue is any JSON value, for google.protobuf.Value.
 	jsonAnyValue
 	// jsonList is an array of any values, for google.protobuf.ListValue.
 	jsonList
-	// jsonStruct is an object with any members.
+	// jsonStruct is an object with any members, for google.protobuf.Struct.
 	jsonStruct
-	// jsonWrapper is the value of the only field.
+	// jsonWrapper is the value of the only field, for wrapper types such as google.protobuf.Int64Value.
 	jsonWrapper
-	// jsonTimestamp is a string as of RFC 3339.
+	// jsonTimestamp is a string with a time as in RFC 3339, for google.protobuf.Timestamp.
 	jsonTimestamp
-	// jsonDuration is a string with seconds and the suffix "s".
+	// jsonDuration is a string with seconds and the suffix "s", for google.protobuf.Duration.
 	jsonDuration
-	// jsonFieldMask is a string with field names and commas between them.
+	// jsonFieldMask is a string with field names separated by commas, for google.protobuf.FieldMask.
 	jsonFieldMask
 )
 
@@ -88,7 +88,7 @@ func (d *jsonCheck) checkForm(m *messageInfo, f *fieldInfo, md protoreflect.Mess
 	return nil
 }
 
-// formFits reports whether a JSON value has the form of the message type md.
+// formFits reports whether the JSON value raw has the form of the message type md.
 func formFits(raw []byte, md protoreflect.MessageDescriptor, form jsonShape) bool {
 	if len(raw) == 0 {
 		return false
@@ -114,7 +114,7 @@ func formFits(raw []byte, md protoreflect.MessageDescriptor, form jsonShape) boo
 	return true
 }
 
-// isTimestamp reports whether s is a time as of RFC 3339.
+// isTimestamp reports whether s is a time in the format of RFC 3339.
 func isTimestamp(s string) bool {
 	_, err := time.Parse(time.RFC3339Nano, s)
 	return err == nil
@@ -131,7 +131,7 @@ func isDuration(s string) bool {
 	return len(whole) > 0 && len(whole) <= 12 && digits(whole) && len(fraction) <= 9 && digits(fraction)
 }
 
-// checkAny checks the value of an Any as the type that it names, if the definitions have the type.
+// checkAny checks the next value, an Any, against the type that it names, if the definitions have that type.
 func (d *jsonCheck) checkAny(depth int) error {
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
@@ -167,7 +167,7 @@ func (d *jsonCheck) checkAny(depth int) error {
 	return err
 }
 
-// jsonRange returns the reason why a number is not allowed for the declared type, or "".
+// jsonRange returns the reason why the number tok is not allowed for the declared type of fd, or "".
 func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	var text string
 	switch v := tok.(type) {
@@ -208,15 +208,15 @@ func jsonRange(tok json.Token, fd protoreflect.FieldDescriptor) string {
 	return ""
 }
 
-// shortExponent reports whether the exponent is small enough for big.Rat, which would write out a number like
-// 1e999999999.
+// shortExponent reports whether the exponent of a number is small enough for big.Rat, which would need much
+// memory for a number like 1e999999999.
 func shortExponent(text string) bool {
 	i := strings.IndexAny(text, "eE")
 	e, err := strconv.Atoi(strings.TrimPrefix(text[i+1:], "+"))
 	return err != nil || e >= -40 && e <= 40
 }
 
-// bounds returns the least and the greatest value of an integer kind. ok is false for other kinds.
+// bounds returns the least and the greatest value of an integer type. ok is false for other types.
 func bounds(k protoreflect.Kind) (low, high *big.Int, ok bool) {
 	switch k {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.EnumKind:
@@ -231,7 +231,7 @@ func bounds(k protoreflect.Kind) (low, high *big.Int, ok bool) {
 	return nil, nil, false
 }
 
-// jsonKeyFits reports whether the name of a member is allowed as the key of a map.
+// jsonKeyFits reports whether the member name key is allowed as a key of a map whose key field is fd.
 func jsonKeyFits(key string, fd protoreflect.FieldDescriptor) bool {
 	switch fd.Kind() {
 	case protoreflect.StringKind:

@@ -7,18 +7,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// A mapKey is the encoded key of an entry of a map field.
+// A mapKey is the key of one entry of a map field.
 type mapKey struct {
 	// field is the map field.
 	field *fieldInfo
-	// key is the encoded key of the entry.
+	// key is the protobuf encoding of the key.
 	key []byte
 }
 
-// maxKeysCompared is the number of keys up to which comparing each pair is cheaper than building a set.
+// maxKeysCompared is the number of keys up to which comparing each pair is faster than building a set.
 const maxKeysCompared = 12
 
-// checkMapKeys reports keys that occur twice in a map of a message. A parser would lose the first value.
+// checkMapKeys records a contradiction if a key occurs twice in a map of the message at index at, because
+// parsers would lose the first value.
 func (k *Checker) checkMapKeys(t *wire.Tree, at int32, m *messageInfo) {
 	list := k.mapKeys[:0]
 
@@ -54,7 +55,7 @@ func (k *Checker) checkMapKeys(t *wire.Tree, at int32, m *messageInfo) {
 	}
 }
 
-// checkManyMapKeys is like checkMapKeys, and faster for many keys.
+// checkManyMapKeys does the work of checkMapKeys with a set, which is faster for many keys.
 func (k *Checker) checkManyMapKeys(m *messageInfo, list []mapKey) {
 	sets := map[*fieldInfo]map[string]struct{}{}
 	for _, key := range list {
@@ -70,7 +71,7 @@ func (k *Checker) checkManyMapKeys(m *messageInfo, list []mapKey) {
 	}
 }
 
-// contradictTwice records that a map has a key twice.
+// contradictTwice records the contradiction that a key occurs twice in the map f.
 func (k *Checker) contradictTwice(m *messageInfo, f *fieldInfo) {
 	k.contradict(m, f, "a key more than once in a map")
 }

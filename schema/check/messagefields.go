@@ -11,11 +11,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// checkMessage checks the message at node at against a type. explained is the number of bytes that the
-// definitions explain; ok reports whether all fields are well-formed.
+// checkMessage checks the message at index at of t against the type m. explained is the number of bytes that
+// the definitions explain; ok reports whether all fields are well-formed.
 //
-// All fields of the message are checked before the messages inside it: the marks of this instance
-// (fieldInfo.last) would otherwise be mixed with those of a nested message of the same type.
+// All fields of the message are checked before the messages nested in it: fieldInfo.last would otherwise be
+// overwritten by a nested message of the same type.
 func (k *Checker) checkMessage(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
 	k.instance++
 	m.seen++
@@ -41,19 +41,19 @@ func (k *Checker) checkMessage(t *wire.Tree, at int32, m *messageInfo) (explaine
 	return own.explained + more, own.ok && fine
 }
 
-// checkedFields is the result of checking the fields of one message, without nested messages.
+// checkedFields is the result of checking the fields of one message, without its nested messages.
 type checkedFields struct {
-	// explained is the number of bytes that the definitions explain.
+	// explained is the number of bytes in declared fields with plausible values.
 	explained int64
 
-	// ok means that all fields of the message are well-formed.
+	// ok is set if all fields of the message are well-formed.
 	ok bool
 
-	// messages is set if some fields are messages, and maps if some of them are maps.
+	// messages is set if the message has nested messages, and maps if some of them are map entries.
 	messages, maps bool
 }
 
-// checkFields checks the fields of node at, but not the content of those that are messages.
+// checkFields checks the fields of the message at index at, but not the content of nested messages.
 func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 	r := checkedFields{ok: true}
 	instance := k.instance
@@ -102,8 +102,8 @@ func (k *Checker) checkFields(t *wire.Tree, at int32, m *messageInfo) checkedFie
 	return r
 }
 
-// checkTogether reports a singular field that occurs again in the current message, or a second member of a
-// oneof.
+// checkTogether records a contradiction if the field f must not occur with an earlier field of the current
+// message: a singular field that occurs again, or a second member of a oneof.
 func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	if f.single && f.last == k.instance && f.message == nil {
 		k.contradict(m, f, "more than once in a message, declared singular")
@@ -116,7 +116,7 @@ func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	}
 }
 
-// submessages checks the content of those fields of node at that are messages.
+// submessages checks the messages nested in the message at index at. explained and ok are as in checkMessage.
 func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
 	ok = true
 	for c := range t.Children(at) {
@@ -152,8 +152,8 @@ func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained
 	return explained, ok
 }
 
-// malformed returns the error text for an undecodable field without the offset, so that equal errors
-// are counted as one finding.
+// malformed returns the text of a parse error without the offset, so that equal errors are counted as one
+// finding.
 func malformed(err error) string {
 	if err == nil {
 		return "field number out of range"
@@ -165,8 +165,8 @@ func malformed(err error) string {
 	return s
 }
 
-// checkValue checks one value against its field's definition. It returns a description of the
-// contradiction, or "".
+// checkValue checks the value at index i of t against the definition of its field. It returns a description of
+// the contradiction, or "".
 func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 	n := &t.Nodes[i]
 	if n.Type != f.wire {
@@ -186,7 +186,8 @@ func (k *Checker) checkValue(t *wire.Tree, i int32, f *fieldInfo) string {
 	return ""
 }
 
-// packed checks the elements of a packed list. It returns the contradiction, or "".
+// packed checks the elements of a packed field with the payload p. It returns a description of the
+// contradiction, or "".
 func packed(p []byte, f *fieldInfo) string {
 	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
@@ -207,7 +208,7 @@ func packed(p []byte, f *fieldInfo) string {
 	return ""
 }
 
-// number checks a varint against the declared type. It returns the contradiction, or "".
+// number checks the varint v against the declared type. It returns a description of the contradiction, or "".
 func number(v uint64, f *fieldInfo) string {
 	outside := false
 	switch f.kind {

@@ -10,27 +10,28 @@ import (
 	"unwire/schema/infer"
 )
 
-// A Proposal is a field to add to the definitions: traffic has it and the definitions do not.
+// A Proposal is a declaration that should be added to the definitions: the field occurs in traffic, but the
+// definitions lack it.
 //
 // Shape: the fields of a new message type follow the field of that type. Their Element begins with the name that
 // is proposed for the type.
 type Proposal struct {
 	// Element is the full name of the proposed field.
 	Element string `json:"element"`
-	// Message is the full name of the message that the field is added to.
+	// Message is the full name of the message type to which the field is added.
 	Message string `json:"message"`
-	// Number is the number of the proposed field.
+	// Number is the field number.
 	Number int32 `json:"number"`
-	// Kind is the inferred kind of the field's values.
+	// Kind is the most probable kind of the field's values.
 	Kind wire.Kind `json:"kind"`
-	// Type is the proposed type.
+	// Type is the proposed type as in a .proto file.
 	Type string `json:"type"`
 	// Label is one of infer.Singular, infer.Optional, infer.Repeated and infer.Map.
 	Label string `json:"label"`
 	// Oneof is the name of the proposed oneof, or "".
 	Oneof string `json:"oneof,omitempty"`
 
-	// New is set if the message type is not in the definitions either.
+	// New is set if the message type of Message is not in the definitions either.
 	New bool `json:"new"`
 	// P is the probability of Kind, from 0 to 1.
 	P float64 `json:"p"`
@@ -40,15 +41,15 @@ type Proposal struct {
 	LabelP float64 `json:"label_p"`
 	// Seen is the number of messages that contain the field.
 	Seen int64 `json:"seen"`
-	// Note describes the values, for example by their range.
+	// Note describes the values, for example their range; it may be "".
 	Note string `json:"note,omitempty"`
 
-	// Frames has the addresses of the first frames with the field. For a field of a new type they are those of
-	// the field that leads to the type.
+	// Frames has the addresses of the first frames that contain the field. For a field of a new type, they are
+	// those of the field whose type it is.
 	Frames []string `json:"frames"`
 }
 
-// Proposals infers declarations for the unknown fields.
+// Proposals infers declarations for the unknown fields from their values.
 //
 // Errors: those of infer.Infer.
 func (k *Checker) Proposals() ([]Proposal, error) {
@@ -99,12 +100,11 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 	return list, nil
 }
 
-// proposalPackage is a temporary package for inferred types, before they are renamed to the declared
-// ones.
+// proposalPackage is the package of inferred types until they get the names of declared ones.
 const proposalPackage = "unwire_proposal"
 
-// knownName returns the name in the definitions of an inferred type. A new type gets a name that is derived from
-// the path of fields that leads to it.
+// knownName returns the final name of an inferred type. known maps inferred names to those in the definitions.
+// A type that is not in known is new, and its name is derived from the path of fields that leads to it.
 func knownName(known map[string]string, full string) (name string, isNew bool) {
 	if own, ok := known[full]; ok {
 		return own, false
@@ -125,7 +125,7 @@ func knownName(known map[string]string, full string) (name string, isNew bool) {
 	return best + "Field" + full[at:], true
 }
 
-// unknownAt returns the finding of an unknown field, or nil.
+// unknownAt returns the finding about the unknown field of a message type with this number, or nil.
 func (k *Checker) unknownAt(message string, number int32) *finding {
 	for at, f := range k.unknown {
 		if at.message == message && at.number == number {

@@ -8,61 +8,61 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Report is the result of a check. Its JSON is part of the contract; ReadAllowance reads it too.
+// A Report is the result of comparing messages with definitions. Its JSON is part of the contract with users:
+// it changes only compatibly. ReadAllowance reads it, too.
 type Report struct {
-	// Frames counts the messages. The ends of streams are not messages.
+	// Frames is the number of messages. The ends of streams are not messages.
 	Frames int `json:"frames"`
 
-	// Decoded counts the messages of a known type that are well-formed.
+	// Decoded is the number of messages of a known type that are well-formed.
 	Decoded int `json:"decoded"`
 
-	// JSONFrames counts the messages in JSON, which are checked by the names of their members.
+	// JSONFrames is the number of messages in JSON, whose fields are found by name.
 	JSONFrames int `json:"json_frames"`
 
-	// BrokenFrames counts the messages that are truncated or cannot be decompressed, so that their content is
-	// unknown.
+	// BrokenFrames is the number of messages that are truncated or cannot be decompressed.
 	BrokenFrames int `json:"broken_frames"`
 
-	// Bytes is the decompressed size of all checked frames.
+	// Bytes is the total decompressed size of all messages, in bytes.
 	Bytes int64 `json:"bytes"`
-	// BytesExplained is the part of Bytes that the definitions explain.
+	// BytesExplained is the number of bytes that belong to declared fields with plausible values.
 	BytesExplained int64 `json:"bytes_explained"`
-	// FieldsSeen counts the declared fields that occurred.
+	// FieldsSeen is the number of declared fields that occurred.
 	FieldsSeen int `json:"fields_seen"`
 
-	// FieldsNeverSeen counts the declared fields of all types that did not occur.
+	// FieldsNeverSeen is the number of declared fields, of all types, that did not occur.
 	FieldsNeverSeen int `json:"fields_never_seen"`
-	// Unknown lists the fields that the definitions lack.
+	// Unknown lists the findings about fields that occurred and that the definitions lack.
 	Unknown []UnknownField `json:"unknown"`
 	// Contradicted lists the fields whose values contradict their definitions.
 	Contradicted []Contradiction `json:"contradicted"`
-	// UnknownMethods lists the methods that the definitions lack.
+	// UnknownMethods lists the called methods that the definitions lack.
 	UnknownMethods []UnknownMethod `json:"unknown_methods"`
 
 	// UnknownTypes lists the types that the definitions lack although an Any or an error detail names them. They
 	// are not findings.
 	UnknownTypes []unknownType `json:"unknown_types"`
-	// Details is the number of checked details of errors.
+	// Details is the number of error details that were checked.
 	Details int `json:"error_details"`
 
-	// DetailsDecoded counts the details of a known type that are well-formed.
+	// DetailsDecoded is the number of error details of a known type that are well-formed.
 	DetailsDecoded int `json:"error_details_decoded"`
-	// Methods has the counts of each method and direction.
+	// Methods has the counts for each method and direction.
 	Methods []MethodCoverage `json:"methods"`
 
-	// Messages has the counts of each message type that occurred.
+	// Messages has the counts for each message type that occurred.
 	Messages []TypeCoverage `json:"messages"`
 }
 
-// An UnknownField is a field that the definitions lack.
+// An UnknownField is a finding: a field that occurred and that the definitions lack.
 type UnknownField struct {
-	// Message is the full name of the message with the unknown field.
+	// Message is the full name of the message type in which the field occurred.
 	Message string `json:"message"`
 
 	// Number is the field number, or 0 if the field occurred in JSON only.
 	Number int32 `json:"number"`
 
-	// Name is the name of the member if the field occurred in JSON.
+	// Name is the name of the JSON member; "" if the field occurred in protobuf.
 	Name string `json:"name,omitempty"`
 
 	// Kind is the most probable kind of the field's values.
@@ -75,17 +75,17 @@ type UnknownField struct {
 
 	// Frames has the addresses of the first frames with the field.
 	Frames []string `json:"frames"`
-	// Allowed means that an Allowance lists the finding.
+	// Allowed is set if an Allowance lists the finding.
 	Allowed bool `json:"allowed,omitempty"`
 }
 
-// A Contradiction is a field whose values contradict its definition.
+// A Contradiction is a finding: values of a field that contradict its definition.
 type Contradiction struct {
-	// Message is the full name of the message with the field.
+	// Message is the full name of the message type that has the field.
 	Message string `json:"message"`
 	// Number is the field number, or 0 if the message as a whole is malformed.
 	Number int32 `json:"number"`
-	// Name is the name of the contradicted field.
+	// Name is the name of the field; "" if the message as a whole is malformed.
 	Name string `json:"name"`
 	// Reason describes how the values contradict the definition.
 	Reason string `json:"reason"`
@@ -93,30 +93,31 @@ type Contradiction struct {
 	Seen int `json:"seen"`
 	// Frames are the addresses of the first frames with a contradicting value.
 	Frames []string `json:"frames"`
-	// Allowed means that an Allowance lists the finding.
+	// Allowed is set if an Allowance lists the finding.
 	Allowed bool `json:"allowed,omitempty"`
 }
 
-// An UnknownMethod is a method that was called and that the definitions lack.
+// An UnknownMethod is a finding: an RPC method that was called and that the definitions lack.
 type UnknownMethod struct {
-	// Service is the full name of the service.
+	// Service is the full name of the called service.
 	Service string `json:"service"`
 	// RPC is the name of the method that the definitions lack.
 	RPC string `json:"rpc"`
-	// Count is the number of messages of the unknown method.
+	// Count is the number of messages sent and received in calls of the method.
 	Count int `json:"count"`
-	// Frames are the addresses of the first messages of the unknown method.
+	// Frames are the addresses of the first of these messages.
 	Frames []string `json:"frames"`
-	// Allowed means that an Allowance lists the finding.
+	// Allowed is set if an Allowance lists the finding.
 	Allowed bool `json:"allowed,omitempty"`
 }
 
-// An unknownType is a message type that the definitions lack although a message names it.
+// An unknownType is a message type that an Any or an error detail names and that the definitions lack.
 type unknownType struct {
 	// Message is the full name of the undefined type.
 	Message string `json:"message"`
-	Count   int    `json:"count"`
-	// Frames are the addresses of the first frames with an Any of the undefined type.
+	// Count is the number of occurrences of the type.
+	Count int `json:"count"`
+	// Frames are the addresses of the first frames with a message of this type.
 	Frames []string `json:"frames"`
 }
 
@@ -128,19 +129,19 @@ type MethodCoverage struct {
 	RPC string `json:"rpc"`
 	// Dir is the direction of the messages, "up" or "down".
 	Dir string `json:"dir"`
-	// Type is the full name of the message type, or "" if the definitions lack the method.
+	// Type is the full name of the declared message type; "" if the definitions lack the method.
 	Type string `json:"type"`
 	// Frames is the number of messages.
 	Frames int `json:"frames"`
-	// Decoded is the number of well-formed messages.
+	// Decoded is the number of messages that are well-formed and of a known type.
 	Decoded int `json:"decoded"`
-	// Bytes is the decompressed size of the messages.
+	// Bytes is the total decompressed size of the messages, in bytes.
 	Bytes int64 `json:"bytes"`
-	// BytesExplained is the part of Bytes that the definitions explain.
+	// BytesExplained is the number of bytes that belong to declared fields with plausible values.
 	BytesExplained int64 `json:"bytes_explained"`
 }
 
-// TypeCoverage counts the messages of a type, and the fields that occurred in them.
+// TypeCoverage counts the messages of one type, and the fields that occurred in them.
 type TypeCoverage struct {
 	// Message is the full name of the message type.
 	Message string `json:"message"`
@@ -154,19 +155,19 @@ type TypeCoverage struct {
 	NeverSeen []int32 `json:"never_seen"`
 }
 
-// Clean reports whether the check has no findings, apart from allowed ones.
+// Clean reports whether the check has no findings, apart from those that an Allowance lists.
 func (r *Report) Clean() bool {
 	return r.AllowedFindings() == len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods)
 }
 
-// Compared reports whether at least one non-empty message was compared with the definitions. Without one, a
-// clean report means nothing.
+// Compared reports whether at least one non-empty message of a known type was checked. Otherwise a report
+// without findings means nothing.
 func (r *Report) Compared() bool {
 	return r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 ||
 		slices.ContainsFunc(r.Methods, func(m MethodCoverage) bool { return m.Type != "" && m.Decoded > 0 && m.Bytes > 0 })
 }
 
-// AllowedFindings counts the findings that Allow marked.
+// AllowedFindings returns the number of findings that Allow marked.
 func (r *Report) AllowedFindings() (n int) {
 	count := func(allowed bool) {
 		if allowed {
@@ -185,7 +186,7 @@ func (r *Report) AllowedFindings() (n int) {
 	return n
 }
 
-// Report returns the result for all messages added so far.
+// Report returns the findings and counts for all messages added so far.
 func (k *Checker) Report() *Report {
 	// Empty lists, so that JSON has [] and not null.
 	r := &Report{
@@ -232,7 +233,7 @@ func (k *Checker) Report() *Report {
 	return r
 }
 
-// reportUnknown decides how the unknown fields are read, by all their values together.
+// reportUnknown adds the unknown fields to r, with their kinds inferred from all their values.
 func (k *Checker) reportUnknown(r *Report) {
 	costs := kind.Costs{}
 	for at, f := range k.unknown {
@@ -254,7 +255,7 @@ func (k *Checker) reportUnknown(r *Report) {
 	})
 }
 
-// reportCoverage counts which declared types and fields occurred.
+// reportCoverage adds to r how many of the declared types and fields occurred.
 func (k *Checker) reportCoverage(r *Report) {
 	for md := range k.schema.Messages() {
 		info := k.infos[md]

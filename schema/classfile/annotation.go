@@ -1,9 +1,9 @@
 package classfile
 
-// maxAnnotationDepth limits annotations and arrays in annotations.
+// maxAnnotationDepth is the maximum nesting of annotations and arrays in an annotation.
 const maxAnnotationDepth = 16
 
-// annotations reads the annotations of a member, as far as they are well-formed.
+// annotations parses the annotations attribute of a field or method, as far as it is well-formed.
 func annotations(f *File, body []byte) (list []Annotation) {
 	r := &reader{data: body}
 	for n := r.uint(2); n > 0 && r.ok(); n-- {
@@ -16,7 +16,7 @@ func annotations(f *File, body []byte) (list []Annotation) {
 	return list
 }
 
-// annotation reads an annotation.
+// annotation parses one annotation, which is nested in depth others.
 func (r *reader) annotation(f *File, depth int) Annotation {
 	a := Annotation{Type: string(f.at(r.uint(2)).utf8)}
 	for n := r.uint(2); n > 0 && r.ok(); n-- {
@@ -31,7 +31,7 @@ func (r *reader) annotation(f *File, depth int) Annotation {
 	return a
 }
 
-// element reads the value of an element. ok is false if it is no text, class or enum constant.
+// element parses the value of an annotation's element. ok is false if it is not a text, class or enum constant.
 func (r *reader) element(f *File, depth int) (value string, ok bool) {
 	if depth > maxAnnotationDepth {
 		r.at = len(r.data) + 1

@@ -19,60 +19,62 @@ import (
 	"iter"
 )
 
-// magic is the beginning of a class file.
+// magic are the first bytes of a Java class file.
 const magic = "\xca\xfe\xba\xbe"
 
-// Is reports whether data begins like a class file.
+// Is reports whether data begins like a Java class file.
 func Is(data []byte) bool {
 	// A universal Mach-O binary has the same magic number, followed by the small number of its architectures.
 	return len(data) > 10 && string(data[:4]) == magic && binary.BigEndian.Uint16(data[6:]) >= 45
 }
 
-// A File is a class file.
+// A File is a parsed Java class file.
 type File struct {
 	// Name is the name of the class, and Super that of its superclass, such as "com/acme/Item$Part".
 	Name, Super string
 	// Fields are the fields of the class, in the order of the file.
 	Fields []Member
-	// Methods are its methods and constructors; "<clinit>" initialises the class.
+	// Methods are the methods and constructors; "<clinit>" is the static initializer.
 	Methods []Member
 
-	// pool is the constant pool.
+	// pool is the constant pool: all texts, numbers and names that the class refers to by index.
 	pool []constant
 }
 
-// A Member is a field or a method.
+// A Member is a field or a method of a class.
 type Member struct {
-	// Name is the name in the source.
+	// Name is the name of the field or method in the Java source.
 	Name string
-	// Descriptor is the type, such as "I" for an int, "Lcom/acme/Item;" for an object, or "(I)J" for a method.
+	// Descriptor is the type in the notation of the JVM, such as "I" for an int, "Lcom/acme/Item;" for an
+	// object, or "(I)J" for a method.
 	Descriptor string
-	// Constant is the index of the constant value of a static field; 0 if it has none.
+	// Constant is the index in the constant pool of a static field's constant value; 0 if it has none.
 	Constant int
-	// Code is the bytecode of a method.
+	// Code is the bytecode of a method; empty for a field.
 	Code []byte
 	// Annotations are the annotations of a method or field that the compiler keeps.
 	Annotations []Annotation
 }
 
-// An Annotation is an annotation with the elements that are texts, classes or enum constants.
+// An Annotation is a Java annotation. Of its elements, only texts, classes and enum constants are kept.
 type Annotation struct {
-	// Type is the class of the annotation, such as "Ljava/lang/Deprecated;".
+	// Type is the annotation's class in the notation of the JVM, such as "Ljava/lang/Deprecated;".
 	Type string
 	// Elements maps names to values: the text, the class as in Type, or the name of the enum constant.
 	Elements map[string]string
 }
 
-// A constant is an entry of the constant pool.
+// A constant is an entry of a class file's constant pool.
 type constant struct {
+	// tag is the kind of the entry, such as constantString.
 	tag byte
-	// utf8 is the text of a constantUTF8.
+	// utf8 is the text of an entry of the kind constantUTF8.
 	utf8 []byte
-	// a and b are the operands of other constants: indexes, or the halves of a number.
+	// a and b are the operands of other kinds: indices of other constants, or the halves of a number.
 	a, b int
 }
 
-// Tags of constants.
+// Tags of constants, by which the JVM distinguishes the entries of the constant pool.
 const (
 	constantUTF8    = 1
 	constantInteger = 3
@@ -82,11 +84,13 @@ const (
 	constantString  = 8
 	constantField   = 9
 	constantMethod  = 10
+	// constantOfIface is a method of an interface, and constantPair a name with a type.
 	constantOfIface = 11
 	constantPair    = 12
 )
 
-// Parse reads a class file. It returns nil if data does not begin like one.
+// Parse parses a class file. It returns nil if data does not begin like one. A malformed file is parsed as far
+// as possible.
 func Parse(data []byte) *File {
 	if !Is(data) {
 		return nil
@@ -101,7 +105,7 @@ func Parse(data []byte) *File {
 	return f
 }
 
-// at returns an entry of the constant pool; an empty one if there is none.
+// at returns the entry of the constant pool with index i; an empty one if there is none.
 func (f *File) at(i int) constant {
 	if i < 0 || i >= len(f.pool) {
 		return constant{}
@@ -109,7 +113,8 @@ func (f *File) at(i int) constant {
 	return f.pool[i]
 }
 
-// Text returns the text of a string constant, in modified UTF-8.
+// Text returns the text of the string constant with index i, in modified UTF-8. ok is false for other
+// constants.
 func (f *File) Text(i int) (text []byte, ok bool) {
 	c := f.at(i)
 	if c.tag != constantString {
@@ -118,7 +123,7 @@ func (f *File) Text(i int) (text []byte, ok bool) {
 	return f.at(c.a).utf8, true
 }
 
-// Class returns the name of a class constant, such as "com/acme/Item"; "" if the constant is no class.
+// Class returns the name of the class constant with index i, such as "com/acme/Item"; "" for other constants.
 func (f *File) Class(i int) string {
 	c := f.at(i)
 	if c.tag != constantClass {
@@ -127,13 +132,13 @@ func (f *File) Class(i int) string {
 	return string(f.at(c.a).utf8)
 }
 
-// Int returns the value of an int constant.
+// Int returns the value of the int constant with index i. ok is false for other constants.
 func (f *File) Int(i int) (value int32, ok bool) {
 	c := f.at(i)
 	return int32(c.a<<16 | c.b), c.tag == constantInteger
 }
 
-// Ref returns the field or method that a constant refers to; empty texts if it refers to none.
+// Ref returns the field or method that the constant with index i refers to; empty texts for other constants.
 func (f *File) Ref(i int) (class, name, descriptor string) {
 	c := f.at(i)
 	if c.tag != constantField && c.tag != constantMethod && c.tag != constantOfIface {
@@ -146,29 +151,37 @@ func (f *File) Ref(i int) (class, name, descriptor string) {
 	return f.Class(c.a), string(f.at(pair.a).utf8), string(f.at(pair.b).utf8)
 }
 
-// An Instruction is one instruction of a method.
+// An Instruction is one bytecode instruction of a method.
 type Instruction struct {
 	// Op is the opcode, such as OpLdc.
 	Op byte
-	// Index is the index of the constant that the instruction refers to; 0 if it refers to none.
+	// Index is the index in the constant pool of the instruction's operand; 0 if it has none.
 	Index int
 }
 
-// Opcodes that this package and its users distinguish.
+// Opcodes of the JVM that this package and its users distinguish.
 const (
-	OpLdc          = 0x12
-	OpLdcW         = 0x13
-	OpAastore      = 0x53
-	OpGetstatic    = 0xb2
+	// OpLdc loads a constant, such as a string, whose index has one byte.
+	OpLdc = 0x12
+	// OpLdcW is OpLdc with an index of two bytes.
+	OpLdcW = 0x13
+	// OpAastore stores an object in an array.
+	OpAastore = 0x53
+	// OpGetstatic reads a static field.
+	OpGetstatic = 0xb2
+	// OpInvokestatic calls a static method.
 	OpInvokestatic = 0xb8
 
+	// opTableswitch and opLookupswitch are jump tables of variable length.
 	opTableswitch  = 0xaa
 	opLookupswitch = 0xab
-	opWide         = 0xc4
-	opIinc         = 0x84
+	// opWide makes the next instruction's operands two bytes long.
+	opWide = 0xc4
+	// opIinc increments a local variable.
+	opIinc = 0x84
 )
 
-// Instructions yields the instructions of a method in the order of the code. It ends at a malformed one.
+// Instructions yields the bytecode instructions of a method in order. It ends at a malformed one.
 func (m *Member) Instructions() iter.Seq[Instruction] {
 	return func(yield func(Instruction) bool) {
 		for at := 0; at < len(m.Code); {
@@ -192,7 +205,7 @@ func (m *Member) Instructions() iter.Seq[Instruction] {
 	}
 }
 
-// at16 returns the big-endian 16-bit number at an offset; bytes beyond the end are zero.
+// at16 returns the big-endian 16-bit number at offset at; bytes after the end count as zero.
 func at16(b []byte, at int) int {
 	v := 0
 	for i := at; i < at+2; i++ {
@@ -204,7 +217,7 @@ func at16(b []byte, at int) int {
 	return v
 }
 
-// opSize returns the length of the instruction at an offset, or 0 if it is malformed.
+// opSize returns the length in bytes of the instruction at offset at, or 0 if it is malformed.
 func opSize(code []byte, at int) int {
 	switch op := code[at]; {
 	case op == opTableswitch || op == opLookupswitch:

@@ -2,13 +2,16 @@ package classfile
 
 import "encoding/binary"
 
-// A reader reads a class file. Beyond the end it reads zeros, and sets at beyond the end.
+// A reader reads the bytes of a class file in order. After the end it returns zeros; ok reports that
+// afterwards.
 type reader struct {
+	// data is the content of the class file.
 	data []byte
-	at   int
+	// at is the current offset; it is greater than len(data) if more was read than there is.
+	at int
 }
 
-// bytes reads the next n bytes.
+// bytes reads the next n bytes. After the end it returns nil.
 func (r *reader) bytes(n int) []byte {
 	if n < 0 || r.at > len(r.data)-n {
 		r.at = len(r.data) + 1
@@ -28,10 +31,10 @@ func (r *reader) uint(n int) int {
 	return v
 }
 
-// ok reports whether nothing beyond the end was read.
+// ok reports whether all that was read was within the file.
 func (r *reader) ok() bool { return r.at <= len(r.data) }
 
-// constants reads the constant pool.
+// constants parses the constant pool.
 func (r *reader) constants() []constant {
 	n := r.uint(2)
 	pool := make([]constant, n)
@@ -63,7 +66,7 @@ func (r *reader) constants() []constant {
 	return pool
 }
 
-// members reads the fields, or the methods.
+// members parses the table of fields or that of methods, which have the same format.
 func (r *reader) members(f *File) (list []Member) {
 	for n := r.uint(2); n > 0 && r.ok(); n-- {
 		r.bytes(2) // the access flags

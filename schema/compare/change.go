@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A ChangeKind is the kind of a change between two versions of definitions: added, removed, and so on.
+// A ChangeKind is a kind of difference between two versions of definitions: added, removed, and so on.
 type ChangeKind string
 
 // The kinds of changes, in the order in which a changelog lists them.
@@ -15,18 +15,18 @@ const (
 	Added ChangeKind = "added"
 	// Removed is an element that only the old version has.
 	Removed ChangeKind = "removed"
-	// renamed is an element with another name.
+	// renamed is an element with another name in the new version.
 	renamed ChangeKind = "renamed"
-	// retyped is a field or method with another type.
+	// retyped is a field or method with another type in the new version.
 	retyped ChangeKind = "retyped"
 
 	// relabelled is a field or method with another label: singular, optional, repeated, map, oneof, packed,
 	// streaming.
 	relabelled ChangeKind = "relabelled"
-	// renumbered is a field or enum value with another number.
+	// renumbered is a field or enum value with another number in the new version.
 	renumbered ChangeKind = "renumbered"
 
-	// moved is a type in another package, or into or out of a message.
+	// moved is a type that is in another package in the new version, or was moved into or out of a message.
 	moved ChangeKind = "moved"
 )
 
@@ -44,24 +44,23 @@ const (
 	ValueElement   ElementKind = "value"
 )
 
-// A Break is the worst incompatibility that a change causes. BreaksWire means that a program with the old
-// version and one with the new version misread each other's binary messages; BreaksJSON means the same for JSON.
-// BreaksSource means that code which was written against the old version does not compile, or has another
-// meaning, with the new one.
+// A Break is the worst incompatibility that a change between two versions causes. BreaksWire: programs with the
+// old and the new version misread each other's binary messages. BreaksJSON: the same for JSON. BreaksSource:
+// source code that was written for the old version does not compile, or means something else, with the new one.
 type Break string
 
 const (
 	// BreaksNothing means that the versions are compatible.
 	BreaksNothing Break = ""
-	// BreaksSource breaks source code only.
+	// BreaksSource means that source code may have to be changed; encoded messages are compatible.
 	BreaksSource Break = "source"
-	// BreaksJSON breaks JSON and source code.
+	// BreaksJSON means that JSON and source code are incompatible; the binary format is compatible.
 	BreaksJSON Break = "json"
-	// BreaksWire breaks the binary format, JSON and source code.
+	// BreaksWire means that the binary format is incompatible, and with it JSON and source code.
 	BreaksWire Break = "wire"
 )
 
-// severity returns the position of b from harmless to worst.
+// severity returns the rank of b, from 0 (harmless) to 3 (worst).
 func (b Break) severity() int {
 	return slices.Index([]Break{BreaksNothing, BreaksSource, BreaksJSON, BreaksWire}, b)
 }
@@ -82,15 +81,16 @@ func worse(a, b Break) Break {
 type Change struct {
 	// Change is the kind of the change.
 	Change ChangeKind `json:"change"`
-	// Element is the full name of the changed element.
+	// Element is the full name of the changed element, in the old version if it has it.
 	Element string `json:"element"`
-	// Old is the declaration in the old version.
+	// Old is the state in the old version: a name, type, label, number or, for a removed element, its
+	// declaration. "" if the element was added.
 	Old string `json:"old"`
-	// New is the declaration in the new version.
+	// New is the state in the new version, as Old; "" if the element was removed.
 	New string `json:"new"`
 	// Breaks is the most severe incompatibility that the change causes.
 	Breaks Break `json:"breaks"`
-	// Kind is the kind of the changed element.
+	// Kind is the kind of the changed element, such as a field.
 	Kind ElementKind `json:"kind"`
 
 	// Renamed is the full name of the element in the new version if it differs.
@@ -120,7 +120,7 @@ func (c Change) String() string {
 	return b.String()
 }
 
-// sortChanges sorts by kind of element, then by kind of change, then by name.
+// sortChanges sorts changes by kind of element, then by kind of change, then by name.
 func sortChanges(list []Change) {
 	kinds := []ElementKind{MethodElement, ServiceElement, MessageElement, EnumElement, OneofElement, FieldElement, ValueElement}
 	changes := []ChangeKind{Added, Removed, renamed, moved, retyped, relabelled, renumbered}

@@ -68,9 +68,9 @@ func Diff(before, after *schema.Schema) []Change {
 
 // A differ collects the changes between two versions of definitions.
 type differ struct {
-	// types pairs the types of both versions.
+	// types maps the types of the old version to those of the new one.
 	types *typeMatch
-	// compat decides which compatibility a change breaks.
+	// compat decides what a change of a field's type or label breaks.
 	compat compat
 	// found are the changes found so far.
 	found []Change
@@ -79,8 +79,8 @@ type differ struct {
 // addChange adds a change to the result.
 func (d *differ) addChange(c Change) { d.found = append(d.found, c) }
 
-// name returns the full name of d. For an enum value this includes the enum, although protobuf puts the value in
-// the scope around the enum.
+// name returns the full name of d. For an enum value this includes the name of the enum, although protobuf puts
+// values in the scope around the enum.
 func name(d protoreflect.Descriptor) string {
 	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
 		return string(v.Parent().FullName()) + "." + string(v.Name())
@@ -88,16 +88,16 @@ func name(d protoreflect.Descriptor) string {
 	return string(d.FullName())
 }
 
-// counted formats a number with its noun, such as "2 fields".
+// counted formats a number with its noun, such as "1 field" or "2 fields".
 func counted(n int, thing string) string { return infer.Plural(int64(n), thing) }
 
-// sizeOf describes how many fields a message has.
+// sizeOf returns how many fields a message has, in words.
 func sizeOf(m protoreflect.MessageDescriptor) string { return counted(m.Fields().Len(), "field") }
 
-// enumSize describes how many values an enum has.
+// enumSize returns how many values an enum has, in words.
 func enumSize(e protoreflect.EnumDescriptor) string { return counted(e.Values().Len(), "value") }
 
-// rename sets Change.Renamed if the element has another full name in the new version.
+// rename returns c with Renamed set to the full name of after, the new version of the element, if that differs.
 func rename(c Change, after protoreflect.Descriptor) Change {
 	if n := name(after); n != c.Element {
 		c.Renamed = n
@@ -105,7 +105,8 @@ func rename(c Change, after protoreflect.Descriptor) Change {
 	return c
 }
 
-// typeRenamed adds a change if a type or service has another name, unless only its parent was renamed.
+// typeRenamed adds a change if a type or service has another name in the new version, unless only its parent
+// was renamed. breaks is what the renaming breaks.
 func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descriptor, breaks Break) {
 	same := before.Name() == after.Name()
 	if same && d.sameParent(before.Parent(), after.Parent()) {
@@ -121,8 +122,7 @@ func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descri
 	d.addChange(c)
 }
 
-// sameParent reports whether the parents of two elements are the same package, or the same message in both
-// versions.
+// sameParent reports whether two elements are in the same package, or in the two versions of the same message.
 func (d *differ) sameParent(before, after protoreflect.Descriptor) bool {
 	if m, ok := before.(protoreflect.MessageDescriptor); ok {
 		return d.types.messages[m.FullName()] == after
@@ -179,7 +179,8 @@ func (d *differ) fields(before, after protoreflect.MessageDescriptor) {
 	}
 }
 
-// fieldRemoved adds the removal of a field. It breaks the binary format if another field has the number now.
+// fieldRemoved adds the removal of field f. It breaks the binary format if another field of the new version,
+// after, uses the number.
 func (d *differ) fieldRemoved(f protoreflect.FieldDescriptor, after protoreflect.MessageDescriptor) {
 	c := Change{Change: Removed, Kind: FieldElement, Element: name(f), Old: declaration(f), Breaks: BreaksSource}
 	switch now := after.Fields().ByNumber(f.Number()); {
@@ -194,7 +195,7 @@ func (d *differ) fieldRemoved(f protoreflect.FieldDescriptor, after protoreflect
 	d.addChange(c)
 }
 
-// field compares the old version f and the new version now of a field.
+// field compares the old version f of a field with the new version now.
 func (d *differ) field(f, now protoreflect.FieldDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = FieldElement, name(f); d.addChange(rename(c, now)) }
 	switch {
@@ -236,7 +237,7 @@ func packing(f protoreflect.FieldDescriptor) string {
 	return "unpacked"
 }
 
-// member compares the oneofs that contain the two versions of a field.
+// member compares the oneofs that contain the old version f and the new version now of a field.
 func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	was, is := realOneof(f), realOneof(now)
 	// The same oneof, or none in both versions.
@@ -263,7 +264,7 @@ func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	d.addChange(rename(c, now))
 }
 
-// wordOr returns word, or other if word is "singular".
+// wordOr returns word; if word is "singular", other.
 func wordOr(word, other string) string {
 	if word == infer.Singular {
 		return other
@@ -271,7 +272,7 @@ func wordOr(word, other string) string {
 	return word
 }
 
-// oneofWord describes membership in a oneof in words.
+// oneofWord returns "oneof NAME" for a field in the oneof o, or "singular" if o is nil.
 func oneofWord(o protoreflect.OneofDescriptor) string {
 	if o == nil {
 		return infer.Singular
@@ -279,7 +280,8 @@ func oneofWord(o protoreflect.OneofDescriptor) string {
 	return "oneof " + string(o.Name())
 }
 
-// realOneof returns the oneof of a field as it is written in the source, or nil. Synthetic oneofs do not count.
+// realOneof returns the oneof of a field that is declared in the source, or nil. Synthetic oneofs, which
+// compilers add for optional fields, do not count.
 func realOneof(f protoreflect.FieldDescriptor) protoreflect.OneofDescriptor {
 	if o := f.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		return o
@@ -311,7 +313,8 @@ func (d *differ) counterpartOneof(o protoreflect.OneofDescriptor, before, after 
 	return best
 }
 
-// oneofs adds renamed oneofs. New and removed oneofs are changes of their members.
+// oneofs adds a change for each renamed oneof of a message. Added and removed oneofs are reported as changes of
+// their members.
 func (d *differ) oneofs(before, after protoreflect.MessageDescriptor) {
 	for i := range before.Oneofs().Len() {
 		o := before.Oneofs().Get(i)
@@ -340,7 +343,8 @@ func (d *differ) enum(e protoreflect.EnumDescriptor) {
 	d.values(e, now)
 }
 
-// values compares enum values. They are matched by name, and the others by number.
+// values compares the values of both versions of an enum. They are matched by name, and those without a match
+// by number.
 func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 	taken := map[protoreflect.Name]bool{}
 	var left []protoreflect.EnumValueDescriptor

@@ -8,38 +8,38 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxCompatDepth is the nesting depth to which messages are compared if one replaces another.
+// maxCompatDepth is the nesting depth to which two message types are compared if one replaces the other.
 const maxCompatDepth = 6
 
-// compat decides what a change of type or label breaks.
+// compat decides what a change of a field's type or label breaks.
 //
 // Source: https://protobuf.dev/programming-guides/proto3/#updating
 type compat struct {
-	// types pairs the types of both versions.
+	// types maps the types of the old version to those of the new one.
 	types *typeMatch
-	// done caches the result for pairs of messages. It also ends the recursion of recursive types.
+	// done caches the results for pairs of messages. It also ends the recursion for recursive types.
 	done map[[2]protoreflect.FullName]Break
 }
 
-// A wireClass is a class of field types with the same encoding.
+// A wireClass is a class of field types whose values have the same encoding.
 type wireClass uint8
 
 const (
-	// varints are int32, uint32, int64, uint64, bool and enums.
+	// varints are int32, uint32, int64, uint64, bool and enums, which are encoded as plain varints.
 	varints wireClass = iota
-	// zigzags are sint32 and sint64.
+	// zigzags are sint32 and sint64, which are encoded as zigzag varints.
 	zigzags
 	// fixed32s are fixed32 and sfixed32.
 	fixed32s
 	// fixed64s are fixed64 and sfixed64.
 	fixed64s
-	// floats are float.
+	// floats is the class of the type float.
 	floats
-	// doubles are double.
+	// doubles is the class of the type double.
 	doubles
-	// texts are string.
+	// texts is the class of the type string.
 	texts
-	// blobs are bytes.
+	// blobs is the class of the type bytes.
 	blobs
 	// messages are length-delimited messages.
 	messages
@@ -47,7 +47,7 @@ const (
 	groups
 )
 
-// classOf returns the encoding class of a field type.
+// classOf returns the class of encoding of a field type.
 func classOf(k protoreflect.Kind) wireClass {
 	switch k {
 	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
@@ -72,7 +72,7 @@ func classOf(k protoreflect.Kind) wireClass {
 	return varints
 }
 
-// jsonForm describes how JSON represents values of a type.
+// jsonForm returns the JSON type of values, such as "number", for an explanation.
 func jsonForm(k protoreflect.Kind) string {
 	switch k {
 	case protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.Sint64Kind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
@@ -87,8 +87,8 @@ func jsonForm(k protoreflect.Kind) string {
 	return "number"
 }
 
-// field compares the types, without the labels, of two versions of a field. same is true if the types are equal,
-// apart from renamed types. Otherwise worst is the incompatibility and note explains it.
+// field compares the types (not the labels) of two versions of a field. same is true if they are equal, or
+// differ only in the name of a renamed type. Otherwise worst is the incompatibility and note explains it.
 func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note string, same bool) {
 	if a.IsMap() != b.IsMap() {
 		// An entry of a map is encoded as a message with a key and a value, so a list of such messages is
@@ -138,7 +138,7 @@ func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note str
 	return worst, note, false
 }
 
-// kinds returns which compatibility a change of a field's type from a to b breaks.
+// kinds returns what a change of a field's type from a to b breaks, with an explanation.
 func (c *compat) kinds(a, b protoreflect.Kind) (Break, string) {
 	ca, cb := classOf(a), classOf(b)
 	lens := func(x, y wireClass) bool { return ca == x && cb == y || ca == y && cb == x }
@@ -179,7 +179,7 @@ func widthOf(k protoreflect.Kind) int {
 	return 32
 }
 
-// wireNumber returns the protobuf wire type of an encoding.
+// wireNumber returns the wire type, as a number, of a class of encoding.
 func wireNumber(c wireClass) int {
 	switch c {
 	case varints, zigzags:
@@ -194,7 +194,7 @@ func wireNumber(c wireClass) int {
 	return 2
 }
 
-// message returns which compatibility breaks if a field's type changes from message a to b.
+// message returns what breaks if a field's type changes from message a to b, with an explanation.
 func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	worst := c.messages(a, b, 0)
 	switch worst {
@@ -206,7 +206,8 @@ func (c *compat) message(a, b protoreflect.MessageDescriptor) (Break, string) {
 	return BreaksSource, "compatible on the wire and in JSON"
 }
 
-// messages compares the fields of two message types by number.
+// messages returns what breaks if a field's type changes from message a to b, by comparing their fields by
+// number.
 func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break {
 	if a.FullName() == b.FullName() || depth > maxCompatDepth {
 		return BreaksNothing
@@ -249,7 +250,7 @@ func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break 
 	return worst
 }
 
-// enumBreak returns which compatibility breaks if a field's type changes from enum a to b.
+// enumBreak returns what breaks if a field's type changes from enum a to b, with an explanation.
 func enumBreak(a, b protoreflect.EnumDescriptor) (Break, string) {
 	numbered := byNumber(b.Values())
 	for i := range a.Values().Len() {
@@ -261,7 +262,8 @@ func enumBreak(a, b protoreflect.EnumDescriptor) (Break, string) {
 	return BreaksSource, "same values"
 }
 
-// isEntry reports whether the elements of list have the same fields as the entries of the map m.
+// isEntry reports whether the elements of the repeated field list have the same encoding as the entries of the
+// map m.
 func (c *compat) isEntry(m, list protoreflect.FieldDescriptor) bool {
 	fields := list.Message().Fields()
 	if fields.Len() != 2 || fields.ByNumber(1) == nil || fields.ByNumber(2) == nil {
@@ -278,7 +280,7 @@ func (c *compat) isEntry(m, list protoreflect.FieldDescriptor) bool {
 	return same(m.MapKey(), fields.ByNumber(1)) && same(m.MapValue(), fields.ByNumber(2))
 }
 
-// label returns which compatibility a change of the label, such as to repeated, breaks.
+// label returns what a change of the label, such as from singular to repeated, breaks, with an explanation.
 func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 	was, is := labelWord(a), labelWord(b)
 	switch {
@@ -310,8 +312,8 @@ func (c *compat) label(a, b protoreflect.FieldDescriptor) (Break, string) {
 	return BreaksSource, "presence is added or removed"
 }
 
-// mapOfEntries reports whether one field is a map and the other a repeated field of the same entries,
-// which have the same encoding.
+// mapOfEntries reports whether one field is a map and the other a repeated message field with the same
+// encoding.
 func (c *compat) mapOfEntries(a, b protoreflect.FieldDescriptor) bool {
 	if a.IsMap() {
 		a, b = b, a

@@ -8,8 +8,8 @@ import (
 	"unwire/schema/infer"
 )
 
-// TypeOf returns the type of a field as in its declaration, without the label: int32, pkg.Message, map<string,
-// pkg.Message>.
+// TypeOf returns the type of a field as in its declaration, without the label, such as int32, pkg.Message or
+// map<string, pkg.Message>.
 func TypeOf(f protoreflect.FieldDescriptor) string {
 	switch {
 	case f.IsMap():
@@ -24,7 +24,7 @@ func TypeOf(f protoreflect.FieldDescriptor) string {
 	return f.Kind().String()
 }
 
-// declaration returns a field in short: "repeated string = 4".
+// declaration returns the label, type and number of a field, such as "repeated string = 4".
 func declaration(f protoreflect.FieldDescriptor) string {
 	s := TypeOf(f) + " = " + digits(f.Number())
 	if l := labelWord(f); l != infer.Singular && l != infer.Map {
@@ -36,7 +36,7 @@ func declaration(f protoreflect.FieldDescriptor) string {
 	return s
 }
 
-// labelWord returns the label as infer.LabelOfField does, or "required".
+// labelWord returns the label of a field: "required", or what infer.LabelOfField returns.
 func labelWord(f protoreflect.FieldDescriptor) string {
 	switch {
 	case f.IsMap():
@@ -54,7 +54,7 @@ func labelWord(f protoreflect.FieldDescriptor) string {
 	return infer.Singular
 }
 
-// isPackable reports whether the field is a list whose elements may be packed.
+// isPackable reports whether a field is repeated and its elements may be packed.
 func isPackable(f protoreflect.FieldDescriptor) bool {
 	switch f.Kind() {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
@@ -63,12 +63,12 @@ func isPackable(f protoreflect.FieldDescriptor) bool {
 	return f.IsList()
 }
 
-// signature returns the types of a method: "stream pkg.Req -> pkg.Res".
+// signature returns the types of a method, such as "stream pkg.Req -> pkg.Res".
 func signature(m protoreflect.MethodDescriptor) string {
 	return streamed(m.IsStreamingClient(), name(m.Input())) + " -> " + streamed(m.IsStreamingServer(), name(m.Output()))
 }
 
-// streamed prefixes s with "stream" if the side streams.
+// streamed returns s with the prefix "stream " if yes is set.
 func streamed(yes bool, s string) string {
 	if yes {
 		return "stream " + s

@@ -2,14 +2,16 @@ package compare
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// A list is a list of descriptors. The descriptors of compiled .proto files search their lists from the beginning, so
-// that a lookup for each of 50,000 values would take seconds.
+// A list is a list of protobuf descriptors. Their own lookup methods search from the beginning, which takes
+// seconds for 50,000 elements; byName and byNumber build an index instead.
 type list[D any] interface {
+	// Len returns the number of descriptors.
 	Len() int
+	// Get returns the descriptor with index i.
 	Get(i int) D
 }
 
-// byName returns the descriptors of a list by name.
+// byName returns the descriptors of a list, indexed by name.
 func byName[D protoreflect.Descriptor](l list[D]) map[protoreflect.Name]D {
 	m := make(map[protoreflect.Name]D, l.Len())
 	for i := range l.Len() {
@@ -19,7 +21,7 @@ func byName[D protoreflect.Descriptor](l list[D]) map[protoreflect.Name]D {
 	return m
 }
 
-// byNumber returns the values of an enum by number, in the order of the enum.
+// byNumber returns the values of an enum, indexed by number and in the order of the enum.
 func byNumber(values protoreflect.EnumValueDescriptors) map[protoreflect.EnumNumber][]protoreflect.EnumValueDescriptor {
 	m := make(map[protoreflect.EnumNumber][]protoreflect.EnumValueDescriptor, values.Len())
 	for i := range values.Len() {

@@ -59,14 +59,14 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 	return mates
 }
 
-// sameType reports whether two fields have the same type and label.
+// sameType reports whether two versions of a field have the same type and label, apart from renamed types.
 func (d *differ) sameType(f, g protoreflect.FieldDescriptor) bool {
 	_, _, same := d.compat.field(f, g)
 	return same && labelWord(f) == labelWord(g)
 }
 
-// mayBeRenamed reports whether a field may have been renamed from f to g, which have the same number:
-// their values are compatible, or their names are similar.
+// mayBeRenamed reports whether g, in the new version, may be the field f with another name. Both have the same
+// number, and either their values are compatible or their names similar.
 func (d *differ) mayBeRenamed(f, g protoreflect.FieldDescriptor) bool {
 	worst, _, _ := d.compat.field(f, g)
 	if f.Message() != nil && g.Message() != nil && !f.IsMap() && !g.IsMap() {

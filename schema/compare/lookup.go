@@ -9,18 +9,19 @@ import (
 	"unwire/schema"
 )
 
-// maxSimilar is the number of names that a LookupError suggests.
+// maxSimilar is the number of names that a LookupError suggests at most.
 const maxSimilar = 3
 
-// A LookupError reports that no element has a name, or that several have it as their last part.
+// A LookupError reports that no element has the looked-up name, or that several have it as the last part of
+// their full name.
 type LookupError struct {
 	// Name is the name that was looked up.
 	Name string
 
-	// Found are the full names of the elements with that simple name.
+	// Found are the full names of the elements whose last part is Name, if there are several.
 	Found []string
 
-	// Similar are similar full names, if Found is empty.
+	// Similar are the most similar full names, if there is no such element.
 	Similar []string
 }
 
@@ -32,7 +33,8 @@ func (e *LookupError) Error() string {
 	return fmt.Sprintf("%d definitions have the name %s", len(e.Found), e.Name)
 }
 
-// Lookup returns the element with the full name, or the only element with the simple name.
+// Lookup returns the element (message, field, …) with the given full name, or the only element whose full name
+// ends with that name.
 //
 // Errors: *LookupError.
 func Lookup(s *schema.Schema, name string) (protoreflect.Descriptor, error) {

@@ -17,40 +17,40 @@ type Hit struct {
 	// Kind is the kind of the found element.
 	Kind ElementKind `json:"kind"`
 
-	// Type is the element's declaration in short.
+	// Type is the element's type or signature, or its size.
 	Type string `json:"type,omitempty"`
 	// Score is the relevance of the hit; only the order of scores matters.
 	Score float64 `json:"score"`
 
-	// Comment is the line of the element's comment that contains a searched word, or "".
+	// Comment is the first line of the element's comment that contains a searched word, or "".
 	Comment string `json:"comment,omitempty"`
 	// File is the path of the file that declares the element.
 	File string `json:"file"`
 }
 
-// Scores for a searched word, depending on where the element contains it.
+// Scores for one searched word, depending on where the element contains it. Higher is better.
 const (
 	// wholeName is the score if the word is the whole name.
 	wholeName = 10
 	// oneWord is the score if the word is one of the words of the name.
 	oneWord = 6
-	// wordStart is for the beginning of a word of the name.
+	// wordStart is the score if the word is the beginning of a word of the name.
 	wordStart = 4
-	// partOfName is for any other part of the name.
+	// partOfName is the score if the word is any other part of the name.
 	partOfName = 2.5
-	// oneTypo is for a word of the name with a typing error.
+	// oneTypo is the score if the word is a word of the name with one typing error.
 	oneTypo = 2
 	// inComment is the score if the word occurs in the comment.
 	inComment = 1.5
-	// inPath is for a part of the name of the enclosing element.
+	// inPath is the score if the word is part of the name of an enclosing element.
 	inPath = 1
-	// defaultHits is the default number of results.
+	// defaultHits is the default maximum number of results of Find.
 	defaultHits = 50
 	// maxTypoWord is the length in bytes above which typing errors are not considered.
 	maxTypoWord = 24
 )
 
-// kindWeight ranks kinds of elements in results: types come before their fields.
+// kindWeight returns the factor for the score of elements of a kind: types come before their fields.
 func kindWeight(k ElementKind) float64 {
 	switch k {
 	case MessageElement, EnumElement, ServiceElement:
@@ -110,20 +110,21 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 	return q.hits[:min(limit, len(q.hits))]
 }
 
-// A search is one call of Find.
+// A search is the state of one call of Find.
 type search struct {
-	// words are the lower-case words of the query, and whole is the query itself.
+	// words are the words of the query in lower case.
 	words []string
+	// whole is the whole query in lower case.
 	whole string
 	// schema has the definitions that are searched.
 	schema *schema.Schema
-	// subwords caches how names split into words, because many fields share names.
+	// subwords caches how names are split into words, because many fields have the same name.
 	subwords map[protoreflect.Name][]string
 	// hits are the results found so far.
 	hits []Hit
 }
 
-// enums scores enums and their values.
+// enums adds the enums in list, and their values, to the hits if they contain all words of the query.
 func (q *search) enums(list protoreflect.EnumDescriptors) {
 	for i := range list.Len() {
 		e := list.Get(i)
@@ -134,7 +135,7 @@ func (q *search) enums(list protoreflect.EnumDescriptors) {
 	}
 }
 
-// scoreElement scores one element, and adds it to the hits if it contains all words.
+// scoreElement adds an element to the hits, with its score, if it contains all words of the query.
 func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 	parts, ok := q.subwords[d.Name()]
 	if !ok {
@@ -193,7 +194,8 @@ func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 	})
 }
 
-// nameScore returns how well a word fits a name, or 0. lower is the name in lower case, and parts are its words.
+// nameScore returns the score of a word for a name, or 0 if the name does not contain it. lower is the name in
+// lower case, and parts are its words.
 func nameScore(word, lower string, parts []string) float64 {
 	if lower == word {
 		return wholeName
@@ -237,7 +239,7 @@ func isOneTypo(a, b string) bool {
 	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
-// lineWith returns the first line of a comment that contains a word.
+// lineWith returns the first line of a comment that contains a word, ignoring case, or "".
 func lineWith(comment, word string) string {
 	for line := range strings.Lines(comment) {
 		if strings.Contains(strings.ToLower(line), word) {
@@ -247,7 +249,7 @@ func lineWith(comment, word string) string {
 	return ""
 }
 
-// inShort returns the declaration of an element in short.
+// inShort returns the type, signature or size of an element for a list.
 func inShort(d protoreflect.Descriptor) string {
 	switch d := d.(type) {
 	case protoreflect.FieldDescriptor:
@@ -266,15 +268,15 @@ func inShort(d protoreflect.Descriptor) string {
 	return ""
 }
 
-// A Listing is one line of the list of definitions.
+// A Listing is one line of a table of contents of definitions.
 type Listing struct {
 	// Element is the full name of the listed element.
 	Element string `json:"element"`
 	// Kind is the kind of the listed element.
 	Kind ElementKind `json:"kind"`
-	// Size is the number of fields, values or methods. It is 0 for a method.
+	// Size is the number of fields of a message, values of an enum or methods of a service; 0 for a method.
 	Size int `json:"size"`
-	// Type is the signature, if the element is a method.
+	// Type is the signature of a method; "" for other elements.
 	Type string `json:"type,omitempty"`
 	// File is the path of the file that declares the element.
 	File string `json:"file"`

@@ -2,8 +2,8 @@ package compare
 
 import "unwire/schema"
 
-// Outdated reports, for each change that led to the version newer, whether definitions have not adopted it:
-// whether they differ from newer in the same way.
+// Outdated reports, for each of the changes that led to the version newer, whether definitions lack that
+// change, i.e. still differ from newer in the same way. The result has the indices of changes.
 func Outdated(changes []Change, definitions, newer *schema.Schema) []bool {
 	// A difference is a change without what depends on the old version.
 	type difference struct {

@@ -6,14 +6,14 @@ import (
 	"unwire/schema"
 )
 
-// A Ref is a use of a type, in a field or a method.
+// A Ref is a use of a message or enum type, by a field or a method.
 type Ref struct {
 	// Element is the full name of the field or method that uses the type.
 	Element string `json:"element"`
 	// Kind is FieldElement or MethodElement.
 	Kind ElementKind `json:"kind"`
 
-	// Number is the field's number; 0 for a method.
+	// Number is the field number; 0 for a method.
 	Number int32 `json:"number,omitempty"`
 	// Label is the field's label, such as "repeated".
 	Label string `json:"label,omitempty"`
@@ -21,14 +21,14 @@ type Ref struct {
 	// Type is the type of a field, or the signature of a method.
 	Type string `json:"type"`
 
-	// Use is "request", "response" or "both" for a method.
+	// Use is "request", "response" or "both" for a method, and "" for a field.
 	Use string `json:"use,omitempty"`
 	// File is the path of the file that declares the field or method.
 	File string `json:"file"`
 }
 
-// Refs returns the fields and methods that use a message or enum, in the order of files and declarations.
-// Elements of lists and values of maps are uses too.
+// Refs returns the fields and methods that use the message or enum fullName, in the order of files and
+// declarations. Uses as the element of a list or the value of a map count.
 func Refs(s *schema.Schema, fullName string) []Ref {
 	full := protoreflect.FullName(fullName)
 	refs := fieldRefs(s, func(f protoreflect.FieldDescriptor) bool {
@@ -57,12 +57,12 @@ func Refs(s *schema.Schema, fullName string) []Ref {
 	return refs
 }
 
-// RefsOfNumber returns the fields of all messages that have the number.
+// RefsOfNumber returns the fields with the given number, of all messages.
 func RefsOfNumber(s *schema.Schema, number int32) []Ref {
 	return fieldRefs(s, func(f protoreflect.FieldDescriptor) bool { return int32(f.Number()) == number })
 }
 
-// fieldRefs returns the fields for which wanted reports true.
+// fieldRefs returns the fields, of all messages, for which wanted is true.
 func fieldRefs(s *schema.Schema, wanted func(protoreflect.FieldDescriptor) bool) []Ref {
 	var refs []Ref
 	for m := range s.Messages() {

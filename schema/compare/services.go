@@ -10,7 +10,8 @@ import (
 	"unwire/schema"
 )
 
-// minServiceLikeness is the share of methods, from 0 to 1, that a renamed service must keep.
+// minServiceLikeness is the minimum share of common methods, from 0 to 1, of two services with different names
+// that count as one renamed service.
 const minServiceLikeness = 0.5
 
 // matchServices pairs services with the same name, and then the remaining ones by the names of their
@@ -57,7 +58,8 @@ func (t *typeMatch) matchServices(before, after *schema.Schema) {
 	}
 }
 
-// serviceLikeness returns the share, from 0 to 1, of methods with the same name (Dice coefficient).
+// serviceLikeness returns the similarity of two services, from 0 to 1, by the names of their methods (Dice
+// coefficient).
 func serviceLikeness(a, b protoreflect.ServiceDescriptor) float64 {
 	shared := 0
 	others := byName(b.Methods())
@@ -72,7 +74,8 @@ func serviceLikeness(a, b protoreflect.ServiceDescriptor) float64 {
 	return 2 * float64(shared) / float64(a.Methods().Len()+b.Methods().Len())
 }
 
-// eachMethod calls do for each method of a paired service and the method with the same name in the new version.
+// eachMethod calls do for each method m of an old service and the method now with the same name in the new
+// version of the service.
 func (t *typeMatch) eachMethod(do func(m, now protoreflect.MethodDescriptor)) {
 	for _, s := range t.oldServices {
 		after := t.services[s.FullName()]
@@ -89,7 +92,8 @@ func (t *typeMatch) eachMethod(do func(m, now protoreflect.MethodDescriptor)) {
 	}
 }
 
-// matchMethods maps each method of before to its counterpart in after: by name, or else by its types.
+// matchMethods maps each method of before to its counterpart in after, if it has one: the method with the same
+// name, or else with the same types.
 func (d *differ) matchMethods(before, after protoreflect.ServiceDescriptor) map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor {
 	mates := map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor{}
 	// Names first, so that a method which kept its name is never taken for a renamed one.
@@ -116,8 +120,8 @@ func (d *differ) matchMethods(before, after protoreflect.ServiceDescriptor) map[
 	return mates
 }
 
-// renamedMethod returns the method of after with m's types. If several methods of a version have them, the names
-// must be similar.
+// renamedMethod returns the method of after that has the types of m and a new name, or nil. If several methods
+// have these types, the names must be similar.
 func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after protoreflect.ServiceDescriptor) protoreflect.MethodDescriptor {
 	// rivals counts the old methods with these types, and same the new ones.
 	rivals := 0
@@ -150,7 +154,7 @@ func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after pr
 	return found
 }
 
-// services compares the services of both versions.
+// services compares the services of both versions and adds the changes.
 func (d *differ) services(before, after *schema.Schema) {
 	taken := map[protoreflect.FullName]bool{}
 	for s := range before.Services() {
@@ -176,7 +180,7 @@ func (d *differ) services(before, after *schema.Schema) {
 	}
 }
 
-// methods compares the methods of both versions of a service.
+// methods compares the methods of both versions of a service and adds the changes.
 func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 	mates := d.matchMethods(before, after)
 	taken := map[protoreflect.MethodDescriptor]bool{}
@@ -198,7 +202,7 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 	}
 }
 
-// method compares the old version m and the new version now of a method.
+// method compares the old version m of a method with the new version now and adds the changes.
 func (d *differ) method(m, now protoreflect.MethodDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.addChange(rename(c, now)) }
 	if m.Name() != now.Name() {

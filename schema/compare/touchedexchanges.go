@@ -12,7 +12,7 @@ import (
 	"unwire/schema"
 )
 
-// maxTouched is the number of exchanges that are listed for one change.
+// maxTouched is the maximum number of exchanges that are listed for one change.
 const maxTouched = 100
 
 // TouchedExchanges collects the exchanges that contain elements which changed between two versions. Make one
@@ -21,19 +21,21 @@ const maxTouched = 100
 // Protobuf messages are read with both versions: removed and changed elements are found with the old version,
 // added elements with the new one. JSON is not read.
 type TouchedExchanges struct {
-	// Touched has the addresses of exchanges by the index of the change, at most 100 for each.
+	// Touched has the addresses of the exchanges that use a changed element, by the index of the change, at
+	// most 100 for each.
 	Touched map[int][]string
 
-	// versions are the definitions of the old and of the new version.
+	// versions are the definitions of the old ([0]) and of the new version ([1]).
 	versions [2]*schema.Schema
 	// changes are the changes between the two versions.
 	changes []Change
 
-	// byElement has the indices of the changes by the element that shows them, for each version.
+	// byElement has, for each version, the indices of the changes by the full name of the element that is
+	// searched for in messages.
 	byElement [2]map[string][]int
 }
 
-// NewTouchedExchanges returns an empty collection for the changes between two versions.
+// NewTouchedExchanges returns an empty collection for the changes between the versions before and after.
 func NewTouchedExchanges(before, after *schema.Schema, changes []Change) *TouchedExchanges {
 	t := &TouchedExchanges{versions: [2]*schema.Schema{before, after}, changes: changes, Touched: map[int][]string{}}
 	t.byElement = [2]map[string][]int{{}, {}}
@@ -47,9 +49,9 @@ func NewTouchedExchanges(before, after *schema.Schema, changes []Change) *Touche
 	return t
 }
 
-// AddCapture adds the exchanges of a capture, or only the one with the number id if it is not 0, joined
-// to conversations as by conversation.EachCall. part restricts this to the single call. address returns
-// the address of an exchange for the result.
+// AddCapture adds the exchanges of a capture, or only the one with the number id if it is not 0. Exchanges that
+// form a conversation are joined, as by conversation.EachCall, unless part is set. address returns the address
+// of an exchange for the result.
 //
 // Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
 func (t *TouchedExchanges) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, address func(id int64) string) error {
@@ -61,7 +63,7 @@ func (t *TouchedExchanges) AddCapture(ctx context.Context, src captures.Capture,
 	})
 }
 
-// Add checks which changed elements an exchange uses; address is the exchange's address.
+// Add checks which changed elements an exchange uses. address is the address of the exchange for the result.
 func (t *TouchedExchanges) Add(address string, ex *decode.Exchange) {
 	seen := map[int]bool{}
 	for version, s := range t.versions {
@@ -94,22 +96,22 @@ func (t *TouchedExchanges) Add(address string, ex *decode.Exchange) {
 	}
 }
 
-// elementUse collects the changed elements of one exchange, by the index of the change.
+// elementUse collects which changed elements occur in one exchange, for one version of the definitions.
 type elementUse struct {
 	// byElement has the indices of changes by the full name of the element.
 	byElement map[string][]int
-	// seen has the indexes of the changes whose elements occur in the exchange.
+	// seen has the indices of the changes whose element occurs in the exchange.
 	seen map[int]bool
 }
 
-// met records that the exchange uses the element d.
+// met records that the element d occurs in the exchange.
 func (u *elementUse) met(d protoreflect.Descriptor) {
 	for _, i := range u.byElement[name(d)] {
 		u.seen[i] = true
 	}
 }
 
-// message records the elements that the message at node at uses.
+// message records the elements that occur in a message of the type md, the one at index at of t, recursively.
 func (u *elementUse) message(md protoreflect.MessageDescriptor, t *wire.Tree, at int32) {
 	u.met(md)
 	for i := range t.Children(at) {

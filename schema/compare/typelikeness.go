@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// nearness scores that two types have the same name, or the same parent.
+// nearness returns a bonus for two types with the same name (1) and with the same parent (0.5).
 func nearness(a, b protoreflect.Descriptor) float64 {
 	n := 0.0
 	if a.Name() == b.Name() {
@@ -20,8 +20,9 @@ func nearness(a, b protoreflect.Descriptor) float64 {
 	return n
 }
 
-// evidence sums the features that two types have in common, weighted by rarity: a feature that no other
-// type has counts 1. Fields such as metadata, spec and status are no evidence if all types have them.
+// evidence returns how strongly two types are related. It adds up their common features (fields, values),
+// weighted by rarity: a feature that no other type has counts 1. Fields that all types have, such as metadata,
+// count almost nothing.
 func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 	sum := 0.0
 	switch a := a.(type) {
@@ -61,13 +62,13 @@ func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 	return sum
 }
 
-// rarity is the weight of a feature: 1 if one type has it, 1/n² if n types have it.
+// rarity returns the weight of a feature: 1 if one type has it, 1/n² if n types have it.
 func (t *typeMatch) rarity(feature string) float64 {
 	n := float64(max(1, t.countByFeature[feature]))
 	return 1 / (n * n)
 }
 
-// outline identifies a message by the numbers, names and kinds of all its fields.
+// outline returns a text that identifies a message by the numbers, names and types of all its fields.
 func outline(m protoreflect.MessageDescriptor) string {
 	parts := make([]string, m.Fields().Len())
 	for i := range parts {
@@ -78,22 +79,23 @@ func outline(m protoreflect.MessageDescriptor) string {
 	return "o" + strings.Join(parts, " ")
 }
 
-// fieldFeature identifies a field by number and name.
+// fieldFeature returns a text that identifies a field by number and name.
 func fieldFeature(f protoreflect.FieldDescriptor) string {
 	return "f" + digits(f.Number()) + string(f.Name())
 }
 
-// typeFeature identifies a field by number and message type.
+// typeFeature returns a text that identifies a field by number and message type.
 func typeFeature(f protoreflect.FieldDescriptor) string {
 	return "t" + digits(f.Number()) + name(valueOf(f).Message())
 }
 
-// valueFeature identifies an enum value by number and name.
+// valueFeature returns a text that identifies an enum value by number and name.
 func valueFeature(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescriptor) string {
 	return "v" + strconv.Itoa(int(v.Number())) + stem(e, v)
 }
 
-// countFeatures counts how many types of a version have each feature, and keeps the maximum of both versions.
+// countFeatures counts how many types of one version have each feature. countByFeature keeps the maximum of
+// both versions.
 func (t *typeMatch) countFeatures(messages []protoreflect.MessageDescriptor, enums []protoreflect.EnumDescriptor) {
 	have := map[string]int{}
 	for _, m := range messages {
@@ -116,8 +118,8 @@ func (t *typeMatch) countFeatures(messages []protoreflect.MessageDescriptor, enu
 	}
 }
 
-// threshold returns the likeness that two types need to be paired. Small types are similar by chance, so they
-// need more; types with the same name need less.
+// threshold returns the minimum likeness at which two types are paired. Small types are similar by chance, so
+// they need more (above 1: never); types with the same name need less.
 func (t *typeMatch) threshold(a, b protoreflect.Descriptor) float64 {
 	size := 0
 	switch a := a.(type) {
@@ -158,8 +160,8 @@ func features(d protoreflect.Descriptor) []string {
 	return list
 }
 
-// likeness returns the similarity of two types from 0 to 1: the share of fields or values that both have (Dice
-// coefficient).
+// likeness returns the similarity of two types from 0 to 1: the share of fields or values that they have in
+// common (Dice coefficient).
 func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 	switch a := a.(type) {
 	case protoreflect.MessageDescriptor:
@@ -174,7 +176,7 @@ func (t *typeMatch) likeness(a, b protoreflect.Descriptor) float64 {
 	return 0
 }
 
-// messageLikeness is likeness for messages. A field with another number counts less.
+// messageLikeness is likeness for messages. A common field with another number counts less.
 func (t *typeMatch) messageLikeness(a, b protoreflect.MessageDescriptor) float64 {
 	shared := 0.0
 	for i := range a.Fields().Len() {
@@ -245,7 +247,8 @@ func enumLikeness(a, b protoreflect.EnumDescriptor) float64 {
 	return 2 * shared / float64(a.Values().Len()+b.Values().Len())
 }
 
-// stem returns the name of an enum value without the name of the enum, which many styles put before it.
+// stem returns the name of an enum value without the name of the enum as a prefix, which many style guides
+// require.
 func stem(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescriptor) string {
 	prefix := 0
 	upper := strings.ToUpper(strings.Join(subwords(string(e.Name())), "_")) + "_"

@@ -12,30 +12,32 @@ import (
 
 // Thresholds for pairing types and fields.
 const (
-	// minTypeLikeness is the likeness below which types are different types.
+	// minTypeLikeness is the likeness, from 0 to 1, below which an old and a new type are not paired.
 	minTypeLikeness = 0.55
 
-	// minUsedLikeness is the similarity that two types need if one replaced the other as the type of a
-	// field or method.
+	// minUsedLikeness is the likeness below which two types are not paired although one replaced the other as
+	// the type of a field or method.
 	minUsedLikeness = 0.25
 
-	// minEvidence is the evidence that is needed: about one field or value that no other type has.
+	// minEvidence is the minimum of typeMatch.evidence for pairing: about one field or value that no other type
+	// has.
 	minEvidence = 0.9
 
-	// maxSharing is the number of types with a feature above which byContent ignores the feature.
+	// maxSharing is the number of types above which a feature that they share is ignored by byContent.
 	maxSharing = 400
 
 	// minFieldLikeness is the likeness of names below which two fields with the same number are different
-	// fields: the number was reused.
+	// fields, i.e. the number was reused.
 	minFieldLikeness = 0.5
 )
 
-// A typeMatch pairs the types of the old version with those of the new one.
+// A typeMatch finds, for the types of the old version, their counterparts in the new version.
 type typeMatch struct {
-	// messages and enums map the name of an old type to its new counterpart.
+	// messages maps the full name of an old message to its new counterpart.
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
-	enums    map[protoreflect.FullName]protoreflect.EnumDescriptor
-	// oldMessages are the messages of the old version, in order.
+	// enums maps the full name of an old enum to its new counterpart.
+	enums map[protoreflect.FullName]protoreflect.EnumDescriptor
+	// oldMessages are the messages of the old version.
 	oldMessages []protoreflect.MessageDescriptor
 	// newMessages are the messages of the new version.
 	newMessages []protoreflect.MessageDescriptor
@@ -44,17 +46,18 @@ type typeMatch struct {
 	// newEnums are the enums of the new version.
 	newEnums []protoreflect.EnumDescriptor
 
-	// countByFeature counts the types that have a feature. See countFeatures.
+	// countByFeature is the number of types that have a feature. See countFeatures.
 	countByFeature map[string]int
 
 	// taken has the names of the types in the new version that are already paired.
 	taken map[protoreflect.FullName]bool
 	// oldServices are the services of the old version.
 	oldServices []protoreflect.ServiceDescriptor
-	services    map[protoreflect.FullName]protoreflect.ServiceDescriptor
+	// services maps the full name of an old service to its new counterpart.
+	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
 }
 
-// isNew reports whether d is a type of the new version that is not paired.
+// isNew reports whether d is a message or enum of the new version that is not yet paired.
 func (t *typeMatch) isNew(d protoreflect.Descriptor) bool {
 	switch d.(type) {
 	case protoreflect.MessageDescriptor, protoreflect.EnumDescriptor:
@@ -63,7 +66,8 @@ func (t *typeMatch) isNew(d protoreflect.Descriptor) bool {
 	return false
 }
 
-// matchTypes pairs types by name, then by the fields and methods that use them, and then by content.
+// matchTypes pairs the types of two versions by name, then by the fields and methods that use them, and then by
+// content.
 func matchTypes(before, after *schema.Schema) *typeMatch {
 	t := &typeMatch{
 		messages:       map[protoreflect.FullName]protoreflect.MessageDescriptor{},
@@ -103,7 +107,7 @@ func matchTypes(before, after *schema.Schema) *typeMatch {
 	return t
 }
 
-// pairMessages records that b is the new version of a.
+// pairMessages records that message b is the new version of a.
 func (t *typeMatch) pairMessages(a, b protoreflect.MessageDescriptor) {
 	t.messages[a.FullName()] = b
 	t.taken[b.FullName()] = true
@@ -115,8 +119,8 @@ func (t *typeMatch) pairEnums(a, b protoreflect.EnumDescriptor) {
 	t.taken[b.FullName()] = true
 }
 
-// isSameMessage reports whether b is the new version of a. Types that belong to neither version, such as the
-// well-known types, are compared by name.
+// isSameMessage reports whether b is the new version of message a. Types that belong to neither version, such
+// as the well-known types, are compared by name.
 func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
 	if now := t.messages[a.FullName()]; now != nil {
 		return now == b
@@ -124,7 +128,7 @@ func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
 	return a.FullName() == b.FullName()
 }
 
-// isSameEnum reports whether b is the new version of a.
+// isSameEnum reports whether b is the new version of enum a.
 func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
 	if now := t.enums[a.FullName()]; now != nil {
 		return now == b
@@ -134,7 +138,7 @@ func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
 
 // A candidatePair is a possible pair of an old and a new type, with a score.
 type candidatePair struct {
-	// a is a type of the old version, and b one of the new version.
+	// a is a type of the old version, and b its possible counterpart in the new version.
 	a, b protoreflect.Descriptor
 	// score is the evidence that both are the same type; only the order matters.
 	score float64
@@ -164,7 +168,8 @@ func (t *typeMatch) pairBest(list []candidatePair) bool {
 	return paired
 }
 
-// byUse pairs types that are used by the same field of paired messages, or by the same method.
+// byUse pairs types that are used by the same field of paired messages, or by the same method. It reports
+// whether it found any.
 func (t *typeMatch) byUse() bool {
 	votes := map[[2]protoreflect.Descriptor]int{}
 	vote := func(a, b protoreflect.Descriptor) { votes[[2]protoreflect.Descriptor{a, b}]++ }
@@ -213,7 +218,7 @@ func (t *typeMatch) byUse() bool {
 	return t.pairBest(list)
 }
 
-// valueOf returns the field itself, or the value field of a map.
+// valueOf returns f; for a map, the field of the map's values.
 func valueOf(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	if f.IsMap() {
 		return f.MapValue()
@@ -221,7 +226,7 @@ func valueOf(f protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	return f
 }
 
-// isFree reports whether two types belong to the versions themselves and are not paired.
+// isFree reports whether two types are declared by the compared versions and not yet paired.
 func (t *typeMatch) isFree(a, b protoreflect.Descriptor) bool {
 	if t.taken[b.FullName()] || a.FullName() == b.FullName() {
 		return false
@@ -235,12 +240,13 @@ func (t *typeMatch) isFree(a, b protoreflect.Descriptor) bool {
 	return false
 }
 
-// own reports whether both types are declared by the compared definitions, not by a library.
+// own reports whether both types are declared by the compared versions, not by an imported library.
 func (t *typeMatch) own(a, b protoreflect.Descriptor) bool {
 	return !a.IsPlaceholder() && !b.IsPlaceholder() && !schema.IsWellKnown(a.ParentFile().Path()) && !schema.IsWellKnown(b.ParentFile().Path())
 }
 
-// byParent pairs types with the same simple name inside messages that were renamed.
+// byParent pairs types with the same simple name inside the two versions of a renamed message. It reports
+// whether it found any.
 func (t *typeMatch) byParent() bool {
 	var list []candidatePair
 	for _, m := range t.oldMessages {
@@ -264,7 +270,8 @@ func (t *typeMatch) byParent() bool {
 	return t.pairBest(list)
 }
 
-// byContent pairs types with similar content. An inverted index of features finds the candidates.
+// byContent pairs types with similar content. An inverted index of features finds the candidates. It reports
+// whether it found any.
 func (t *typeMatch) byContent() bool {
 	// The unpaired types of the new version by feature.
 	having := map[string][]protoreflect.Descriptor{}

@@ -17,7 +17,7 @@ func base64Suffixes() [][]byte {
 	return [][]byte{[]byte("LnByb3Rv"), []byte("5wcm90b"), []byte("ucHJvdG")}
 }
 
-// base64Chars returns which bytes are base64 characters in one of the two alphabets.
+// base64Chars returns a table of the bytes that are base64 characters in one of the two alphabets.
 func base64Chars() (is [256]bool) {
 	for c := range is {
 		is[c] = 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
@@ -25,7 +25,7 @@ func base64Chars() (is [256]bool) {
 	return is
 }
 
-// scanBase64 finds descriptors in base64 without line breaks.
+// scanBase64 finds file descriptors that are encoded in base64 without line breaks.
 func scanBase64(ctx context.Context, data []byte) []Found {
 	var list []Found
 	is := base64Chars()
@@ -77,8 +77,8 @@ func places(ctx context.Context, data []byte, words [][]byte) []int {
 	return list
 }
 
-// parseBase64 decodes the descriptor in base64 text. It returns the size of the descriptor in bytes and the
-// number of characters to skip before it.
+// parseBase64 finds and decodes a descriptor in base64 text. size is the size of the descriptor in bytes, and
+// skip the number of characters before it. f is nil if there is none.
 func parseBase64(text []byte) (f *descriptorpb.FileDescriptorProto, size, skip int) {
 	// The first byte of a descriptor is the tag of its name, which is C and one of g to v in base64.
 	for skip = 0; skip+8 <= len(text) && skip <= maxName; skip++ {
@@ -96,7 +96,8 @@ func parseBase64(text []byte) (f *descriptorpb.FileDescriptorProto, size, skip i
 	return nil, 0, 0
 }
 
-// decodeBase64 decodes text in either alphabet, up to the last complete byte.
+// decodeBase64 decodes text in either alphabet, up to the last complete byte. It returns nil if other
+// characters occur.
 func decodeBase64(text []byte) []byte {
 	if bytes.ContainsAny(text, "-_") {
 		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("-"), []byte("+")), []byte("_"), []byte("/"))

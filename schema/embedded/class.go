@@ -8,8 +8,8 @@ import (
 	"unwire/schema/classfile"
 )
 
-// ScanClass returns the descriptors in a Java class file. Generated code has each as one string or as several,
-// with one character for each byte.
+// ScanClass returns the file descriptors in a Java class file. Generated code stores each in one or more string
+// literals, with one character for each byte.
 //
 // Errors: the context's. A malformed file is read as far as possible.
 func ScanClass(ctx context.Context, data []byte) ([]Found, error) {
@@ -27,8 +27,8 @@ func ScanClass(ctx context.Context, data []byte) ([]Found, error) {
 	return list, ctx.Err()
 }
 
-// loadedText concatenates the strings that a method loads. The order of the code is that of the source; the order of
-// the constants need not be.
+// loadedText concatenates the string literals in the order in which a method loads them. Their order in the
+// constant pool may differ.
 func loadedText(class *classfile.File, m *classfile.Member) (text []byte) {
 	for in := range m.Instructions() {
 		if s, ok := class.Text(in.Index); ok && len(text) < maxDescriptor {
@@ -38,8 +38,8 @@ func loadedText(class *classfile.File, m *classfile.Member) (text []byte) {
 	return text
 }
 
-// appendLatin appends text in modified UTF-8, one byte for each character. Text with characters above U+00FF is
-// ignored.
+// appendLatin decodes text in modified UTF-8 and appends one byte for each character to out. It appends nothing
+// if the text has characters above U+00FF.
 func appendLatin(out, text []byte) []byte {
 	was := out
 	for i := 0; i < len(text); {

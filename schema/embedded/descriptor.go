@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Constants of serialized descriptors.
+// Constants for recognizing serialized file descriptors.
 const (
-	// tagName is the tag of field 1 of FileDescriptorProto, the name.
+	// tagName is the first byte of a descriptor: the tag of field 1 of FileDescriptorProto, the name.
 	tagName = 0x0a
 
-	// maxDescriptor limits the descriptor of one file, in bytes.
+	// maxDescriptor is the maximum size of one descriptor in bytes.
 	maxDescriptor = 64 << 20
-	// maxDepth is the largest nesting of messages in a descriptor.
+	// maxDepth is the maximum nesting of messages in a descriptor.
 	maxDepth = 64
 )
 
@@ -49,22 +49,23 @@ func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
 	return f, size
 }
 
-// A sequence checks that the fields of a FileDescriptorProto come in the order in which protoc writes
-// them.
+// A sequence checks that the fields of a FileDescriptorProto come in the order in which protoc writes them, to
+// recognize where a descriptor ends.
 type sequence struct {
-	// md describes FileDescriptorProto, and last is the number of the last field.
+	// md is the descriptor of FileDescriptorProto itself.
 	md protoreflect.MessageDescriptor
-	// last is the number of the previous field.
+	// last is the number of the previous field; 0 before the first.
 	last protowire.Number
-	// imports is the number of imports so far.
+	// imports is the number of imports in the descriptor so far.
 	imports int
-	// public has the least index that the next public and the next weak import may have.
+	// public has the minimum index for the next entry of public_dependency and of weak_dependency, which must
+	// ascend.
 	public [2]int
-	// isDescriptor is set when a field was seen that arbitrary bytes hardly have.
+	// isDescriptor is set when a field was found that arbitrary bytes hardly have.
 	isDescriptor bool
 }
 
-// field returns the length of the field at the beginning of data, or 0 if it cannot be the next field.
+// field returns the length in bytes of the field at the beginning of data, or 0 if it cannot be the next field.
 func (s *sequence) field(data []byte) int {
 	num, typ, n := protowire.ConsumeTag(data)
 	// All fields have numbers whose tags take one byte.
@@ -83,7 +84,7 @@ func (s *sequence) field(data []byte) int {
 	return n + m
 }
 
-// plausible reports whether a compiler would write this value in the field.
+// plausible reports whether a compiler would write this value in the field fd.
 func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type, value []byte) bool {
 	// The value is either text or a number.
 	number := uint64(0)
@@ -123,13 +124,14 @@ func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type
 	return true
 }
 
-// markDescriptor records whether the field is characteristic of a descriptor.
+// markDescriptor records that the field is typical of a descriptor, if ok is set. It returns ok.
 func (s *sequence) markDescriptor(ok bool) bool {
 	s.isDescriptor = s.isDescriptor || ok
 	return ok
 }
 
-// valid returns the length of a field's value, or -1 if it does not have the field's type.
+// valid returns the length in bytes of the value at the beginning of data, or -1 if it does not have the type
+// of the field fd.
 func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, depth int) int {
 	n := protowire.ConsumeFieldValue(fd.Number(), typ, data)
 	if n < 0 {
@@ -156,12 +158,12 @@ func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, dep
 	return n
 }
 
-// newest is the highest number that is accepted for unknown fields, which later versions of descriptor.proto may
-// have added.
+// newest is the highest number of an unknown field that is accepted. Later versions of descriptor.proto may
+// have added fields.
 const newest = 127
 
-// validMessage reports whether data may be a message of the type: all fields are well-formed, and known fields
-// have their types.
+// validMessage reports whether data may be a message of the type md: all fields are well-formed, and known
+// fields have their types.
 func validMessage(md protoreflect.MessageDescriptor, data []byte, depth int) bool {
 	if depth > maxDepth {
 		return false
@@ -207,7 +209,7 @@ func wireType(k protoreflect.Kind) protowire.Type {
 	return protowire.VarintType
 }
 
-// named reports whether a declaration begins with a name that is a valid identifier.
+// named reports whether data, the content of a declaration, begins with a name that is a valid identifier.
 func named(data []byte) bool {
 	if len(data) == 0 || data[0] != tagName {
 		return false

@@ -26,30 +26,30 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// maxFound limits the descriptors that are returned for one file.
+// maxFound is the maximum number of descriptors that are returned for one file.
 const maxFound = 1 << 17
 
-// A Form is the encoding in which a descriptor was stored.
+// A Form is an encoding in which programs store file descriptors.
 type Form string
 
 // The encodings of descriptors.
 const (
-	// formRaw is the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets.
+	// formRaw is the serialized descriptor itself: Go, C++, Rust, Python's .pyc, descriptor sets.
 	formRaw Form = "descriptor"
 
-	// formGzipped is used by Go code from before 2020.
+	// formGzipped is compressed with gzip, as in Go code from before 2020.
 	formGzipped Form = "gzipped descriptor"
 
-	// formBase64 is used by JavaScript and C# sources.
+	// formBase64 is encoded in base64, as in JavaScript and C# sources.
 	formBase64 Form = "base64 descriptor"
 
-	// formUTF16 is base64 in the strings of .NET assemblies.
+	// formUTF16 is base64 in UTF-16, as in the strings of .NET assemblies.
 	formUTF16 Form = "UTF-16 descriptor"
 
-	// formClass is the constants of a Java class file.
+	// formClass is stored in string constants of a Java class file.
 	formClass Form = "Java class"
 
-	// formLiteral is the string literals of generated sources.
+	// formLiteral is stored in string or number literals of generated source code.
 	formLiteral Form = "source literal"
 )
 
@@ -59,14 +59,14 @@ type Found struct {
 	File *descriptorpb.FileDescriptorProto
 	// Form is the encoding in which the descriptor was found, such as base64.
 	Form Form
-	// Offset is the beginning of the descriptor, or of the text that encodes it.
+	// Offset is the offset of the descriptor, or of the text that encodes it, in bytes.
 	Offset int
-	// Size is the size of the serialized descriptor in bytes.
+	// Size is the size of the decoded descriptor in bytes.
 	Size int
 }
 
-// Scan returns the descriptors in data: unencoded, compressed with gzip, and in base64 of bytes or of UTF-16
-// characters.
+// Scan returns the file descriptors in data: unencoded, compressed with gzip, and in base64 of bytes or of
+// UTF-16 characters.
 //
 // Shape: sorted by offset. A descriptor that occurs twice is returned twice.
 // Limits: 131,072 descriptors, each of at most 64 MiB.
@@ -84,10 +84,10 @@ func Scan(ctx context.Context, data []byte) ([]Found, error) {
 	return list, nil
 }
 
-// suffix is the end of the name of a .proto file.
+// suffix is the extension of .proto files. File descriptors begin with a name that ends so.
 const suffix = ".proto"
 
-// scanRaw finds descriptors that are not encoded in any way.
+// scanRaw finds file descriptors that are not encoded in any way.
 func scanRaw(ctx context.Context, data []byte) []Found {
 	var list []Found
 	// Everything before taken belongs to a descriptor that was found.
@@ -109,11 +109,11 @@ func scanRaw(ctx context.Context, data []byte) []Found {
 	return list
 }
 
-// maxName limits the length of a file name in bytes.
+// maxName is the maximum length of a .proto file's name in bytes.
 const maxName = 1024
 
-// nameStart returns the offset of the field that contains the file name ending at end: a tag, a length, and that
-// many bytes of text. The field must not begin before floor.
+// nameStart returns the offset of a protobuf field with the file name that ends at offset end: a tag, a length,
+// and that many bytes of text. ok is false if there is none at or after offset floor.
 func nameStart(data []byte, floor, end int) (int, bool) {
 	for n := len(suffix) + 1; n <= maxName; n++ {
 		begin := end - n

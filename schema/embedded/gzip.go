@@ -10,14 +10,15 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// gzipMagic is the beginning of a gzip member with the method deflate, the only one in use.
+// gzipMagic are the first bytes of gzip data: two of the format and one for the method deflate, the only one in
+// use.
 const gzipMagic = "\x1f\x8b\x08"
 
-// gzipHead is the number of bytes of a member that are decompressed to see whether it is a descriptor. They
+// gzipHead is the number of bytes that are decompressed to see whether they begin a file descriptor. They
 // include the file name.
 const gzipHead = maxName + 8
 
-// scanGzip finds descriptors that were compressed separately.
+// scanGzip finds file descriptors that are compressed with gzip.
 func scanGzip(ctx context.Context, data []byte) []Found {
 	var list []Found
 	var zr gzip.Reader
@@ -38,8 +39,8 @@ func scanGzip(ctx context.Context, data []byte) []Found {
 	return list
 }
 
-// inflate decompresses the gzip member at the beginning of data. It returns nil if that does not begin like a
-// descriptor.
+// inflate decompresses the gzip data at the beginning of data. It returns nil if the result does not begin like
+// a descriptor.
 func inflate(zr *gzip.Reader, data []byte) []byte {
 	if zr.Reset(bytes.NewReader(data)) != nil {
 		return nil
@@ -58,7 +59,8 @@ func inflate(zr *gzip.Reader, data []byte) []byte {
 	return append(head[:n], rest...)
 }
 
-// startsAsDescriptor reports whether data begins with the name of a .proto file.
+// startsAsDescriptor reports whether data begins like a file descriptor, i.e. with a field for the name of a
+// .proto file.
 func startsAsDescriptor(data []byte) bool {
 	i := bytes.Index(data, []byte(suffix))
 	if i < 0 {

@@ -9,17 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of source code.
+// Limits for joining literals in source code.
 const (
-	// maxJoint is the maximum number of bytes between two literals that belong together.
+	// maxJoint is the maximum number of bytes between two literals that are joined.
 	maxJoint = 512
-	// maxLiteral limits the bytes of joined literals.
+	// maxLiteral is the maximum size of joined literals in bytes.
 	maxLiteral = maxDescriptor
 )
 
-// ScanSource returns the descriptors in generated source code of any language with literals like those of C:
-// strings with escapes, in base64 or hexadecimal, split into pieces that are joined by operators, commas or
-// nothing, and lists of numbers. The code is scanned for literals, but neither parsed nor executed.
+// ScanSource returns the file descriptors in generated source code of any language with literals like those of
+// C. Descriptors may be strings with escapes, in base64 or hexadecimal, split into pieces that are joined by
+// operators, commas or nothing, or lists of numbers. The code is searched for literals, but neither parsed nor
+// executed.
 //
 // Errors: the context's. Finding nothing is not an error.
 func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
@@ -46,8 +47,8 @@ func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
 	return l.found, nil
 }
 
-// mayHold is a fast check whether source code may contain a descriptor: whether it contains the suffix of a
-// .proto file in one of the encodings.
+// mayHold is a fast check whether source code may contain a descriptor: whether it contains ".proto" in one of
+// the encodings.
 func mayHold(src []byte) bool {
 	words := append(base64Suffixes(), []byte(suffix), []byte("2e70726f746f"), []byte("2E70726F746F"), []byte("0x2e, 0x70"), []byte("0x2e,0x70"),
 		[]byte(`\x70\x72\x6f\x74\x6f`), []byte(`\x70\x72\x6F\x74\x6F`), []byte(`x70rot`), []byte(`\056proto`), []byte(`\160\162\157\164\157`))
@@ -61,44 +62,46 @@ func mayHold(src []byte) bool {
 	return bytes.Contains(src, []byte("erializedFile")) || bytes.Contains(src, []byte("escriptor"))
 }
 
-// literals collects the bytes of consecutive literals in source code that together form a descriptor.
+// literals is the state of ScanSource: it joins consecutive literals, which together may form a descriptor.
 type literals struct {
-	// src is the source code, at the current offset, and is the table of base64Chars.
+	// src is the source code.
 	src []byte
-	// at is the current offset in the source.
+	// at is the current offset in src.
 	at int
-	// is marks the characters of the base64 alphabet.
+	// is marks the characters of the base64 alphabets.
 	is [256]bool
 
 	// bytes are the bytes of the literals joined so far.
 	bytes []byte
 
-	// begin is the offset of the first joined literal.
+	// begin is the offset in src of the first joined literal.
 	begin int
 
-	// end is the end of the last joined literal.
+	// end is the offset in src after the last joined literal.
 	end int
 
-	// numbers means that the literals are numbers, not strings.
+	// numbers is set if the joined literals are numbers; otherwise they are strings.
 	numbers bool
 	// found are the descriptors found so far.
 	found []Found
 
-	// php is set for PHP: strings may extend over lines, and single quotes allow two escapes only.
+	// php is set if the source is PHP: strings may extend over lines, and only two escapes are allowed in
+	// single quotes.
 	php bool
 
 	// open has, for each kind of quote, the offset before which no string with that quote ends. It prevents
-	// quadratic time.
+	// quadratic time for hostile input.
 	open map[byte]int
 }
 
-// wordBefore reports whether the preceding character belongs to a word, so that no number can begin
+// wordBefore reports whether the character before the current one belongs to a word, so that no number begins
 // here.
 func (l *literals) wordBefore() bool {
 	return l.at > 0 && (l.is[l.src[l.at-1]] && l.src[l.at-1] != '+' && l.src[l.at-1] != '-' && l.src[l.at-1] != '/' || l.src[l.at-1] == '.')
 }
 
-// start begins a literal. It is joined to the preceding one if only joining characters lie between them.
+// start begins a literal at offset begin. The literals before it are searched for a descriptor, unless this one
+// is joined to them.
 func (l *literals) start(ctx context.Context, begin int, number bool) {
 	if len(l.bytes) > 0 && (number != l.numbers || !l.joins(begin, number) || len(l.bytes) > maxLiteral) {
 		l.flush(ctx)
@@ -108,7 +111,8 @@ func (l *literals) start(ctx context.Context, begin int, number bool) {
 	}
 }
 
-// joins reports whether the text between the last literal and begin joins the two.
+// joins reports whether the text between the last literal and offset begin consists only of spaces, operators
+// and comments that join literals.
 func (l *literals) joins(begin int, number bool) bool {
 	between := l.src[l.end:begin]
 	if len(between) > maxJoint {
@@ -131,7 +135,7 @@ func (l *literals) joins(begin int, number bool) bool {
 	return true
 }
 
-// number parses a hexadecimal byte such as 0x0a.
+// number reads a hexadecimal byte such as 0x0a and adds it to the joined literals.
 func (l *literals) number(ctx context.Context) {
 	begin := l.at
 	l.at += 2
@@ -152,7 +156,8 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// quoted reads a string. A string that does not end on its line is ignored.
+// quoted reads a string literal and adds it to the joined literals. A string that does not end on its line is
+// ignored.
 func (l *literals) quoted(ctx context.Context, quote byte) {
 	begin := l.at
 	if begin < l.open[quote] {
@@ -197,13 +202,15 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 	l.unended(quote, begin, was)
 }
 
-// unended ignores the string that begins at begin, because it has no end. Reading continues behind its quote.
+// unended ignores the string that begins at offset begin, because it has no end: was is the number of joined
+// bytes before it. Reading continues after its quote.
 func (l *literals) unended(quote byte, begin, was int) {
 	l.open[quote] = l.at
 	l.bytes, l.at = l.bytes[:was], begin+1
 }
 
-// escape reads an escape sequence of C and related languages.
+// escape reads an escape sequence in the syntax of C and related languages, and adds its bytes to the joined
+// literals.
 func (l *literals) escape() {
 	c := l.src[l.at+1]
 	l.at += 2
@@ -235,7 +242,7 @@ func (l *literals) escape() {
 	}
 }
 
-// digits reads a number of at most most digits in base 8 or 16.
+// digits reads a number in base 8 or 16 of at most most digits.
 func (l *literals) digits(most, base int) uint64 {
 	n := 0
 	for n < most && l.at+n < len(l.src) && isHex(l.src[l.at+n]) && (base == 16 || l.src[l.at+n] < '8') {
@@ -246,7 +253,7 @@ func (l *literals) digits(most, base int) uint64 {
 	return v
 }
 
-// flush searches the joined literals for descriptors, in each encoding.
+// flush searches the joined literals for descriptors in each encoding, and begins anew.
 func (l *literals) flush(ctx context.Context) {
 	text := l.bytes
 	list := scanRaw(ctx, text)

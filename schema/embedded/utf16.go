@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// scanUTF16 finds descriptors in base64 in UTF-16, in the string heap of a .NET assembly. A string that the
-// source has in pieces is stored in pieces: each follows its length and precedes a byte that is 0 or 1.
+// scanUTF16 finds descriptors in base64 in UTF-16 in the string heap of a .NET assembly. A long string is
+// stored in pieces: each follows its length and precedes a byte that is 0 or 1.
 func scanUTF16(ctx context.Context, data []byte) []Found {
 	var words [][]byte
 	for _, word := range base64Suffixes() {
@@ -47,8 +47,9 @@ func wide(s []byte) []byte {
 	return out
 }
 
-// before returns the beginning of the pieces that precede the one at begin, for names that are longer than a
-// piece. All pieces have the same length.
+// before returns the offset of the first of the pieces (see scanUTF16) that precede the one at offset begin,
+// for file names that are longer than a piece. All pieces have the same length. It does not go before offset
+// floor.
 func before(data []byte, begin, floor int, is [256]bool) int {
 	if begin < 1 {
 		return begin
@@ -70,8 +71,8 @@ func before(data []byte, begin, floor int, is [256]bool) int {
 	return begin
 }
 
-// pieces concatenates the pieces from begin on, up to most characters, and returns their end. All pieces except
-// the last have the same length.
+// pieces concatenates the pieces (see scanUTF16) from offset begin on, up to most characters, and returns the
+// offset of their end. All pieces except the last have the same length.
 func pieces(data []byte, begin int, is [256]bool, most int) (text []byte, end int) {
 	first := 0
 	for at := begin; ; {

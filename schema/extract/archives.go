@@ -14,15 +14,17 @@ import (
 	"unwire/schema/bundle/model"
 )
 
-// Limits of archives.
+// Limits for archives.
 const (
-	// maxNested limits the nesting of archives. A package, the archive in it and the tar inside that are three.
+	// maxNested is the maximum nesting of archives. A package, the archive in it and the tar inside that are
+	// three.
 	maxNested = 8
-	// maxArchive limits the size in bytes of an archive or executable that is mapped into memory.
+	// maxArchive is the maximum size in bytes of an archive or executable, which is mapped into memory.
 	maxArchive = 16 << 30
 )
 
-// archives returns the formats that package archive reads. They are recognised by their first bytes.
+// archives returns the file format for all archives that package archive reads. They are recognized by their
+// first bytes.
 func archives() format {
 	return format{
 		Name:   "archive",
@@ -35,7 +37,8 @@ func archives() format {
 	}
 }
 
-// archive reads the members of an archive, which may be archives themselves.
+// archive extracts definitions from the members of an archive, which may be archives themselves. name is the
+// archive's path.
 func (c *collector) archive(ctx context.Context, name string, data []byte) error {
 	// All archives inside one file share a budget, so that nested archive bombs are detected.
 	if c.budget == nil {
@@ -79,8 +82,8 @@ func (c *collector) archive(ctx context.Context, name string, data []byte) error
 	return err
 }
 
-// addMember adds a file of a folder or an archive. An error of the file is recorded, so that the other files are
-// still read.
+// addMember extracts definitions from a file of a folder or an archive. If the file cannot be read, this is
+// recorded, so that the other files are still read.
 func (c *collector) addMember(ctx context.Context, name string, data []byte) error {
 	if err := c.addData(ctx, name, data); err != nil {
 		return c.recordFailure(ctx, name, err)
@@ -88,8 +91,8 @@ func (c *collector) addMember(ctx context.Context, name string, data []byte) err
 	return nil
 }
 
-// recordFailure records that a file was not read. It returns the error instead if reading must end: the
-// context's error, an archive bomb, or what exceeds the budget of the command.
+// recordFailure records that a file was not read because of err. It returns err only if reading must end: if
+// the context has ended, in an archive bomb, or if the budget of the command is exceeded.
 func (c *collector) recordFailure(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || c.nested > 0 && isBomb(err) || errors.Is(err, budget.ErrExceeded) {
 		return err
@@ -98,7 +101,7 @@ func (c *collector) recordFailure(ctx context.Context, name string, err error) e
 	return nil
 }
 
-// recordUnread adds a file to the list of files that were not read.
+// recordUnread records that a file was not read because of err.
 func (c *collector) recordUnread(name string, err error) {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -108,17 +111,17 @@ func (c *collector) recordUnread(name string, err error) {
 	c.addUnresolved(model.Unresolved{Element: path.Base(name), Place: model.Place{File: name}, Reason: "not read: " + reason})
 }
 
-// Progress reports how much of an input has been read.
+// Progress describes how much of an input has been read.
 type Progress struct {
 	// File is the path of the file that is being read.
 	File string
 	// Member is the current member if File is an archive.
 	Member string
-	// Read is the number of bytes of File that were read, and Size the size of File.
+	// Read is the number of bytes of File that were read, and Size its total size in bytes.
 	Read, Size int64
 }
 
-// reportProgress reports the progress within the current file.
+// reportProgress calls onProgress, if set. read is the number of bytes of the current file that were read.
 func (c *collector) reportProgress(read int64) {
 	if c.onProgress != nil {
 		c.progress.Read = read
@@ -126,15 +129,16 @@ func (c *collector) reportProgress(read int64) {
 	}
 }
 
-// unpackedFolder returns the folder next to an asar archive that contains its files that are not
-// packed. ok is false if there is none.
+// unpackedFolder returns the folder next to an asar archive (of Electron) with the files that are stored
+// outside of it. ok is false if there is none.
 func unpackedFolder(name string) (string, bool) {
 	dir := name + ".unpacked"
 	info, err := os.Lstat(dir)
 	return dir, err == nil && info.IsDir() && strings.EqualFold(path.Ext(name), ".asar")
 }
 
-// isMedia reports whether the extension is one of media files, which are often large and contain no definitions.
+// isMedia reports whether a file's extension is that of images, sound or other media, which are often large and
+// contain no definitions.
 func isMedia(name string) bool {
 	return slices.Contains([]string{
 		".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".ico", ".icns", ".bmp", ".svg", ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".flac", ".mov", ".avi",

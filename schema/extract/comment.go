@@ -8,7 +8,7 @@ import (
 	"unwire/captures/safetext"
 )
 
-// Field numbers of descriptor.proto, which paths of source locations consist of.
+// Field numbers in descriptor.proto. The path of a source location consists of such numbers and of indices.
 const (
 	fileMessages, fileEnums, fileServices, fileExtensions = 4, 5, 6, 7
 	messageFields, messageNested, messageEnums            = 2, 3, 4
@@ -16,8 +16,8 @@ const (
 	enumValues, serviceMethods                            = 2, 2
 )
 
-// comments maps the full names of a file's elements to their comments. Descriptors contain comments if
-// they were written by prost or by protoc --include_source_info.
+// comments returns the comments in a descriptor by the full names of the commented elements. Descriptors
+// contain comments if they were written by prost or by protoc --include_source_info.
 func comments(f *descriptorpb.FileDescriptorProto) map[string]string {
 	notes := map[string]string{}
 	for _, at := range f.GetSourceCodeInfo().GetLocation() {
@@ -36,8 +36,8 @@ func comments(f *descriptorpb.FileDescriptorProto) map[string]string {
 	return notes
 }
 
-// elementAt returns the full name of the element that a path leads to. ok is false if the file has no such
-// element.
+// elementAt returns the full name of the element to which the path of a source location leads. ok is false if
+// the file has no such element.
 func elementAt(f *descriptorpb.FileDescriptorProto, path []int32) (full string, ok bool) {
 	if len(path) < 2 || len(path)%2 != 0 {
 		return "", false
@@ -68,7 +68,7 @@ func elementAt(f *descriptorpb.FileDescriptorProto, path []int32) (full string, 
 	return "", false
 }
 
-// inMessage is elementAt for a path within a message.
+// inMessage is elementAt for the rest of a path within the message full.
 func inMessage(full string, m *descriptorpb.DescriptorProto, path []int32) (string, bool) {
 	// Each step leads to a nested message, or ends at another element.
 	for len(path) > 0 {
@@ -102,7 +102,8 @@ func inMessage(full string, m *descriptorpb.DescriptorProto, path []int32) (stri
 	return full, true
 }
 
-// inEnum is elementAt for a path within an enum. The values of an enum belong to the scope around it.
+// inEnum is elementAt for the rest of a path within an enum. scope is the full name of its parent, to which the
+// enum's values belong.
 func inEnum(scope string, e *descriptorpb.EnumDescriptorProto, path []int32) (string, bool) {
 	if len(path) == 0 {
 		return join(scope, e.GetName()), true
@@ -111,7 +112,7 @@ func inEnum(scope string, e *descriptorpb.EnumDescriptorProto, path []int32) (st
 	return join(scope, v.GetName()), ok && path[0] == enumValues && len(path) == 2
 }
 
-// nth returns an element of a list. ok is false if the index is out of range.
+// nth returns the element of a list with index i. ok is false if the index is out of range.
 func nth[T any](list []*T, i int32) (*T, bool) {
 	if i < 0 || int(i) >= len(list) {
 		return nil, false
@@ -119,7 +120,8 @@ func nth[T any](list []*T, i int32) (*T, bool) {
 	return list[i], true
 }
 
-// commentLines returns the lines of a comment without characters that could end it or drive a terminal.
+// commentLines splits a comment into lines and removes characters that could end the comment or control a
+// terminal.
 func commentLines(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {

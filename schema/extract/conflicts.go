@@ -31,7 +31,7 @@ func (m *merger) dropBroken() bool {
 	return len(kept) < n
 }
 
-// dropClashing removes declarations that declare a name which another one has. It reports whether there were
+// dropClashing removes declarations with a name that another declaration has. It reports whether there were
 // any.
 func (m *merger) dropClashing() bool {
 	taken := maps.Clone(m.packages)
@@ -54,7 +54,7 @@ func (m *merger) dropClashing() bool {
 	return len(kept) < n
 }
 
-// namesOf returns all full names that a declaration declares.
+// namesOf returns the full names of a declaration and of everything declared inside it.
 func namesOf(e *element) []string {
 	var names []string
 	var message func(full string, d *descriptorpb.DescriptorProto)
@@ -95,7 +95,7 @@ func namesOf(e *element) []string {
 	return names
 }
 
-// resolve replaces references to types that nothing declares.
+// resolve replaces references to types that are not declared anywhere by types with the same encoding.
 func (m *merger) resolve() {
 	types := map[string]bool{}
 	for _, e := range m.elements {
@@ -155,7 +155,8 @@ func (m *merger) resolve() {
 	m.renameClashingValues()
 }
 
-// closedEnums returns the full names, with a leading dot, of proto2 enums.
+// closedEnums returns the full names, with a leading dot, of all proto2 enums, which proto3 messages cannot
+// use.
 func (m *merger) closedEnums() map[string]bool {
 	closed := map[string]bool{}
 	var walk func(full string, d *descriptorpb.DescriptorProto)
@@ -181,8 +182,8 @@ func (m *merger) closedEnums() map[string]bool {
 	return closed
 }
 
-// openRanges adds extension ranges for the extensions that were found. The output of code generators does not
-// show which numbers the source reserved for extensions.
+// openRanges declares extension ranges for the extensions that were found, because the output of code
+// generators does not show which numbers are reserved for extensions.
 func (m *merger) openRanges() {
 	// The messages that can be extended, by full name with a leading dot.
 	messages := map[string]*descriptorpb.DescriptorProto{}
@@ -269,7 +270,7 @@ func (m *merger) renameClashingIn(full string, d *descriptorpb.DescriptorProto) 
 	}
 }
 
-// renameClashing renames the clashing values of one enum. taken are the names in use in its scope.
+// renameClashing renames the clashing values of one enum. taken has the names in use in the enum's scope.
 func (m *merger) renameClashing(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
 	for _, v := range d.Value {
 		name := v.GetName()

@@ -8,20 +8,22 @@ import (
 	"unwire/schema/archive"
 )
 
-// Limits of the definitions in one file, by their estimated memory in bytes. Real definitions take less than 120
-// bytes of memory for each byte of a compressed file; 180,000 distinct messages fit into a compressed file of 1 MB,
-// and would take 1 GB and 9 s.
+// Limits of the definitions in one file, by their estimated memory in bytes. They protect against hostile
+// files: 180,000 distinct messages fit into a compressed file of 1 MB, and would take 1 GB and 9 s. Real
+// definitions take less than 120 bytes of memory for each byte of a compressed file.
 const (
-	// minDefinitions is allowed in any file, however small.
+	// minDefinitions is the memory in bytes allowed for any file, however small.
 	minDefinitions = 32 << 20
-	// definitionsPerByte is added for each byte of the file.
+	// definitionsPerByte is the memory in bytes additionally allowed for each byte of the file.
 	definitionsPerByte = 160
 )
 
-// ErrTooManyDefinitions reports a file with more definitions than files of its size have.
+// ErrTooManyDefinitions is wrapped by the error for a file with far more definitions than real files of its
+// size have.
 var ErrTooManyDefinitions = errors.New("too many definitions for the size of the file")
 
-// A definitionLimit counts the memory for the definitions in one file.
+// A definitionLimit counts the estimated memory for the definitions in one file: used so far, of at most most,
+// both in bytes.
 type definitionLimit struct {
 	used, most int64
 }
@@ -31,7 +33,8 @@ func newDefinitionLimit(size int64) definitionLimit {
 	return definitionLimit{most: minDefinitions + min(size, maxArchive)*definitionsPerByte}
 }
 
-// spendDefinitions counts memory for definitions of the current file, and of the command.
+// spendDefinitions counts bytes of memory for definitions of the current file, and for the budget of the
+// command.
 //
 // Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
 func (c *collector) spendDefinitions(bytes int) error {
@@ -41,7 +44,8 @@ func (c *collector) spendDefinitions(bytes int) error {
 	return c.shared.Spend(budget.Definitions, int64(bytes))
 }
 
-// isBomb reports whether an error is that of a file which costs much more than its size.
+// isBomb reports whether an error is that of a file that costs much more than its size, such as an archive
+// bomb.
 func isBomb(err error) bool {
 	return errors.Is(err, archive.ErrBomb) || errors.Is(err, ErrTooManyDefinitions) || errors.Is(err, budget.ErrExceeded)
 }

@@ -10,32 +10,35 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// An element is a top-level declaration of a file.
+// An element is a top-level declaration of a .proto file that is being merged: a message, enum, service or
+// extension.
 type element struct {
-	// pkg is the package, and name the simple name of the declaration.
+	// pkg is the protobuf package, and name the simple name of the declaration.
 	pkg, name string
 	// syntax is the syntax of the file that declares the element.
 	syntax syntax
 
-	// msg is a DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto.
+	// msg is the declaration: a DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or
+	// FieldDescriptorProto.
 	msg proto.Message
-	// options are the options of that file.
+	// options are the file options of the file that declares the element.
 	options *descriptorpb.FileOptions
 
-	// before is the declaration before it was renamed; nil if it was not.
+	// before is a copy of the declaration from before it was renamed; nil if it was not renamed.
 	before proto.Message
 
-	// layer distinguishes the files of packages that refer to each other. See assignLayers.
+	// layer is the number of the output file, if a package needs several because packages refer to each other.
+	// See assignLayers.
 	layer int
 
-	// guessed is set if the element was derived from the code of a script rather than from a descriptor.
+	// guessed is set if the element was derived from the code of a script or class, not read from a descriptor.
 	guessed bool
 }
 
-// full returns the full name of the declaration.
+// full returns the full name of the declaration: package and simple name.
 func (e *element) full() string { return join(e.pkg, e.name) }
 
-// join appends a name to a package, which may be empty.
+// join appends a name to a package, with a dot between them. The package may be empty.
 func join(pkg, name string) string {
 	if pkg == "" {
 		return name
@@ -53,7 +56,7 @@ type syntax struct {
 	features string
 }
 
-// subsumes reports whether e and other are the same, or e declares all that other declares.
+// subsumes reports whether e declares everything that other declares, so that other is not needed.
 func (e *element) subsumes(other *element) bool {
 	msg := e.msg
 	if e.before != nil {
@@ -62,21 +65,21 @@ func (e *element) subsumes(other *element) bool {
 	return sameShape(msg, other.msg) || e.covers(other)
 }
 
-// fieldsOf returns the number of fields of a message, or 0 for another element.
+// fieldsOf returns the number of fields of a message; 0 for other elements.
 func fieldsOf(e *element) int {
 	d, _ := e.msg.(*descriptorpb.DescriptorProto)
 	return len(d.GetField())
 }
 
-// openEnum makes a proto2 enum open if the same enum was also found as a proto3 enum: messages of both
-// syntaxes can refer to an open enum.
+// openEnum makes the proto2 enum e a proto3 enum if the same enum was also found as the proto3 enum other.
+// Messages of both syntaxes can use a proto3 enum.
 func (e *element) openEnum(other *element) {
 	if _, ok := e.msg.(*descriptorpb.EnumDescriptorProto); ok && e.syntax.name == "proto2" && other.syntax.name == "proto3" {
 		e.syntax, e.options = other.syntax, other.options
 	}
 }
 
-// prefixOf returns the prefix of the full names in a package.
+// prefixOf returns a package followed by a dot, or "" for the empty package.
 func prefixOf(pkg string) string {
 	if pkg == "" {
 		return ""
@@ -84,7 +87,7 @@ func prefixOf(pkg string) string {
 	return pkg + "."
 }
 
-// elementsOf returns copies of the declarations of a file.
+// elementsOf returns copies of all top-level declarations of a file.
 func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	f = proto.Clone(f).(*descriptorpb.FileDescriptorProto)
 	syn := syntax{name: f.GetSyntax(), edition: f.GetEdition()}
@@ -129,7 +132,7 @@ func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	return list
 }
 
-// complete adds the properties that a descriptor may omit but compilers fill in.
+// complete adds the properties to a message that a descriptor may omit but compilers fill in.
 func complete(d *descriptorpb.DescriptorProto) {
 	for _, f := range d.Field {
 		completeField(f)
@@ -149,7 +152,7 @@ func completeField(f *descriptorpb.FieldDescriptorProto) {
 	}
 }
 
-// sameShape reports whether two declarations are equal, apart from the order of their parts.
+// sameShape reports whether two declarations are equal, apart from the order of fields, values and so on.
 func sameShape(a, b proto.Message) bool {
 	if a.ProtoReflect().Descriptor() != b.ProtoReflect().Descriptor() {
 		return false
@@ -161,14 +164,14 @@ func sameShape(a, b proto.Message) bool {
 	return proto.Equal(a, b)
 }
 
-// canonical returns a copy with parts in a defined order.
+// canonical returns a copy of a message with its fields, nested types and so on in a defined order.
 func canonical(d *descriptorpb.DescriptorProto) *descriptorpb.DescriptorProto {
 	d = proto.Clone(d).(*descriptorpb.DescriptorProto)
 	sortNested(d)
 	return d
 }
 
-// sortNested sorts the parts of a message, recursively.
+// sortNested sorts the fields, nested types and so on of a message, recursively.
 func sortNested(d *descriptorpb.DescriptorProto) {
 	sort.SliceStable(d.Field, func(i, j int) bool { return d.Field[i].GetNumber() < d.Field[j].GetNumber() })
 	sort.SliceStable(d.NestedType, func(i, j int) bool { return d.NestedType[i].GetName() < d.NestedType[j].GetName() })
@@ -178,7 +181,7 @@ func sortNested(d *descriptorpb.DescriptorProto) {
 	}
 }
 
-// rename changes the simple name of a declaration.
+// rename changes the simple name of a declaration, in e and in its descriptor.
 func rename(e *element, name string) {
 	if name == e.name {
 		return
@@ -199,7 +202,8 @@ func rename(e *element, name string) {
 	e.name = name
 }
 
-// retarget replaces references to renamed types and to the types nested in them.
+// retarget changes references to renamed types, and to types nested in them. renamed maps old full names to new
+// ones, with a leading dot.
 func retarget(msg proto.Message, renamed map[string]string) {
 	if len(renamed) == 0 {
 		return
@@ -215,8 +219,9 @@ func retarget(msg proto.Message, renamed map[string]string) {
 	})
 }
 
-// eachType calls f with every reference to a type in a declaration. path is the name of the referring element
-// relative to the declaration. field is set if the reference is the type of a field.
+// eachType calls f with every reference to a type in a declaration. path is the name of the referring element,
+// relative to the declaration. *name is the reference, which f may change. field is set if the reference is the
+// type of a field.
 func eachType(msg proto.Message, f func(path string, name **string, field *descriptorpb.FieldDescriptorProto)) {
 	field := func(path string, d *descriptorpb.FieldDescriptorProto) {
 		if d.TypeName != nil {
@@ -253,7 +258,7 @@ func eachType(msg proto.Message, f func(path string, name **string, field *descr
 	}
 }
 
-// typesIn calls f with the full name of every type in a declaration.
+// typesIn calls f with the full name of every message and enum in a declaration, including itself.
 func typesIn(e *element, f func(full string)) {
 	var message func(full string, d *descriptorpb.DescriptorProto)
 	message = func(full string, d *descriptorpb.DescriptorProto) {
@@ -273,7 +278,7 @@ func typesIn(e *element, f func(full string)) {
 	}
 }
 
-// extensionsIn calls f with the extensions in a declaration.
+// extensionsIn calls f with every extension in a declaration.
 func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
 	switch d := msg.(type) {
 	case *descriptorpb.FieldDescriptorProto:
@@ -288,7 +293,7 @@ func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto))
 	}
 }
 
-// replaceType replaces the type of a field by a scalar type with the same encoding.
+// replaceType replaces the message or enum type of a field by a scalar type with the same encoding.
 func replaceType(f *descriptorpb.FieldDescriptorProto) {
 	// Enum values are varints, and messages are length-delimited.
 	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
@@ -299,5 +304,6 @@ func replaceType(f *descriptorpb.FieldDescriptorProto) {
 	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
 }
 
-// isGuessed reports whether a file was derived from a script. Files of descriptors have names without spaces.
+// isGuessed reports whether a file, given its name, was derived from a script or class. Such files have a space
+// in their name; those of descriptors have none.
 func isGuessed(name string) bool { return strings.ContainsRune(name, ' ') }

@@ -22,7 +22,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// classes returns the format for Java class files.
+// classes returns the file format for Java class files.
 func classes() format {
 	return format{
 		Name:  "Java class",
@@ -36,7 +36,8 @@ func classes() format {
 	}
 }
 
-// sources returns the format of source code that protoc plugins generate, for languages that ship their source.
+// sources returns the file format for source code that protoc plugins generate, in languages that are shipped
+// as source.
 func sources() format {
 	return format{
 		Name: "generated source",
@@ -52,7 +53,7 @@ func sources() format {
 	}
 }
 
-// binaries returns the format of all other binary files, such as executables and libraries.
+// binaries returns the file format for all other binary files, such as executables and libraries.
 func binaries() format {
 	return format{
 		Name:   "executable",
@@ -69,8 +70,8 @@ func binaries() format {
 	}
 }
 
-// scriptWords returns words in the output of code generators that survive minification. Descriptors in base64
-// need no words.
+// scriptWords returns words in the output of JavaScript code generators that survive minification, by which
+// scripts are found. Scripts with descriptors in base64 need no such words.
 func scriptWords() [][]byte {
 	var words [][]byte
 	for _, w := range []string{`kind:"scalar"`, `kind: "scalar"`, "makeMessageType", "newFieldList", "serializeBinaryToWriter", ".uint32("} {
@@ -79,8 +80,8 @@ func scriptWords() [][]byte {
 	return words
 }
 
-// scriptsIn finds the scripts in an executable that bundles JavaScript with its runtime. A script is
-// the text between two zero bytes that contains one of scriptWords.
+// scriptsIn extracts definitions from the scripts in an executable that bundles JavaScript with its runtime. A
+// script is the text between two zero bytes that contains one of scriptWords.
 func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) error {
 	type span struct{ begin, end int }
 	spans := map[span]bool{}
@@ -115,10 +116,10 @@ func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) err
 	return nil
 }
 
-// maxSpans limits the scripts that are read from one executable.
+// maxSpans is the maximum number of scripts that are read from one executable.
 const maxSpans = 4096
 
-// isBinary reports whether a file that begins with head is not text.
+// isBinary reports whether a file with the first bytes head is not UTF-8 text.
 func isBinary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
@@ -134,7 +135,7 @@ func isBinary(head []byte) bool {
 	return false
 }
 
-// addFound adds descriptors that were found in a file. Equal descriptors count once.
+// addFound adds descriptors that were found in the file name. Equal descriptors are added once.
 //
 // Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
 func (c *collector) addFound(name string, found []embedded.Found) error {
@@ -168,7 +169,7 @@ type foundDescriptor struct {
 	place model.Place
 }
 
-// missing returns the imports of embedded descriptors that nothing declares.
+// missing returns the imports of embedded descriptors that were not found, as unresolved elements.
 func (c *collector) missing() []model.Unresolved {
 	have := map[string]bool{}
 	for _, f := range c.source.Files {

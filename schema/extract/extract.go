@@ -41,30 +41,31 @@ import (
 	"unwire/schema/javalite"
 )
 
-// Limits of an input.
+// Limits of an input: a file or a folder.
 const (
-	// maxFile limits the size of a file in bytes.
+	// maxFile is the maximum size of a file in bytes, unless its format has another limit.
 	maxFile = 1 << 30
-	// maxFiles limits the files of a folder.
+	// maxFiles is the maximum number of files in a folder.
 	maxFiles = 1 << 20
 )
 
-// ErrNothing reports that an input contains no definitions.
+// ErrNothing is wrapped by the error for an input that contains no definitions.
 var ErrNothing = errors.New("no schema found")
 
-// A format is a kind of file that may contain definitions. Match looks at a name and at the first bytes of a
-// file. Read passes what it finds to the collector: files inside to addData, and descriptors to addDescriptors.
+// A format is a kind of file that may contain definitions, such as an archive.
 type format struct {
-	// Name is empty for formats that are recognised but not read.
+	// Name is the name for users; "" for formats that are recognized but not read.
 	Name string
 	// Max is the maximum size of a file in bytes. Default: maxFile.
 	Max int64
 	// Match reports whether a file has the format, judged by its name and first bytes.
 	Match func(name string, head []byte) bool
-	// Read extracts the definitions from a file of the format.
+	// Read extracts the definitions from a file of the format and passes them to c: files inside it to addData,
+	// and descriptors to addDescriptors.
 	Read func(ctx context.Context, c *collector, name string, data []byte) error
 
-	// Mapped is set if Read neither keeps nor modifies data, so that the file may be mapped into memory.
+	// Mapped is set if Read neither keeps nor modifies data, so that the file may be mapped into memory instead
+	// of being read.
 	Mapped bool
 }
 
@@ -73,7 +74,7 @@ func formats() []format {
 	return []format{unread(), scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
 }
 
-// FormatNames returns the names of the formats that are read.
+// FormatNames returns the names of the formats from which definitions are extracted.
 func FormatNames() []string {
 	var names []string
 	for _, f := range formats() {
@@ -84,41 +85,43 @@ func FormatNames() []string {
 	return names
 }
 
-// A collector reads the files of one input, and collects their definitions.
+// A collector reads the files of one input (a file or a folder) and collects their definitions.
 type collector struct {
 	// onProgress, if not nil, is called from time to time with the progress.
 	onProgress func(Progress)
 
 	// formats are the file formats to try, in order.
 	formats []format
-	// scripts collects the definitions in scripts, and source everything else.
+	// scripts collects the definitions in JavaScript.
 	scripts *bundle.Extractor
-	source  Source
+	// source collects all other definitions.
+	source Source
 	// lite collects the definitions in Java classes that have no descriptors.
 	lite javalite.Reader
-	// forms has the names of code generators and formats that were found.
+	// forms has the names of the code generators and encodings that were found.
 	forms map[string]bool
-	// examined is the number of files in a known format, and skipped that of other files.
+	// examined is the number of files in a known format.
 	examined int
 	// skipped is the number of files in unknown formats.
 	skipped int
-	// nested is the nesting depth of the current archive.
+	// nested is the nesting depth of the archive that is being read; 0 outside of archives.
 	nested int
-	// budget limits the decompressed size of the current archive.
+	// budget limits the decompressed size of the current archive, including nested ones; nil outside of
+	// archives.
 	budget *archive.Budget
-	// shared is the budget of the command; nil for none.
+	// shared is the budget of the whole command; nil if there is none.
 	shared *budget.Budget
-	// definitions limits the definitions in the current file, with all its members.
+	// definitions limits the memory for definitions in the current file, including all members of an archive.
 	definitions definitionLimit
 	// progress is the progress that was last passed to onProgress.
 	progress Progress
-	// embedded are the descriptors that were found in bytes. seen has their hashes.
+	// embedded are the descriptors that were found in binary files and source code.
 	embedded []foundDescriptor
 	// seen maps the hashes of embedded descriptors to their first place, so that each is counted once.
 	seen map[[sha256.Size]byte]model.Place
-	// unread are the errors of files that were not read, and faults those that are defects of unwire.
+	// unread are the errors of files that were not read.
 	unread []error
-	// faults are the files that unwire failed to read because of a defect.
+	// faults are the failures that are caused by a defect of unwire.
 	faults []*Fault
 }
 
@@ -133,7 +136,7 @@ func newCollector(input string, formats []format) *collector {
 	return c
 }
 
-// addData extracts definitions from a file's content if its format is known.
+// addData extracts definitions from a file's content if its format is known. name is the path of the file.
 func (c *collector) addData(ctx context.Context, name string, data []byte) error {
 	f := c.format(name, data[:min(len(data), headBytes)])
 	if f == nil {
@@ -144,10 +147,10 @@ func (c *collector) addData(ctx context.Context, name string, data []byte) error
 	return c.read(ctx, f, name, data)
 }
 
-// isKnownFormat reports whether a file with that name and beginning has a known format.
+// isKnownFormat reports whether a file with that name and these first bytes has a known format.
 func (c *collector) isKnownFormat(name string, head []byte) bool { return c.format(name, head) != nil }
 
-// addDescriptors adds file descriptors that were found in the given form.
+// addDescriptors adds complete file descriptors. form is the encoding or code generator.
 //
 // Errors: ErrTooManyDefinitions, and budget.ErrExceeded.
 func (c *collector) addDescriptors(form string, files ...*descriptorpb.FileDescriptorProto) error {
@@ -169,7 +172,7 @@ func (c *collector) addUnresolved(u model.Unresolved) {
 	c.source.Unresolved = append(c.source.Unresolved, u)
 }
 
-// declared returns everything that was found.
+// declared returns all definitions found so far.
 //
 // Errors: the context's.
 func (c *collector) declared(ctx context.Context) (*Source, error) {
@@ -197,10 +200,10 @@ func (c *collector) declared(ctx context.Context) (*Source, error) {
 	return &s, nil
 }
 
-// headBytes is the number of bytes at the beginning of a file by which its format is recognised.
+// headBytes is the number of bytes at the beginning of a file from which its format is recognized.
 const headBytes = 4096
 
-// addPath reads a file, or all files of a folder.
+// addPath extracts definitions from a file, or from all files of a folder.
 //
 // Limits: maxFile for each file, maxArchive for archives and executables. Symbolic links in a folder are not
 // followed.
@@ -254,7 +257,7 @@ func (c *collector) hasFound() bool {
 	return len(c.source.Files) > 0 || !c.scripts.Empty() || !c.lite.Empty()
 }
 
-// format returns the format of a file, or nil if it is unknown.
+// format returns the format of a file with that name and these first bytes, or nil if it is unknown.
 func (c *collector) format(name string, head []byte) *format {
 	i := slices.IndexFunc(c.formats, func(f format) bool { return f.Match(name, head) })
 	if i < 0 {
@@ -263,7 +266,7 @@ func (c *collector) format(name string, head []byte) *format {
 	return &c.formats[i]
 }
 
-// limit returns the maximum size of a file in bytes.
+// limit returns the maximum size in bytes of a file with that name and these first bytes.
 func (c *collector) limit(name string, head []byte) int64 {
 	if f := c.format(name, head); f != nil && f.Max > 0 {
 		return f.Max
@@ -271,10 +274,10 @@ func (c *collector) limit(name string, head []byte) int64 {
 	return maxFile
 }
 
-// leastMapped is the size in bytes from which on files are mapped into memory.
+// leastMapped is the size in bytes from which on files are mapped into memory, if their format allows that.
 const leastMapped = 1 << 20
 
-// addFile reads one file from disk.
+// addFile extracts definitions from one file on disk.
 func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) error {
 	f, err := os.Open(name)
 	if err != nil {

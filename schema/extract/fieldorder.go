@@ -5,9 +5,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// arrange sorts the parts of a message as a compiler orders them: the fields of a oneof are adjacent; oneofs are
-// ordered by their first field, with the synthetic ones last; types that fields declare (map entries, groups)
-// follow the others.
+// arrange sorts the parts of the message full as compilers order them: the fields of a oneof are adjacent;
+// oneofs are ordered by their first field, with the synthetic ones last; types that fields declare (map
+// entries, groups) follow all other nested types.
 func arrange(full string, d *descriptorpb.DescriptorProto) {
 	arrangeFields(d)
 	for _, n := range d.NestedType {
@@ -55,7 +55,8 @@ func arrangeFields(d *descriptorpb.DescriptorProto) {
 	d.Field, d.OneofDecl = fields, oneofs
 }
 
-// arrangeTypes moves the types that fields declare behind the others, in the order of the fields.
+// arrangeTypes moves the types that fields declare (map entries, groups) behind the other nested types, in the
+// order of the fields.
 func arrangeTypes(full string, d *descriptorpb.DescriptorProto) {
 	nested := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range d.NestedType {

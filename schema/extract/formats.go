@@ -16,7 +16,7 @@ import (
 	"unwire/schema/embedded"
 )
 
-// scripts returns the format of JavaScript files, which are recognised by their extension.
+// scripts returns the file format for JavaScript, which is recognized by the extension.
 func scripts() format {
 	return format{
 		Name: "JavaScript",
@@ -34,7 +34,7 @@ func scripts() format {
 }
 
 // isNoScript reports whether data is obviously binary: more than one in 20 of its first bytes are control
-// characters. Bytes above 127 are no sign, because scripts may have any encoding.
+// characters. Bytes above 127 do not count, because scripts may have any encoding.
 func isNoScript(data []byte) bool {
 	const share = 20
 	head := data[:min(len(data), headBytes)]
@@ -60,11 +60,11 @@ func reflectionJSON() format {
 	}
 }
 
-// formDescriptorSet is the name of the format.
+// formDescriptorSet is the name of the format of serialized FileDescriptorSets.
 const formDescriptorSet = "descriptor set"
 
-// descriptorSets returns the format of serialized FileDescriptorSets. They are recognised by their extension, or
-// by their first bytes, which have the name of a .proto file.
+// descriptorSets returns the format of serialized FileDescriptorSets. They are recognized by their extension,
+// or by their first bytes, which contain the name of a .proto file.
 func descriptorSets() format {
 	return format{
 		Name: formDescriptorSet,

@@ -12,8 +12,8 @@ import (
 	"unwire/schema/bundle/model"
 )
 
-// Merge combines sources. Equal declarations with the same name become one. If declarations with the same name
-// differ, the later ones are renamed.
+// Merge combines the definitions of several sources to one consistent set. Equal declarations with the same
+// name become one. If declarations with the same name differ, the later ones are renamed.
 //
 // Errors: the context's, and declarations that do not link.
 func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
@@ -53,8 +53,8 @@ func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	return set, err
 }
 
-// versions splits a source with several versions of a file, so that the declarations of one version refer to
-// each other.
+// versions splits a source that contains several versions of a file into several sources, so that the
+// declarations of one version refer to each other.
 func versions(s *Source) []*Source {
 	var list []*Source
 	var names []map[string]bool
@@ -89,8 +89,8 @@ func versions(s *Source) []*Source {
 	return list
 }
 
-// declaredIn returns the names by which two files are recognised as versions of each other: the name of the file
-// and the names of its types.
+// declaredIn returns the names by which two files are recognized as versions of the same file: the name of the
+// file and the full names of its types.
 func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
 	var names []string
 	if f.GetName() != "" {
@@ -108,8 +108,8 @@ func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
 	return names
 }
 
-// isFeatures reports whether a file declares the features of a language, which are part of protobuf and used by
-// code generators only.
+// isFeatures reports whether a file, given its name, declares the features of a programming language. Such
+// files ship with protobuf and are used by code generators only.
 func isFeatures(name string) bool {
 	return strings.HasPrefix(name, "google/protobuf/") && strings.HasSuffix(name, "_features.proto")
 }
@@ -118,44 +118,45 @@ func isFeatures(name string) bool {
 type merger struct {
 	// ctx cancels the merge.
 	ctx context.Context
-	// elements are all declarations.
+	// elements are all declarations merged so far.
 	elements []*element
 	// byName maps full names to declarations.
 	byName map[string]*element
-	// extensions has the extensions, so that none is added twice.
+	// extensions has the extended message and full name of each extension, so that none is added twice.
 	extensions map[string]bool
-	// packages has all package names and their parents.
+	// packages has the names of all packages and of their parents.
 	packages map[string]bool
 	// notes maps the full names of elements to their comments.
 	notes map[string]string
-	// unresolved lists the references that could not be resolved.
+	// unresolved lists the elements that could not be merged completely, with the reason.
 	unresolved []model.Unresolved
-	// standardTypes has the file of each type that protobuf ships.
+	// standardTypes maps the full name of each type that ships with protobuf to the file that declares it.
 	standardTypes map[string]string
-	// standardFound has the files of protobuf that a source contains.
+	// standardFound has the files of protobuf that occur in a source.
 	standardFound map[string]bool
 }
 
-// addUnresolved records an element that could not be merged completely.
+// addUnresolved records an element that could not be merged completely. input is the path of its source.
 func (m *merger) addUnresolved(element, input, reason string) {
 	m.unresolved = append(m.unresolved, model.Unresolved{Element: element, Place: model.Place{File: input}, Reason: reason})
 }
 
 // A sourceMerge is the state of adding the definitions of one source to the merger.
 type sourceMerge struct {
-	// input is the path of the source's input.
+	// input is the path from which the source was read.
 	input string
-	// list has the new elements, and replaced the existing ones that were replaced.
+	// list has the elements that are new. replaced has existing elements whose declaration was replaced by a
+	// more complete one.
 	list, replaced []*element
 
-	// own has the elements of this source by full name. A name may occur several times in a source.
+	// own has the elements of this source by their final full name.
 	own map[string]*element
 
-	// renamed maps old full names, with a leading dot, to new ones.
+	// renamed maps the old full names of renamed elements to the new ones, with a leading dot.
 	renamed map[string]string
 }
 
-// addSource adds the declarations of a source.
+// addSource adds the declarations of a source to the merged ones.
 func (m *merger) addSource(s *Source) {
 	in := &sourceMerge{input: s.Input, own: map[string]*element{}, renamed: map[string]string{}}
 	for _, f := range s.Files {
@@ -189,8 +190,8 @@ func (m *merger) addSource(s *Source) {
 	}
 }
 
-// addElement adds a declaration: as a new one, in place of an existing one, or not at all if an existing one
-// subsumes it.
+// addElement adds a declaration: as a new one, in place of an existing one that declares less, or not at all if
+// an existing one subsumes it.
 func (m *merger) addElement(e *element, in *sourceMerge) {
 	// Types that protobuf ships are imported, not declared again.
 	if file, ok := m.standardTypes[e.full()]; ok {
@@ -237,8 +238,9 @@ func (m *merger) addElement(e *element, in *sourceMerge) {
 	in.list = append(in.list, e)
 }
 
-// findPlace returns the final name for a declaration. If an existing declaration with that name
-// includes it, or is included in it, that one is returned too.
+// findPlace returns the final full name for a declaration, with a number appended if its name is in use. If an
+// existing declaration with that name includes it or is included in it, that one is returned, too. own are the
+// elements of the same source.
 func (m *merger) findPlace(e *element, own map[string]*element) (string, *element) {
 	name := e.full()
 	for n := 2; m.ctx.Err() == nil; n++ {
@@ -255,8 +257,8 @@ func (m *merger) findPlace(e *element, own map[string]*element) (string, *elemen
 	return name, nil
 }
 
-// renamedAs returns the comment for a declaration that cannot keep its name, and the list of unresolved elements
-// with that declaration.
+// renamedAs returns the comment for a declaration that gets the new name name, and m.unresolved with that
+// declaration appended.
 func (m *merger) renamedAs(e *element, name, input string) (string, []model.Unresolved) {
 	note, reason := "Another shape of "+e.full()+" in "+input+".", "a second definition has another shape: it is kept as "
 	if m.packages[e.full()] {

@@ -11,14 +11,18 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// An outputFile identifies a file of the result: its elements share the package, the syntax and the layer.
+// An outputFile identifies a .proto file of the merged result. All its elements have this package, syntax and
+// layer (see assignLayers).
 type outputFile struct {
-	pkg    string
+	// pkg is the protobuf package.
+	pkg string
+	// syntax is the syntax of all elements.
 	syntax syntax
-	layer  int
+	// layer is 0, unless the package is split because packages refer to each other.
+	layer int
 }
 
-// files distributes the declarations over files, adds imports, and links the files.
+// files distributes the merged declarations over .proto files, adds imports, and checks that the files link.
 func (m *merger) files() (*Set, error) {
 	owner := map[string]*element{}
 	for _, e := range m.elements {
@@ -74,7 +78,8 @@ func (m *merger) files() (*Set, error) {
 	return set, set.link(m.ctx)
 }
 
-// file builds the descriptor of a file. The order of its declarations does not depend on the input.
+// file builds the descriptor of the output file called name with the declarations in list. Their order does not
+// depend on the input.
 func (m *merger) file(name string, k outputFile, list []*element) *descriptorpb.FileDescriptorProto {
 	// Sorting makes the output independent of the order of the input.
 	sort.SliceStable(list, func(i, j int) bool { return list[i].name < list[j].name })
@@ -104,8 +109,7 @@ func (m *merger) file(name string, k outputFile, list []*element) *descriptorpb.
 	return f
 }
 
-// commonOptions returns the options that the files of all elements share. Features affect the meaning; they are
-// equal within a pack.
+// commonOptions returns the file options that all elements in list have in common.
 func commonOptions(list []*element) *descriptorpb.FileOptions {
 	opts := list[0].options
 	for _, e := range list {
@@ -124,8 +128,8 @@ func commonOptions(list []*element) *descriptorpb.FileOptions {
 	return proto.Clone(opts).(*descriptorpb.FileOptions)
 }
 
-// nameFiles returns the path of each file: a/b/v1/b.proto for the package a.b.v1. If a package needs several
-// files, the others get numbers.
+// nameFiles returns the path of each output file, such as a/b/v1/b.proto for the package a.b.v1. If a package
+// needs several files, the others get numbers.
 func nameFiles(packs map[outputFile][]*element) map[outputFile]string {
 	keys := slices.Collect(maps.Keys(packs))
 	sort.Slice(keys, func(i, j int) bool {
@@ -163,7 +167,7 @@ func nameFiles(packs map[outputFile][]*element) map[outputFile]string {
 	return names
 }
 
-// lastWord returns the last part of a package that is not a version.
+// lastWord returns the last part of a package name that is not a version such as v1.
 func lastWord(pkg string) string {
 	parts := strings.Split(pkg, ".")
 	for i := len(parts) - 1; i > 0; i-- {

@@ -8,18 +8,21 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A fileKey identifies a file before layers are assigned: package and syntax.
+// A fileKey identifies an output file before layers are assigned.
 type fileKey struct {
-	pkg    string
+	// pkg is the protobuf package.
+	pkg string
+	// syntax is the syntax of all elements of the file.
 	syntax syntax
 }
 
-// file returns the key of the file to which the element belongs.
+// file returns the key of the output file that has the element.
 func (e *element) file() fileKey { return fileKey{e.pkg, e.syntax} }
 
-// assignLayers splits packages that refer to each other into layers, so that no file imports itself indirectly.
-// The layer of an element is greater than that of each element of another package that it refers to, and at
-// least that of those of its own package. Packages outside of cycles have layer 0 only.
+// assignLayers splits packages that refer to each other into layers, each of which becomes a file, so that no
+// file imports itself indirectly. The layer of an element is greater than that of each element of another
+// package in the cycle that it refers to, and at least that of elements of its own package. Packages outside of
+// cycles have layer 0 only. needs are the references between elements.
 func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
 	cyclic := m.fileCycles(needs)
 
@@ -61,8 +64,8 @@ func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
 	}
 }
 
-// fileCycles returns a function that reports whether the files of two elements need each other, directly or
-// through others.
+// fileCycles returns a function that reports whether the files of two elements import each other, directly or
+// through others. needs are the references between elements.
 func (m *merger) fileCycles(needs map[*element]map[*element]bool) func(a, b *element) bool {
 	graph := map[fileKey]map[fileKey]bool{}
 	var files []fileKey
@@ -89,9 +92,9 @@ func (m *merger) fileCycles(needs map[*element]map[*element]bool) func(a, b *ele
 	}
 }
 
-// components numbers the strongly connected components of a graph. Each number is greater than those of all
-// components that it reaches. This is Tarjan's algorithm (1972) without recursion, because chains of types can
-// be long.
+// components numbers the strongly connected components of a graph; next returns the successors of a node. The
+// number of a component is greater than those of all components that it reaches. This is Tarjan's algorithm
+// (1972) without recursion, because chains of types can be long.
 func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 	type frame struct {
 		node N
@@ -157,8 +160,8 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 	return comp
 }
 
-// breakCycle removes references between files among elements that refer to each other. No .proto files could
-// declare these elements, so the input is a guess or inconsistent.
+// breakCycle removes references between files among the elements in list, which refer to each other in a
+// circle. No .proto files can declare such elements, so the input is a guess or inconsistent.
 func (m *merger) breakCycle(list []*element) {
 	within := map[string]*element{}
 	for _, e := range list {

@@ -14,8 +14,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// Print returns the text of the set's files by path. Compiling a text gives the descriptor that it was printed
-// from.
+// Print returns the .proto source text of the set's files by path. Compiling a text gives the descriptor from
+// which it was printed.
 func (s *Set) Print() map[string]string {
 	text := map[string]string{}
 	names := symbolsOf(s.Files, s.Imports)
@@ -34,23 +34,23 @@ type printer struct {
 	notes map[string]string
 	// syntax is the syntax of the printed file.
 	syntax string
-	// depth is the current indentation, in steps.
+	// depth is the current indentation level.
 	depth int
 
-	// names are all declared names, and pkg the package, for shortening references.
+	// names are the full names of all declared elements, for shortening references.
 	names symbols
 	// pkg is the package of the printed file.
 	pkg string
 }
 
-// line prints one line at the current indentation.
+// line prints one formatted line with the current indentation.
 func (p *printer) line(format string, args ...any) {
 	p.WriteString(strings.Repeat("  ", p.depth))
 	fmt.Fprintf(p, format, args...)
 	p.WriteByte('\n')
 }
 
-// writeNote prints the comment of the element with a full name.
+// writeNote prints the comment of the element full, if it has one.
 func (p *printer) writeNote(full string) {
 	for _, line := range commentLines(p.notes[full]) {
 		p.line("%s", strings.TrimRight("// "+line, " "))
@@ -103,7 +103,7 @@ func (p *printer) message(full string, m *descriptorpb.DescriptorProto) {
 	p.line("}")
 }
 
-// body prints the declarations inside a message or group.
+// body prints the declarations inside the message or group m, whose full name is full.
 func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 	p.depth++
 	for _, o := range optionList(m.Options) {
@@ -148,7 +148,8 @@ func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
 	p.depth--
 }
 
-// fields prints the fields in their order. A oneof is printed at the place of its first field.
+// fields prints the fields of a message in order. A oneof is printed where its first field is. maps and groups
+// are the nested types of map entries and groups, by name.
 func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto) {
 	done := map[int32]bool{}
 	for _, f := range m.Field {
@@ -177,7 +178,8 @@ func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, gro
 	}
 }
 
-// field prints the declaration of a field, map or group.
+// field prints the declaration of a field, map or group. maps and groups are as in fields. Members of a oneof
+// have no label.
 func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto, inOneof bool) {
 	p.writeNote(full + "." + f.GetName())
 	// A map is printed as map<K, V> instead of its entry type.
@@ -204,7 +206,8 @@ func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps,
 	p.line("%s%s %s = %d%s;", label, p.typeName(full, f), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 }
 
-// extensions prints extensions in their order. Adjacent extensions of the same message share a block.
+// extensions prints extensions in order. Adjacent extensions of the same message share a block. scope is the
+// full name of the message or package, and nested are the types nested in it.
 func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorProto, nested []*descriptorpb.DescriptorProto) {
 	groups := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range nested {
@@ -251,7 +254,7 @@ func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
 	p.line("}")
 }
 
-// reserved prints a reserved statement for names.
+// reserved prints a statement that reserves names, if there are any.
 func (p *printer) reserved(names []string) {
 	for _, name := range names {
 		if p.syntax == "editions" {
@@ -298,7 +301,8 @@ func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
 	p.line("}")
 }
 
-// span returns a range of numbers with an inclusive end.
+// span returns the range of numbers from "from" to "to", both inclusive, as in a .proto file. If to is most, it
+// is written as "max".
 func span(from, to, most int32) string {
 	switch {
 	case to >= most:
@@ -309,7 +313,7 @@ func span(from, to, most int32) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-// typeName returns the type of a field, as it is written within a scope.
+// typeName returns the type of a field as it is written in the scope with that full name.
 func (p *printer) typeName(scope string, f *descriptorpb.FieldDescriptorProto) string {
 	if f.TypeName != nil {
 		return p.names.reference(p.pkg, scope, f.GetTypeName())
@@ -317,7 +321,7 @@ func (p *printer) typeName(scope string, f *descriptorpb.FieldDescriptorProto) s
 	return strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
 }
 
-// brackets joins options in square brackets, or returns "" if there are none.
+// brackets returns options in square brackets, or "" if there are none.
 func brackets(opts []string) string {
 	if len(opts) == 0 {
 		return ""
@@ -325,7 +329,8 @@ func brackets(opts []string) string {
 	return " [" + strings.Join(opts, ", ") + "]"
 }
 
-// fieldOptions returns a field's options, including the properties that are written as options.
+// fieldOptions returns the options of a field as name = value, including properties such as default and
+// json_name.
 func fieldOptions(f *descriptorpb.FieldDescriptorProto) []string {
 	var list []string
 	if f.DefaultValue != nil {
@@ -399,7 +404,8 @@ func optionList(opts proto.Message) []string {
 	return list
 }
 
-// optionValues returns an option as name = value. A message option has a line for each field.
+// optionValues returns an option as name = value. For a message-valued option, the result has one element for
+// each field.
 func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Value) []string {
 	switch f.Kind() {
 	case protoreflect.EnumKind:
@@ -427,9 +433,17 @@ func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Va
 	return []string{name + " = " + v.String()}
 }
 
-// A Count is the number of declarations of each kind: Messages, Enums, Services and Fields. Map
-// entries and protobuf's own types are not counted.
-type Count struct{ Messages, Enums, Services, Fields int }
+// A Count is the number of declarations of each kind. Map entries and protobuf's own types are not counted.
+type Count struct {
+	// Messages is the number of message types, including nested ones.
+	Messages int
+	// Enums is the number of enums, including nested ones.
+	Enums int
+	// Services is the number of services.
+	Services int
+	// Fields is the number of fields of all messages.
+	Fields int
+}
 
 // Count returns the number of declarations in the set by kind.
 func (s *Set) Count() Count {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A Fault is a file that was not read because unwire panicked, which is a defect of unwire whatever the file
-// contains.
+// A Fault is the error for a file that was not read because unwire panicked. That is a defect of unwire,
+// whatever the file contains.
 type Fault struct {
-	// File is the path of the file at which unwire failed.
+	// File is the path of the file that was being read.
 	File string
-	// Where is the position of the panic in unwire's source code.
+	// Where is the line of unwire's source code where it panicked.
 	Where string
 	// Cause is the value of the panic.
 	Cause any
@@ -24,7 +24,8 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: unwire failed at %s: %v; this is a fault of unwire, please report it", f.File, f.Where, f.Cause)
 }
 
-// read reads a file of a format. A panic affects this file only.
+// read extracts definitions from a file of the format f. A panic is returned as a Fault, so that it affects
+// this file only.
 //
 // Errors: those of the format, and a Fault.
 func (c *collector) read(ctx context.Context, f *format, name string, data []byte) (err error) {
@@ -38,11 +39,11 @@ func (c *collector) read(ctx context.Context, f *format, name string, data []byt
 	return f.Read(ctx, c, name, data)
 }
 
-// module is the prefix of the names of unwire's own functions.
+// module is the prefix of the package paths of unwire's own functions.
 const module = "unwire/"
 
-// panicSite returns the position in unwire's source code that a panic came from. The deferred function that
-// recovers the panic must call it.
+// panicSite returns the line of unwire's source code from which a panic came. It must be called by the deferred
+// function that recovers the panic.
 func panicSite() string {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])

@@ -14,22 +14,22 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// A Set is the result of Merge: .proto files that link without errors.
+// A Set is the result of Merge: .proto files that are consistent, i.e. link without errors.
 type Set struct {
-	// Files are the files of the inputs. Each follows its imports.
+	// Files are the merged files. Each comes after its imports.
 	Files []*descriptorpb.FileDescriptorProto
 
-	// Imports are the files of protobuf itself that are imported, in the same order.
+	// Imports are the files that ship with protobuf and are imported. Each comes after its imports.
 	Imports []*descriptorpb.FileDescriptorProto
 
-	// Notes maps the full names of elements to their comments.
+	// Notes maps the full names of messages, fields and other elements to their comments.
 	Notes map[string]string
 
-	// Unresolved lists the references that Merge could not resolve.
+	// Unresolved lists the elements that Merge left out, renamed or changed, with the reason.
 	Unresolved []model.Unresolved
 }
 
-// ordered sorts files such that each comes after its imports.
+// ordered returns files, given by path, in an order in which each comes after its imports.
 func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb.FileDescriptorProto {
 	var list []*descriptorpb.FileDescriptorProto
 	done := map[string]bool{}
@@ -51,12 +51,12 @@ func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb
 	return list
 }
 
-// DescriptorSet returns all files. Each follows its imports.
+// DescriptorSet returns all files including imports. Each comes after its imports.
 func (s *Set) DescriptorSet() *descriptorpb.FileDescriptorSet {
 	return &descriptorpb.FileDescriptorSet{File: append(slices.Clone(s.Imports), s.Files...)}
 }
 
-// link reports an error if a protobuf runtime would reject the files of the set.
+// link returns an error if a protobuf runtime would reject the files of the set.
 func (s *Set) link(ctx context.Context) error {
 	_, err := interrupt.Run(ctx, func() (*protoregistry.Files, error) { return protodesc.NewFiles(s.DescriptorSet()) })
 	if ctx.Err() != nil {

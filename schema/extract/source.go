@@ -10,20 +10,20 @@ import (
 	"unwire/schema/bundle/model"
 )
 
-// A Source holds the declarations extracted from one input.
+// A Source has the definitions that were extracted from one input (a file or a folder).
 type Source struct {
 	// Input is the path of the input.
 	Input string
-	// Forms are the code generators and formats that were found.
+	// Forms are the names of the code generators and encodings that were found.
 	Forms []string
 	// Files are the extracted file descriptors.
 	Files []*descriptorpb.FileDescriptorProto
-	// Notes maps the full names of elements to their comments.
+	// Notes maps the full names of messages, fields and other elements to their comments.
 	Notes map[string]string
 	// Unresolved lists the elements whose definitions are incomplete, with the reason.
 	Unresolved []model.Unresolved
 
-	// Examined is the number of files in a known format, and Skipped that of other files.
+	// Examined is the number of files in a known format, and Skipped the number of other files.
 	Examined, Skipped int
 
 	// Unread has the errors of files that were not read.
@@ -32,7 +32,7 @@ type Source struct {
 	Faults []*Fault
 }
 
-// Read returns the declarations of an input, which is a file or a folder. onProgress, if set, is called from
+// Read extracts the definitions from an input, which is a file or a folder. onProgress, if set, is called from
 // time to time.
 //
 // Limits: 1 GiB for a file, more for archives and executables; 1,048,576 files in a folder. Symbolic links in a
@@ -48,5 +48,5 @@ func Read(ctx context.Context, input string, onProgress func(Progress)) (*Source
 	return c.declared(ctx)
 }
 
-// Form joins the names of the forms in which definitions were found, with commas.
+// Form returns Forms joined by commas.
 func (s *Source) Form() string { return strings.Join(s.Forms, ",") }

@@ -22,7 +22,7 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// standardTypes returns the types that protobuf ships, by full name, with the path of their file.
+// standardTypes maps the full names of the types that ship with protobuf to the paths of their files.
 func standardTypes() map[string]string {
 	types := map[string]string{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -41,7 +41,7 @@ func standardTypes() map[string]string {
 	return types
 }
 
-// standardValues returns the full names of the values of top-level enums that protobuf ships.
+// standardValues returns the full names of the values of top-level enums that ship with protobuf.
 func standardValues() map[string]bool {
 	values := map[string]bool{}
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -55,14 +55,13 @@ func standardValues() map[string]bool {
 	return values
 }
 
-// isStandardFile reports whether protobuf ships a file.
+// isStandardFile reports whether a file with this path ships with protobuf.
 func isStandardFile(name string) bool {
 	_, err := protoregistry.GlobalFiles.FindFileByPath(name)
 	return err == nil && strings.HasPrefix(name, "google/protobuf/")
 }
 
-// enterTypes adds the full names of a message and its nested types to a map, with the path of their
-// file.
+// enterTypes adds the full names of a message and its nested types to types, with the path of their file.
 func enterTypes(types map[string]string, path string, d protoreflect.MessageDescriptor) {
 	types[string(d.FullName())] = path
 	for i := range d.Messages().Len() {
@@ -73,7 +72,7 @@ func enterTypes(types map[string]string, path string, d protoreflect.MessageDesc
 	}
 }
 
-// standardFiles returns the named files among those shipped with protobuf, and their imports.
+// standardFiles returns the files with these paths, which ship with protobuf, and their imports.
 func standardFiles(names map[string]bool) []*descriptorpb.FileDescriptorProto {
 	all := map[string]*descriptorpb.FileDescriptorProto{}
 	var visit func(f protoreflect.FileDescriptor)

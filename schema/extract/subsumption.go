@@ -9,8 +9,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// covers reports whether x declares all that y declares: x is a later version, or has more detail. A declaration
-// from the code of a script never covers one from a descriptor, because code shows less.
+// covers reports whether x declares everything that y declares, because it is a later version or has more
+// detail. A declaration from the code of a script never covers one from a descriptor, because code shows less.
 func (x *element) covers(y *element) bool {
 	if x.guessed && !y.guessed {
 		return false
@@ -34,7 +34,7 @@ func (x *element) covers(y *element) bool {
 	return false
 }
 
-// coversMessage is like covers, for messages.
+// coversMessage is covers for messages. loose is set if y was derived from code, which shows fewer properties.
 func coversMessage(x, y *descriptorpb.DescriptorProto, loose bool) bool {
 	for _, g := range y.Field {
 		i := slices.IndexFunc(x.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetNumber() == g.GetNumber() })
@@ -65,7 +65,8 @@ func oneofOf(m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorPro
 	return ""
 }
 
-// coversField is covers for fields. fOneof and gOneof are the oneofs that they belong to.
+// coversField is covers for fields. fOneof and gOneof are the names of their oneofs, or "". loose is as in
+// coversMessage.
 func coversField(f *descriptorpb.FieldDescriptorProto, fOneof string, g *descriptorpb.FieldDescriptorProto, gOneof string, loose bool) bool {
 	repeated := func(f *descriptorpb.FieldDescriptorProto) bool {
 		return f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
@@ -90,7 +91,7 @@ func coversField(f *descriptorpb.FieldDescriptorProto, fOneof string, g *descrip
 	return fOneof == gOneof && proto.Equal(f, g)
 }
 
-// coversEnum is like covers, for enums.
+// coversEnum is covers for enums.
 func coversEnum(x, y *descriptorpb.EnumDescriptorProto) bool {
 	for _, v := range y.Value {
 		if !slices.ContainsFunc(x.Value, func(w *descriptorpb.EnumValueDescriptorProto) bool {
@@ -102,7 +103,7 @@ func coversEnum(x, y *descriptorpb.EnumDescriptorProto) bool {
 	return true
 }
 
-// coversService is like covers, for services.
+// coversService is covers for services. loose is as in coversMessage.
 func coversService(x, y *descriptorpb.ServiceDescriptorProto, loose bool) bool {
 	for _, n := range y.Method {
 		i := slices.IndexFunc(x.Method, func(m *descriptorpb.MethodDescriptorProto) bool { return m.GetName() == n.GetName() })

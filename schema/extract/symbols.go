@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// symbols are the full names that a set of files declares, packages included: everything that a name in a .proto
-// file may refer to.
+// symbols is the set of full names that files declare, including packages and their parents: everything that a
+// name in a .proto file may refer to.
 type symbols map[string]bool
 
-// symbolsOf returns all names that files declare.
+// symbolsOf returns all full names that the files in the lists declare.
 func symbolsOf(lists ...[]*descriptorpb.FileDescriptorProto) symbols {
 	s := symbols{}
 	for _, files := range lists {
@@ -41,7 +41,7 @@ func symbolsOf(lists ...[]*descriptorpb.FileDescriptorProto) symbols {
 	return s
 }
 
-// message adds the names declared in a message.
+// message adds the names declared in the message full, including itself.
 func (s symbols) message(full string, m *descriptorpb.DescriptorProto) {
 	s[full] = true
 	for _, list := range [][]*descriptorpb.FieldDescriptorProto{m.Field, m.Extension} {
@@ -60,7 +60,7 @@ func (s symbols) message(full string, m *descriptorpb.DescriptorProto) {
 	}
 }
 
-// enum adds the names declared in an enum.
+// enum adds the names declared in an enum, including itself. scope is the full name of its parent.
 func (s symbols) enum(scope string, e *descriptorpb.EnumDescriptorProto) {
 	s[join(scope, e.GetName())] = true
 	// Values belong to the scope around their enum.
@@ -69,8 +69,9 @@ func (s symbols) enum(scope string, e *descriptorpb.EnumDescriptorProto) {
 	}
 }
 
-// reference returns the shortest unambiguous reference to a type, given as .pkg.Type, from a scope of a
-// package. It keeps the leading dot if the name would otherwise resolve to another element.
+// reference returns the shortest unambiguous reference to the type typ (a full name with a leading dot) from
+// the scope with that full name in the package pkg. It keeps the leading dot if the name would otherwise
+// resolve to another element.
 func (s symbols) reference(pkg, scope, typ string) string {
 	full, ok := strings.CutPrefix(typ, ".")
 	if !ok {
@@ -89,9 +90,9 @@ func (s symbols) reference(pkg, scope, typ string) string {
 	return typ
 }
 
-// resolve returns the full name that a name refers to within a scope, or "". A compiler looks up the first part
-// of a name in the innermost scope that declares it, and the rest there only. Compilers go on if they find
-// something that is not a type; this function does not, which is on the safe side.
+// resolve returns the full name that name refers to within a scope, or "". The rule of compilers is: they look
+// up the first part of a name in the innermost scope that declares it, and the rest there only. Compilers
+// continue if they find something that is not a type; this function does not, which is on the safe side.
 func (s symbols) resolve(scope, name string) string {
 	first, _, _ := strings.Cut(name, ".")
 	for ; ; scope = parentOf(scope) {
@@ -104,8 +105,8 @@ func (s symbols) resolve(scope, name string) string {
 	}
 }
 
-// isKeyword reports whether a type name begins with a word that the parser would read as a keyword at
-// that position.
+// isKeyword reports whether a type name begins with a word, such as "optional", that a parser would read as a
+// keyword before a field.
 func isKeyword(name string) bool {
 	first, _, _ := strings.Cut(name, ".")
 	switch first {
@@ -117,7 +118,7 @@ func isKeyword(name string) bool {
 	return false
 }
 
-// parentOf returns a full name without its last part.
+// parentOf returns a full name without its last part, or "".
 func parentOf(full string) string {
 	return full[:max(strings.LastIndexByte(full, '.'), 0)]
 }

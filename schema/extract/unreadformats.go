@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unreadable are formats that contain programs but are not read. They are recognised by their first bytes or the
-// extension.
+// unreadable are formats that may contain definitions but are not supported. They are recognized by their first
+// bytes (magic) or extension (ext); what tells the user how to unpack them.
 var unreadable = [...]struct{ magic, ext, what string }{
 	{magic: "\xed\xab\xee\xdb", what: "an RPM package, to be unpacked first: rpm2cpio FILE | cpio -id"},
 	{magic: "xar!", what: "a macOS installer package, to be unpacked first: pkgutil --expand-full FILE DIR"},
@@ -19,7 +19,8 @@ var unreadable = [...]struct{ magic, ext, what string }{
 	{ext: ".jsc", what: "V8 bytecode, which what it was made of is not in"},
 }
 
-// unread returns a format for these files. Reading one returns an error that names the tool which unpacks it.
+// unread returns the format of unsupported files. Reading such a file returns an error that names the tool
+// which unpacks it.
 func unread() format {
 	find := func(name string, head []byte) int {
 		for i, p := range unreadable {

@@ -12,26 +12,32 @@ import (
 )
 
 const (
-	// maxDepth is the greatest length of a path. Deeper fields belong to types that contain themselves.
+	// maxDepth is the maximum number of field numbers in a path. Deeper fields are in types that contain
+	// themselves.
 	maxDepth = 24
-	// maxFields is the largest number of field paths of one version.
+	// maxFields is the maximum number of field paths of one version.
 	maxFields = 100_000
-	// sure is the probability from which on a type counts as known.
+	// sure is the probability from which on an inferred type counts as known, so that another type is a change.
 	sure = 0.9
 )
 
-// A field describes the field at a path as seen in one version of a client.
+// A field is what was inferred about the field at one path, from the messages of one client version.
 type field struct {
+	// kind is how the values appear on the wire, such as string or varint.
 	kind wire.Kind
-	typ  string
+	// typ is the inferred type, such as "int32"; "message" for all message types.
+	typ string
+	// many is set if the field is repeated or a map.
 	many bool
-	p    float64
-	// typeP is the probability of typ among the types of that kind.
-	typeP          float64
+	// p is the probability, from 0 to 1, that kind is right.
+	p float64
+	// typeP is the probability of typ among the types of that kind, from 0 to 1.
+	typeP float64
+	// seen is the number of messages that contain the field, out of messages.
 	seen, messages int64
 }
 
-// text formats the field's declaration without its name.
+// text returns the field's declaration without its name and number.
 func (f field) text() string {
 	if f.many {
 		return "repeated " + f.typ
@@ -39,13 +45,14 @@ func (f field) text() string {
 	return f.typ
 }
 
-// infer infers the definitions of a version and lists its fields by path.
+// infer infers the definitions of a version from its evidence and sets v.fields.
 func (v *version) infer(o Options) (err error) {
 	v.fields, err = fieldsOf(v.evidence, o)
 	return err
 }
 
-// fieldsOf infers definitions and lists their fields by path from each root type.
+// fieldsOf infers definitions from evidence. It returns the fields by their path of numbers, such as "1.2",
+// from the type of whole messages.
 func fieldsOf(ev *infer.Evidence, o Options) (map[string]field, error) {
 	in, err := infer.Infer(ev, infer.Options{Profile: o.Profile})
 	if err != nil {
@@ -64,19 +71,24 @@ func fieldsOf(ev *infer.Evidence, o Options) (map[string]field, error) {
 	return w.list, nil
 }
 
-// A place identifies a field by its message type and number.
+// A place identifies an inferred field by its message type and number.
 type place struct {
+	// message is the full name of the message type.
 	message string
-	number  int32
+	// number is the field number.
+	number int32
 }
 
-// A walk visits all fields reachable from a root message type.
+// A walk is the state of listing all fields that are reachable from a message type.
 type walk struct {
-	list    map[string]field
+	// list has the fields found so far, by path.
+	list map[string]field
+	// decided has the inferred declarations of fields, by message type and number.
 	decided map[place]*infer.FieldEvidence
 }
 
-// add adds the fields of a message at a path. above are the types of the enclosing messages.
+// add adds the fields of the message type md, which is at a path, recursively. above are the types of the
+// enclosing messages.
 func (w *walk) add(md protoreflect.MessageDescriptor, path string, above map[protoreflect.FullName]bool) {
 	above[md.FullName()] = true
 	for i := range md.Fields().Len() {
@@ -112,7 +124,7 @@ func (w *walk) add(md protoreflect.MessageDescriptor, path string, above map[pro
 	delete(above, md.FullName())
 }
 
-// compare returns the changes between two consecutive versions.
+// compare returns the differences between the fields of two consecutive versions.
 func compare(before, after *version, o Options) ([]Change, error) {
 	var list []Change
 	var days []dayFields
@@ -154,7 +166,7 @@ func compare(before, after *version, o Options) ([]Change, error) {
 	return list, nil
 }
 
-// union returns the keys that occur in either map.
+// union returns the paths that occur in either map.
 func union(a, b map[string]field) map[string]bool {
 	all := map[string]bool{}
 	for path := range a {
@@ -166,13 +178,15 @@ func union(a, b map[string]field) map[string]bool {
 	return all
 }
 
-// dayFields are the fields seen on one day.
+// dayFields are the fields inferred from the messages of one day.
 type dayFields struct {
-	day    string
+	// day is the day in UTC, as 2006-01-02.
+	day string
+	// fields are the fields by path.
 	fields map[string]field
 }
 
-// byDay returns the fields seen on each day, in order.
+// byDay returns the fields of each day on which the version was recorded, in order.
 func (v *version) byDay(o Options) ([]dayFields, error) {
 	var list []dayFields
 	for _, day := range slices.Sorted(maps.Keys(v.days)) {

@@ -27,27 +27,29 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// A Kind is the kind of a change: added, removed, retyped, and so on.
+// A Kind is a kind of change between two client versions: added, removed, retyped, and so on.
 type Kind string
 
 const (
-	// added is a field or method that earlier versions were not seen with.
+	// added is a field or method that did not occur with earlier versions.
 	added Kind = "added"
-	// notSeen is a field that the earlier version was seen with and the later one was not.
+	// notSeen is a field that occurred with the earlier version and not with the later one. Whether it was
+	// removed is unknown.
 	notSeen Kind = "not_seen"
-	// retyped is a field whose values are read differently.
+	// retyped is a field for whose values another type was inferred.
 	retyped Kind = "retyped"
-	// relabelled is a field of which a message has several values in only one of the versions.
+	// relabelled is a field that has several values in one message (is repeated or a map) in only one of the
+	// versions.
 	relabelled Kind = "relabelled"
 )
 
-// A Change is one difference between two consecutive versions of a client.
+// A Change is one difference between two consecutive versions of a client, inferred from recorded traffic.
 type Change struct {
 	// Method is "pkg.Service/Method", or the name of a message type that belongs to no method.
 	Method string `json:"method"`
-	// Direction is "up", "down", or "" if the change is about the method itself.
+	// Direction is "up" (requests) or "down" (responses); "" if the change is about the method itself.
 	Direction string `json:"direction"`
-	// Path is the path of the field by numbers, or "" for the method.
+	// Path is the path of field numbers, such as "1.2", or "" for the method.
 	Path string `json:"path"`
 	// Change is the kind of the change.
 	Change Kind `json:"change"`
@@ -56,40 +58,41 @@ type Change struct {
 	From string `json:"from"`
 	// To is the later version of the client.
 	To string `json:"to"`
-	// FirstSeen is the first day, as 2006-01-02, on which the later version was recorded with what is new. For a field
-	// that is not seen, it is the first day of the later version.
+	// FirstSeen is the first day, as 2006-01-02, on which an added field or method was recorded with the later
+	// version. For other changes, it is the first day of the later version.
 	FirstSeen string `json:"first_seen"`
 
 	// Old is the declaration of the field, without its name, in the earlier version, or "".
 	Old string `json:"old"`
 	// New is the field's declaration in the later version, or "".
 	New string `json:"new"`
-	// P is the probability of the readings that the change depends on, from 0 to 1. An added field has that of its type.
+	// P is the probability, from 0 to 1, that the inferred types on which the change depends are right.
 	P float64 `json:"p"`
 	// Seen is the number of messages of the later version that contain the field. If the field
 	// disappeared, it is the number in the earlier version.
 	Seen int64 `json:"seen"`
-	// Messages counts the messages of the later version that could have the field.
+	// Messages is the number of messages of the later version that could contain the field.
 	Messages int64 `json:"messages"`
 }
 
-// A Shard is the evidence from one part of the traffic, such as a day of one client version.
+// A Shard is the evidence (statistics of field values) from one part of the traffic, such as one day of one
+// client version.
 type Shard struct {
-	// Part identifies the messages that were counted.
+	// Part identifies the messages by method, direction, client version and day.
 	Part sources.Part
-	// Evidence summarises these messages.
+	// Evidence summarizes the messages of the part.
 	Evidence *infer.Evidence
 }
 
 // Options are the options of Fields. The zero value works.
 type Options struct {
-	// Profile has the secrets that texts must not show. It may be nil.
+	// Profile has the secrets of a client, which must not appear in texts. It may be nil.
 	Profile *profile.Profile
 }
 
-// ShardOf returns evidence as a shard.
+// ShardOf returns stored evidence as a shard.
 //
-// Errors: the evidence has no part, or several, so that its versions cannot be separated any more.
+// Errors: the evidence belongs to no part or to several, so that its versions cannot be distinguished.
 func ShardOf(ev *infer.Evidence) (Shard, error) {
 	switch parts := ev.Parts(); len(parts) {
 	case 0:
@@ -101,16 +104,20 @@ func ShardOf(ev *infer.Evidence) (Shard, error) {
 	}
 }
 
-// A version holds the evidence of one client version for one method and direction.
+// A version has the evidence of one client version, for one method and direction.
 type version struct {
+	// client is the client with its version, and first the first day on which it was recorded.
 	client, first string
-	evidence      *infer.Evidence
-	fields        map[string]field
-	// days has the evidence of each day, for the day on which a field was first seen.
+	// evidence summarizes all messages of the version.
+	evidence *infer.Evidence
+	// fields are the inferred fields by path. They are nil before infer was called.
+	fields map[string]field
+	// days has the evidence of each day, to find the day on which a field was first recorded.
 	days map[string]*infer.Evidence
 }
 
-// Fields returns the changes of fields. Shards may come in any order; the evidence of several days is merged.
+// Fields returns how the fields of messages changed between consecutive versions of each client. Shards may
+// come in any order; the evidence of several days is merged.
 //
 // Shape: sorted by method, direction, version and path.
 // Errors: those of infer.Infer.
@@ -171,7 +178,7 @@ func Fields(shards []Shard, o Options) ([]Change, error) {
 	return list, nil
 }
 
-// Sort orders changes by method, direction, version and path.
+// Sort sorts changes by method, direction, first day, version and path.
 func Sort(list []Change) {
 	slices.SortFunc(list, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Direction, b.Direction), cmp.Compare(a.FirstSeen, b.FirstSeen),
@@ -179,7 +186,8 @@ func Sort(list []Change) {
 	})
 }
 
-// Methods returns the methods that appeared with a later version of a client. Parts are those of all evidence.
+// Methods returns the methods that first occurred with a later version of a client. parts are those of all
+// evidence.
 func Methods(parts []sources.Part) []Change {
 	// The first day of each version, and of each method in it.
 	versions := map[string]map[string]string{}
@@ -219,14 +227,14 @@ func Methods(parts []sources.Part) []Change {
 	return list
 }
 
-// product returns the name of a client without its version number.
+// product returns the name of a client without its version number: "app" for "app/1.2".
 func product(client string) string {
 	name, _, _ := strings.Cut(client, "/")
 	return name
 }
 
-// CompareVersions compares version strings; numbers in them are compared numerically, so that 1.9
-// precedes 1.10.
+// CompareVersions compares version texts, as cmp.Compare does. Numbers in them are compared numerically, so
+// that 1.9 precedes 1.10.
 func CompareVersions(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
@@ -246,7 +254,7 @@ func CompareVersions(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns the number of decimal digits at the beginning of s.
+// digits returns how many decimal digits s begins with.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -255,5 +263,5 @@ func digits(s string) int {
 	return n
 }
 
-// comparePaths compares field paths by their numbers.
+// comparePaths compares field paths such as "1.10" number by number, as cmp.Compare does.
 func comparePaths(a, b string) int { return CompareVersions(a, b) }

@@ -11,15 +11,15 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxChoices limits the readings that users chose for the fields of one method.
+// maxChoices is the maximum number of fields of one method for which users chose a type.
 const maxChoices = 1024
 
-// chosenReadings are the types that users chose for fields of a method, by direction and path of the field:
-// "up/1.2" maps to "string". They are part of the evidence and merge with it.
+// chosenReadings are the types that users chose for fields of a method. The key is direction and field path:
+// "up/1.2" maps to "string". They are stored and merged together with the evidence.
 type chosenReadings map[string]string
 
-// addChoices adds the choices for one direction. A choice for a single element of a list does not apply to the
-// field, so it is ignored, as is the choice of the type Auto.
+// addChoices adds the choices for one direction. A choice for a single element of a list is ignored, because it
+// does not apply to the whole field, and so is the type Auto.
 func (cs chosenReadings) addChoices(dir captures.Direction, list []kind.Choice) {
 	for _, c := range list {
 		plain := c.Type != kind.Auto && len(c.Path) > 0
@@ -33,8 +33,8 @@ func (cs chosenReadings) addChoices(dir captures.Direction, list []kind.Choice) 
 	}
 }
 
-// keepChoice records a choice. If there are two for one field, the alphabetically smaller type wins, so that
-// merging does not depend on the order.
+// keepChoice records the choice of the type typ for a field. If there are two for one field, the alphabetically
+// smaller type wins, so that merging does not depend on the order.
 func (cs chosenReadings) keepChoice(path, typ string) {
 	if had, ok := cs[path]; ok && had <= typ || !ok && len(cs) >= maxChoices {
 		return
@@ -42,7 +42,7 @@ func (cs chosenReadings) keepChoice(path, typ string) {
 	cs[path] = typ
 }
 
-// of returns the choices for one direction, by field path.
+// of returns the types that users chose for messages in one direction, by field path.
 func (cs chosenReadings) of(dir captures.Direction) map[string]kind.Choice {
 	out := map[string]kind.Choice{}
 	for at, typ := range cs {
@@ -55,7 +55,8 @@ func (cs chosenReadings) of(dir captures.Direction) map[string]kind.Choice {
 	return out
 }
 
-// chosenFor returns the choices for the fields of a root type, or nil if root is not a method's.
+// chosenFor returns the users' choices for the fields of a root type (the type of whole messages), by field
+// path. It returns nil if root is not the request or response type of a method.
 func (e *Evidence) chosenFor(root string) map[string]kind.Choice {
 	service, rpc, dir, ok := splitRoot(root)
 	if m := e.methods[service+"/"+rpc]; ok && m != nil {
@@ -72,8 +73,8 @@ func childPath(path string, number int32) string {
 	return path + strconv.Itoa(int(number))
 }
 
-// judge decides how the field is read. A user's choice wins if all payloads can be read that way; otherwise the
-// evidence decides.
+// judge decides which kind of values the field has. A user's choice wins if all payloads can be read that way;
+// otherwise the evidence decides.
 func (f *classField) judge() {
 	f.judgement = kind.JudgeField(f.Field, f.messageCost)
 	f.chosenFits = false
@@ -120,8 +121,8 @@ func (f *classField) judge() {
 	}
 }
 
-// chosenType returns the declared type that follows from the user's choice for a number. It returns "" if there
-// is no choice or if it does not fit.
+// chosenType returns the type to declare because of the user's choice for numbers or packed numbers. It returns
+// "" if there is no choice or if it does not fit the values.
 func (f *classField) chosenType() string {
 	if f.chosen == nil || !f.chosenFits {
 		return ""
@@ -152,7 +153,7 @@ func (f *classField) chosenType() string {
 	}
 }
 
-// chosenNote describes the user's choice for the comment above the field, and whether it fits.
+// chosenNote returns a comment about the user's choice and whether it fits the values, or "".
 func (f *classField) chosenNote() string {
 	switch {
 	case f.chosen == nil:

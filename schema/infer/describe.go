@@ -10,7 +10,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// Probabilities below which a comment names the observation that would settle the doubt.
+// Probabilities below which the comment on a field says which further observation would resolve the doubt.
 const (
 	// doubtfulKind is the limit for the probability of the kind on the wire (FieldEvidence.P).
 	doubtfulKind = 0.95
@@ -20,8 +20,8 @@ const (
 	doubtfulLabel = 0.8
 )
 
-// describe returns the comment lines of the field: counts, note, probabilities and doubts. Unless verbose is set, a
-// field that is certain has at most its count and an example.
+// describe returns the lines of the comment on the field: counts, a note on its values, probabilities and
+// doubts. Unless verbose is set, a field that is certain has at most its count and an example.
 func (d *declared) describe(v kind.Judgement, verbose bool) []string {
 	if !verbose && d.isSure() && v.Odd == 0 {
 		list := d.briefly()
@@ -74,8 +74,8 @@ func (d *declared) isSure() bool {
 	return d.P >= doubtfulKind && (d.TypeP >= doubtfulType || d.enum != nil) && (d.LabelP >= doubtfulLabel || d.Oneof != "") && d.skip == "" && !d.remark
 }
 
-// briefly returns the comment of a field that is certain: its count unless all messages have it, and what its
-// values are like.
+// briefly returns the comment on a field that is certain: an example or description of its values, and its
+// count if some messages lack it.
 func (d *declared) briefly() []string {
 	note := d.example
 	switch {
@@ -97,7 +97,8 @@ func Plural(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// payloadNote describes texts or bytes: their size, and a common form, examples or a common prefix.
+// payloadNote describes the payloads of a string or bytes field: their size, and a common format, examples or a
+// common prefix.
 func (w *writer) payloadNote(l *kind.Payloads) string {
 	if l == nil {
 		return ""
@@ -118,7 +119,8 @@ func (w *writer) payloadNote(l *kind.Payloads) string {
 	return size
 }
 
-// payloadExample describes typical texts by their form or by examples, or returns "".
+// payloadExample describes typical texts by their common format or by examples. It returns "" if there are none
+// that may be shown.
 func (w *writer) payloadExample(l *kind.Payloads) string {
 	if l == nil {
 		return ""
@@ -129,7 +131,7 @@ func (w *writer) payloadExample(l *kind.Payloads) string {
 	return w.hide.examples(l)
 }
 
-// settleMessage returns the observation that would settle whether payloads are messages.
+// settleMessage returns the observation that would decide whether the payloads of a field are messages, or "".
 func settleMessage(f *classField) string {
 	switch {
 	case f.Len.Empty == f.Len.N:
@@ -140,7 +142,7 @@ func settleMessage(f *classField) string {
 	return ""
 }
 
-// settlePayload returns the observation that would settle whether payloads are strings or bytes.
+// settlePayload returns the observation that would decide whether payloads are strings or bytes, or "".
 func settlePayload(f *classField, v kind.Judgement) string {
 	switch {
 	case v.Kind == wire.KindString:

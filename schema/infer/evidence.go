@@ -15,34 +15,34 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// maxRoots limits the methods of an Evidence, as package kind limits its root types.
+// maxRoots is the maximum number of RPC methods in an Evidence. Package kind has the same limit for root types.
 const maxRoots = 4096
 
-// Evidence is a bounded summary of samples: for each field of some root types what values it had, and for each
-// method how it was called. It grows with the number of distinct fields, not with the number of samples. Adding
-// samples in any order, or merging the evidence of parts in any order, gives the same result. Make one with
-// NewEvidence.
+// Evidence is a bounded summary of recorded messages: for each field of some root types (the types of whole
+// messages) statistics of its values, and for each method how it was called. It grows with the number of
+// distinct fields, not with the number of messages. Adding messages in any order, or merging evidence in any
+// order, gives the same result. Make one with NewEvidence.
 //
 // Limits: those of kind.Evidence, and 4,096 methods.
 type Evidence struct {
-	// kinds has the fields of the root types, methods the calls by "service/rpc".
+	// kinds has the statistics of field values, by root type (type of whole messages).
 	kinds *kind.Evidence
 	// methods has the evidence of each method's calls, by "service/rpc".
 	methods map[string]*methodEvidence
 	// sources are the inputs that were counted, so that none is counted twice.
 	sources sources.Set
-	// parts are the segments that were counted, of evidence that a pipeline computed.
+	// parts are the segments of recordings that were counted, if a pipeline computed the evidence.
 	parts sources.Parts
-	// json collects the shapes of JSON messages.
+	// json summarizes the structure of messages in JSON.
 	json *jsonshape.Set
 }
 
-// NewEvidence returns an Evidence without samples.
+// NewEvidence returns an Evidence without any messages.
 func NewEvidence() *Evidence {
 	return &Evidence{kinds: kind.NewEvidence(), methods: map[string]*methodEvidence{}, json: jsonshape.NewSet()}
 }
 
-// Add adds one serialized message of the root type called root.
+// Add adds one serialized message. root is the name of its type.
 //
 // Errors: data that is not a protobuf message. It is not added; the error has the offset at which parsing
 // failed.
@@ -75,7 +75,8 @@ func (e *Evidence) Merge(o *Evidence) {
 	}
 }
 
-// method returns the evidence of the method called name ("service/rpc"), which is created if needed.
+// method returns the evidence of the RPC method called name ("service/rpc"), which is created if needed. It
+// fails beyond maxRoots.
 func (e *Evidence) method(name string) (*methodEvidence, error) {
 	m := e.methods[name]
 	if m == nil {
@@ -88,8 +89,8 @@ func (e *Evidence) method(name string) (*methodEvidence, error) {
 	return m, nil
 }
 
-// AddExchange adds the protobuf messages of an exchange under its method: requests and responses are two root
-// types. An exchange that is not an RPC, or whose codec is not protobuf, is ignored.
+// AddExchange adds the protobuf messages of an exchange to those of its method. Requests and responses are two
+// root types. An exchange that is not an RPC, or is not encoded in protobuf, is ignored.
 //
 // Errors: frames that are not protobuf messages are left out. The error names the first of them; the others are
 // added.
@@ -101,21 +102,22 @@ func (e *Evidence) AddExchange(ex *decode.Exchange) error {
 	return c.End(ex)
 }
 
-// A callEvidence adds one exchange frame by frame, so that the exchange need not be in memory.
+// A callEvidence adds the messages of one exchange to an Evidence frame by frame, so that the exchange need not
+// be in memory.
 type callEvidence struct {
-	// e receives the messages of the call.
+	// e is the Evidence to which the messages are added.
 	e *Evidence
-	// m is the evidence of the method. It is nil if the exchange is ignored.
+	// m is the evidence of the method; nil if the exchange is ignored.
 	m *methodEvidence
-	// roots and count are the root types and the numbers of messages by captures.Direction.
+	// roots are the names of the root types, indexed by captures.Direction.
 	roots [2]string
-	// count is the number of messages, indexed by captures.Direction.
+	// count is the number of messages so far, indexed by captures.Direction.
 	count [2]int64
-	// err is the first error of adding messages.
+	// err is the first error of adding the call's messages.
 	err error
 }
 
-// beginCall is AddExchange for frames that arrive one by one: call callEvidence.Add for each frame and
+// beginCall begins to add an exchange whose frames arrive one by one. Call callEvidence.Add for each frame, and
 // callEvidence.End after the last.
 func (e *Evidence) beginCall(ex *decode.Exchange) *callEvidence {
 	c := &callEvidence{e: e}
@@ -129,7 +131,7 @@ func (e *Evidence) beginCall(ex *decode.Exchange) *callEvidence {
 	return c
 }
 
-// Add adds a frame of the call if it is a message.
+// Add adds a frame of the exchange if it is a message.
 func (c *callEvidence) Add(ex *decode.Exchange, f *decode.Frame) {
 	if c.m == nil || !ex.IsMessage(f) {
 		return
@@ -149,7 +151,7 @@ func (c *callEvidence) End(ex *decode.Exchange) error {
 	return c.err
 }
 
-// addFrame adds a message to the evidence of a root type. It uses the parsed tree if there is one.
+// addFrame adds a message to the evidence of a root type. It uses f.Tree if the message was parsed already.
 func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	if f.Tree == nil {
 		return e.Add(root, f.Data)
@@ -160,18 +162,18 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	return nil
 }
 
-// JSON returns the shapes of JSON messages. The caller may add to it.
+// JSON returns the summary of messages in JSON. The caller may add to it.
 func (e *Evidence) JSON() *jsonshape.Set { return e.json }
 
-// Roots returns the names of the root types, sorted.
+// Roots returns the names of the root types (the types of whole messages), sorted.
 func (e *Evidence) Roots() []string { return e.kinds.Roots() }
 
-// Root returns the evidence of the root type called name, or nil.
+// Root returns the evidence about the messages of the root type called name, or nil.
 func (e *Evidence) Root(name string) *kind.Message { return e.kinds.Root(name) }
 
 // MergeIfNew merges o unless all inputs of o were counted in e before. It returns the share of o's inputs, from
-// 0 to 1, that e had before. If it is between 0 and 1, this share is now counted twice. Above 1,024 inputs the
-// share is an estimate, unless both have parts, whose segments are compared.
+// 0 to 1, that e had before; if it is between 0 and 1, their messages are now counted twice. Above 1,024 inputs
+// the share is an estimate, unless both have parts, whose segments are compared exactly.
 func (e *Evidence) MergeIfNew(o *Evidence) (shared float64) {
 	if len(e.parts) > 0 && len(o.parts) > 0 {
 		shared = e.parts.Share(o.parts)
@@ -184,8 +186,8 @@ func (e *Evidence) MergeIfNew(o *Evidence) (shared float64) {
 	return shared
 }
 
-// fileHash identifies an input by path and content. The same content in two files is two inputs; standard input
-// is identified by content alone.
+// fileHash returns a hash that identifies an input by path and content. The same content in two files is two
+// inputs; standard input is identified by content alone.
 func fileHash(name string, data []byte) uint64 {
 	if abs, err := filepath.Abs(name); err == nil && name != "-" {
 		name = abs
@@ -196,7 +198,7 @@ func fileHash(name string, data []byte) uint64 {
 	return h.Sum64()
 }
 
-// exchangeHash identifies an exchange by start time, number, method and URL.
+// exchangeHash returns a hash that identifies an exchange by start time, number, method and URL.
 func exchangeHash(ex *decode.Exchange) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.Started.UnixNano())))

@@ -12,17 +12,18 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// evidenceMagic is the first field of the binary form, by which a file is recognized.
+// evidenceMagic is the value of the first field of stored evidence in binary form, by which a file is
+// recognized.
 const evidenceMagic = "unwire evidence"
 
-// isBinary reports whether data begins like the binary form: with field 1, whose length and text are known.
+// isBinary reports whether data begins like stored evidence in binary form, i.e. with evidenceMagic.
 func isBinary(data []byte) bool {
 	head, ok := bytes.CutPrefix(data, []byte{1<<3 | 2, byte(len(evidenceMagic))})
 	return ok && bytes.HasPrefix(head, []byte(evidenceMagic))
 }
 
-// AppendBinary appends the compact form of the evidence, without secrets of the profile p, which may be nil, in the
-// examples. Equal evidence gives equal bytes.
+// AppendBinary appends the compact binary form of the evidence to b. Secrets of the profile p (which may be
+// nil) are removed from examples. Equal evidence gives equal bytes.
 //
 // Shape: a message unwire.evidence.v2.Evidence, as in evidence.proto in this folder.
 func (e *Evidence) AppendBinary(b []byte, p *profile.Profile) ([]byte, error) {
@@ -35,7 +36,7 @@ func (e *Evidence) AppendBinary(b []byte, p *profile.Profile) ([]byte, error) {
 	return b, nil
 }
 
-// WriteBinary writes the evidence in its compact form, which ReadEvidence reads back.
+// WriteBinary writes the evidence in its compact binary form, which ReadEvidence reads.
 func (in *Inferred) WriteBinary(w io.Writer) error {
 	b, err := in.evidence.AppendBinary(nil, in.profile)
 	if err != nil {
@@ -47,22 +48,23 @@ func (in *Inferred) WriteBinary(w io.Writer) error {
 	return nil
 }
 
-// readBinary decodes stored evidence in the protobuf format.
+// readBinary decodes stored evidence in binary form.
 func readBinary(b []byte) (*evidenceDoc, error) {
 	doc := new(evidenceDoc)
 	return doc, protostruct.Unmarshal(b, doc, protostruct.Limits{})
 }
 
-// SetPart declares that the evidence comes from one segment of a recording, which is identified by a
-// hash of its content.
+// SetPart declares that all messages of the evidence are of the part p and come from one segment of a
+// recording. segment is a hash of the segment's content.
 func (e *Evidence) SetPart(p sources.Part, segment []byte) {
 	e.parts = sources.Parts{{Part: p, Segments: [][]byte{segment}}}
 }
 
-// Parts returns which segments each part of the evidence was computed from. Only evidence of a pipeline has parts.
+// Parts returns the segments of recordings from which each part of the evidence was computed. Only evidence of
+// a pipeline has parts.
 func (e *Evidence) Parts() sources.Parts { return e.parts }
 
-// DropParts removes the information from which segments the evidence comes. The result equals evidence
+// DropParts removes the record of the segments from which the evidence comes. The result equals evidence
 // gathered from the same captures at once.
 func (e *Evidence) DropParts() { e.parts = nil }
 
@@ -116,5 +118,5 @@ func (e *Evidence) Split(part sources.Part) (map[sources.Part]*Evidence, error) 
 	return split, nil
 }
 
-// only returns a map with just the entry for key.
+// only returns a map with just the entry for key, or an empty map if m lacks it.
 func only[M ~map[K]V, K comparable, V any](m M, key K) M { return M{key: m[key]} }

@@ -13,28 +13,34 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// evidenceFormat is the version of the stored form of Evidence, in JSON and in protobuf. The list of fields that Inferred.WriteEvidence
-// writes as well (FieldEvidence) has a version of its own.
+// evidenceFormat is the version of the stored form of Evidence, in JSON and in binary. The list of fields that
+// Inferred.WriteEvidence writes, too (FieldEvidence), has a version of its own.
 const evidenceFormat = 2
 
-// maxEvidenceBytes limits what ReadEvidence accepts, in bytes. Evidence of 100,000 fields needs a tenth of it.
+// maxEvidenceBytes is the maximum size in bytes of stored evidence. Evidence of 100,000 fields needs a tenth of
+// it.
 const maxEvidenceBytes = 512 << 20
 
-// maxCount limits each number that is read from JSON, so that merging thousands of files cannot overflow an
-// int64.
+// maxCount is the maximum of each number in stored evidence, so that merging thousands of files cannot overflow
+// an int64.
 const maxCount = 1 << 52
 
-// An evidenceDoc is the stored form of Evidence, in JSON and, with the field numbers of evidence.proto, in protobuf.
+// An evidenceDoc is the stored form of Evidence: in JSON, and in protobuf with the field numbers of
+// evidence.proto.
 type evidenceDoc struct {
 	// Magic identifies the binary format; it is its first field, with the value evidenceMagic.
 	Magic string `json:"-" pb:"1"`
 	// Format is the version of the format, evidenceFormat.
 	Format int `json:"unwire_evidence" pb:"2"`
 	kind.Doc
+	// Methods has the statistics of the calls of each RPC method, by "service/rpc".
 	Methods map[string]*methodEvidence `json:"methods,omitempty" pb:"5"`
-	Sources *sources.Set               `json:"sources,omitempty" pb:"6"`
-	JSON    jsonshape.Doc              `json:"json,omitempty" pb:"7"`
-	Parts   sources.Parts              `json:"parts,omitempty" pb:"8"`
+	// Sources are the inputs that were counted.
+	Sources *sources.Set `json:"sources,omitempty" pb:"6"`
+	// JSON summarizes the structure of messages in JSON.
+	JSON jsonshape.Doc `json:"json,omitempty" pb:"7"`
+	// Parts are the segments of recordings that were counted, if a pipeline computed the evidence.
+	Parts sources.Parts `json:"parts,omitempty" pb:"8"`
 }
 
 // doc returns the stored form of the evidence, with secrets of the profile p removed from the examples. Equal
@@ -48,9 +54,9 @@ func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
 	return d
 }
 
-// ReadEvidence reads evidence in either form: JSON that Inferred.WriteEvidence wrote, or its member "evidence" alone,
-// or what Inferred.WriteBinary or Evidence.AppendBinary wrote. The file may come from somebody else, so it is
-// validated.
+// ReadEvidence reads stored evidence: the output of Inferred.WriteEvidence or its member "evidence" alone
+// (JSON), or the output of Inferred.WriteBinary or Evidence.AppendBinary. The file may come from somebody else,
+// so it is validated.
 //
 // Limits: 512 MiB, and those of Evidence.
 // Errors: the format or version differs, or a field has counts that no traffic can produce; the error names the
@@ -81,7 +87,7 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	return e, nil
 }
 
-// readJSON decodes stored evidence in the JSON format.
+// readJSON decodes stored evidence in JSON.
 func readJSON(b []byte) (*evidenceDoc, error) {
 	var list struct {
 		evidenceDoc
@@ -97,7 +103,7 @@ func readJSON(b []byte) (*evidenceDoc, error) {
 	return &list.evidenceDoc, nil
 }
 
-// evidence validates the stored form, and converts it to Evidence.
+// evidence validates the stored form and converts it to Evidence.
 func (doc *evidenceDoc) evidence() (*Evidence, error) {
 	e := NewEvidence()
 	var err error
@@ -120,8 +126,8 @@ func (doc *evidenceDoc) evidence() (*Evidence, error) {
 	return e, e.readMethods(doc.Methods)
 }
 
-// ReadEvidenceFile reads evidence from the file called name. It returns nil without an error if the file is
-// something else, is not regular, or cannot be opened.
+// ReadEvidenceFile reads stored evidence from the file called name. It returns nil without an error if the file
+// does not contain evidence, is not regular, or cannot be opened.
 func ReadEvidenceFile(name string) (*Evidence, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -144,18 +150,18 @@ func ReadEvidenceFile(name string) (*Evidence, error) {
 	return parseEvidence(name, append(head, rest...))
 }
 
-// evidenceHead is the number of bytes at the beginning of a file that show whether it may be evidence.
+// evidenceHead is the number of bytes at the beginning of a file from which stored evidence is recognized.
 const evidenceHead = 64
 
-// maybeEvidence reports whether the beginning of a file looks like evidence.
+// maybeEvidence reports whether a file with these first bytes may be stored evidence.
 func maybeEvidence(head []byte) bool {
 	head, found := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return found && (bytes.HasPrefix(head, []byte(`"unwire_evidence"`)) || bytes.HasPrefix(head, []byte(`"v"`)))
 }
 
-// parseEvidence reads evidence from the content of the file called name. It returns nil without an error if the
-// content is something else.
+// parseEvidence parses the content of the file called name. It returns nil without an error if that is not
+// stored evidence.
 func parseEvidence(name string, data []byte) (*Evidence, error) {
 	if !isBinary(data) && (!maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`))) {
 		return nil, nil
@@ -167,7 +173,7 @@ func parseEvidence(name string, data []byte) (*Evidence, error) {
 	return ev, nil
 }
 
-// readMethods validates and adds the stored statistics of methods.
+// readMethods validates the stored statistics of methods and adds them to e.
 func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 	if len(methods) > maxRoots {
 		return fmt.Errorf("more than %d methods", maxRoots)

@@ -35,16 +35,16 @@ func (h *exampleRedactor) hide(s string) string {
 	return s
 }
 
-// isTerm reports whether s is a single term, such as a name, a path or a version. If a field never has the same
-// text twice, other texts are parts of somebody's sentences.
+// isTerm reports whether s is a single term, such as a name, a path or a version. Only terms are shown as
+// examples of a field whose texts are all different, because other texts may be private sentences.
 func isTerm(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-/:@+*#", r)
 	})
 }
 
-// examples describes the texts that a field had: "always x", "only x, y" if the list is complete, or "as x, y".
-// It returns "" if no text may be shown.
+// examples describes the texts of a field: "always x", "only x, y" if the list is complete, or "as x, y". It
+// returns "" if no text may be shown.
 func (h *exampleRedactor) examples(l *kind.Payloads) string {
 	list, all := l.Examples()
 	var words []string
@@ -69,8 +69,8 @@ func (h *exampleRedactor) examples(l *kind.Payloads) string {
 // maxValues is the number of distinct values up to which a comment lists them instead of their range.
 const maxValues = 6
 
-// fewValues formats the distinct values of a numeric field if there are at most maxValues, and each
-// occurs three times on average. Otherwise it returns "".
+// fewValues lists the distinct values of a numeric field, if there are at most maxValues and each occurred
+// three times on average. Otherwise it returns "".
 func fewValues(s *kind.Varints) string {
 	if s == nil || s.Values == nil || s.Values.Full || len(s.Values.Items) < 2 || len(s.Values.Items) > maxValues || s.N < 3*int64(len(s.Values.Items)) {
 		return ""

@@ -10,11 +10,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// keepExplained declares a field as bytes if no single definition can decode all of its messages, so
-// that the inferred definitions always decode the samples: fields of two wire types, groups, and
-// numbers that definitions must not use.
+// keepExplained changes the type of fields from message to bytes if no single message type can decode all
+// payloads (fields of two wire types, groups, reserved field numbers). The inferred definitions then decode all
+// recorded messages without errors.
 //
-// Root types cannot be bytes; their comments list the fields that are not decoded.
+// The types of whole messages cannot be bytes; their comments list the fields that are not decoded.
 func (g *graph) keepExplained() {
 	for changed := true; changed; {
 		changed = false
@@ -37,7 +37,7 @@ func (g *graph) keepExplained() {
 	}
 }
 
-// unreadable returns why no definition can read all messages of the class, or "".
+// unreadable returns the reason why no message type can decode all messages of the class, or "".
 func (c *class) unreadable() string {
 	if c.root != "" {
 		// Its own name says what it is, and more of it is explained by a definition than by none.
@@ -60,7 +60,7 @@ func (c *class) unreadable() string {
 	return ""
 }
 
-// isCut reports whether the messages are too deep to have been examined.
+// isCut reports whether the messages are nested so deeply that their fields were not examined.
 func (c *class) isCut() bool { return c.atDepthLimit && len(c.numbers) == 0 }
 
 // isReserved reports whether a field number is in the range 19000 to 19999, which protobuf reserves.
@@ -68,12 +68,13 @@ func isReserved(n int32) bool {
 	return protowire.Number(n) >= protowire.FirstReservedNumber && protowire.Number(n) <= protowire.LastReservedNumber
 }
 
-// jsonDocumentBytesP is the probability that a message that consists of one JSON document declares it as bytes.
-// Such messages carry data that was serialized elsewhere, and bytes are the safer declaration because any value
-// fits.
+// jsonDocumentBytesP is the probability that a field with one JSON document, in a message without other fields,
+// is declared as bytes. Such messages carry data that was serialized elsewhere, and bytes are the safer
+// declaration because any value fits.
 const jsonDocumentBytesP = 0.55
 
-// preferBytesForJSON changes the type of fields that contain one JSON document from string to bytes.
+// preferBytesForJSON changes the type from string to bytes for fields that contain one JSON document and are
+// alone in their message.
 func (g *graph) preferBytesForJSON() {
 	for _, c := range g.reachable() {
 		if c.root != "" || len(c.numbers) != 1 || c.numbers[0] != 1 {

@@ -10,7 +10,7 @@ import (
 	"unwire/schema"
 )
 
-// Labels of fields, as spelt in JSON output.
+// Labels of fields, as written in JSON output.
 const (
 	// Singular is a field without explicit presence, or a member of a oneof.
 	Singular = "singular"
@@ -22,12 +22,13 @@ const (
 	Map = "map"
 )
 
-// labelOf decides how often a field occurs in a message, apart from maps; p is the probability that the label is
-// right.
+// labelOf decides whether a field is singular, optional or repeated (not whether it is a map); p is the
+// probability, from 0 to 1, that this is right. v is the kind of its values, and fresh the share of messages
+// that are not copies of others.
 //
-// Two occurrences in one message prove that the field is repeated. That it never occurs twice is weak evidence
-// against that, and weaker for messages, of which most lists consist. A zero on the wire proves explicit
-// presence, because proto3 writers omit zeros otherwise.
+// Two occurrences in one message prove that the field is repeated. If it never occurs twice, that is weak
+// evidence against it, and weaker for messages, because most lists consist of messages. A zero on the wire
+// shows explicit presence, because proto3 writers omit zeros otherwise.
 func labelOf(f *kind.Field, v kind.Judgement, fresh float64, h conventions) (label string, p float64) {
 	if v.Kind == wire.KindPacked {
 		return Repeated, v.P
@@ -46,8 +47,8 @@ func labelOf(f *kind.Field, v kind.Judgement, fresh float64, h conventions) (lab
 // because some writers omit no zeros.
 const writtenZero = 0.97
 
-// repeatedP returns the probability that a field is repeated, although each of its n messages contains
-// it only once. The constants are frequencies measured in the tuning corpora: the share of such fields
+// repeatedP returns the probability that a field of kind k is repeated, although each of its n messages
+// contains it only once. The constants are frequencies measured in the tuning corpora: the share of such fields
 // that were lists. If no list in the file ever had two elements, n is no evidence.
 func repeatedP(k wire.Kind, n float64, h conventions) float64 {
 	// one is the probability after one message, all the probability if no list has two elements, and power the
@@ -67,24 +68,26 @@ func repeatedP(k wire.Kind, n float64, h conventions) float64 {
 	return max(one/math.Pow(max(n, 1), power), minRepeatedP)
 }
 
-// minRepeatedP is the probability of a repeated field that remains however often it was seen.
+// minRepeatedP is the minimum of repeatedP, however often the field was seen only once in a message.
 const minRepeatedP = 0.0005
 
-// conventions describe how the programs that wrote the samples encode messages, as far as all fields
+// conventions describe how the programs that wrote the recorded messages encode them, as far as all fields
 // together show it.
 type conventions struct {
-	// single is set if there are many fields and none occurs twice in any message, so that this is no evidence
-	// for a single field.
+	// single is set if there are many fields and none ever occurs twice in a message. It is then no evidence
+	// that one field does not.
 	single bool
 	// zeros is set if zeros are written as a rule, not only for explicit presence.
 	zeros bool
 	// order is set if fields are written in a consistent order.
 	order bool
-	// late is set if some fields are written behind greater numbers, as the Go runtime writes oneofs.
+	// late is set if some fields are written after fields with greater numbers. The Go runtime does so for
+	// oneofs.
 	late bool
 }
 
-// conventions derives the encoding conventions from all reachable fields.
+// conventions finds out how the programs that wrote the recorded messages encode them, e.g. whether they write
+// zeros.
 func (g *graph) conventions() conventions {
 	fields, many, scalars, zeros := 0, 0, 0, 0
 	out, of, order := 0, 0, true
@@ -118,10 +121,10 @@ func (g *graph) conventions() conventions {
 	return conventions{single: fields >= 20 && many == 0, zeros: scalars >= 10 && 4*zeros > scalars, order: order && 3*out <= 2*of, late: out > 0}
 }
 
-// mapOdds returns the log-odds, in nats, that a repeated field of entries is a map. The shape alone, unique keys
-// with values, is common to maps and to lists of named things. Zeros in entries and sorted keys speak for a map,
-// because map encoders write both. Pairs of numbers are mostly ranges, except if the second is smaller or the
-// pairs are unsorted.
+// mapOdds returns the log-odds, in nats, that a repeated field of key-value pairs is a map. Unique keys with
+// values occur in maps and in lists of named things. Zeros in entries and sorted keys are evidence for a map,
+// because encoders of maps write both. Pairs of numbers are mostly ranges, except if the second is smaller or
+// the pairs are unsorted.
 func mapOdds(f *kind.Field, key, value *classField, h conventions) float64 {
 	l := f.Len
 	numbers := key.Len == nil && value.Len == nil
@@ -157,9 +160,9 @@ func mapOdds(f *kind.Field, key, value *classField, h conventions) float64 {
 }
 
 // singleMapOdds is mapOdds for a field that never had more than one entry in a message. It weighs how common
-// maps and messages of two fields are in the definitions of public modules. A map rarely has one entry each
-// time, unless the file has no longer lists at all. plain is the share of keys that are also values of other
-// fields: such texts are names rather than keys.
+// maps and messages of two fields are in the definitions of public modules. A map rarely has exactly one entry
+// each time, unless the file has no longer lists at all. fresh is the share of messages that are not copies,
+// and plain the share of keys that are also values of other fields: such texts are names rather than keys.
 func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h conventions, plain float64) float64 {
 	// The prior: most messages of two fields are not entries, except those with a string as the key.
 	odds := -3.5
@@ -187,21 +190,23 @@ func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h conve
 	return odds + keyNowhere
 }
 
-// Evidence, in nats, from whether the keys of a possible map are also texts of other fields.
+// Evidence, in nats, for or against a map from whether its keys also occur as texts in other fields.
 const (
-	// keyElsewhere counts against a map, by the share of keys that other fields have.
+	// keyElsewhere is the evidence against a map, multiplied by the share of keys that other fields have.
 	keyElsewhere = 2.0
-	// keyNowhere counts for a map if no other field has any of the keys.
+	// keyNowhere is the evidence for a map if no other field has any of the keys.
 	keyNowhere = 0.3
-	// minKeyLength is the length in bytes below which a text may be in another field by accident.
+	// minKeyLength is the length in bytes below which texts are ignored, because they may occur in another
+	// field by chance.
 	minKeyLength = 3
 )
 
-// keyTexts has the first texts of all pairs by hash. The value is set if another field has the text too.
+// keyTexts are the hashes of texts that may be map keys: those in field 1 of messages with two fields. The
+// value is true if another field has the text, too.
 type keyTexts map[uint64]bool
 
-// keyTexts collects the texts in field 1 of messages that look like map entries, and marks those that another
-// string field has too.
+// keyTexts collects the texts in field 1 of messages that look like map entries, and marks those that occur in
+// another string field.
 func (g *graph) keyTexts() keyTexts {
 	all := keyTexts{}
 	reached := g.reachable()
@@ -232,12 +237,12 @@ func (g *graph) keyTexts() keyTexts {
 	return all
 }
 
-// isPair reports whether the type has the two fields of a map entry.
+// isPair reports whether the messages have exactly the fields 1 and 2, as map entries do.
 func (c *class) isPair() bool {
 	return len(c.numbers) == 2 && c.fields[1] != nil && c.fields[2] != nil
 }
 
-// share returns the share, from 0 to 1, of the field's texts that other fields have too.
+// share returns the share, from 0 to 1, of the field's texts that occur in other fields, too.
 func (v keyTexts) share(f *classField) float64 {
 	if f.Len == nil || len(f.Len.Values.Items) == 0 {
 		return 0
@@ -251,8 +256,8 @@ func (v keyTexts) share(f *classField) float64 {
 	return float64(n) / float64(len(f.Len.Values.Items))
 }
 
-// LabelOfField returns the label that a declared field has. Members of oneofs are Singular, and a required field
-// is Optional.
+// LabelOfField returns the label of a declared field: Singular, Optional, Repeated or Map. Members of oneofs
+// are Singular, and a required field is Optional.
 func LabelOfField(fd protoreflect.FieldDescriptor) string {
 	switch {
 	case fd.IsMap():
@@ -268,10 +273,10 @@ func LabelOfField(fd protoreflect.FieldDescriptor) string {
 // IsMany reports whether a field with this label can have several values in a message.
 func IsMany(label string) bool { return label == Map || label == Repeated }
 
-// confidentLabel is the probability above which nothing is suggested to confirm a label.
+// confidentLabel is the probability from which on no observation is suggested to confirm a label.
 const confidentLabel = 0.95
 
-// alsoSettle adds text to the observations that would settle the doubts about a field.
+// alsoSettle adds text to d.Settle, the observations that would resolve doubts about the field.
 func (d *declared) alsoSettle(text string) {
 	switch {
 	case text == "":
@@ -282,7 +287,7 @@ func (d *declared) alsoSettle(text string) {
 	}
 }
 
-// settleLabel returns the observation that would settle whether the field is singular, repeated or a map. It
+// settleLabel returns the observation that would decide whether the field is singular, repeated or a map. It
 // returns "" if there is no doubt.
 func (d *declared) settleLabel(f *classField) string {
 	switch {
@@ -302,7 +307,7 @@ func (d *declared) settleLabel(f *classField) string {
 	return "a message that has it twice would make it repeated"
 }
 
-// settleMembers adds to each member the observation that would refute the oneof.
+// settleMembers adds, to each member of the oneof, the observation that would refute the oneof.
 func (c *oneof) settleMembers(fields map[int32]*declared) {
 	if c.p >= confidentLabel || len(c.numbers) == 1 {
 		return

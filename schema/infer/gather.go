@@ -20,59 +20,64 @@ const (
 	// checks of the context.
 	framesBetweenProgress = 512
 
-	// maxRemarks is the largest number of remarks that one worker collects.
+	// maxRemarks is the maximum number of remarks that one worker collects.
 	maxRemarks = 10_000
 )
 
-// GatherOptions configures Gather. The zero value reads the whole capture.
+// GatherOptions configures Gather. The zero value reads all exchanges of the capture.
 type GatherOptions struct {
 	// Exchange is the number of the only exchange to read. If a conversation begins with it, the whole
 	// conversation is read. Default: 0, which reads all exchanges.
 	Exchange int64
-	// Part restricts reading to the call Exchange itself, without the other calls of its conversation.
+	// Part restricts reading to the call with the number Exchange, without the other calls of its conversation.
 	Part bool
 	// Workers is the number of exchanges that are read concurrently. Default: GOMAXPROCS.
 	Workers int
 	// OnProgress, if set, is called during the reading. Calls come from several goroutines, but not
 	// concurrently.
 	OnProgress func(Progress)
-	// PartOf, if set, assigns exchanges to parts, whose evidence is kept apart in Gathered.Parts. It is called
-	// concurrently.
+	// PartOf, if set, assigns exchanges to parts of the traffic (for example by client version and day), whose
+	// evidence is kept separate in Gathered.Parts. It is called concurrently.
 	PartOf func(*decode.Exchange) sources.Part
 }
 
-// Progress is how much was read so far: Messages, and the Bytes of their content.
-type Progress struct{ Messages, Bytes int64 }
+// Progress is how much was read so far.
+type Progress struct {
+	// Messages is the number of messages read.
+	Messages int64
+	// Bytes is the total size of their content in bytes.
+	Bytes int64
+}
 
 // Gathered is the result of Gather: the evidence and remarks about its sources.
 type Gathered struct {
-	// Evidence has the messages of all exchanges that were read, except those in Parts.
+	// Evidence summarizes all messages that were read, except those in Parts.
 	Evidence *Evidence
-	// Parts has the messages by part, if GatherOptions.PartOf is set.
+	// Parts has the evidence of each part, if GatherOptions.PartOf is set.
 	Parts map[sources.Part]*Evidence
 	// Remarks list exchanges that were not read completely, in the order of the capture.
 	Remarks []Remark
-	// JSONCalls counts the calls whose messages are JSON, which add nothing to the evidence. FirstJSONCall is
-	// the number of the first such exchange, or 0.
+	// JSONCalls is the number of calls whose messages are JSON, which add nothing to the evidence.
+	// FirstJSONCall is the number of the first such exchange, or 0.
 	JSONCalls, FirstJSONCall int64
 }
 
 // A Remark reports that an exchange was not read completely.
 type Remark struct {
-	// Exchange is the number of the exchange that the remark is about.
+	// Exchange is the number of the exchange.
 	Exchange int64
 	// Undecoded is the error with which decoding stopped, or nil.
 	Undecoded error
 	// Rejected is the reason why messages were not added to the evidence, or nil.
 	Rejected error
 
-	// place is the position of the exchange in the capture, by which remarks are sorted.
+	// place is the position of the exchange in the capture, for sorting remarks.
 	place int
 }
 
-// Gather collects evidence from the exchanges of a capture, several at the same time. Calls that are parts of
-// one conversation are joined first; the calls themselves are counted too, because their own messages carry the
-// parts.
+// Gather collects evidence from the exchanges of a capture, several of them concurrently. Calls that are parts
+// of one conversation are joined first; the calls themselves are counted, too, because the messages that carry
+// the parts have types of their own.
 //
 // Shape: each worker has its own Evidence. The merged result does not depend on which worker read which
 // exchange.
@@ -143,11 +148,11 @@ func (all *Gathered) merge(w *gatherWorker) {
 	}
 }
 
-// A gatherer is the state shared by the workers of one Gather.
+// A gatherer is the state shared by the concurrent workers of one call of Gather.
 type gatherer struct {
 	// src is the capture that is being read.
 	src captures.Capture
-	// partOf is the function GatherOptions.PartOf.
+	// partOf is GatherOptions.PartOf.
 	partOf func(*decode.Exchange) sources.Part
 	// conversations are the conversations of the capture.
 	conversations *conversation.Set
@@ -176,7 +181,7 @@ func (g *gatherer) findConversations(ctx context.Context, exchange int64) (err e
 	return err
 }
 
-// list sends every exchange of the capture to the workers.
+// list sends a job for every exchange of the capture to the workers.
 func (g *gatherer) list(ctx context.Context, jobs chan<- gatherJob) error {
 	place := 0
 	for rec, err := range g.src.Exchanges(ctx) {
@@ -197,7 +202,7 @@ func (g *gatherer) list(ctx context.Context, jobs chan<- gatherJob) error {
 // A gatherWorker collects evidence from some of the exchanges of a capture.
 type gatherWorker struct {
 	*gatherer
-	// evidence and remarks are the results of this worker alone.
+	// evidence summarizes the messages that this worker read, except those in parts.
 	evidence *Evidence
 	// parts has the evidence of parts, as Gathered.Parts.
 	parts map[sources.Part]*Evidence
@@ -207,11 +212,11 @@ type gatherWorker struct {
 	// damage is the first error of reading a damaged exchange.
 	damage error
 
-	// jsonCalls and firstJSONCall are this worker's part of the counts in Gathered.
+	// jsonCalls and firstJSONCall are the counts of this worker, as in Gathered.
 	jsonCalls, firstJSONCall int64
 }
 
-// run reads exchanges until jobs is closed. It calls stop for an error that makes further reading pointless.
+// run does jobs until the channel is closed. It calls stop with an error that makes further reading pointless.
 func (w *gatherWorker) run(ctx context.Context, jobs <-chan gatherJob, stop context.CancelCauseFunc) {
 	for j := range jobs {
 		err := w.read(ctx, j)
@@ -226,7 +231,7 @@ func (w *gatherWorker) run(ctx context.Context, jobs <-chan gatherJob, stop cont
 	}
 }
 
-// read adds an exchange, and the conversation that begins with that exchange.
+// read adds to the evidence the exchange of a job, and the conversation that begins with that exchange.
 func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 	o := decode.Options{NoInner: true}
 	head := w.conversations.Head(j.exchange) == j.exchange && !j.part
@@ -245,7 +250,8 @@ func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 	return w.readCall(ctx, j, o, head)
 }
 
-// readCall adds one call frame by frame, so that a long call need not fit in memory.
+// readCall adds one exchange frame by frame, so that a long call need not fit in memory. head is set if the
+// exchange begins a conversation.
 func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Options, head bool) error {
 	var call *callEvidence
 	frames, size := int64(0), int64(0)
@@ -275,8 +281,8 @@ func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Optio
 	return err
 }
 
-// finish records the exchange as a source and any errors. If the conversation of the call was read before, the
-// decoder's errors were reported there.
+// finish records that an exchange was read, and its errors. rejected is the reason why messages were not added.
+// If the exchange was read before as part of a conversation, its decoding errors were reported there.
 func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversation bool, place int) {
 	undecoded := ex.Err
 	if inConversation {
@@ -293,7 +299,7 @@ func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversatio
 	}
 }
 
-// evidenceOf returns the evidence that an exchange is added to: that of its part, if there are parts.
+// evidenceOf returns the Evidence to which an exchange is added: that of its part, if there are parts.
 func (w *gatherWorker) evidenceOf(ex *decode.Exchange) *Evidence {
 	if w.partOf == nil {
 		return w.evidence
@@ -307,7 +313,7 @@ func (w *gatherWorker) evidenceOf(ex *decode.Exchange) *Evidence {
 	return ev
 }
 
-// A progressMeter sums the progress of all workers.
+// A progressMeter adds up and reports the progress of all workers.
 type progressMeter struct {
 	// messages and bytes are the totals so far.
 	messages, bytes atomic.Int64
@@ -318,7 +324,7 @@ type progressMeter struct {
 	report func(Progress)
 }
 
-// advance adds to the totals, and reports them.
+// advance adds to the totals and reports them, unless another report is in progress.
 func (p *progressMeter) advance(messages, bytes int64) {
 	m, b := p.messages.Add(messages), p.bytes.Add(bytes)
 	if p.report != nil && p.reporting.TryLock() {

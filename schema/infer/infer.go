@@ -38,15 +38,15 @@ import (
 
 // Options are the options of Infer. The zero value works.
 type Options struct {
-	// Package is the package of all definitions. Default: each service's own package, in one file for each
-	// package, and "inferred" for root types without a method.
+	// Package is the protobuf package of all definitions. Default: the package of each service, with one file
+	// for each package, and "inferred" for message types that belong to no method.
 	Package string
-	// Profile has the secrets of a client that examples must not show. nil means none.
+	// Profile has the secrets of a client, which must not appear in examples. nil means none.
 	Profile *profile.Profile
-	// Verbose writes the probabilities and the evidence of every field as comments, not only of those in doubt.
+	// Verbose adds the probabilities and the evidence to the comment of every field, not only of doubtful ones.
 	Verbose bool
-	// Root is a new name for the root type that belongs to no method; there must be exactly one.
-	// Default: the type keeps its name.
+	// Root renames the only message type that belongs to no method; there must be exactly one. Default: it
+	// keeps its name.
 	Root string
 }
 
@@ -55,48 +55,51 @@ const defaultPackage = "inferred"
 
 // Inferred is the result of Infer: .proto files and the evidence for them.
 type Inferred struct {
-	// Files are proto3 files by path relative to an import root. Each is self-contained.
+	// Files are the texts of proto3 files, by path relative to an import root. None imports another, except for
+	// well-known types.
 	Files map[string]string
 	// Schema is the compiled form of Files.
 	Schema *schema.Schema
-	// Fields has the decision and its probability for each field, in the order of the definitions.
+	// Fields has the inferred declaration of each field with its probabilities, in the order of the
+	// definitions.
 	Fields []FieldEvidence
-	// Mixtures lists message types whose samples probably belong to several types.
+	// Mixtures lists message types whose messages probably belong to several types.
 	Mixtures []Mixture
-	// Roots maps the root types of the evidence to full message names.
+	// Roots maps the root types of the evidence (types of whole messages) to the full names of the inferred
+	// messages.
 	Roots map[string]string
 	// Truncated is set if the evidence reached a limit, so that fields are missing.
 	Truncated bool
-	// Deep is set if messages were nested too deeply to be examined.
+	// Deep is set if messages were nested too deeply, so that their inner fields were not examined.
 	Deep bool
 
-	// JSON are the messages that package messages added for traffic in JSON.
+	// JSON are the message types that package messages added for traffic in JSON.
 	JSON []JSONMessage
 
-	// evidence and profile are those that Infer was called with, for WriteEvidence.
+	// evidence is the Evidence from which the definitions were inferred.
 	evidence *Evidence
 	// profile has the secrets that WriteEvidence removes. It may be nil.
 	profile *profile.Profile
 }
 
-// FieldEvidence is the inferred declaration of one field with the evidence for it. It is part of the
-// JSON output.
+// FieldEvidence is the inferred declaration of one field, with the evidence for it. It is part of the JSON
+// output, which changes only compatibly.
 type FieldEvidence struct {
-	// Message is the full name of the message type with the field.
+	// Message is the full name of the message type that has the field.
 	Message string `json:"message"`
-	// Number is the field's number.
+	// Number is the field number.
 	Number int32 `json:"number"`
 
-	// Samples is the number of messages of the type.
+	// Samples is the number of recorded messages of that type.
 	Samples int64 `json:"samples"`
 
 	// Seen is the number of messages that contain the field.
 	Seen int64 `json:"seen"`
-	// Occurrences counts the values of the field in all messages.
+	// Occurrences is the number of values of the field in all messages.
 	Occurrences int64 `json:"occurrences"`
-	// Kind is the inferred kind of the field's values.
+	// Kind is the inferred kind of the field's values, such as string or varint.
 	Kind wire.Kind `json:"kind"`
-	// Type is the inferred and declared type.
+	// Type is the inferred type, as declared in the .proto file.
 	Type string `json:"type"`
 	// Label is Singular, Optional, Repeated or Map.
 	Label string `json:"label"`
@@ -106,26 +109,26 @@ type FieldEvidence struct {
 	// P is the probability of Kind, from 0 to 1.
 	P float64 `json:"p"`
 
-	// TypeP is the probability of Type among the types of that kind.
+	// TypeP is the probability of Type among the types of that kind, from 0 to 1.
 	TypeP float64 `json:"type_p"`
 
 	// LabelP is the probability of Label, from 0 to 1.
 	LabelP float64 `json:"label_p"`
 	// Alternatives are other kinds with their probabilities, most likely first.
 	Alternatives []kind.Alternative `json:"alternatives"`
-	// Settle describes an observation that would settle the doubt, or "".
+	// Settle describes a further observation that would resolve the doubts, or is "".
 	Settle string `json:"settle"`
 
 	// Suggested is a field name derived from the values, or "".
 	Suggested string `json:"suggested,omitempty"`
 
-	// Note describes the values, for example by their range.
+	// Note describes the values, for example their range, or is "".
 	Note string `json:"note,omitempty"`
 	// Known is the well-known type that the field's message may be of, or nil.
 	Known *knownType `json:"well_known,omitempty"`
 }
 
-// Text returns the only file. It is an error if there are several; the error names them.
+// Text returns the text of the only .proto file. It is an error if there are several; the error names them.
 func (in *Inferred) Text() (string, error) {
 	if len(in.Files) != 1 {
 		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
@@ -136,8 +139,8 @@ func (in *Inferred) Text() (string, error) {
 	return "", nil
 }
 
-// WriteEvidence writes a JSON object with the list of fields and, behind it, the evidence itself, which
-// ReadEvidence reads back.
+// WriteEvidence writes a JSON object with the list of fields and, in another member, the evidence, which
+// ReadEvidence reads.
 func (in *Inferred) WriteEvidence(w io.Writer) error {
 	fields := in.Fields
 
@@ -179,11 +182,12 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	return nil
 }
 
-// Infer derives definitions from evidence. It declares the most likely reading of each field such that every
-// sample parses without unknown fields.
+// Infer derives definitions from evidence. For each field, it declares the most likely type with which all
+// recorded messages can be parsed.
 //
-// Some fields stay unknown nevertheless: groups, reserved numbers (19000 to 19999), occurrences whose wire type
-// contradicts that of most, and fields that the limits of Evidence excluded. Comments in the files name them.
+// Some fields are not declared nevertheless: groups, reserved numbers (19000 to 19999), occurrences whose wire
+// type contradicts that of most, and fields that the limits of Evidence excluded. Comments in the files name
+// them.
 //
 // Limits: those of Evidence. The time is proportional to the number of fields.
 // Errors: Options.Root does not apply, or Options.Package is not a package name.
@@ -206,45 +210,46 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	return in, nil
 }
 
-// A filePlan is a file to write: its package, its services and their root types.
+// A filePlan is a .proto file to be written, with its services and message types.
 type filePlan struct {
-	// pkg is the package, and path the path of the file relative to an import root.
+	// pkg is the protobuf package, and path the path of the file relative to an import root.
 	pkg, path string
-	// services are the services of the package.
+	// services are the services of the file.
 	services []*service
 
-	// roots are the sorted names of root types in the evidence.
+	// roots are the names of the root types (types of whole messages) of the file, sorted.
 	roots []string
 
-	// names maps root types to the names of their messages.
+	// names maps root types to the simple names of their messages.
 	names map[string]string
 
-	// claimed are the names that are used in the scope of the package.
+	// claimed are the names of types that are in use in the package.
 	claimed map[string]bool
 
-	// packages are the packages of all files and their parents. A message must not have the name of one.
+	// packages are the packages of all files and their parents. A message must not have the same full name.
 	packages map[string]bool
 }
 
-// A service is an inferred service to be written.
+// A service is an RPC service to be written to a .proto file.
 type service struct {
-	// name is the identifier in the file, and full the full name on the wire.
+	// name is the identifier in the .proto file, and full the full name in URLs on the wire.
 	name, full string
 	// methods are the methods, sorted by name.
 	methods []*method
 }
 
-// A method is a method of a service to declare in the written file.
+// A method is an RPC method to be written to a .proto file.
 type method struct {
 	// name is the name of the method in the .proto file.
 	name string
-	// evidence summarises the calls of the method.
+	// evidence summarizes the calls of the method.
 	evidence *methodEvidence
-	// root has the root types of requests and responses, by captures.Direction.
+	// root has the names of the root types of requests and responses, indexed by captures.Direction.
 	root [2]string
 }
 
-// planFiles assigns methods and root types to files and chooses their names.
+// planFiles decides which .proto files to write: it assigns methods and root types to files and chooses the
+// names of message types.
 func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
 	plans := map[string]*filePlan{}
 	packages := packagesOf(ev, o)
@@ -293,7 +298,7 @@ func planFiles(ev *Evidence, o Options) ([]*filePlan, error) {
 	return list, nil
 }
 
-// packagesOf returns the packages of all files and the packages that enclose them.
+// packagesOf returns the packages of all files to be written, and the packages that enclose them.
 func packagesOf(ev *Evidence, o Options) map[string]bool {
 	all := map[string]bool{}
 	add := func(pkg string) {
@@ -310,7 +315,8 @@ func packagesOf(ev *Evidence, o Options) map[string]bool {
 	return all
 }
 
-// planServices plans the services, their methods and the names of request and response types.
+// planServices adds services, their methods and the names of request and response types to the planned files.
+// at returns the plan for a package.
 func planServices(ev *Evidence, o Options, at func(string) *filePlan) {
 	services := map[string]*service{}
 
@@ -361,7 +367,8 @@ func planServices(ev *Evidence, o Options, at func(string) *filePlan) {
 	}
 }
 
-// packageOf splits the full name of a service into package and name. Options.Package replaces the package.
+// packageOf splits the full name of a service into package and simple name. Options.Package, if set, replaces
+// the package.
 func packageOf(full string, o Options) (pkg, base string) {
 	i := strings.LastIndexByte(full, '.')
 	pkg, base = cleanPackage(full[:max(i, 0)]), full[i+1:]
@@ -371,7 +378,7 @@ func packageOf(full string, o Options) (pkg, base string) {
 	return pkg, base
 }
 
-// infer infers one .proto file, and adds the file and its fields to in.
+// infer infers the definitions of one .proto file, and adds the file and its fields to the result in.
 func (p *filePlan) infer(ev *Evidence, in *Inferred, o Options) {
 	var seen []string
 	for _, root := range p.roots {

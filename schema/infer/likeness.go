@@ -8,15 +8,16 @@ import (
 	"unwire/decode/wire"
 )
 
-// Evidence, in nats, from the values of a field in two classes: log-likelihood ratios of one type against two types
-// that have a field of this number and kind by chance. They were chosen by hand on the tuning corpora.
+// Evidence, in nats, for or against merging two classes (candidate message types) from the values of a field
+// that both have: log-likelihood ratios of the hypothesis that both are one type. The numbers were chosen by
+// hand on the tuning corpora.
 const (
 	// bitAgainstNumber is the evidence against merging two classes from a field that is at most 1 in
 	// one class and always greater in the other.
 	bitAgainstNumber = 1.8
-	// sameLengths counts for texts or bytes of the same average length.
+	// sameLengths is the evidence for merging from texts or bytes of the same average length.
 	sameLengths = 0.2
-	// otherLengths limits what different lengths count against.
+	// otherLengths is the maximum evidence against merging from different average lengths.
 	otherLengths = 0.6
 	// sameMagnitude is the evidence for merging from numbers of the same average length in bits. Each
 	// bit of difference reduces it by magnitudeBit, down to -otherMagnitude.
@@ -24,18 +25,19 @@ const (
 	// sameForm is the evidence for merging from texts that all have one format, such as UUID; otherForm
 	// is the evidence against it if only the texts of one class have the format.
 	sameForm, otherForm = 1.0, 1.2
-	// commonValue counts for a value that occurs in both and that is long enough not to be a coincidence, and
-	// mostCommon limits the values that count.
+	// commonValue is the evidence for merging from each value that occurs in both and is long enough not to be
+	// a coincidence. mostCommon is the maximum number of such values that count.
 	commonValue, mostCommon = 0.7, 3
-	// listAgainstSingle counts against a field that is a list in one class and single in all messages of the
-	// other: joining them would make a list of a single field.
+	// listAgainstSingle scales the evidence against merging from a field that is a list in one class and occurs
+	// once in all messages of the other. mostListAgainst is its maximum.
 	listAgainstSingle, mostListAgainst = 0.6, 2.4
 )
 
-// numberEvidence is the evidence from a field that both classes have. High numbers rarely coincide.
+// numberEvidence returns the evidence, in nats, for merging two classes because both have a field with the
+// number n. High numbers rarely coincide.
 func numberEvidence(n int32) float64 { return min(0.8+0.45*math.Log(float64(n)), 3) }
 
-// fieldLikeness returns the evidence for merging two classes from the values of one field, which has
+// fieldLikeness returns the evidence, in nats, for merging two classes from the values of one field, which has
 // the same number and kind in both.
 func fieldLikeness(x, y *classField) float64 {
 	score := lengthEvidence(x.Len, y.Len) + listEvidence(x, y)
@@ -56,12 +58,13 @@ func bitBesideNumber(x, y *kind.Varints) bool {
 	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
 }
 
-// magnitudeEvidence is the evidence from the average lengths of numbers in bits.
+// magnitudeEvidence returns the evidence, in nats, for merging from how similar the average lengths in bits of
+// two fields' numbers are.
 func magnitudeEvidence(x, y *kind.Varints) float64 {
 	return max(sameMagnitude-magnitudeBit*math.Abs(meanBits(x)-meanBits(y)), -otherMagnitude)
 }
 
-// meanBits returns the average length of the values in bits.
+// meanBits returns the average length of numbers in bits.
 func meanBits(s *kind.Varints) float64 {
 	sum := 0.0
 	for length, n := range s.Bits {
@@ -70,7 +73,8 @@ func meanBits(s *kind.Varints) float64 {
 	return sum / float64(max(s.N, 1))
 }
 
-// listEvidence is the evidence against a list and a single field being one.
+// listEvidence returns the evidence, in nats, against merging (0 or less) from one of two fields being a list
+// and the other not.
 func listEvidence(x, y *classField) float64 {
 	if x.Most > y.Most {
 		x, y = y, x
@@ -83,7 +87,8 @@ func listEvidence(x, y *classField) float64 {
 	return -min(listAgainstSingle*long*math.Log(1+float64(x.Seen))*2, mostListAgainst)
 }
 
-// formEvidence is the evidence from the forms of texts.
+// formEvidence returns the evidence, in nats, for or against merging from the formats, such as UUID, of two
+// fields' texts.
 func formEvidence(x, y *kind.Payloads) float64 {
 	if x.N < 2 || y.N < 2 {
 		return 0
@@ -98,20 +103,21 @@ func formEvidence(x, y *kind.Payloads) float64 {
 	return -otherForm
 }
 
-// commonForm returns the form that all payloads have, or "".
+// commonForm returns the format, such as UUID, that all payloads have, or "".
 func commonForm(l *kind.Payloads) string {
 	f := value.Forms{UUID: l.Forms.UUID, URL: l.Forms.URL, JSON: l.Forms.JSON, Time: l.Forms.Time}
 	return f.Of(l.N)
 }
 
-// leastCommonText and leastCommonNumber are the size of a text and the number from which on a value that two fields
-// share is no coincidence.
+// Values that two fields have in common are no coincidence from this size on: leastCommonText is the length of
+// a text in bytes, and leastCommonNumber the value of a number.
 const (
 	leastCommonText   = 4
 	leastCommonNumber = 1 << 10
 )
 
-// valueEvidence is the evidence from values that both fields had, by the sketches of their distinct values.
+// valueEvidence returns the evidence, in nats, for merging from values that both fields have, as found in the
+// sketches (samples) of their distinct values.
 func valueEvidence(x, y *classField) float64 {
 	var a, b []uint64
 	switch {
@@ -136,7 +142,8 @@ func valueEvidence(x, y *classField) float64 {
 	return commonValue * float64(min(common, mostCommon))
 }
 
-// lengthEvidence is the evidence from the average lengths of the payloads of two fields.
+// lengthEvidence returns the evidence, in nats, for or against merging from the average lengths of two fields'
+// payloads.
 func lengthEvidence(x, y *kind.Payloads) float64 {
 	if x == nil || y == nil || x.N == 0 || y.N == 0 {
 		return 0
@@ -146,20 +153,21 @@ func lengthEvidence(x, y *kind.Payloads) float64 {
 	return max(sameLengths-0.4*ratio, -otherLengths)
 }
 
-// Limits of the evidence against merging two classes from a field that only one of them has.
+// Limits, in nats, of the evidence against merging two classes from a field that only one of them has.
 const (
-	// minAbsence counts against a field that one of the classes lacks.
+	// minAbsence is the minimum evidence against merging, in nats, for any field that only one of the classes
+	// has.
 	minAbsence = 0.3
-	// rareAbsence limits the evidence from a field that is sometimes absent in its own class, because
-	// places differ in the fields that are set. coreAbsence limits the evidence from a field that is
-	// always set in its class.
+	// rareAbsence is the maximum for a field that is sometimes absent in its own class, because the messages of
+	// one type at different paths may differ in the fields that are set. coreAbsence is the maximum for a field
+	// that is always set in its class.
 	rareAbsence, coreAbsence = 0.6, 2.4
 	// corePresence is the share of messages from which on a field counts as always set.
 	corePresence = 0.85
 )
 
-// absenceEvidence returns the evidence against merging two classes from a field f that only one of them
-// has: the expected number of messages of the other class that would contain it, within limits. samples
+// absenceEvidence returns the evidence, in nats, against merging two classes from a field f that only one of
+// them has: the expected number of messages of the other class that would contain it, within limits. samples
 // and others are the numbers of messages of the two classes.
 func absenceEvidence(f *classField, samples, others int64) float64 {
 	share := float64(f.Seen) / float64(max(samples, 1))

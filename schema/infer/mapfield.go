@@ -9,8 +9,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// entryFields returns the key and the value of a field whose messages can be map entries. ok is false if they
-// cannot.
+// entryFields returns the key and the value of a message field whose messages can be map entries. ok is false
+// if they cannot.
 func entryFields(f *classField) (key, value *classField, ok bool) {
 	kid := f.childClass.find()
 	if f.Len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
@@ -23,8 +23,8 @@ func entryFields(f *classField) (key, value *classField, ok bool) {
 	return key, value, true
 }
 
-// unpackedValue returns how the value of a map is read if packed is excluded, because map values are never
-// packed. change is the change in log-odds of the map hypothesis.
+// unpackedValue corrects the judgement v about the values of a possible map by excluding packed lists, which
+// map values cannot be. change is the change in log-odds (nats) that the field is a map.
 func unpackedValue(v kind.Judgement) (kind.Judgement, float64) {
 	if v.Kind != wire.KindPacked {
 		return v, 0
@@ -39,7 +39,8 @@ func unpackedValue(v kind.Judgement) (kind.Judgement, float64) {
 	return v, math.Log((notPacked + minBytesP) / v.P)
 }
 
-// mapKeyType returns the type of a map key, or "" if protobuf allows no such key.
+// mapKeyType returns the type of a map key, or "" if protobuf allows no such key. fresh is the share of
+// messages that are not copies of others.
 func mapKeyType(key *classField, fresh float64) string {
 	switch key.judgement.Kind {
 	case wire.KindString:
@@ -54,11 +55,12 @@ func mapKeyType(key *classField, fresh float64) string {
 	return ""
 }
 
-// couldBeMap is the remark about a list that is not written as a map because its order would be lost.
+// couldBeMap is the remark on a list that is not declared as a map because that would lose the order of
+// elements.
 const couldBeMap = "could be a map: no key came twice in a message"
 
-// orderMatters reports whether the samples have an order of entries that a map would lose: encoders of maps sort the
-// keys, or write them as a hash table has them, so that two keys come in either order.
+// orderMatters reports whether the entries have an order that a map would lose. Encoders of maps sort the keys,
+// or write them in the order of a hash table, so that two keys come in either order.
 func orderMatters(f, key *classField) bool {
 	if f.Most < 2 || f.Len.Reordered() {
 		return false
@@ -73,7 +75,8 @@ func orderMatters(f, key *classField) bool {
 	return true
 }
 
-// declareMap declares a field as a map if that is likelier than not. It reports whether it did.
+// declareMap changes the declaration d of the field f to a map if that is more likely than not. It reports
+// whether it did.
 func (w *writer) declareMap(d *declared, f *classField) bool {
 	key, value, ok := entryFields(f)
 	if !ok {
@@ -133,6 +136,5 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	return true
 }
 
-// minBytesP is the least probability of bytes that is assumed where numbers are likelier. It keeps the logarithm
-// finite.
+// minBytesP is added to the probability of bytes in unpackedValue. It keeps the logarithm finite.
 const minBytesP = 0.01

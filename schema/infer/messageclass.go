@@ -9,32 +9,33 @@ import (
 	"unwire/decode/wire"
 )
 
-// A node is the evidence for all messages at one place, a path of field numbers below a root type.
+// A node is all recorded messages at one path of field numbers below a root type (a type of whole messages).
 type node struct {
-	// m is the evidence, and class the class of the node.
+	// m has the statistics of the node's messages.
 	m *kind.Message
 	// parent is the node of the enclosing message, nil for a root.
 	parent *node
 	// depth is the number of enclosing messages.
 	depth int
-	// class is the class that the node was put into first. class.find returns the current one.
+	// class is the class to which the node was first assigned. class.find returns the current one.
 	class *class
 }
 
-// A class is a message type: the nodes that were found to be of one type, with their fields pooled. Classes form
-// a union-find structure (Tarjan 1975): mergedInto is the parent link and find follows it. The class of a
-// field's payloads belongs to the field, so merging two classes also merges the classes of their common fields.
-// This is congruence closure (Nelson and Oppen 1980).
+// A class is a candidate for one message type: the nodes (paths) whose messages were found to be of the same
+// type, with the evidence about their fields merged. Classes form a union-find structure (Tarjan 1975):
+// mergedInto is the parent link and find follows it. The class of a field's payloads belongs to the field, so
+// merging two classes also merges the classes of their common fields. This is congruence closure (Nelson and
+// Oppen 1980).
 type class struct {
 	// mergedInto is the class into which this class was merged, or nil (union-find).
 	mergedInto *class
-	// id numbers the classes in order of creation.
+	// id is the number of the class, in the order in which classes were created.
 	id int
 	// root is the name of the root type if one of the nodes is a root, or "".
 	root string
-	// samples is the number of messages of the class.
+	// samples is the number of recorded messages of the class.
 	samples int64
-	// distinctSamples is the estimated number of samples that are not copies of others.
+	// distinctSamples is the estimated number of messages that are not copies of others.
 	distinctSamples float64
 	// fields maps field numbers to the fields of the class.
 	fields map[int32]*classField
@@ -42,34 +43,36 @@ type class struct {
 	numbers []int32
 	// candidates are the groups of fields that may be a oneof but are not declared as one.
 	candidates []oneof
-	// keyed is set if a list of the messages could be a map.
+	// keyed is set if messages of this class contain a list that could be a map.
 	keyed bool
 	// entry is set if the messages look like map entries.
 	entry bool
 	// name is the name of the type. It is assigned when the type is written.
 	name string
-	// depth is the nesting depth of the first place with the class.
+	// depth is the nesting depth of the first node of the class.
 	depth int
-	// known is the well-known type that the class seems to be, if any.
+	// known is the well-known type, such as Timestamp, that the class seems to be, if any.
 	known wellKnown
-	// parentClass and parentField are the class and the field number that led to the first node.
+	// parentClass is the class with the field that led to the first node; nil for a root.
 	parentClass *class
 	// parentField is the number of the field, in parentClass, that led to the first node.
 	parentField int32
-	// atDepthLimit is set if the messages are at the depth limit, so that their fields were not examined.
+	// atDepthLimit is set if the messages are at the maximum nesting depth, so that their fields were not
+	// examined.
 	atDepthLimit bool
 }
 
-// A classField is a field of a class of messages.
+// A classField is a field of a class (a candidate message type).
 type classField struct {
-	// The pooled evidence. Its Child and Group are not set.
+	// Field is the merged evidence of all nodes. Its Child and Group are not set.
 	*kind.Field
-	// messageCost is the cost in nats of encoding the payloads under the hypothesis that they are messages. See
-	// kind.Cost.
+	// messageCost is the cost in nats of encoding the payloads under the hypothesis that they are messages
+	// (minimum description length). See kind.Cost.
 	messageCost float64
-	// judgement is the inferred kind of the field.
+	// judgement is the inferred kind of the field's values.
 	judgement kind.Judgement
-	// childClass and groupClass are the classes of the payloads if they may be messages or are groups, or nil.
+	// childClass is the class of the payloads if they may be messages, and groupClass that of groups; otherwise
+	// nil.
 	childClass, groupClass *class
 
 	// notMessage explains why the field is declared as bytes although its payloads can be parsed as
@@ -88,26 +91,27 @@ type oneof struct {
 	numbers []int32
 	// p is the probability that the fields form a oneof.
 	p float64
-	// candidate is set if the only evidence is that the fields never met. It is reported and not declared.
+	// candidate is set if the only evidence is that the fields never occurred together. Such a oneof is
+	// reported in comments and not declared.
 	candidate bool
 }
 
 // name returns the name of the oneof in the .proto file.
 func (c *oneof) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
 
-// A wellKnown is the well-known type of protobuf that a class seems to be.
+// A wellKnown is a well-known type of protobuf, such as Timestamp, that a class seems to be.
 type wellKnown struct {
-	// name is the full name of the type, file the file that declares it, and p the probability.
+	// name is the full name of the type, and file the path of the file that declares it.
 	name, file string
 	// p is the probability that the class is of the type, from 0 to 1.
 	p float64
 
-	// note is the comment to write if p is too low to declare the type.
+	// note is the comment to write instead if p is too low to declare the type.
 	note string
 }
 
-// find returns the representative of the class that c was merged into. It halves the path on the way, as
-// union-find does.
+// find returns the class into which c was merged, directly or indirectly, or c itself. It halves the path on
+// the way (union-find).
 func (c *class) find() *class {
 	for c.mergedInto != nil {
 		if c.mergedInto.mergedInto != nil {
@@ -118,13 +122,14 @@ func (c *class) find() *class {
 	return c
 }
 
-// distinctShare estimates the share of the samples, from 0 to 1, that are not copies of others.
+// distinctShare returns the estimated share of messages, from 0 to 1, that are not copies of others.
 func (c *class) distinctShare() float64 { return c.distinctSamples / float64(max(c.samples, 1)) }
 
-// isMessage reports whether the payloads of the field are read as messages.
+// isMessage reports whether the payloads of the field are inferred to be messages.
 func (f *classField) isMessage() bool { return f.judgement.Kind == wire.KindMessage }
 
-// countZeros counts the occurrences of zero values, which a field with implicit presence would have omitted.
+// countZeros returns the number of zero values, which a field without explicit presence would have omitted. k
+// is the kind of the field.
 func countZeros(f *kind.Field, k wire.Kind) int64 {
 	switch {
 	case k == wire.KindVarint && f.Varint != nil:
@@ -139,11 +144,12 @@ func countZeros(f *kind.Field, k wire.Kind) int64 {
 	return 0
 }
 
-// A childPair is a pair of classes that must be merged because their parent fields were merged.
+// A childPair is a pair of classes that must be merged because they are the types of two fields that were
+// merged.
 type childPair struct {
-	// field is the merged parent field.
+	// field is the merged field.
 	field *classField
-	// children are the classes of the field's payloads before the merge.
+	// children are the classes of the payloads of the two fields before they were merged.
 	children [2]*class
 }
 
@@ -174,8 +180,8 @@ func mergeClasses(a, b *class) []childPair {
 	return pairs
 }
 
-// absorb pools the evidence of o into f. The payloads are no longer read as messages unless both fields could
-// be.
+// absorb adds the evidence of the field o to f. The payloads are no longer taken for messages unless those of
+// both fields may be.
 func (f *classField) absorb(o *classField) {
 	// A payload that both fields had is encoded once, as under every other hypothesis.
 	each := f.costIfDistinct() + o.costIfDistinct()
@@ -192,7 +198,7 @@ func (f *classField) absorb(o *classField) {
 	}
 }
 
-// costIfDistinct is the cost of the payloads as messages if none were a copy of another.
+// costIfDistinct returns the cost in nats of the payloads as messages, as if none were a copy of another.
 func (f *classField) costIfDistinct() float64 {
 	if f.Len == nil {
 		return f.messageCost
@@ -200,14 +206,14 @@ func (f *classField) costIfDistinct() float64 {
 	return f.messageCost / f.Len.Novelty()
 }
 
-// forbidMessage excludes the hypothesis that the payloads are messages.
+// forbidMessage excludes that the field's payloads are messages, and decides its kind again.
 func (f *classField) forbidMessage() {
 	f.Len.NotMessage = true
 	f.childClass, f.messageCost = nil, 0
 	f.judge()
 }
 
-// cost is the cost of all messages of the class, by the minimum description length principle.
+// cost returns the cost of encoding all messages of the class (minimum description length principle).
 func (c *class) cost() kind.Cost {
 	sum := kind.NewTally(c.samples)
 	for _, n := range c.numbers {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// messagesAtOnce is the number of inputs that a worker claims at a time.
+// messagesAtOnce is the number of inputs that a worker takes from the queue at a time.
 const messagesAtOnce = 64
 
 // MessageOptions configures GatherMessages. Root and Read are required.
@@ -21,29 +21,30 @@ type MessageOptions struct {
 	OnProgress func(Progress)
 }
 
-// An Input is the outcome of one input of GatherMessages. If no field is set, the input was added as a message,
-// or was not read because the context ended.
+// An Input is the outcome of reading one input of GatherMessages. If no field is set, the input was added as a
+// message, or was not read because the context ended.
 type Input struct {
 	// Err is the error of reading the input, or nil.
 	Err error
 	// Rejected is the reason why the input is not a serialized message.
 	Rejected error
-	// Evidence is set if the input is evidence instead of a message. It was not merged.
+	// Evidence is set if the input is stored evidence instead of a message. It was not merged.
 	Evidence *Evidence
 }
 
 // GatheredMessages is the result of GatherMessages.
 type GatheredMessages struct {
-	// Evidence summarises all messages.
+	// Evidence summarizes all messages.
 	Evidence *Evidence
-	// Messages is the number of messages.
+	// Messages is the number of messages that were added.
 	Messages int64
 	// Inputs has the outcome for each input, in order.
 	Inputs []Input
 }
 
-// GatherMessages collects evidence from inputs that have one serialized message each, several at the
-// same time. If an input is an evidence file, it is only read; the caller has to merge it.
+// GatherMessages collects evidence from inputs that have one serialized message each, several of them
+// concurrently. names are passed to MessageOptions.Read. Inputs with stored evidence are only read; the caller
+// has to merge them.
 //
 // Errors: the context's error, with the messages that were read before. Errors of a single input are in
 // Inputs.
@@ -82,7 +83,8 @@ func GatherMessages(ctx context.Context, names []string, o MessageOptions) (*Gat
 	return all, ctx.Err()
 }
 
-// addInput adds the message in the input called name and returns its size in bytes, or sets the fields of in.
+// addInput adds the message in the input called name to ev and returns its size in bytes. If ok is false, it
+// was not added and the fields of in say why.
 func addInput(ev *Evidence, name string, o MessageOptions, in *Input) (size int64, ok bool) {
 	data, err := o.Read(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unwire/decode"
 )
 
-// methodEvidence summarizes the calls of a method. Its JSON is part of the evidence.
+// methodEvidence has statistics of the recorded calls of an RPC method. Its JSON is part of stored evidence.
 type methodEvidence struct {
 	// Calls is the number of calls of the method.
 	Calls int64 `json:"calls" pb:"1"`
@@ -21,15 +21,16 @@ type methodEvidence struct {
 
 	// Streams is the number of calls that their protocol marks as streams.
 	Streams int64 `json:"streams" pb:"4"`
-	// Protocols counts the calls by protocol. Choices are the readings that users chose.
+	// Protocols is the number of calls by protocol, such as Connect or gRPC.
 	Protocols map[string]int64 `json:"protocols,omitempty" pb:"5"`
-	Choices   chosenReadings   `json:"choices,omitempty" pb:"6"`
+	// Choices are the types that users chose for fields of the method's messages.
+	Choices chosenReadings `json:"choices,omitempty" pb:"6"`
 }
 
-// maxProtocols limits the protocol names of one method. There are eight protocols.
+// maxProtocols is the maximum number of protocol names of one method. There are eight protocols.
 const maxProtocols = 32
 
-// newMethodEvidence returns statistics without calls.
+// newMethodEvidence returns empty statistics of a method.
 func newMethodEvidence() *methodEvidence {
 	return &methodEvidence{Protocols: map[string]int64{}, Choices: chosenReadings{}}
 }
@@ -49,7 +50,7 @@ func (m *methodEvidence) addExchange(ex *decode.Exchange, up, down int64) {
 	m.MostUp, m.MostDown = max(m.MostUp, up), max(m.MostDown, down)
 }
 
-// merge adds the statistics of other calls.
+// merge adds the statistics of other calls of the same method. o is unchanged.
 func (m *methodEvidence) merge(o *methodEvidence) {
 	m.Calls += o.Calls
 	m.MostUp, m.MostDown = max(m.MostUp, o.MostUp), max(m.MostDown, o.MostDown)
@@ -69,7 +70,7 @@ func (m *methodEvidence) clone() *methodEvidence {
 	return &c
 }
 
-// half returns the part of the evidence that is counted in one direction. Merging both halves gives m.
+// half returns the part of the statistics that belongs to one direction. Merging both halves gives m.
 func (m *methodEvidence) half(dir captures.Direction) *methodEvidence {
 	h := newMethodEvidence()
 	if dir == captures.Up {
@@ -85,19 +86,19 @@ func (m *methodEvidence) half(dir captures.Direction) *methodEvidence {
 	return h
 }
 
-// streaming reports which side streams, as far as the calls show it. A Connect stream whose client sent one
-// message may still be a client stream, which the calls cannot reveal.
+// streaming reports which side streams messages, as far as the recorded calls show it. If a client sent one
+// message on a Connect stream, the method may or may not be client-streaming.
 func (m *methodEvidence) streaming() (client, server bool) {
 	return m.MostUp > 1, m.MostDown > 1 || m.Streams > 0
 }
 
-// methodRoot returns the name of the root type for the messages of a method in one direction:
-// "/pkg.Service/Method:up".
+// methodRoot returns the name under which the messages of a method in one direction are counted (the root
+// type): "/pkg.Service/Method:up".
 func methodRoot(method string, dir captures.Direction) string {
 	return "/" + method + ":" + dir.String()
 }
 
-// splitRoot is the inverse of methodRoot. ok is false if root is not a method's.
+// splitRoot is the inverse of methodRoot. ok is false if root is not the name of a method's messages.
 func splitRoot(root string) (service, rpc string, dir captures.Direction, ok bool) {
 	name, suffix, found := strings.Cut(strings.TrimPrefix(root, "/"), ":")
 	service, rpc, named := strings.Cut(name, "/")

@@ -11,12 +11,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Mixture is a message type whose samples seem to be of several types: some fields have values of two wire
-// types, or the samples fall into groups that share no fields except those that all samples have.
+// A Mixture reports that the recorded messages of one type seem to be of several types: some fields have values
+// of two wire types, or the messages fall into groups that share no fields except those that all messages have.
 type Mixture struct {
-	// Message is the full name of the message type that seems to mix several types.
+	// Message is the full name of the message type.
 	Message string `json:"message"`
-	// Samples is the number of messages of the type.
+	// Samples is the number of recorded messages of the type.
 	Samples int64 `json:"samples"`
 	// Conflicts are the fields with values of two wire types.
 	Conflicts []conflict `json:"conflicts,omitempty"`
@@ -24,13 +24,14 @@ type Mixture struct {
 	// least two.
 	Sets []fieldSet `json:"sets,omitempty"`
 
-	// P is the probability, from 0 to 1, that the samples belong to several types rather than to
-	// variants of one.
+	// P is the probability, from 0 to 1, that the messages belong to several types rather than to variants of
+	// one.
 	P float64 `json:"p"`
 }
 
 // A conflict is a field with values of two wire types.
 type conflict struct {
+	// Number is the field number.
 	Number int32 `json:"number"`
 	// Kind is the kind of most values of the field.
 	Kind wire.Kind `json:"kind"`
@@ -40,31 +41,30 @@ type conflict struct {
 	Others int64 `json:"others"`
 }
 
-// A fieldSet is a group of fields that occur together.
+// A fieldSet is a group of fields that occur together in messages.
 type fieldSet struct {
 	// Numbers are the field numbers in the set, in ascending order.
 	Numbers []int32 `json:"numbers"`
-	// Most is the number of messages that have the most frequent of the fields.
+	// Most is the number of messages that contain the most frequent field of the set.
 	Most int64 `json:"most"`
 }
 
-// Thresholds for mixtures.
+// Thresholds for reporting that a message type is a mixture of several types.
 const (
-	// leastConflicts is the share of a field's values with another wire type, from 0 to 1, from which on the
+	// leastConflicts is the share, from 0 to 1, of a field's values with another wire type, from which on the
 	// field is a conflict.
 	leastConflicts = 0.02
 
-	// leastOfSet is the number of messages that the most frequent field of a set needs.
+	// leastOfSet is the minimum number of messages with the most frequent field of a set.
 	leastOfSet = 3
 
-	// leastAgainst is the evidence in nats against chance that two sets never met. maxSets limits the sets that
-	// are reported.
+	// leastAgainst is the minimum evidence, in nats, that two sets do not exclude each other by chance.
 	leastAgainst = 8.0
-	// maxSets limits the sets that are reported.
+	// maxSets is the maximum number of sets that are reported.
 	maxSets = 8
 )
 
-// mixture looks for several types in a class. It returns nil if there is no sign of them.
+// mixture returns a Mixture if the messages of a class seem to be of several types, and nil otherwise.
 func (c *class) mixture() *Mixture {
 	m := &Mixture{Samples: c.samples}
 	for _, n := range c.numbers {
@@ -90,8 +90,8 @@ func (c *class) mixture() *Mixture {
 }
 
 // exclusiveSets finds groups of fields that occur together and, against chance, never with fields of another
-// group: the connected components of the graph of fields that met. Fields that nearly all messages have connect
-// everything, so they are left out.
+// group: the connected components of the graph in which fields that occur in the same message are linked.
+// Fields that nearly all messages have are left out, because they would connect everything.
 func (c *class) exclusiveSets() []fieldSet {
 	var list []int32
 	for _, n := range c.numbers {
@@ -144,7 +144,7 @@ func (c *class) exclusiveSets() []fieldSet {
 	return sets
 }
 
-// String describes the mixture in one line.
+// String describes, in one line, why the messages seem to be of several types.
 func (m *Mixture) String() string {
 	var parts []string
 	for _, c := range m.Conflicts[:min(len(m.Conflicts), 5)] {
@@ -167,7 +167,7 @@ func (m *Mixture) String() string {
 	return fmt.Sprintf("%s; p %.2f: %s", what, m.P, strings.Join(parts, "; "))
 }
 
-// wireWord names the wire type of a kind for a reader.
+// wireWord returns the name of the wire type of values of a kind, for a text.
 func wireWord(k wire.Kind) string {
 	switch k {
 	case wire.KindMessage, wire.KindString, wire.KindBytes, wire.KindPacked:
@@ -176,7 +176,7 @@ func wireWord(k wire.Kind) string {
 	return string(k)
 }
 
-// numberList formats up to ten numbers, as in "1, 2, 5".
+// numberList lists up to ten numbers for a text, as in "1, 2, 5".
 func numberList(list []int32) string {
 	words := make([]string, 0, min(len(list), 10))
 	for _, n := range list[:min(len(list), 10)] {

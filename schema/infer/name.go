@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// MaxName is the length in bytes to which names from URLs and files are cut.
+// MaxName is the length in bytes to which names that come from URLs and files are truncated.
 const MaxName = 200
 
-// cleanName turns s into an identifier: other characters become underscores.
+// cleanName converts s to an identifier: other characters become underscores.
 func cleanName(s string) string {
 	var b strings.Builder
 	for _, r := range s[:min(len(s), MaxName)] {
@@ -28,7 +28,7 @@ func cleanName(s string) string {
 // isLetter reports whether r may begin an identifier.
 func isLetter(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// cleanPackage turns s into a package name, each part of which is an identifier.
+// cleanPackage converts s to a package name, each part of which is an identifier.
 func cleanPackage(s string) string {
 	if s == "" {
 		return ""
@@ -43,8 +43,8 @@ func cleanPackage(s string) string {
 // UpperFirst returns s with its first byte in upper case. s must not be empty.
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// uniqueName reserves and returns a name that the package does not have yet: name itself, or name with
-// a number.
+// uniqueName reserves and returns a name that is not in use in the package: name itself, or name with a number
+// appended.
 func (p *filePlan) uniqueName(name string) string {
 	// A message with the name of the package's first part would hide the package.
 	first, _, _ := strings.Cut(p.pkg, ".")

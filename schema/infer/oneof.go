@@ -10,50 +10,55 @@ import (
 	"unwire/decode/kind"
 )
 
-// Weights of the evidence for a oneof, in nats. The main evidence is a ratio of two likelihoods of the sets of
-// fields that messages had: at most one field of the set, or each field independently. The weights were chosen
-// by hand on the tuning corpora.
+// Weights of the evidence, in nats, that a set of fields is a oneof. The main evidence is a ratio of two
+// likelihoods of the combinations of fields in messages: at most one field of the set, or each field
+// independently. The weights were chosen by hand on the tuning corpora.
 const (
-	// priorOneof is the prior log-odds that two neighbouring fields are a oneof.
+	// priorOneof is the prior log-odds that two fields with consecutive numbers are a oneof.
 	priorOneof = -2.0
 	// priorNumbers is added if all members are numbers: flags exclude each other for other reasons.
 	priorNumbers = -2.0
-	// priorMember is added for each member above two.
+	// priorMember is added to the log-odds for each member above two.
 	priorMember = -0.3
-	// priorBetween is added for each field between the members that is not a member.
+	// priorBetween is added for each field whose number is between those of the members and that is not a
+	// member.
 	priorBetween = -0.8
-	// maxBetween limits the fields that priorBetween counts.
+	// maxBetween is the maximum number of fields for which priorBetween is added.
 	maxBetween = 4
 	// explicitZero is added for each member that had a zero value: members of oneofs have explicit presence.
 	explicitZero = 1.5
-	// lateOdds is added for each member that is written where the Go runtime writes oneofs.
+	// lateOdds is added for each member that is written after fields with greater numbers, where the Go runtime
+	// writes oneofs.
 	lateOdds = 4.0
-	// earlyOdds is added if a member precedes a field with a greater number. Some writers have all fields in
-	// order, oneofs included.
+	// earlyOdds is added if a member is written before a field with a greater number. Some writers order all
+	// fields by number, including oneofs.
 	earlyOdds = -1.0
-	// notLate replaces earlyOdds if the file has fields that are written late, as Go writes oneofs.
+	// notLate replaces earlyOdds if other fields in the file are written after fields with greater numbers, as
+	// the Go runtime writes oneofs.
 	notLate = -5.0
-	// inverseTemperature scales the evidence before the priors are added, because samples of one source resemble
-	// each other and are not independent.
+	// inverseTemperature scales the evidence before the priors are added, because messages of one source
+	// resemble each other and are not independent.
 	inverseTemperature = 0.8
-	// oneofOdds is the threshold on the log-odds. It is above 0 because a wrong oneof loses fields that do occur
-	// together.
+	// oneofOdds is the log-odds from which on a set is declared as a oneof. It is above 0 because a wrong oneof
+	// loses fields that do occur together.
 	oneofOdds = 0.3
 )
 
-// A oneofFinder finds the oneofs of one message type: sets of fields that never met although, if they were
-// independent, they should have.
+// A oneofFinder finds the oneofs of one message type: sets of fields that never occur in the same message
+// although, if they were independent, they should.
 type oneofFinder struct {
 	// samples is the estimated number of messages that are not copies of others.
 	samples float64
 
-	// scale is the factor that corrects counts for copies.
+	// scale is the factor by which counts of messages are multiplied, because some messages are copies of
+	// others.
 	scale float64
-	// get returns a field by number. late is the result of lateFields, or nil.
+	// get returns a field by number.
 	get func(int32) *classField
-	// late is the result of lateFields; nil if the order of fields is no evidence.
+	// late is the result of lateFields (which fields are written where Go writes oneofs); nil if the order of
+	// fields is no evidence.
 	late map[int32]int
-	// conventions describe the writers of the file's messages.
+	// conventions describe how the programs that wrote the messages encode them.
 	conventions conventions
 
 	// own maps each field to its contribution to the evidence for any oneof that contains it, in nats,
@@ -61,8 +66,9 @@ type oneofFinder struct {
 	own map[int32]float64
 }
 
-// Parameters of the Dirichlet and beta priors. The Dirichlet prior, at Jeffreys' 0.5, expects a field in nearly
-// all messages or in few. betaNone expects that nearly all messages set a oneof, or any share of them.
+// Parameters of the Dirichlet and beta priors. The Dirichlet prior, with Jeffreys' 0.5, expects that a field is
+// in nearly all messages or in few. betaNone expects that nearly all messages set a member of the oneof, or any
+// share of them.
 const (
 	// dirichlet is the parameter of the symmetric Dirichlet prior, Jeffreys' 0.5.
 	dirichlet = 0.5
@@ -70,7 +76,8 @@ const (
 	betaNone = 0.3
 )
 
-// findOneofs finds the oneofs among the eligible fields of a message: those that are not repeated.
+// findOneofs finds the oneofs among the eligible fields of a message type: those that are neither repeated nor
+// maps.
 func findOneofs(c *class, eligible []int32, h conventions) []oneof {
 	ch := oneofFinder{scale: math.Sqrt(c.distinctShare()), get: func(n int32) *classField { return c.fields[n] }, conventions: h, own: map[int32]float64{}}
 	ch.samples = float64(c.samples) * ch.scale
@@ -109,8 +116,8 @@ func findOneofs(c *class, eligible []int32, h conventions) []oneof {
 	return out
 }
 
-// lateMembers returns a oneof for each single field that the Go runtime wrote at the position of oneof
-// members, although no other member was seen.
+// lateMembers returns a oneof for each single field that the Go runtime wrote where it writes members of
+// oneofs, although no other member occurred. found are the oneofs found before.
 func (c *oneofFinder) lateMembers(eligible []int32, found []oneof) (list []oneof) {
 	for _, n := range eligible {
 		grouped := slices.ContainsFunc(found, func(o oneof) bool { return slices.Contains(o.numbers, n) })
@@ -121,8 +128,8 @@ func (c *oneofFinder) lateMembers(eligible []int32, found []oneof) (list []oneof
 	return list
 }
 
-// lateAloneP is the probability that a field that is written behind greater numbers is a member of a oneof although
-// no other member was seen.
+// lateAloneP is the probability that a field that is written after fields with greater numbers is a member of a
+// oneof, although no other member occurred.
 const lateAloneP = 0.93
 
 // sortOneofs sorts oneofs by the order in which their members are written or, if they never occur
@@ -149,29 +156,30 @@ func (c *oneofFinder) sortOneofs(list []oneof) {
 
 // An exclusiveGroup is a set of fields of which no two occur in the same message.
 type exclusiveGroup struct {
-	// numbers are the numbers of the fields.
+	// numbers are the field numbers in the group.
 	numbers []int32
-	// total is the number of messages with one of the fields, corrected for copies. own is the sum of
-	// oneofFinder.own.
+	// total is the number of messages with one of the fields, corrected for copies.
 	total float64
-	// own is the sum of oneofFinder.own over the fields.
+	// own is the sum of the values of oneofFinder.own for these fields.
 	own float64
 }
 
-// with returns a copy of the group with an additional field.
+// with returns a copy of the group with the additional field n. seen is the number of its messages, corrected
+// for copies, and own its value of oneofFinder.own.
 func (g *exclusiveGroup) with(n int32, seen, own float64) *exclusiveGroup {
 	return &exclusiveGroup{append(slices.Clone(g.numbers), n), g.total + seen, g.own + own}
 }
 
-// seen returns the number of messages with a field, corrected for copies.
+// seen returns the number of messages with field n, corrected for copies.
 func (c *oneofFinder) seen(n int32) float64 { return float64(c.get(n).Seen) * c.scale }
 
-// metTogether reports whether a message had both fields.
+// metTogether reports whether any message contained both fields.
 func (c *oneofFinder) metTogether(a, b int32) bool {
 	return c.get(a).Before.Has(b) || c.get(b).Before.Has(a)
 }
 
-// evidence returns the scaled log-likelihood ratio of a oneof against independent fields.
+// evidence returns the scaled log-likelihood ratio, in nats, of the group being a oneof against independent
+// fields.
 func (c *oneofFinder) evidence(g *exclusiveGroup) float64 {
 	k := float64(len(g.numbers)) * dirichlet
 	none := max(c.samples-g.total, 0)
@@ -214,7 +222,7 @@ func (c *oneofFinder) addToGroup(n int32, groups *[]*exclusiveGroup) {
 	(*groups)[best] = (*groups)[best].with(n, c.seen(n), c.own[n])
 }
 
-// score returns the log-odds that the group is a oneof. all are the fields of the message.
+// score returns the log-odds, in nats, that the group is a oneof. all are the fields of the message.
 func (c *oneofFinder) score(g *exclusiveGroup, all []int32) float64 {
 	odds := c.evidence(g) + priorOneof + priorMember*float64(len(g.numbers)-2)
 	numbers := true
@@ -255,8 +263,8 @@ func (c *oneofFinder) score(g *exclusiveGroup, all []int32) float64 {
 	return odds + priorBetween*float64(min(between, maxBetween))
 }
 
-// early reports whether a member was written before a field with a greater number that is neither a member nor
-// late.
+// early reports whether a member of the group was written before a field with a greater number that is neither
+// a member nor itself written late.
 func (c *oneofFinder) early(g *exclusiveGroup, all []int32) bool {
 	for _, n := range all {
 		f := c.get(n)
@@ -272,8 +280,8 @@ func (c *oneofFinder) early(g *exclusiveGroup, all []int32) bool {
 	return false
 }
 
-// companionEvidence returns the evidence against a group from a field outside it that occurs together
-// with some members but, more than by chance, never with the others. In that case whole sets of fields
+// companionEvidence returns the evidence, in nats, against a group from the field n outside it that occurs
+// together with some members but, more than by chance, never with the others. In that case whole sets of fields
 // exclude each other, not single fields.
 func (c *oneofFinder) companionEvidence(n int32, g *exclusiveGroup) float64 {
 	met, others := false, 0.0
@@ -290,8 +298,8 @@ func (c *oneofFinder) companionEvidence(n int32, g *exclusiveGroup) float64 {
 	return -inverseTemperature * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
 }
 
-// judge decides whether a group is a oneof. It first removes the members without which the group is likelier to
-// be one.
+// judge decides whether a group is a oneof; ok is false if it is not. It first removes members without which
+// the rest is more likely to be one. all are the fields of the message.
 func (c *oneofFinder) judge(g *exclusiveGroup, all []int32) (oneof, bool) {
 	odds := c.score(g, all)
 	for len(g.numbers) > 2 {
@@ -316,11 +324,12 @@ func (c *oneofFinder) judge(g *exclusiveGroup, all []int32) (oneof, bool) {
 	return oneof{g.numbers, round(1 / (1 + math.Exp(-odds))), !c.beyondAbsence(g, all)}, true
 }
 
-// beyondAbsence reports whether the evidence for a group is more than that its fields never met, which rare fields
-// do for other reasons: its members are written where the Go runtime writes oneofs, or most messages have one.
+// beyondAbsence reports whether there is more evidence for a oneof than that the fields never occurred
+// together, which is also true for rare fields: its members are written where the Go runtime writes oneofs, or
+// most messages have one of them. all are the fields of the message.
 //
-// A group whose members precede other fields, in samples that are written in a fixed order, is not declared either:
-// an encoder that writes oneofs last would change the order.
+// It returns false for a group whose members are written before other fields in messages that are written in a
+// fixed order: an encoder that writes oneofs last would change the order.
 func (c *oneofFinder) beyondAbsence(g *exclusiveGroup, all []int32) bool {
 	for _, n := range g.numbers {
 		if c.late[n] == 1 {
@@ -330,22 +339,23 @@ func (c *oneofFinder) beyondAbsence(g *exclusiveGroup, all []int32) bool {
 	return g.total >= leastCovered*c.samples && !(c.conventions.order && c.early(g, all))
 }
 
-// leastCovered is the share of messages that must have one of the fields of a oneof without other evidence.
+// leastCovered is the share of messages, from 0 to 1, that must have one of the fields of a oneof for which
+// there is no other evidence.
 const leastCovered = 0.7
 
-// lgamma returns the logarithm of the gamma function.
+// lgamma returns the natural logarithm of the gamma function.
 func lgamma(x float64) float64 {
 	v, _ := math.Lgamma(x)
 	return v
 }
 
-// lbeta returns the logarithm of the beta function.
+// lbeta returns the natural logarithm of the beta function.
 func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
 
 // lateFields derives from the order on the wire which fields are members of oneofs (1), which are not (-1), and
-// for which the order shows nothing (0). The Go runtime writes the members of oneofs behind all other fields,
-// and orders both groups by number. ok is false if two fields came in either order, so that the order means
-// nothing.
+// for which the order shows nothing (0 or absent). The Go runtime writes the members of oneofs after all other
+// fields, and orders both groups by number. ok is false if two fields were written in either order, so that the
+// order means nothing.
 //
 // Source: google.golang.org/protobuf/internal/order, LegacyFieldOrder.
 func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) {
@@ -370,8 +380,8 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 	return late, true
 }
 
-// outOfOrder marks the fields that came behind a field with a greater number. ok is false if two fields came in
-// either order.
+// outOfOrder returns the fields that were written after a field with a greater number (value 1). low are the
+// fields to examine. ok is false if two fields were written in either order.
 func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) {
 	late := map[int32]int{}
 	for _, n := range low {
@@ -391,8 +401,8 @@ func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) 
 	return late, true
 }
 
-// spreadLate extends the marks of outOfOrder: a field that follows a late one on the wire is late as well. It
-// repeats until nothing changes. It reports whether no list follows a late field, which none does in Go's order.
+// spreadLate extends the result of outOfOrder: a field that is written after a late one is late, too. It
+// repeats until nothing changes. It returns false if a repeated field is late, which contradicts Go's order.
 func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) bool {
 	for range low {
 		changed := false
@@ -414,12 +424,12 @@ func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) bo
 	return true
 }
 
-// mostOneofs is the number of oneofs of a message type above which late fields have another reason: some writers
-// use the order of declarations.
+// mostOneofs is the maximum number of oneofs of a message type that are derived from the order of fields. If
+// there would be more, the writer probably uses the order of declarations.
 const mostOneofs = 4
 
-// manyTogether reports whether so many late fields occur in the same messages that each would need a
-// separate oneof.
+// manyTogether reports whether more than mostOneofs late fields occur in the same messages, so that each would
+// need a separate oneof.
 func manyTogether(late map[int32]int, get func(int32) *classField) bool {
 	var met []int32
 	for _, n := range slices.Sorted(maps.Keys(late)) {
@@ -434,8 +444,8 @@ func manyTogether(late map[int32]int, get func(int32) *classField) bool {
 	return len(met) > mostOneofs
 }
 
-// markEarly removes fields from late if they are written before a late field with a smaller number, or
-// before a field with a greater number that is not late.
+// markEarly sets fields to -1 in late (not members of oneofs) if they are written before a late field with a
+// smaller number, or before a field with a greater number that is marked -1.
 func markEarly(late map[int32]int, low []int32, get func(int32) *classField) {
 	for _, n := range slices.Backward(low) {
 		if late[n] == 1 {

@@ -2,28 +2,30 @@ package infer
 
 import "unwire/decode/kind"
 
-// Weights of the evidence for and against two classes being one type, in nats.
+// Weights, in nats, of the evidence for and against two classes (candidate message types) being one type.
 const (
-	// ownScore is the evidence that is needed for a type to contain itself.
+	// ownScore is the minimum evidence for merging a message with one that encloses it, i.e. for a recursive
+	// type.
 	ownScore = 1.2
-	// sameValues counts for two classes that both look like timestamps, or both like Any, and against them if
-	// only one does.
+	// sameValues is the evidence for merging if both classes look like timestamps, or both like Any, and
+	// against it if only one does.
 	sameValues = 2.0
-	// otherKind counts against two classes for a field of two kinds. otherKindInDoubt reduces it if one of the kinds
-	// is in doubt and was judged by at most fewSeen messages.
+	// otherKind is the evidence against merging from a field with two kinds of values. It is reduced by
+	// otherKindInDoubt if one of the kinds is uncertain and was inferred from at most fewSeen messages.
 	otherKind, otherKindInDoubt = 3.0, 2.0
 	fewSeen                     = 6
-	// highNumber is the field number from which on a single common field is enough for a type to contain itself.
+	// highNumber is the field number from which on a single common field is enough for a recursive type.
 	highNumber = 5
-	// sameFieldType is the evidence that two classes are one type, in nats, of a field whose payloads are of one
-	// class in both.
+	// sameFieldType is the evidence for merging from a message field whose payloads are of the same class in
+	// both.
 	sameFieldType = 1.0
-	// fieldsOfOneMessage counts for the types of two fields that occurred together in a message, and against
-	// those of two fields that never did.
+	// fieldsOfOneMessage is the evidence for merging the types of two fields that occurred together in a
+	// message, and against merging those of two fields that never did.
 	fieldsOfOneMessage = 0.6
 )
 
-// contained reports whether three of four fields of c, at least two or one with a high number, are fields of o.
+// contained reports whether at least three quarters of the fields of c are fields of o, too, and these are at
+// least two or include a high number.
 func contained(c, o *class) bool {
 	shared, high := 0, false
 	for _, n := range c.numbers {
@@ -36,8 +38,8 @@ func contained(c, o *class) bool {
 }
 
 // similarity returns the evidence, in nats, that two classes are one type. Fields with the same number and kind
-// count for it, and count more if the number is high, because high numbers rarely coincide. Fields that are
-// frequent in one class and absent in the other count against it.
+// are evidence for it, more so if the number is high, because high numbers rarely coincide. Fields that are
+// frequent in one class and absent in the other are evidence against it.
 func similarity(a, b *class) float64 {
 	// The fields of the smaller class come first, since the others are often not needed.
 	if len(a.numbers) > len(b.numbers) {
@@ -78,7 +80,8 @@ func similarity(a, b *class) float64 {
 	return score
 }
 
-// valueLikeness is the evidence from what the values are: timestamps, or Any.
+// valueLikeness returns the evidence, in nats, for or against merging from whether both classes look like
+// timestamps, or like Any.
 func valueLikeness(a, b *class) float64 {
 	switch {
 	case fitsTimestamp(a) && fitsTimestamp(b) || isAny(a) && isAny(b):
@@ -89,8 +92,8 @@ func valueLikeness(a, b *class) float64 {
 	return 0
 }
 
-// kinshipEvidence is the evidence from two classes being the types of two fields of one message. Fields that
-// occur together are often of one type; fields that exclude each other are of different types.
+// kinshipEvidence returns the evidence, in nats, for or against merging the types of two fields of one message.
+// Fields that occur together are often of one type; fields that exclude each other are of different types.
 func kinshipEvidence(a, b *class) float64 {
 	if a.parentClass == nil || b.parentClass == nil || a.parentClass.find() != b.parentClass.find() || a.parentField == b.parentField {
 		return 0

@@ -7,11 +7,12 @@ import (
 	"unwire/decode/wire"
 )
 
-// A trial is the hypothetical result of merging classes, without changing them.
+// A trial is the hypothetical result of merging classes (candidate message types). The classes themselves are
+// not changed.
 type trial struct {
-	// mergedInto is the trial that this one became part of, or nil (union-find, as in class).
+	// mergedInto is the trial into which this one was merged, or nil (union-find, as in class).
 	mergedInto *trial
-	// root is the root type among the merged classes, or "".
+	// root is the name of the root type (type of whole messages) among the merged classes, or "".
 	root string
 	// fields are the merged fields by number.
 	fields map[int32]trialField
@@ -19,20 +20,20 @@ type trial struct {
 
 // A trialField is a field of a hypothetical merge of classes.
 type trialField struct {
-	// field is the most frequent of the merged fields, and seen the sum of their counts.
+	// field is the most frequent of the merged fields.
 	field *classField
 	// seen is the number of messages with the field, in all merged classes.
 	seen int64
-	// message means that at least one of the merged fields is inferred to be a message.
+	// message is set if at least one of the merged fields is inferred to be a message.
 	message bool
 	// childClass is the class of the payloads, if they may be messages.
 	childClass *class
 }
 
-// trials maps classes to the hypothetical merges of one attempt.
+// trials maps classes to the hypothetical merges of which they are part.
 type trials map[*class]*trial
 
-// of returns the trial that c is part of, which is created if needed.
+// of returns the trial of which c is part. It is created if needed.
 func (ts trials) of(c *class) *trial {
 	c = c.find()
 	t := ts[c]
@@ -49,13 +50,15 @@ func (ts trials) of(c *class) *trial {
 	return t
 }
 
-// compatible reports whether one type can describe both classes of each pair, and all classes that must merge as
-// a consequence: each common field needs the same wire type and a kind that no payload refutes.
+// compatible tries to merge both classes of each pair, and all classes that must be merged as a consequence. ok
+// reports whether one type can describe them: each common field needs the same wire type, and a kind that no
+// payload refutes.
 //
-// If a merge is already in progress (committed), it cannot be undone: then any doubtful reading follows the more
-// frequent one. Otherwise this is limited to readings below overrulableP.
+// If committed is set, a merge is in progress and cannot be undone: of two kinds inferred for a field, that of
+// the rarer field is then replaced however probable it is. Otherwise it is replaced only if its probability is
+// below overrulableP.
 //
-// merged are the pairs that must merge, the given ones first.
+// merged are the pairs of classes that must be merged, the given ones first.
 func compatible(committed bool, pairs ...[2]*class) (ts trials, merged [][2]*class, ok bool) {
 	ts = trials{}
 	for work := slices.Clone(pairs); len(work) > 0; {
@@ -96,7 +99,7 @@ func compatible(committed bool, pairs ...[2]*class) (ts trials, merged [][2]*cla
 	return ts, merged, true
 }
 
-// includes reports whether the trial merges the pair.
+// includes reports whether the hypothetical merges put the two classes of a pair together.
 func (ts trials) includes(pair [2]*class) bool {
 	x, y := ts[pair[0].find()], ts[pair[1].find()]
 	if x == nil || y == nil {
@@ -105,7 +108,8 @@ func (ts trials) includes(pair [2]*class) bool {
 	return ts.of(pair[0]) == ts.of(pair[1])
 }
 
-// joinFields returns the field that results from merging two, or false if they contradict each other.
+// joinFields returns the field that results from merging two fields. ok is false if they contradict each other.
+// committed is as in compatible.
 func joinFields(f, g trialField, committed bool) (trialField, bool) {
 	x, y := f.field, g.field
 	if x.judgement.Odd > 0 || y.judgement.Odd > 0 || x.groupClass != nil || y.groupClass != nil {
@@ -137,9 +141,9 @@ func joinFields(f, g trialField, committed bool) (trialField, bool) {
 	return f, true
 }
 
-// sameKind reports whether two fields that are not messages may be one. If their readings differ, the payloads
-// of the rarer field must not refute the reading of the more frequent one, and the rarer reading must be in
-// doubt.
+// sameKind reports whether two fields that are not messages may be the same field. If different kinds were
+// inferred, the payloads of the rarer field must not refute the kind of the more frequent one, and the kind of
+// the rarer one must be uncertain, unless committed is set.
 func sameKind(x, y *classField, committed bool) bool {
 	if x.judgement.Kind == y.judgement.Kind && x.judgement.Element == y.judgement.Element {
 		return true
@@ -154,14 +158,15 @@ func sameKind(x, y *classField, committed bool) bool {
 	return (committed || y.judgement.P < overrulableP) && !refutes(y.Len, x.judgement)
 }
 
-// overrulableP is the probability below which a reading may be replaced by the reading of the same field
-// elsewhere.
+// overrulableP is the probability below which the inferred kind of a field may be replaced by that of the same
+// field in another class.
 const overrulableP = 0.97
 
-// overrulableMessageP is overrulableP for payloads that parse as messages, which few others do.
+// overrulableMessageP is overrulableP for payloads that can be parsed as messages, which other payloads rarely
+// can.
 const overrulableMessageP = 0.985
 
-// refutes reports whether some payload contradicts the inferred kind v.
+// refutes reports whether some payload cannot be of the kind v.
 func refutes(l *kind.Payloads, v kind.Judgement) bool {
 	switch v.Kind {
 	case wire.KindString:

@@ -9,26 +9,26 @@ import (
 	"unwire/decode/wire"
 )
 
-// A graph has the classes of messages of one inferred file.
+// A graph has the classes (candidate message types) of one inferred file.
 type graph struct {
 	// costs caches the description lengths of messages.
 	costs kind.Costs
-	// nodes are the places at which messages occur, sorted by depth.
+	// nodes are the recorded messages by path of field numbers, sorted by depth.
 	nodes []*node
-	// roots are the classes of the root types.
+	// roots are the classes of the root types (types of whole messages).
 	roots []*class
 	// nextID is the id of the next class that is created.
 	nextID int
-	// joins is the number of merges that unify made.
+	// joins is the number of merges so far.
 	joins int
-	// deep is set if messages were too deep to be examined.
+	// deep is set if messages were nested too deeply to be examined.
 	deep bool
 
-	// choices are the user's choices for the root type that is being built, by path.
+	// choices are the types that users chose for fields of the root type that is being built, by field path.
 	choices map[string]kind.Choice
 }
 
-// newGraph builds a class for each place of messages below the roots, without merging any.
+// newGraph creates a separate class for each path at which messages occur below the root types.
 func newGraph(e *Evidence, roots []string) *graph {
 	g := &graph{costs: kind.Costs{}}
 	for _, name := range roots {
@@ -41,8 +41,9 @@ func newGraph(e *Evidence, roots []string) *graph {
 	return g
 }
 
-// build creates the class of m and, recursively, those of its fields. Only payloads that are inferred
-// to be messages become nodes, which unify compares; live is false below all other payloads.
+// build creates the class of m and, recursively, those of its fields. Only payloads that are inferred to be
+// messages become nodes, which unify compares; live is false below all other payloads. at is the field number
+// in parent, and path the path of field numbers from the root.
 func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live bool) *class {
 	n := &node{m: m, parent: parent}
 	if parent != nil {
@@ -92,24 +93,24 @@ func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live
 	return c
 }
 
-// Limits of the search for equal types. Beyond them, types stay separate.
+// Limits of the search for classes of the same type. Beyond them, classes stay separate.
 const (
-	// maxPosting limits the classes in the index for one feature.
+	// maxPosting is the maximum number of classes in the index for one feature.
 	maxPosting = 256
 
-	// maxCandidates limits the classes that are compared with one class.
+	// maxCandidates is the maximum number of classes with which one class is compared.
 	maxCandidates = 8
 
-	// minScore is the evidence, in nats, from which on two classes are merged.
+	// minScore is the minimum evidence, in nats, for merging two classes.
 	minScore = 2.2
 )
 
-// unifyRounds limits the rounds of unify. Most graphs need two.
+// unifyRounds is the maximum number of rounds of unify. Most graphs need two.
 const unifyRounds = 3
 
-// unify merges the classes that are one type. Each round goes from the roots to the leaves, and then back, because
-// the types of fields help to decide whether the messages around them are of one type. It ends when a round merges
-// nothing.
+// unify merges the classes that are one type. Each round goes from the roots to the leaves, and then back,
+// because the types of fields help to decide whether the messages around them are of one type. It ends when a
+// round merges nothing.
 func (g *graph) unify() {
 	for range unifyRounds {
 		before := g.joins
@@ -121,7 +122,7 @@ func (g *graph) unify() {
 	}
 }
 
-// A feature is a property by which the index finds similar classes.
+// A feature is a property of a class by which the index finds similar classes: a field with a kind of values.
 type feature struct {
 	// number is the number of the field.
 	number int32
@@ -132,16 +133,17 @@ type feature struct {
 	childID int
 }
 
-// A classIndex is an inverted index: it finds the classes that share features with another.
+// A classIndex is an inverted index from features to classes. It finds the classes that have features in common
+// with another.
 type classIndex struct {
 	// postings maps each feature to the classes that have it.
 	postings map[feature][]*class
 
-	// byChildren adds the classes of payloads to the features.
+	// byChildren is set if features include the class of a field's payloads.
 	byChildren bool
 }
 
-// feature returns the index key of c's field n: its number and kind.
+// feature returns field n of c as a key of the index.
 func (x *classIndex) feature(c *class, n int32) feature {
 	f := c.fields[n]
 	if x.byChildren && f.childClass != nil && f.isMessage() {
@@ -150,7 +152,7 @@ func (x *classIndex) feature(c *class, n int32) feature {
 	return feature{n, f.judgement.Kind, 0}
 }
 
-// candidates returns the classes that share most features with c, at most maxCandidates.
+// candidates returns at most maxCandidates classes, those that have most features in common with c.
 func (x *classIndex) candidates(c *class) []*class {
 	shared := map[*class]int{}
 	for _, number := range c.numbers {
@@ -171,7 +173,7 @@ func (x *classIndex) candidates(c *class) []*class {
 	return list[:min(len(list), maxCandidates)]
 }
 
-// addClass adds the class c to the index.
+// addClass adds the class c to the index under each of its fields.
 func (x *classIndex) addClass(c *class) {
 	for _, number := range c.numbers {
 		k := x.feature(c, number)
@@ -181,8 +183,8 @@ func (x *classIndex) addClass(c *class) {
 	}
 }
 
-// unifyNodes compares the class at each place with the classes at earlier places, and merges similar
-// ones.
+// unifyNodes compares the class of each node with the classes of earlier nodes, and merges similar ones. byKids
+// is classIndex.byChildren.
 func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
 	index := classIndex{postings: map[feature][]*class{}, byChildren: byKids}
 	met := map[*class]bool{}
@@ -211,8 +213,8 @@ func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
 	}
 }
 
-// joinAncestor merges the class of n with the nearest enclosing message that may be of its type, as in recursive
-// types.
+// joinAncestor merges the class of n with that of the nearest enclosing message that may be of the same type,
+// as in recursive types.
 func (g *graph) joinAncestor(n *node) {
 	for a := n.parent; a != nil; a = a.parent {
 		c, o := n.class.find(), a.class.find()
@@ -226,24 +228,25 @@ func (g *graph) joinAncestor(n *node) {
 	}
 }
 
-// maxPending limits the pairs that a merge in progress tries again together.
+// maxPending is the maximum number of pairs that a merge in progress tries again together.
 const maxPending = 64
 
-// Limits of the evidence from the classes that must be merged together with a pair.
+// Limits, in nats, of the evidence for merging two classes from the classes of their common message fields,
+// which must be merged as a consequence (the pairs below).
 const (
-	// leastOwn is the evidence from a pair itself below which nothing below it helps.
+	// leastOwn is the minimum evidence for merging from the two classes themselves.
 	leastOwn = 0.3
-	// shareBelow is the weight of evidence for one type from the messages inside, which resemble each other for
-	// other reasons as well, and mostBelow its limit for each pair.
+	// shareBelow scales positive evidence from each pair below, because messages resemble each other for other
+	// reasons as well. mostBelow is its maximum for each pair.
 	shareBelow, mostBelow = 0.5, 0.8
-	// leastBelow limits the evidence against one type from each pair below.
+	// leastBelow is the minimum of (negative) evidence from each pair below.
 	leastBelow = -3.0
-	// mostFromBelow limits the evidence that a pair may lack by itself.
+	// mostFromBelow is how much of the required evidence may come from the pairs below.
 	mostFromBelow = 1.6
 )
 
-// onlyNests reports whether a leads to b through messages that have one field only, and b has only that field, too.
-// A type that contains nothing but itself would have no end.
+// onlyNests reports whether a contains b through messages that have one field only, and b has only that field,
+// too. A type that contains nothing but itself would have no end.
 func onlyNests(a, b *class) bool {
 	for range kind.MaxDepth {
 		if len(a.numbers) != 1 || len(b.numbers) != 1 || a.numbers[0] != b.numbers[0] || a.fields[a.numbers[0]].childClass == nil {
@@ -256,7 +259,7 @@ func onlyNests(a, b *class) bool {
 	return false
 }
 
-// sharedMessages counts the fields that are messages in both classes.
+// sharedMessages returns the number of fields that are messages of different classes in a and b.
 func sharedMessages(a, b *class) (n int) {
 	for _, number := range a.numbers {
 		x, y := a.fields[number], b.fields[number]
@@ -267,8 +270,8 @@ func sharedMessages(a, b *class) (n int) {
 	return n
 }
 
-// tryJoin merges b into a, and the classes of their common message fields, if nothing contradicts that
-// and the evidence from all of them is at least least, in nats.
+// tryJoin merges class b into a, and the classes of their common message fields, if nothing contradicts that
+// and the evidence from all of them is at least least, in nats. It reports whether it did.
 //
 // With the evidence of both classes, a field may be inferred to be a message that was not one in either
 // class. Such payloads were not part of the trial, so they are tried together with the remaining pairs.
@@ -324,8 +327,8 @@ func (g *graph) tryJoin(a, b *class, least float64) bool {
 // repricingRounds is the number of times that reprice propagates costs from the leaves to the roots.
 const repricingRounds = 3
 
-// reprice decides again which payloads are messages. Classes were pooled since the first decision, and the
-// description of a pooled type is paid only once (minimum description length).
+// reprice decides again which payloads are messages, because classes were merged since the first decision, and
+// the description of a merged type is counted only once (minimum description length).
 func (g *graph) reprice() {
 	reached := g.reachable()
 	for range repricingRounds {
@@ -347,8 +350,8 @@ func (g *graph) reprice() {
 	}
 }
 
-// reachable returns the classes that are reachable from the roots over payloads that are or may be messages, in
-// breadth-first order.
+// reachable returns the classes that are reachable from the root types through payloads that are or may be
+// messages, in breadth-first order.
 func (g *graph) reachable() []*class {
 	var list []*class
 	met := map[*class]bool{}

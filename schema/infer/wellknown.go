@@ -26,17 +26,18 @@ const (
 
 // Thresholds for well-known types.
 const (
-	// maxNanos is the greatest number of nanoseconds within a second.
+	// maxNanos is the maximum number of nanoseconds within a second.
 	maxNanos = 999_999_999
-	// leastNanos is the least maximum at which numbers beside seconds are taken for nanoseconds. Smaller numbers
-	// are mostly counts.
+	// leastNanos is the value that the largest number must reach for the numbers next to seconds to be
+	// nanoseconds. Smaller numbers are mostly counts.
 	leastNanos = 1_000_000
-	// leastWellKnown is the probability from which on a type is declared. It is high because the declaration
-	// must fit future samples as well.
+	// leastWellKnown is the probability from which on a well-known type is declared. It is high because the
+	// declaration must fit future messages as well.
 	leastWellKnown = 0.9
 )
 
-// recognise finds the classes that are well-known types. A root never is one.
+// recognise finds the classes (inferred message types) that are well-known types. A type of whole messages
+// never is one.
 func (g *graph) recognise() {
 	reached := g.reachable()
 	for _, c := range reached {
@@ -76,8 +77,8 @@ func (g *graph) recognise() {
 	}
 }
 
-// wholeSeconds recognises messages that consist of the seconds of a timestamp only. Nothing else is as likely if
-// the file has other timestamps or if there are some samples.
+// wholeSeconds recognizes messages that consist only of the seconds of a Timestamp. Nothing else is as likely
+// if the file has other timestamps or if there are several messages. reached are the classes of the file.
 func (g *graph) wholeSeconds(reached []*class) {
 	others := false
 	for _, c := range reached {
@@ -93,11 +94,11 @@ func (g *graph) wholeSeconds(reached []*class) {
 	}
 }
 
-// written reports whether the class is declared as the well-known type.
+// written reports whether the class is declared as the well-known type k.
 func (k wellKnown) written() bool { return k.name != "" && k.file != "" && k.p >= leastWellKnown }
 
-// hasOnly reports whether the class has no other fields than these, each at most once in a message and
-// with a single wire type.
+// hasOnly reports whether the class has only fields with these numbers, each at most once in a message and with
+// a single wire type.
 func (c *class) hasOnly(numbers ...int32) bool {
 	if len(c.numbers) > len(numbers) {
 		return false
@@ -115,7 +116,7 @@ func (c *class) hasOnly(numbers ...int32) bool {
 	return true
 }
 
-// varintsOf returns the values of a field if all are varints, or nil.
+// varintsOf returns the statistics of field n if all its values are varints, or nil.
 func (c *class) varintsOf(n int32) *kind.Varints {
 	f := c.fields[n]
 	if f == nil || f.judgement.Kind != wire.KindVarint || f.Varint == nil || f.Varint.N != f.Occurs {
@@ -124,14 +125,14 @@ func (c *class) varintsOf(n int32) *kind.Varints {
 	return f.Varint
 }
 
-// fitsTimestamp reports whether all samples fit a Timestamp: seconds of a plausible date, and nanoseconds.
+// fitsTimestamp reports whether all messages can be a Timestamp: seconds of a plausible date, and nanoseconds.
 func fitsTimestamp(c *class) bool {
 	sec, nano := c.varintsOf(1), c.varintsOf(2)
 	return c.hasOnly(1, 2) && sec != nil && nano != nil && sec.Epoch == sec.N && nano.Negative == 0 && nano.Max <= maxNanos
 }
 
-// judgeTimestamp returns how likely a class that fits is a Timestamp: zero nanoseconds are omitted and most
-// others need more than 20 bits.
+// judgeTimestamp returns the probability that a class that fits is a Timestamp. Zero nanoseconds are omitted,
+// and most others need more than 20 bits.
 func judgeTimestamp(c *class) wellKnown {
 	nano := c.fields[2].Varint
 	k := wellKnown{timestampType, "google/protobuf/timestamp.proto", 0.97, ""}
@@ -148,7 +149,7 @@ func judgeTimestamp(c *class) wellKnown {
 	return k
 }
 
-// countBits returns the number of values with more than the given number of bits.
+// countBits returns the number of values whose length in bits is greater than more.
 func countBits(s *kind.Varints, more int) (n int64) {
 	for size, count := range s.Bits {
 		if size > more {
@@ -158,7 +159,7 @@ func countBits(s *kind.Varints, more int) (n int64) {
 	return n
 }
 
-// fitsDuration reports whether all samples fit a Duration: seconds and nanoseconds with the same sign.
+// fitsDuration reports whether all messages can be a Duration: seconds and nanoseconds with the same sign.
 func fitsDuration(c *class) bool {
 	nano := c.varintsOf(2)
 	if !c.hasOnly(1, 2) || nano == nil || nano.Max > maxNanos || nano.Lowest < -maxNanos || max(nano.Max, uint64(-nano.Lowest)) < leastNanos {
@@ -174,8 +175,8 @@ func fitsDuration(c *class) bool {
 	return sec != nil && sec.Max <= most && sec.Lowest >= -most && (nano.Lowest == 0 || sec.Lowest < 0 || sec.N < nano.N)
 }
 
-// judgeDuration weighs a Duration against two unrelated numbers. Nanoseconds within a second mostly need 27 or
-// more bits, or they are multiples of a microsecond.
+// judgeDuration returns the probability that a class that fits is a Duration and not two unrelated numbers.
+// Nanoseconds within a second mostly need 27 or more bits, or are multiples of a microsecond.
 func judgeDuration(c *class) wellKnown {
 	nano := c.fields[2].Varint
 	n := float64(nano.N)
@@ -208,7 +209,7 @@ func judgeDuration(c *class) wellKnown {
 // probability converts log-odds in nats to a probability of at most 0.995.
 func probability(odds float64) float64 { return round(0.995 / (1 + math.Exp(-odds))) }
 
-// isAny reports whether every sample fits an Any: a type URL, and bytes.
+// isAny reports whether all messages can be a google.protobuf.Any: a type URL, and bytes.
 func isAny(c *class) bool {
 	url := c.fields[1]
 	if !c.hasOnly(1, 2) || url == nil || url.Len == nil || url.Len.NotText || url.Len.N != url.Occurs || !bytes.HasPrefix(url.Len.Prefix, []byte("type.googleapis.com/")) {
@@ -218,7 +219,8 @@ func isAny(c *class) bool {
 	return value == nil || value.Len != nil && value.Len.N == value.Occurs
 }
 
-// isStruct reports whether c fits a Struct: entries of a text and a Value, with at least two kinds of values.
+// isStruct reports whether all messages can be a google.protobuf.Struct: map entries of a text and a Value,
+// with at least two kinds of values.
 func isStruct(c *class) bool {
 	f := c.fields[1]
 	if len(c.numbers) != 1 || f == nil || f.childClass == nil || f.judgement.Kind != wire.KindMessage || f.judgement.Odd > 0 || f.Len.NotMap {
@@ -232,8 +234,8 @@ func isStruct(c *class) bool {
 	return key.judgement.Kind == wire.KindString && value.childClass != nil && value.judgement.Kind == wire.KindMessage && isValue(value.childClass.find(), c)
 }
 
-// isValue reports whether each sample of class v has exactly one of the fields of
-// google.protobuf.Value, and at least two different ones occur. of is the class of the Struct.
+// isValue reports whether all messages of class v can be a google.protobuf.Value: each has exactly one of its
+// fields, and at least two different ones occur. of is the class of the Struct that contains them.
 func isValue(v, of *class) bool {
 	if !v.hasOnly(1, 2, 3, 4, 5, 6) || len(v.numbers) < 2 || v.root != "" {
 		return false
@@ -249,7 +251,8 @@ func isValue(v, of *class) bool {
 	return seen == v.samples
 }
 
-// isFieldOfValue reports whether f can be field n of the Value v within the Struct of.
+// isFieldOfValue reports whether f can be field n of google.protobuf.Value. v is the class of the Value and of
+// that of the Struct.
 func isFieldOfValue(n int32, f *classField, v, of *class) bool {
 	switch n {
 	// null_value
@@ -274,7 +277,7 @@ func isFieldOfValue(n int32, f *classField, v, of *class) bool {
 	return false
 }
 
-// structLike reports whether class c may be a google.protobuf.Struct with values of class v.
+// structLike reports whether class c can be a google.protobuf.Struct with values of class v.
 func structLike(c, v *class) bool {
 	if len(c.numbers) != 1 || c.fields[1] == nil || c.fields[1].childClass == nil {
 		return false
@@ -283,12 +286,13 @@ func structLike(c, v *class) bool {
 	return e.hasOnly(1, 2) && e.fields[2] != nil && e.fields[2].childClass != nil && valueLike(e.fields[2].childClass.find(), v)
 }
 
-// listLike reports whether class c may be a google.protobuf.ListValue with values of class v.
+// listLike reports whether class c can be a google.protobuf.ListValue with values of class v.
 func listLike(c, v *class) bool {
 	return len(c.numbers) == 1 && c.fields[1] != nil && c.fields[1].childClass != nil && valueLike(c.fields[1].childClass.find(), v)
 }
 
-// valueLike reports whether c may be a Value as v is: it has no fields that contradict v.
+// valueLike reports whether class c can be a google.protobuf.Value like class v: it has no fields that
+// contradict v.
 func valueLike(c, v *class) bool {
 	if c == v {
 		return true
@@ -301,8 +305,8 @@ func valueLike(c, v *class) bool {
 	return c.hasOnly(1, 2, 3, 4, 5, 6)
 }
 
-// nameStruct marks the class c as google.protobuf.Struct, and those of its values and lists
-// accordingly.
+// nameStruct marks the class c as google.protobuf.Struct, and the classes of its values and lists as Value and
+// ListValue.
 func nameStruct(c *class) {
 	const file = "google/protobuf/struct.proto"
 	c.known = wellKnown{structType, file, 0.97, ""}
@@ -319,7 +323,7 @@ func nameStruct(c *class) {
 // round rounds a probability to four decimals.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
 
-// knownDescriptors are the well-known types that may be written, by name.
+// knownDescriptors are the well-known types that may be declared, by full name.
 var knownDescriptors = map[string]protoreflect.MessageDescriptor{
 	timestampType: (*timestamppb.Timestamp)(nil).ProtoReflect().Descriptor(),
 	durationType:  (*durationpb.Duration)(nil).ProtoReflect().Descriptor(),
@@ -329,19 +333,22 @@ var knownDescriptors = map[string]protoreflect.MessageDescriptor{
 	listType:      (*structpb.ListValue)(nil).ProtoReflect().Descriptor(),
 }
 
-// readableAs reports whether the message type md decodes all samples of the class without unknown
+// readableAs reports whether the message type md decodes all recorded messages of the class without unknown
 // fields, and encodes them to the same bytes.
 func (c *class) readableAs(md protoreflect.MessageDescriptor) bool {
 	return md != nil && c.readable(md, map[readingPair]bool{})
 }
 
-// A readingPair is a class of messages with a candidate type.
+// A readingPair is a class with a message type that is compared with it.
 type readingPair struct {
-	c  *class
+	// c is the class of recorded messages.
+	c *class
+	// md is the declared message type.
 	md protoreflect.MessageDescriptor
 }
 
-// readable is readableAs; done has the pairs that are being examined, since types can be recursive.
+// readable does the work of readableAs. done has the pairs that are being compared, because types can be
+// recursive.
 func (c *class) readable(md protoreflect.MessageDescriptor, done map[readingPair]bool) bool {
 	c = c.find()
 	at := readingPair{c, md}
@@ -368,7 +375,7 @@ func (c *class) readable(md protoreflect.MessageDescriptor, done map[readingPair
 	return true
 }
 
-// readableField reports whether a field reads all values.
+// readableField reports whether the declared field fd decodes all values of f. done is as in readable.
 func (f *classField) readableField(fd protoreflect.FieldDescriptor, done map[readingPair]bool) bool {
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
@@ -388,7 +395,7 @@ func (f *classField) readableField(fd protoreflect.FieldDescriptor, done map[rea
 	return f.Varint != nil && f.Varint.N == f.Occurs && inRange(f.Varint, fd.Kind())
 }
 
-// inRange reports whether a type of numbers has all values.
+// inRange reports whether a numeric type can represent all values.
 func inRange(s *kind.Varints, k protoreflect.Kind) bool {
 	switch k {
 	case protoreflect.BoolKind:

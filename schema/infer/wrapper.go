@@ -7,21 +7,25 @@ import (
 	"unwire/decode/wire"
 )
 
-// Probabilities of types that the bytes alone cannot prove. They are reported, but never declared.
+// Probabilities of well-known types that the bytes alone cannot prove. Such types are mentioned in comments,
+// but never declared.
 const (
-	// statusP is the probability for a google.rpc.Status: a code, a text, and details that are all Any.
+	// statusP is the probability of google.rpc.Status for messages with a code, a text, and details that are
+	// all Any.
 	statusP = 0.9
-	// maskP is the probability for a FieldMask: a list of names with dots or underscores.
+	// maskP is the probability of FieldMask for messages that are a list of names with dots or underscores.
 	maskP = 0.4
-	// wrapperP is the probability for a wrapper such as StringValue: a message of one scalar.
+	// wrapperP is the probability of a wrapper such as StringValue for messages with one scalar.
 	wrapperP = 0.2
-	// emptyWrapperP is the probability for a wrapper that is sometimes empty, which only a wrapper needs to be.
+	// emptyWrapperP is the same probability if some of the messages are empty, which is usual for wrappers
+	// only.
 	emptyWrapperP = 0.4
-	// mostCode is the greatest code of google.rpc.Code.
+	// mostCode is the maximum value of google.rpc.Code.
 	mostCode = 16
 )
 
-// noteResemblance notes, for messages without a known type, which known type they may be.
+// noteResemblance returns the well-known type that the messages may be of although it cannot be declared, with
+// a comment. The result is zero if there is none.
 func (c *class) noteResemblance() wellKnown {
 	switch {
 	case c.isStatus():
@@ -40,7 +44,7 @@ func (c *class) noteResemblance() wellKnown {
 	return k
 }
 
-// isStatus reports whether all samples have a code, a text at most, and details.
+// isStatus reports whether all messages can be a google.rpc.Status: a code, at most one text, and details.
 func (c *class) isStatus() bool {
 	details := c.fields[3]
 	if len(c.numbers) > 3 || details == nil || details.childClass == nil || !details.isMessage() || !isAny(details.childClass.find()) {
@@ -79,7 +83,7 @@ func (c *class) isMask() bool {
 	return joined && len(list) > 1
 }
 
-// wrapperName is the name of the wrapper that c's fields are like, or "".
+// wrapperName returns the name of the wrapper type, such as StringValue, that c may be, or "".
 func (c *class) wrapperName() string {
 	f := c.fields[1]
 	if !c.hasOnly(1) || f == nil {
@@ -100,14 +104,15 @@ func (c *class) wrapperName() string {
 	}[kind.NumberType(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.distinctShare()}).Name]
 }
 
-// A knownType is a well-known protobuf type that a message may have.
+// A knownType is a well-known protobuf type that the message in a field may have.
 type knownType struct {
+	// Name is the full name of the type.
 	Name string `json:"type"`
 	// P is the probability of the well-known type, from 0 to 1.
 	P float64 `json:"p"`
 }
 
-// knownType returns the well-known type of the class for the list of evidence, or nil.
+// knownType returns the well-known type of the class for FieldEvidence, or nil.
 func (c *class) knownType() *knownType {
 	k := c.find().known
 	if k.name == "" {

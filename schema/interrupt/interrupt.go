@@ -45,8 +45,8 @@ func Run[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	}
 }
 
-// Index is bytes.Index for data of any size. It checks the context every 8 MiB, and returns -1 when the context
-// has ended.
+// Index is bytes.Index for large data. It checks the context every 8 MiB, and returns -1 when the context has
+// ended.
 func Index(ctx context.Context, data, word []byte) int {
 	const window = 8 << 20
 	// Windows overlap by the length of word, so that no occurrence is missed.

@@ -9,46 +9,57 @@ import (
 	"unwire/schema/classfile"
 )
 
-// An info is what generated code tells its runtime about a message.
+// An info is the description of a message that generated Java code passes to protobuf's lite runtime
+// (RawMessageInfo), decoded.
 type info struct {
 	// syntax is "proto2" or "proto3"; "" for an edition.
 	syntax string
-	// oneofs are the Java fields of the oneofs.
+	// oneofs are the names of the Java fields that hold the oneofs.
 	oneofs []string
+	// fields are the fields of the message.
 	fields []field
 }
 
-// A field is the description of a field.
+// A field is the part about one protobuf field in the description of a message (RawMessageInfo).
 type field struct {
+	// number is the field number.
 	number int32
-	// kind is the number of the type in the runtime's list of types, without the offset of oneofs.
+	// kind is the number of the type in the lite runtime's list of types, without the offset that marks members
+	// of oneofs.
 	kind int
-	// required and hasBit are flags of the description. hasBit means that the class records whether the field is set.
+	// required is set for required fields of proto2. hasBit is set if the class records whether the field is
+	// set.
 	required, hasBit bool
 	// oneof is the index of the oneof; -1 if the field is in none.
 	oneof int
 	// java is the name of the Java field; "" for the fields of a oneof, which share one.
 	java string
-	// class is the type of the elements of a list or of a oneof's message, or the holder of a map's default entry; "" if
-	// the description has none.
+	// class is the Java class of the message, of a list's elements, or of the holder of a map's default entry;
+	// "" if the description has none.
 	class string
 }
 
-// Parts of the description; see RawMessageInfo.java.
+// Numbers in descriptions of messages; see RawMessageInfo.java in the protobuf runtime.
 const (
+	// flagProto2 and flagEdition are flags of a message: its syntax is proto2, or an edition.
 	flagProto2  = 1
 	flagEdition = 4
 
+	// fieldRequired, fieldClosedEnum and fieldHasBit are flags of a field: it is required, its enum is closed
+	// (proto2), its presence is recorded in a bit.
 	fieldRequired   = 0x100
 	fieldClosedEnum = 0x800
 	fieldHasBit     = 0x1000
 
-	// kindGroup is the last type of a single field. Lists follow, then packed lists, groups, and maps.
-	kindGroup      = 17
-	kindPacked     = 35
-	kindGroups     = 49
-	kindMap        = 50
-	kindOfOneof    = 51
+	// kindGroup is the last kind of a single field. Those of lists, packed lists, groups, and maps follow.
+	kindGroup = 17
+	// kindPacked is the first kind of packed lists, kindGroups that of lists of groups, and kindMap that of
+	// maps; kindOfOneof is the offset of the kinds of oneof members.
+	kindPacked  = 35
+	kindGroups  = 49
+	kindMap     = 50
+	kindOfOneof = 51
+	// kindMessage, kindEnum, messageList, enumList and packedEnumList are the kinds of message and enum fields.
 	kindMessage    = 9
 	kindEnum       = 12
 	messageList    = 27
@@ -63,7 +74,7 @@ const (
 	typeEnum    = descriptorpb.FieldDescriptorProto_TYPE_ENUM
 )
 
-// singleTypes returns the types in the order of the runtime's list.
+// singleTypes returns the types in the order in which the lite runtime numbers them.
 func singleTypes() []descriptorpb.FieldDescriptorProto_Type {
 	return []descriptorpb.FieldDescriptorProto_Type{
 		descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, descriptorpb.FieldDescriptorProto_TYPE_FLOAT, descriptorpb.FieldDescriptorProto_TYPE_INT64,
@@ -75,16 +86,18 @@ func singleTypes() []descriptorpb.FieldDescriptorProto_Type {
 	}
 }
 
-// A listKind is whether a field is a list, and how it is encoded.
+// A listKind says whether a field is repeated, and how it is encoded.
 type listKind int
 
 const (
+	// single is a field that is not repeated, plainList a repeated field that is not packed, and packedList a
+	// packed one.
 	single listKind = iota
 	plainList
 	packedList
 )
 
-// scalar returns the type of the field's elements; 0 for a map.
+// scalar returns the type of the field's elements (0 for a map), and whether it is repeated.
 func (f *field) scalar() (descriptorpb.FieldDescriptorProto_Type, listKind) {
 	types := singleTypes()
 	switch {
@@ -113,9 +126,9 @@ func (f *field) scalar() (descriptorpb.FieldDescriptorProto_Type, listKind) {
 	return 0, single
 }
 
-// messageInfo returns the description of a message; nil if the class has none. It is found by its form, so that it
-// does not matter how an obfuscator renamed the runtime: a method makes an array of names and classes, and loads the
-// string behind it.
+// messageInfo returns the description of the message that a class represents, or nil. It is found by its form,
+// so that renaming by an obfuscator does not matter: a method creates an array of names and classes, and loads
+// a string after it.
 //
 // Limits: maxTried bytes of strings that look like a description.
 func messageInfo(f *classfile.File) *info {
@@ -151,29 +164,33 @@ func messageInfo(f *classfile.File) *info {
 	return nil
 }
 
-// maxTried limits the length of all strings of a class that are tried as a description, in bytes.
+// maxTried is the maximum total length, in bytes, of the strings of a class that are parsed as a description.
 const maxTried = 4 << 20
 
-// looksLikeInfo reports whether a text begins with the flags of a description.
+// looksLikeInfo reports whether a text may be a description (RawMessageInfo), judged by its first byte.
 func looksLikeInfo(text []byte) bool {
 	return len(text) > 0 && (text[0] < 8 || text[0] == 0xc0)
 }
 
-// opAnewarray makes an array of objects.
+// opAnewarray is the JVM instruction that creates an array of objects.
 const opAnewarray = 0xbd
 
-// isLite reports whether a class extends the runtime's class for messages.
+// isLite reports whether a class extends the base class of messages in the lite runtime.
 func isLite(f *classfile.File) bool { return strings.HasSuffix(f.Super, "/GeneratedMessageLite") }
 
-// An object is an element of the array: the name of a Java field, or a class.
+// An object is an element of the array that belongs to a description: the name of a Java field, or a class.
 type object struct {
-	text   []byte
+	// text is the name of a Java field in modified UTF-8, if isText is set.
+	text []byte
+	// isText is set if the element is a string, i.e. the name of a Java field.
 	isText bool
-	class  string
+	// class is the name of the class, if isText is not set.
+	class string
 }
 
-// parseInfo parses the description of a message. It returns nil if text is something else, or does not fit the objects.
-// Descriptions of versions before 3.10 state in another way which fields have bits.
+// parseInfo parses the description of a message (RawMessageInfo). It returns nil if text is something else, or
+// does not fit the objects. It accepts both formats: versions before 3.10 state differently which fields have
+// presence bits.
 func parseInfo(text []byte, objects []object) *info {
 	units := utf16Units(text)
 	for _, old := range []bool{false, true} {
@@ -185,16 +202,20 @@ func parseInfo(text []byte, objects []object) *info {
 	return nil
 }
 
-// A parser parses the description of a message.
+// A parser is the state of parsing the description of a message (RawMessageInfo).
 type parser struct {
-	units   []uint16
+	// units are the remaining UTF-16 code units of the description.
+	units []uint16
+	// objects are the remaining elements of the array of names and classes that belongs to the description.
 	objects []object
-	// bitsOfProto2 means that all single fields of proto2 have bits.
+	// bitsOfProto2 is set if all singular fields of proto2 have presence bits, as before version 3.10.
 	bitsOfProto2 bool
-	failed       bool
+	// failed is set if the description is malformed or does not fit the array.
+	failed bool
 }
 
-// number reads a number: 13 bits of each unit from 0xd800 on, and all of the last one.
+// number reads a number from the description: 13 bits of each unit from 0xd800 on, and all bits of the last
+// one.
 func (p *parser) number() int {
 	v, shift := 0, 0
 	for len(p.units) > 0 && shift <= 26 {
@@ -210,7 +231,7 @@ func (p *parser) number() int {
 	return 0
 }
 
-// next takes the next object.
+// next returns the next element of the array that belongs to the description, and removes it.
 func (p *parser) next() object {
 	if len(p.objects) == 0 {
 		p.failed = true
@@ -221,14 +242,15 @@ func (p *parser) next() object {
 	return o
 }
 
-// name takes the next object, which is the name of a Java field.
+// name returns the next element of the array, which must be the name of a Java field, and removes it.
 func (p *parser) name() string {
 	o := p.next()
 	p.failed = p.failed || !o.isText
 	return string(o.text)
 }
 
-// message parses the whole description. It returns nil if a part does not fit, or if something is left.
+// message parses the whole description of a message (RawMessageInfo). It returns nil if a part does not fit, or
+// if something remains.
 func (p *parser) message() *info {
 	flags, count := p.number(), p.number()
 	in := &info{syntax: "proto3"}
@@ -258,7 +280,7 @@ func (p *parser) message() *info {
 	return in
 }
 
-// head parses what precedes the fields of a message that has some. It reports whether it fits.
+// head parses what precedes the count fields of a message that has some. It reports whether that fits.
 func (p *parser) head(in *info, count int) bool {
 	oneofs, bits, first, last := p.number(), p.number(), p.number(), p.number()
 	entries := p.number()
@@ -278,7 +300,7 @@ func (p *parser) head(in *info, count int) bool {
 	return !p.failed
 }
 
-// field parses the description of a field.
+// field parses the part about one field in the description of a message.
 func (p *parser) field(in *info) field {
 	f := field{number: int32(p.number()), oneof: -1}
 	flags := p.number()
@@ -319,8 +341,8 @@ func (p *parser) field(in *info) field {
 	return f
 }
 
-// utf16Units decodes modified UTF-8: each character has one to three bytes, also those of surrogate pairs. It returns
-// nil if the text is malformed.
+// utf16Units decodes modified UTF-8 (of Java class files) to UTF-16: each code unit has one to three bytes,
+// including those of surrogate pairs. It returns nil if the text is malformed.
 func utf16Units(text []byte) []uint16 {
 	units := make([]uint16, 0, len(text))
 	for i := 0; i < len(text); {

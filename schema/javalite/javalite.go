@@ -25,37 +25,47 @@ import (
 	"unwire/schema/classfile"
 )
 
-// Form is the name of the code generator.
+// Form is the name of the code generator, as in reports.
 const Form = "protobuf-javalite"
 
-// maxFields limits what is kept of all classes of an input: fields, getters and enum values.
+// maxFields is the maximum number of fields, getters and enum values that are kept of all classes of an input.
 const maxFields = 1_000_000
 
-// A Reader collects the messages and enums of classes that belong together. The zero value is ready to use.
+// A Reader extracts messages and enums from Java classes that belong together and use protobuf's lite runtime.
+// The zero value is ready to use.
 type Reader struct {
+	// messages are the messages found so far, by class name.
 	messages map[string]*message
-	enums    map[string]*enum
+	// enums are the enums found so far, by class name.
+	enums map[string]*enum
+	// services are the gRPC services found so far, by full protobuf name.
 	services map[string]*service
 	// maps are the types of map fields, by the class that holds the default entry.
 	maps map[string]mapEntry
-	// fields counts the fields and enum values.
+	// fields is the number of fields, getters and enum values kept so far.
 	fields int
 }
 
-// A message is a class with the description of a message.
+// A message is a Java class that represents a protobuf message.
 type message struct {
+	// class has what the Java class shows about the fields in addition to the description.
 	class *shape
-	info  *info
+	// info is the decoded description of the message (RawMessageInfo).
+	info *info
+	// place is the path of the class file.
 	place string
 }
 
-// An enum is a class with the numbers of an enum.
+// An enum is a Java class that represents a protobuf enum.
 type enum struct {
+	// values are the values of the enum.
 	values []model.EnumValue
-	place  string
+	// place is the path of the class file.
+	place string
 }
 
-// Add reads a class. place is the path of its file.
+// Add extracts what a class represents: a message, an enum, a map entry or a service. place is the path of its
+// file.
 func (r *Reader) Add(place string, f *classfile.File) {
 	if f == nil || f.Name == "" || r.fields > maxFields {
 		return
@@ -89,7 +99,8 @@ func (r *Reader) Add(place string, f *classfile.File) {
 // Empty reports whether no message was found.
 func (r *Reader) Empty() bool { return len(r.messages) == 0 }
 
-// Definitions returns what was found. Enums are included if a message refers to them, or if they are inside one.
+// Definitions returns everything that was found. Enums are included if a message refers to them, or if they are
+// nested in one.
 func (r *Reader) Definitions() *model.Definitions {
 	d := &model.Definitions{}
 	names := &namer{messages: r.messages, packages: r.packages(), enums: map[string]bool{}}
@@ -127,21 +138,23 @@ func (r *Reader) Definitions() *model.Definitions {
 	return d
 }
 
-// A namer knows the full names of classes, and collects the enums that are referred to.
+// A namer derives full protobuf names from Java class names, and collects the enums that are referred to.
 type namer struct {
+	// messages are the messages by class name.
 	messages map[string]*message
 	// packages maps Java packages, with slashes, to .proto packages.
 	packages map[string]string
-	enums    map[string]bool
+	// enums are the class names of the enums that fields refer to.
+	enums map[string]bool
 }
 
-// def returns the properties of a definition that follow from its class.
+// def returns the common properties of a definition, derived from the name of its class.
 func (n *namer) def(class, place string) model.Def {
 	return model.Def{Full: n.full(class), Form: Form, Place: model.Place{File: place}, Whole: true}
 }
 
-// full returns the full name of the message or enum of a class: the package, and the classes around it that are
-// messages.
+// full returns the full protobuf name of the message or enum of a class: the package, the enclosing classes
+// that are messages, and its own name.
 func (n *namer) full(class string) string {
 	pkg, name, found := cutLast(class, "/")
 	if !found {
@@ -162,7 +175,7 @@ func (n *namer) full(class string) string {
 	return protoname.Join(proto, strings.Join(parts, "."))
 }
 
-// field converts a field. It returns nil if its type is unknown.
+// field converts the decoded description of a field to its definition. It returns nil if its type is unknown.
 func (r *Reader) field(m *message, in *field, names *namer) *model.Field {
 	f := &model.Field{Number: int64(in.number), Required: in.required, Place: model.Place{File: m.place}}
 	f.Name = m.class.fieldName(in)
@@ -211,7 +224,7 @@ func (r *Reader) field(m *message, in *field, names *namer) *model.Field {
 	return f
 }
 
-// ref returns a reference to the type of a class.
+// ref returns a reference to the message or enum that a Java class represents.
 func (n *namer) ref(class string, isEnum bool) *model.Ref {
 	if isEnum {
 		n.enums[class] = true
@@ -219,7 +232,7 @@ func (n *namer) ref(class string, isEnum bool) *model.Ref {
 	return &model.Ref{Full: n.full(class), Enum: isEnum}
 }
 
-// cutLast cuts a text around the last separator.
+// cutLast splits s around the last occurrence of sep. found is false if there is none.
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {

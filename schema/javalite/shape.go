@@ -13,17 +13,18 @@ import (
 	"unwire/schema/classfile"
 )
 
-// A shape has what a message's class says about its fields besides the description.
+// A shape has what the Java class of a message shows about its fields, in addition to the description.
 type shape struct {
-	// constants are the names of the fields by number, as in ITEM_ID for item_id.
+	// constants are the names of the fields by number, from constants such as ITEM_ID_FIELD_NUMBER (ITEM_ID for
+	// the field item_id).
 	constants map[int32]string
-	// types are the classes of Java fields.
+	// types are the classes of Java fields, by name.
 	types map[string]string
-	// getters are the classes that methods without a parameter, or with an index, return.
+	// getters are the classes that getter methods return, by name. The methods have no parameter or an index.
 	getters map[string]string
 }
 
-// newShape returns the shape of a class.
+// newShape collects what the Java class of a message shows about its fields: constants, types and getters.
 func newShape(f *classfile.File) *shape {
 	s := &shape{constants: map[int32]string{}, types: map[string]string{}, getters: map[string]string{}}
 	for i := range f.Fields {
@@ -48,7 +49,8 @@ func newShape(f *classfile.File) *shape {
 	return s
 }
 
-// className returns the class of a type in a descriptor: "com/acme/Item" for "Lcom/acme/Item;", "" for other types.
+// className returns the class in the JVM's notation of a type: "com/acme/Item" for "Lcom/acme/Item;", "" for
+// types that are not classes.
 func className(descriptor string) string {
 	name, ok := strings.CutPrefix(descriptor, "L")
 	if !ok {
@@ -57,7 +59,7 @@ func className(descriptor string) string {
 	return strings.TrimSuffix(name, ";")
 }
 
-// fieldName returns the name of a field in the .proto file, as far as the class shows it.
+// fieldName returns the name of a field as in the .proto file, as far as the class shows it.
 func (s *shape) fieldName(f *field) string {
 	java := strings.TrimSuffix(f.java, "_")
 	constant, ok := s.constants[f.number]
@@ -75,7 +77,7 @@ func (s *shape) fieldName(f *field) string {
 	return name
 }
 
-// camel returns a name in the form of a Java field.
+// camel converts the name of a protobuf field to that of the Java field.
 func camel(name string) string {
 	var b strings.Builder
 	upper := false
@@ -94,10 +96,11 @@ func camel(name string) string {
 	return b.String()
 }
 
-// endsInDigit reports whether the last character is a digit.
+// endsInDigit reports whether the last character of s, which must not be empty, is a digit.
 func endsInDigit(s string) bool { return s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
-// typeOf returns the class of a field's message or enum; "" if the class does not show it.
+// typeOf returns the class of a message or enum field with the type t; "" if the message's class does not show
+// it.
 func (s *shape) typeOf(f *field, t descriptorpb.FieldDescriptorProto_Type) string {
 	if t != typeEnum {
 		return s.types[f.java]
@@ -113,7 +116,8 @@ func (s *shape) typeOf(f *field, t descriptorpb.FieldDescriptorProto_Type) strin
 	return s.getters["get"+strings.ToUpper(name[:1])+name[1:]]
 }
 
-// enumValues returns the values of an enum; nil if the class is none. The compiler keeps their numbers as X_VALUE.
+// enumValues returns the values of a protobuf enum; nil if the class does not represent one. Generated code has
+// their numbers as constants called X_VALUE.
 func enumValues(f *classfile.File) (values []model.EnumValue) {
 	if f.Super != "java/lang/Enum" {
 		return nil
@@ -131,15 +135,16 @@ func enumValues(f *classfile.File) (values []model.EnumValue) {
 	return values
 }
 
-// A mapEntry has the types of a map.
+// A mapEntry has the types of the keys and values of a map field.
 type mapEntry struct {
+	// key and value are the protobuf types of the map's keys and values.
 	key, value descriptorpb.FieldDescriptorProto_Type
-	// class is the class of a value that is a message or an enum.
+	// class is the Java class of a message or enum value; "" for other values.
 	class string
 }
 
-// mapEntryOf returns the types of a map field, if the class holds the default entry of one: it is made from two types of
-// the runtime's list, and default values.
+// mapEntryOf returns the types of a map field if the class holds its default entry, which is created from two
+// types of the runtime's list and default values. ok is false for other classes.
 func mapEntryOf(f *classfile.File) (entry mapEntry, ok bool) {
 	if !strings.HasSuffix(f.Name, "DefaultEntryHolder") {
 		return mapEntry{}, false

@@ -3,8 +3,8 @@
 // jsonname.Of("user_id") // userId
 package jsonname
 
-// Of returns the default JSON name of a field in lowerCamelCase, as protoc derives it. A name that consists of
-// underscores only gives "".
+// Of returns the default JSON name, in lowerCamelCase, of the field with the given name, as protoc derives it.
+// A name that consists of underscores only gives "".
 //
 // Source: https://protobuf.dev/programming-guides/json/
 func Of(field string) string {

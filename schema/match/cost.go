@@ -12,23 +12,23 @@ import (
 	"unwire/decode/wire"
 )
 
-// Prices in bits. They are rough code lengths for typical data, chosen by hand: a character of text costs about
-// five bits, and a number about 1.4 times its length.
+// Description lengths (costs) in bits of parts of a message. They are rough code lengths for typical data,
+// chosen by hand: a character of text costs about five bits, and a number about 1.4 times its length.
 const (
-	// costTag is the price of a tag.
+	// costTag is the cost of a tag.
 	costTag = 8
-	// costByte is the price of a byte that is not text.
+	// costByte is the cost of a byte that is not text.
 	costByte = 8
-	// costControl is the price of a control character in text.
+	// costControl is the cost of a control character in text.
 	costControl = 16
 
-	// maxCosted limits the bytes of a payload that are read. The rest is assumed to have the same price per
-	// byte.
+	// maxCosted is the number of bytes of a payload that are examined. The rest is assumed to have the same
+	// cost per byte.
 	maxCosted = 1024
 )
 
-// costScalar returns the price of a value under its declared type. veto is the reason why the value cannot have
-// that type, or "".
+// costScalar returns the description length, in bits, of the value at node c under its declared type. veto is
+// the reason why the value cannot have that type, or "".
 func (s *scorer) costScalar(f *field, c int32) (price float64, veto string) {
 	n := &s.t.Nodes[c]
 	switch n.Type {
@@ -73,8 +73,8 @@ func (s *scorer) costScalar(f *field, c int32) (price float64, veto string) {
 	return price + text + 3, ""
 }
 
-// costVarint returns the price of a varint under its declared type. veto is the reason why it cannot have that
-// type, or "".
+// costVarint returns the description length, in bits, of the varint v under its declared type. veto is the
+// reason why it cannot have that type, or "".
 func (s *scorer) costVarint(f *field, v uint64) (price float64, veto string) {
 	if v == 0 && f.implicit {
 		price = costDefault
@@ -117,7 +117,8 @@ func (s *scorer) costVarint(f *field, v uint64) (price float64, veto string) {
 	return price + costNumber(v), ""
 }
 
-// addPacked adds the price of a packed payload and returns the number of explained bytes.
+// addPacked adds the description length of the packed payload at node c to r. It returns the number of
+// explained bytes.
 func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) int64 {
 	p := s.t.Payload(c)
 	n := &s.t.Nodes[c]
@@ -161,7 +162,8 @@ func (s *scorer) addPacked(r *messageScore, f *field, g *fieldGroup, c int32) in
 	return int64(n.End - n.Off)
 }
 
-// costFixed returns the price of packed fixed-width values, estimated from the first of them.
+// costFixed returns the description length, in bits, of packed values of width bytes each, estimated from the
+// first of them.
 func (s *scorer) costFixed(f *field, p []byte, width int) float64 {
 	head := p[:min(len(p), maxCosted)]
 	sum := 0.0
@@ -179,8 +181,8 @@ func (s *scorer) costFixed(f *field, p []byte, width int) float64 {
 	return extrapolate(sum, len(p))
 }
 
-// costRaw returns the price of a field that the type does not declare. It is a little higher than under any
-// fitting type.
+// costRaw returns the description length, in bits, of a field that the type does not declare. It is a little
+// greater than under any fitting type.
 func (s *scorer) costRaw(c int32) float64 {
 	n := &s.t.Nodes[c]
 	switch n.Type {
@@ -199,7 +201,8 @@ func (s *scorer) costRaw(c int32) float64 {
 	return price + costLength(len(p)) + 3
 }
 
-// costNumber is the price of a number. It grows with the number of bits, because small numbers are frequent.
+// costNumber returns the description length, in bits, of a number. It grows with the number of bits, because
+// small numbers are frequent.
 func costNumber(v uint64) float64 { return 1 + 1.4*float64(bits.Len64(v)) }
 
 // zigzag32 returns the magnitude of a signed 32-bit number.
@@ -210,14 +213,15 @@ func zigzag32(v uint32) uint64 {
 	return uint64(v)
 }
 
-// costLength is the price of the length of a payload.
+// costLength returns the description length, in bits, of the length of a payload.
 func costLength(n int) float64 { return 1 + 1.2*float64(bits.Len(uint(n))) }
 
-// costCount is the price of the number of elements of a list.
+// costCount returns the description length, in bits, of the number of elements of a list.
 func costCount(n int) float64 { return 1 + 2*math.Log2(float64(n)) }
 
-// costReal is the price of a floating-point number: exponents near one and short fractions are frequent.
-// trailing is the number of zero bits at the end of the mantissa; mantissa and width are sizes in bits.
+// costReal returns the description length, in bits, of a floating-point number: exponents near one and short
+// fractions are frequent. trailing is the number of zero bits at the end of the mantissa; mantissa and width
+// are sizes in bits.
 func costReal(f float64, trailing, mantissa, width int) float64 {
 	if f == 0 {
 		return 4
@@ -241,7 +245,7 @@ func costReal(f float64, trailing, mantissa, width int) float64 {
 	return min(price, float64(width+6))
 }
 
-// costText is the price of bytes as text. ok is false if they are not UTF-8.
+// costText returns the description length, in bits, of bytes as text. ok is false if they are not UTF-8.
 func costText(p []byte) (price float64, ok bool) {
 	if !utf8.Valid(p) {
 		return 0, false
@@ -269,7 +273,7 @@ func costText(p []byte) (price float64, ok bool) {
 	return extrapolate(price, len(p)), true
 }
 
-// costASCII is the price of an ASCII character, by its frequency in usual texts.
+// costASCII returns the description length, in bits, of an ASCII character, from its frequency in usual texts.
 func costASCII(c byte) float64 {
 	switch {
 	case c >= 'a' && c <= 'z', c == ' ':
@@ -284,7 +288,8 @@ func costASCII(c byte) float64 {
 	return 6.3
 }
 
-// extrapolate extends the price of the first bytes of a payload to all of its size bytes.
+// extrapolate extends the description length of the first maxCosted bytes of a payload to all of its size
+// bytes.
 func extrapolate(price float64, size int) float64 {
 	if size <= maxCosted {
 		return price
@@ -292,13 +297,13 @@ func extrapolate(price float64, size int) float64 {
 	return price * float64(size) / maxCosted
 }
 
-// costSubset is the price of a subset of k out of n fields: first its size, then one of the subsets of that
-// size.
+// costSubset returns the description length, in bits, of a subset of k out of n fields: first its size, then
+// which of the subsets of that size it is.
 func costSubset(k, n int) float64 {
 	return math.Log2(float64(n+1)) + costChoose(min(k, n), n)
 }
 
-// costChoose is the binary logarithm of the binomial coefficient of n and k.
+// costChoose returns the binary logarithm of the binomial coefficient of n and k.
 func costChoose(k, n int) float64 {
 	if k <= 0 || k >= n {
 		return 0

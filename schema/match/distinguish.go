@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxDistinguishing is the number of fields that are named for each tied type.
+// maxDistinguishing is the maximum number of fields that are named for each tied type.
 const maxDistinguishing = 3
 
-// distinguishingFields describes, for each of a few tied types, the fields whose occurrence would decide for the
-// type: fields that no other of them has, or has with another wire type.
+// distinguishingFields describes, for each of a few types that fit equally well, which fields would decide for
+// that type if they occurred: those that the other types lack or declare differently.
 func distinguishingFields(tied []*messageType) []string {
 	var out []string
 	told := false
@@ -54,7 +54,7 @@ func distinguishingFields(tied []*messageType) []string {
 	return out
 }
 
-// distinguishable reports whether some value of field a would be invalid in field b, or the reverse.
+// distinguishable reports whether a message could show that a field is declared as a and not as b.
 func distinguishable(a, b *field) bool {
 	return a.wire != b.wire || a.list != b.list || (a.child == nil) != (b.child == nil)
 }

@@ -28,88 +28,89 @@ import (
 
 // Options configures a Matcher. The zero value works.
 type Options struct {
-	// Top is the number of candidates in a result, in addition to ties of the first, and the number of vetoed
+	// Top is the maximum number of candidates in a result (in addition to ties of the first), and of vetoed
 	// types. Default: 10.
 	Top int
 
-	// MaxSamples limits the distinct samples that are read. Default: 2,000.
+	// MaxSamples is the maximum number of distinct messages that are examined. Default: 2,000.
 	MaxSamples int
 
-	// MaxNodes limits the nodes in the trees of all samples. Default: 1,000,000.
+	// MaxNodes is the maximum number of nodes (fields) in the trees of all messages. Default: 1,000,000.
 	MaxNodes int
 }
 
-// A Sample is a message: the node of a parsed tree. Node 0 is the whole message.
+// A Sample is a message whose type is searched: a node of a parsed tree.
 type Sample struct {
 	// Tree is the parsed message that contains the sample.
 	Tree *wire.Tree
-	// Node is the index of the sample's message in Tree; 0 is the whole tree.
+	// Node is the index of the message in Tree; 0 is the whole message.
 	Node int32
 }
 
-// A Conclusion is the overall outcome of comparing samples with all types.
+// A Conclusion is the overall outcome of comparing messages with all types.
 type Conclusion string
 
 // The conclusions. Their texts are part of the JSON contract.
 const (
-	// Matched means that one type explains the samples clearly better than all others.
+	// Matched means that one type explains the messages clearly better than all others.
 	Matched Conclusion = "match"
 
-	// Tied means that a few types fit and the samples do not distinguish them.
+	// Tied means that a few types fit and the messages do not distinguish them.
 	Tied Conclusion = "tie"
 
-	// undecided means that the samples are too small: empty, or such that many types fit.
+	// undecided means that the messages are too small: empty, or such that many types fit.
 	undecided Conclusion = "undecided"
 
 	// NoMatch means that no type explains more than half of the bytes.
 	NoMatch Conclusion = "none"
 )
 
-// A Result lists the types that the samples may be of, best first.
+// A Result lists the types that the messages may be of, best first.
 type Result struct {
-	// Conclusion is the overall outcome: a match, ambiguous, or none.
+	// Conclusion is the overall outcome, such as a match or a tie.
 	Conclusion Conclusion `json:"verdict"`
 
-	// Samples is the number of samples that were compared.
+	// Samples is the number of messages that were compared.
 	Samples int `json:"samples"`
 
-	// Malformed counts the samples that are not messages. They were left out.
+	// Malformed is the number of samples that are not well-formed messages. They were left out.
 	Malformed int `json:"malformed"`
 
-	// Distinct counts the different samples that were read.
+	// Distinct is the number of different messages that were examined.
 	Distinct int `json:"distinct"`
 
-	// Bytes is the total size of the distinct samples in bytes.
+	// Bytes is the total size of the distinct messages in bytes.
 	Bytes int64 `json:"bytes"`
 
 	// Types is the number of types that were compared.
 	Types int `json:"types"`
 
-	// Possible counts the types without a veto that have a field of the samples.
+	// Possible is the number of types that are not ruled out and declare at least one field of the messages.
 	Possible int `json:"possible"`
 	// Candidates are the most probable types, best first.
 	Candidates []Candidate `json:"candidates"`
 
-	// Vetoed are the types that would be the best candidates, but that some sample rules out.
+	// Vetoed are the types that would be the best candidates, but are ruled out by some message.
 	Vetoed []Candidate `json:"vetoed"`
-	// Settle names the fields that would decide between tied types: the first few of each type.
+	// Settle describes which fields would decide between tied types, a few for each type.
 	Settle []string `json:"settle,omitempty"`
 }
 
 // A Candidate is a possible type with the evidence for and against it.
 type Candidate struct {
-	// Rank is the position, beginning with 1. Tied types have the same rank; vetoed types have rank 0.
+	// Rank is the position, beginning with 1. Tied types have the same rank; types that are ruled out have rank
+	// 0.
 	Rank int `json:"rank,omitempty"`
 	// Message is the full name of the candidate type.
 	Message string `json:"message"`
 
-	// P is the probability of the type, from 0 to 1, if the message is of one of the possible types.
+	// P is the probability of the type, from 0 to 1, given that the messages are of one of the possible types.
 	P float64 `json:"p"`
 
-	// Bits is the description length of the samples under the type.
+	// Bits is the description length of the messages under the type, in bits; less is better.
 	Bits float64 `json:"bits"`
 
-	// Bytes is the part of Result.Bytes that the type explains.
+	// Bytes is the number of bytes, out of Result.Bytes, in fields that the type declares.
 	Bytes int64 `json:"explained"`
 
 	// Unknown has the paths of the first fields that the type does not declare.
@@ -118,7 +119,7 @@ type Candidate struct {
 	// Ties is the number of other types with the same rank.
 	Ties int `json:"ties"`
 
-	// Vetoes are the reasons, with paths, why the samples cannot be of the type.
+	// Vetoes are the reasons, with field paths, why the messages cannot be of the type.
 	Vetoes []string `json:"vetoes"`
 }
 
@@ -131,24 +132,24 @@ const (
 	// defaultMaxNodes is the default of Options.MaxNodes.
 	defaultMaxNodes = 1_000_000
 
-	// firstLook is the number of samples after which only the best types are compared.
+	// firstLook is the number of messages after which only the best types are compared further.
 	firstLook = 24
 
-	// keepAfterFirstLook is the number of types that remain then, in addition to ties of the first.
+	// keepAfterFirstLook is the number of types that are then kept, in addition to ties of the first.
 	keepAfterFirstLook = 200
-	// equalBits is the difference between description lengths that is due to rounding.
+	// equalBits is the difference in bits below which description lengths count as equal, because of rounding.
 	equalBits = 1e-6
 
 	// tieMargin is the difference in bits below which two types are tied.
 	tieMargin = 4.0
 
-	// maxNamed limits the ties that are listed beyond Options.Top.
+	// maxNamed is the maximum number of ties that are listed beyond Options.Top.
 	maxNamed = 100
 
-	// maxTies is the number of tied types above which the result is undecided.
+	// maxTies is the maximum number of tied types; with more, the result is undecided.
 	maxTies = 5
 
-	// minMatchP is the probability that a match needs.
+	// minMatchP is the minimum probability of the best type for a match.
 	minMatchP = 0.6
 
 	// inverseTemperature scales description lengths before they become probabilities. It is below 1 because
@@ -156,7 +157,8 @@ const (
 	inverseTemperature = 0.5
 )
 
-// A Matcher compares messages with all types of a schema. It is safe for concurrent use.
+// A Matcher finds the type of messages by comparing them with all types of a schema. It is safe for concurrent
+// use.
 //
 // Shape: it has the schema's own messages, and those of google/protobuf that they use.
 type Matcher struct {
@@ -166,7 +168,7 @@ type Matcher struct {
 	types []*messageType
 }
 
-// New returns a Matcher that compares samples with the types of s.
+// New returns a Matcher that compares messages with the types of s.
 func New(s *schema.Schema, o Options) *Matcher {
 	if o.Top <= 0 {
 		o.Top = defaultTop
@@ -186,7 +188,7 @@ func New(s *schema.Schema, o Options) *Matcher {
 	return m
 }
 
-// Match ranks the types that all samples may be of. Equal samples count once.
+// Match ranks the types of which all samples (messages) may be. Equal messages count once.
 func (m *Matcher) Match(samples []Sample) *Result {
 	r := &Result{Samples: len(samples), Candidates: []Candidate{}, Vetoed: []Candidate{}}
 	trees := m.distinct(samples, r)
@@ -215,7 +217,7 @@ func (m *Matcher) Match(samples []Sample) *Result {
 	return r
 }
 
-// distinct returns the different samples that are messages, within the limits of Options.
+// distinct returns the different well-formed messages, within the limits of Options, and sets counts in r.
 func (m *Matcher) distinct(samples []Sample, r *Result) []Sample {
 	seed := maphash.MakeSeed()
 	seen := map[uint64]bool{}
@@ -257,7 +259,8 @@ func isMessage(s Sample) bool {
 	return true
 }
 
-// keepBest returns the types that can still win, and the most likely of the others.
+// keepBest returns the types that can still win, and the most likely of the others. It counts dropped possible
+// types in r.
 func keepBest(r *Result, rows []*typeScore) []*typeScore {
 	for _, row := range rows {
 		row.sumUp()
@@ -274,12 +277,12 @@ func keepBest(r *Result, rows []*typeScore) []*typeScore {
 	return keep
 }
 
-// compareRows sorts possible types before vetoed types, and shorter descriptions first.
+// compareRows orders types that are not ruled out before others, and shorter description lengths first.
 func compareRows(a, b *typeScore) int {
 	return cmp.Or(cmp.Compare(min(len(a.vetoes), 1), min(len(b.vetoes), 1)), compareBits(a.length, b.length), cmp.Compare(a.ty.name, b.ty.name))
 }
 
-// compareBits compares description lengths, apart from rounding.
+// compareBits compares description lengths in bits. Differences from rounding count as equal.
 func compareBits(a, b float64) int {
 	if math.Abs(a-b) <= equalBits {
 		return 0
@@ -287,7 +290,8 @@ func compareBits(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
-// rank fills the result from the scores of all types. fields reports whether any sample has a field.
+// rank fills the result r from the scores of all types. fields is set if any message has a field, and top is
+// Options.Top.
 func rank(r *Result, rows []*typeScore, fields bool, top int) {
 	for _, row := range rows {
 		row.sumUp()
@@ -322,8 +326,9 @@ func rank(r *Result, rows []*typeScore, fields bool, top int) {
 	}
 }
 
-// listCandidates lists the possible types: top of them, and the ties of the first. Types within tieMargin of the
-// best of a rank have the same rank.
+// listCandidates adds the possible types to r, at most top and the ties of the first. Types within tieMargin of
+// the best of a rank have the same rank. sum is the sum of the weights of all possible types, for their
+// probabilities.
 func listCandidates(r *Result, possible []*typeScore, top int, sum float64) {
 	for i := 0; i < len(possible); {
 		// All types within the margin of the best one share its rank.
@@ -344,7 +349,7 @@ func listCandidates(r *Result, possible []*typeScore, top int, sum float64) {
 	}
 }
 
-// conclusion decides the overall outcome from the candidates.
+// conclusion returns the overall outcome, given the candidates in r. fields is set if any message has a field.
 func conclusion(r *Result, fields bool) Conclusion {
 	if len(r.Candidates) == 0 {
 		return NoMatch

@@ -9,41 +9,41 @@ import (
 	"unwire/decode/wire"
 )
 
-// Limits and prices of the scorer.
+// Limits of scoring, and description lengths (costs) in bits.
 const (
-	// maxDepth is the nesting depth below which messages are not read.
+	// maxDepth is the nesting depth beyond which messages are not examined.
 	maxDepth = 100
 
-	// maxOccurrences limits the values of one field in one message that are read. The others are assumed to be
-	// similar.
+	// maxOccurrences is the number of values of one field in one message that are examined. The others are
+	// assumed to be similar.
 	maxOccurrences = 64
 
-	// maxScores limits the number of messages times types that are read in one sample. Others have the price of
-	// unknown bytes.
+	// maxScores is the maximum number of pairs of a message and a type that are compared in one sample. Further
+	// messages are counted as unknown bytes.
 	maxScores = 300_000
 
-	// maxVetoes limits the reasons that are kept for one type.
+	// maxVetoes is the maximum number of reasons that are kept against one type.
 	maxVetoes = 3
 
-	// maxPaths limits the unknown fields that are kept for one type.
+	// maxPaths is the maximum number of paths of unknown fields that are kept for one type.
 	maxPaths = 8
 
-	// costUnknown is the price in bits of a field that the type does not declare.
+	// costUnknown is the cost, in bits, of a field that the type does not declare.
 	costUnknown = 18
 
-	// costAgain is the price of each further part of a singular message.
+	// costAgain is the cost of each further occurrence of a singular message, which parsers merge.
 	costAgain = 8
 
-	// costDefault is the price of a default value, which proto3 writers omit.
+	// costDefault is the cost of a default value, which proto3 writers omit.
 	costDefault = 5
 
-	// costNoName is the price of an enum value without a name.
+	// costNoName is the cost of an enum value that is not declared.
 	costNoName = 12
 
-	// costKeyTwice is the price of a map entry that replaces an earlier one.
+	// costKeyTwice is the cost of a map entry with the key of an earlier one.
 	costKeyTwice = 10
 
-	// costEntryLacks is the price of a map entry without key or value.
+	// costEntryLacks is the cost of a map entry without key or value.
 	costEntryLacks = 3
 	// maxFieldNumber is the greatest field number that protobuf allows.
 	maxFieldNumber = 1<<29 - 1
@@ -51,33 +51,33 @@ const (
 
 // A fieldGroup has all fields of a message with the same number.
 type fieldGroup struct {
-	// number is the field number, and nodes are the fields.
+	// number is the field number.
 	number int32
-	// nodes are the indexes of these fields in the tree.
+	// nodes are the indices of these fields in the tree.
 	nodes []int32
 	// bytes is the total size of these fields including their tags.
 	bytes int64
-	// unknown is the price if the type does not declare the number.
+	// unknown is the description length in bits if the type does not declare the number.
 	unknown float64
 }
 
 // A messageScore is the result of comparing one message with one type.
 type messageScore struct {
-	// bits is the price of the values and of the lengths of lists.
+	// bits is the description length, in bits, of the values and of the lengths of lists.
 	bits float64
-	// slots are the slots of the type that have a field. See messageType.slots.
+	// slots are the slots of the type that are occupied by fields of the message. See messageType.slots.
 	slots []int
 	// size is the number of slots of the type; the members of a oneof share a slot.
 	size int
 	// known is the number of bytes in fields that the type declares.
 	known int64
-	// vetoes and unknown have the contradictions and the unknown fields.
+	// vetoes are reasons why the message cannot be of the type.
 	vetoes []reason
-	// unknown has the paths of fields that the type does not declare.
+	// unknown are the fields that the type does not declare.
 	unknown []reason
 }
 
-// A reason is an observation about the field at a path.
+// A reason is an observation about the field at a path, for or against a type.
 type reason struct {
 	// path is the path of field numbers, joined by dots.
 	path string
@@ -85,7 +85,7 @@ type reason struct {
 	text string
 }
 
-// below returns the reason with the number of the enclosing field before its path.
+// below returns the reason with the number of the enclosing field prepended to its path.
 func (r reason) below(number int32) reason {
 	if r.path == "" {
 		r.path = strconv.Itoa(int(number))
@@ -95,16 +95,18 @@ func (r reason) below(number int32) reason {
 	return r
 }
 
-// veto records why the message cannot be of the type.
+// veto records a reason why the message cannot be of the type. number is the field.
 func (s *messageScore) veto(number int32, format string, args ...any) {
 	if len(s.vetoes) < maxVetoes {
 		s.vetoes = append(s.vetoes, reason{strconv.Itoa(int(number)), fmt.Sprintf(format, args...)})
 	}
 }
 
-// A memoKey identifies a cached result: a message and a type.
+// A memoKey identifies the cached result of comparing a message with a type.
 type memoKey struct {
-	ty   *messageType
+	// ty is the type with which the message is compared.
+	ty *messageType
+	// node is the index of the message in the tree.
 	node int32
 }
 
@@ -112,30 +114,31 @@ type memoKey struct {
 type scorer struct {
 	// t is the parsed tree.
 	t *wire.Tree
-	// The following fields cache results by node. All types share them.
+	// memo caches the results of scoreMessage, by message and type.
 	memo map[memoKey]*messageScore
-	// groups caches the results of fieldsByNumber.
+	// groups caches the results of fieldsByNumber, by node.
 	groups map[int32][]fieldGroup
-	// texts caches the results of costOfText.
+	// texts caches the results of costOfText, by node.
 	texts map[int32]textCost
-	// lists caches the results of isVarints.
+	// lists caches the results of isVarints, by node.
 	lists map[int32]bool
 }
 
-// A textCost is the description length of a payload as text.
+// A textCost is the description length of a payload if it is text.
 type textCost struct {
 	// bits is the description length in bits.
 	bits float64
-	// ok means that the payload is valid UTF-8.
+	// ok is set if the payload is valid UTF-8.
 	ok bool
 }
 
-// newScorer returns a scorer for the messages of a tree.
+// newScorer returns a scorer for the messages in a tree.
 func newScorer(t *wire.Tree) *scorer {
 	return &scorer{t: t, memo: map[memoKey]*messageScore{}, groups: map[int32][]fieldGroup{}, texts: map[int32]textCost{}, lists: map[int32]bool{}}
 }
 
-// costOfText returns the price of a node's payload as text. ok is false if it is not UTF-8.
+// costOfText returns the description length, in bits, of the payload of node c as text. ok is false if it is
+// not UTF-8.
 func (s *scorer) costOfText(c int32) (bits float64, ok bool) {
 	v, done := s.texts[c]
 	if !done {
@@ -145,7 +148,7 @@ func (s *scorer) costOfText(c int32) (bits float64, ok bool) {
 	return v.bits, v.ok
 }
 
-// isVarints reports whether a node's payload is a sequence of varints.
+// isVarints reports whether the payload of node c is a sequence of varints.
 func (s *scorer) isVarints(c int32) bool {
 	ok, done := s.lists[c]
 	if done {
@@ -162,7 +165,7 @@ func (s *scorer) isVarints(c int32) bool {
 	return ok
 }
 
-// fieldsByNumber returns the fields of a message, grouped by number.
+// fieldsByNumber returns the fields of the message at a node, grouped by number.
 func (s *scorer) fieldsByNumber(node int32) []fieldGroup {
 	if g, ok := s.groups[node]; ok {
 		return g
@@ -195,7 +198,7 @@ func (s *scorer) fieldsByNumber(node int32) []fieldGroup {
 	return list
 }
 
-// scoreMessage scores the message at a node as a type.
+// scoreMessage compares the message at a node with the type ty. depth is the nesting so far.
 func (s *scorer) scoreMessage(ty *messageType, node int32, depth int) *messageScore {
 	key := memoKey{ty, node}
 	if r := s.memo[key]; r != nil {
@@ -348,7 +351,7 @@ func (s *messageScore) addBelow(below *messageScore, number int32) {
 	}
 }
 
-// key returns the encoded key of a map entry, given the entry's node.
+// key returns the encoded key of a map entry, given the index of the entry's node.
 func (s *scorer) key(entry int32) string {
 	key := ""
 	for c := range s.t.Children(entry) {
@@ -359,7 +362,7 @@ func (s *scorer) key(entry int32) string {
 	return key
 }
 
-// A typeScore sums the scores of all samples for one type.
+// A typeScore is the result of comparing all messages with one type.
 type typeScore struct {
 	// ty is the type with which the samples are compared.
 	ty *messageType
@@ -367,15 +370,15 @@ type typeScore struct {
 	values float64
 	// subsets is the description length, in bits, of which fields are present in each sample.
 	subsets float64
-	// present has, for each slot, the number of samples that contain it.
+	// present is the number of messages that contain a field, for each slot of the type.
 	present []int
-	// samples is the number of samples.
+	// samples is the number of messages that were added.
 	samples int
 	// known is the number of bytes in fields that the type declares.
 	known int64
-	// length is the description length of all samples. sumUp computes it.
+	// length is the description length, in bits, of all messages under the type. sumUp computes it.
 	length float64
-	// vetoes and unknown are the distinct reasons against the type and unknown fields in all samples.
+	// vetoes are the distinct reasons why the messages cannot be of the type.
 	vetoes []string
 	// unknown has the paths of fields that the type does not declare.
 	unknown []string
@@ -386,7 +389,7 @@ func newTypeScore(ty *messageType) *typeScore {
 	return &typeScore{ty: ty, present: make([]int, ty.slots)}
 }
 
-// addSample adds the score of one sample.
+// addSample adds the result of comparing one message with the type.
 func (w *typeScore) addSample(s *messageScore) {
 	w.samples++
 	w.values += s.bits
@@ -407,8 +410,8 @@ func (w *typeScore) addSample(s *messageScore) {
 	}
 }
 
-// sumUp computes the description length. The presence of fields is described sample by sample or field by field,
-// whichever is shorter.
+// sumUp computes the total description length. Which fields are present is described for each message or for
+// each field, whichever is shorter.
 func (w *typeScore) sumUp() {
 	// Field by field: how many samples have the field, and which of them.
 	bySlot := 0.0
@@ -418,7 +421,7 @@ func (w *typeScore) sumUp() {
 	w.length = w.values + min(w.subsets, bySlot)
 }
 
-// candidate returns the score as an element of a Result.
+// candidate converts the score to an element of a Result.
 func (w *typeScore) candidate() Candidate {
 	return Candidate{Message: w.ty.name, Bits: math.Round(10*w.length) / 10, Bytes: w.known, Unknown: notNil(w.unknown), Vetoes: notNil(w.vetoes)}
 }

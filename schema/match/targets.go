@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// MaxTargets is the largest number of places that are compared at once.
+	// MaxTargets is the maximum number of places (methods, or fields of messages) whose types are searched at
+	// once.
 	MaxTargets = 1000
 
-	// targetSamples is the largest number of messages kept for one place, and maxTargetBytes the limit
-	// of memory for all places, in bytes.
+	// targetSamples is the maximum number of messages that are kept for one place.
 	targetSamples = 500
-	// maxTargetBytes limits the estimated memory of all places, in bytes.
+	// maxTargetBytes is the maximum estimated memory of all places, in bytes.
 	maxTargetBytes = 256 << 20
 
-	// nodeBytes is the approximate size of a node of a tree.
+	// nodeBytes is the approximate size in bytes of a node of a parsed message.
 	nodeBytes = 80
 
 	// maxDeepening is the number of levels below a place that are matched if no type fits the place itself.
@@ -40,74 +40,75 @@ const (
 	maxTargetFrames = 3
 )
 
-// A Target is a place in the traffic, such as a field or a method, whose messages have one unknown
-// type.
+// A Target is a place in the traffic (a method, or a field of a message) whose messages are of one type, which
+// is searched.
 type Target struct {
-	// In is the known message type that contains the place. If there is none, it is the method and direction,
-	// such as pkg.Service/Method:up, or "".
+	// In is the full name of the known message type that contains the field. If there is none, it is the method
+	// and direction, such as pkg.Service/Method:up, or "".
 	In string
-	// Path is the field path of the place inside the message In; "" for whole frames.
+	// Path is the path of field numbers inside the message In; "" for whole frames.
 	Path string
-	// Frames are the addresses of the first frames that contain the place.
+	// Frames are the addresses of the first frames with messages of this place.
 	Frames []string
 
-	// samples are the messages that are compared with types.
+	// samples are the messages to be compared with types.
 	samples []Sample
-	// seen is the number of all messages at the place, including those that were not kept.
+	// seen is the number of all messages of this place, including those that were not kept.
 	seen int
 }
 
-// Targets collects messages by place, in the order of their first occurrence. Make one with NewTargets.
+// Targets collects messages of unknown types by place (method, or field of a message), in the order in which
+// the places first occur. Make one with NewTargets.
 //
 // Limits: MaxTargets places, with 500 messages each.
 type Targets struct {
-	// Trees is the number of protobuf frames, and Others that of other frames.
+	// Trees is the number of frames with protobuf, and Others that of other frames.
 	Trees, Others int64
-	// Full means that there were more than MaxTargets places.
+	// Full is set if there were more than MaxTargets places.
 	Full bool
 
 	// defs are the known definitions; only messages that they lack are collected.
 	defs *schema.Schema
-	// path restricts the places to a field path; an empty path means all.
+	// path, if not empty, restricts the search to the messages at this field path.
 	path fieldpath.Path
 	// list has the places in order of first occurrence.
 	list []*Target
-	// byName maps targetNames to places.
+	// byName maps the names of places to the places.
 	byName map[targetName]*Target
 
-	// bytes estimates the memory of the samples. lastTree is the tree that was counted last.
+	// bytes is the estimated memory of the kept messages, in bytes.
 	bytes int
-	// lastTree is the tree that was counted most recently.
+	// lastTree is the parsed frame that was last counted in bytes, so that it is counted once.
 	lastTree *wire.Tree
 }
 
-// A targetName identifies a place: a method or message, and a path in it.
+// A targetName identifies a place: in is a method or message type, and path the field path inside it.
 type targetName struct{ in, path string }
 
-// NewTargets returns a collection of the messages at a path. If the path is empty, it collects the messages that
-// defs do not describe: those of unknown methods, and those in unknown fields.
+// NewTargets returns an empty collection for the messages at a field path. If the path is empty, it collects
+// the messages that defs do not describe: those of unknown methods, and those in unknown fields.
 func NewTargets(defs *schema.Schema, path fieldpath.Path) *Targets {
 	return &Targets{defs: defs, path: path, byName: map[targetName]*Target{}}
 }
 
-// AddMessage adds a message that is not part of an exchange. frame is its name in the result.
+// AddMessage adds a message that is not part of an exchange. frame is its address in the result.
 func (ts *Targets) AddMessage(frame string, t *wire.Tree) { ts.addFound("", frame, t) }
 
-// FrameOptions selects frames of a capture. Address is required.
+// FrameOptions selects which frames of a capture AddCapture adds. Address is required.
 type FrameOptions struct {
 	// Wanted, if set, reports whether to add a frame. Default: all frames.
 	Wanted func(*decode.Frame) bool
-	// Chosen adds each frame as a whole, and not only the messages that the definitions do not describe.
+	// Chosen is set to add each frame as a whole, not only the messages that the definitions do not describe.
 	Chosen bool
 	// Split selects how connections without HTTP are split into messages.
 	Split decode.Splitting
-	// Address returns the address of a frame. part is set if the frame is the call's own and not part of its
-	// conversation.
+	// Address returns the address of a frame for the result. part is set if the frame is reported as part of
+	// its own call and not of the conversation that includes the call.
 	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
 }
 
-// AddCapture adds frames of the exchanges of a capture, or only of the one with the number id if it is
-// not 0, joined to conversations as by conversation.EachCall. part restricts this to the single call.
+// AddCapture adds frames of a capture's exchanges, or only of the one with the number id if it is not 0.
+// Exchanges that form a conversation are joined, as by conversation.EachCall, unless part is set.
 //
 // Errors: those of conversation.EachCall. A damaged capture is read as far as possible.
 func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, o FrameOptions) error {
@@ -125,7 +126,7 @@ func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int6
 	})
 }
 
-// addFrame adds a frame with the given address. A chosen frame is added as a whole.
+// addFrame adds the messages in a frame. chosen is FrameOptions.Chosen.
 func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
 	if f.Tree == nil || ex.CodecOf(f) == "json" {
 		ts.Others++
@@ -153,12 +154,12 @@ func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string
 	}
 }
 
-// Empty reports whether no place was collected.
+// Empty reports whether no messages were collected.
 func (ts *Targets) Empty() bool { return len(ts.list) == 0 }
 
-// Match yields each place with the result of comparing it with all types. Without a path it then
-// continues inside the place: with the unknown fields of a matched type, or with the nested messages if
-// no type fits.
+// Match yields each place with the result of comparing its messages with all types. Without a path, it then
+// continues inside the messages: with the unknown fields of a matched type, or with nested messages if no type
+// fits.
 func (ts *Targets) Match(m *Matcher) iter.Seq2[*Target, *Result] {
 	return func(yield func(*Target, *Result) bool) {
 		// addBelow appends to the list.
@@ -176,7 +177,7 @@ func (ts *Targets) Match(m *Matcher) iter.Seq2[*Target, *Result] {
 	}
 }
 
-// addFound adds the messages at the path in a frame's tree.
+// addFound adds the messages at ts.path in a frame. in is the method, and frame the address.
 func (ts *Targets) addFound(in, frame string, t *wire.Tree) {
 	if len(ts.path) == 0 {
 		ts.addSample(targetName{in: in}, frame, Sample{Tree: t})
@@ -189,7 +190,7 @@ func (ts *Targets) addFound(in, frame string, t *wire.Tree) {
 	}
 }
 
-// addSample adds a message to the samples of a place.
+// addSample adds a message of the place called name. frame is the address of its frame.
 func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 	t := ts.byName[name]
 	if t == nil {
@@ -216,7 +217,7 @@ func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 	}
 }
 
-// addBelow adds the places inside t that its result does not explain.
+// addBelow adds the places inside the messages of t that the result r does not explain.
 func (ts *Targets) addBelow(t *Target, r *Result) {
 	md := ts.defs.Message(string(r.FullName()))
 	if md == nil && (r.Conclusion != NoMatch || strings.Count(t.Path, ".") >= maxDeepening) {
@@ -239,9 +240,9 @@ func (ts *Targets) addBelow(t *Target, r *Result) {
 	}
 }
 
-// unknownMessages finds messages in fields that a type does not declare.
+// unknownMessages finds, in one frame, messages in fields that the definitions lack.
 type unknownMessages struct {
-	// targets receives the found messages.
+	// targets is the collection to which the messages are added.
 	targets *Targets
 	// frame is the address of the frame, for the result.
 	frame string
@@ -251,7 +252,7 @@ type unknownMessages struct {
 	reader *kind.Reader
 }
 
-// addUnknown adds the unknown messages inside the message at a node, whose type is md.
+// addUnknown adds the messages in unknown fields of the message at index at, whose type is md, recursively.
 func (o *unknownMessages) addUnknown(at int32, md protoreflect.MessageDescriptor) {
 	for c := range o.tree.Children(at) {
 		n := o.tree.Node(c)

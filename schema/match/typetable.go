@@ -11,23 +11,23 @@ import (
 	"unwire/schema/check"
 )
 
-// A messageType is a message type, prepared for fast scoring.
+// A messageType is a message type in a form that allows fast scoring.
 type messageType struct {
 	// name is the full name of the message type.
 	name string
-	// entry means that the type is the entry type of a map.
+	// entry is set if the type is the entry type of a map.
 	entry bool
 	// fields maps numbers to the declared fields.
 	fields map[int32]*field
-	// low has the fields with small numbers, for speed.
+	// low has the fields with small numbers, by number, for speed.
 	low [32]*field
-	// slots counts the independent choices of presence: fields outside oneofs, and oneofs.
+	// slots is the number of independent choices of presence: each field outside of oneofs, and each oneof.
 	slots int
 	// required are the numbers of the required fields.
 	required []int32
 }
 
-// get returns the declared field with a number, or nil.
+// get returns the declared field with the given number, or nil.
 func (ty *messageType) get(number int32) *field {
 	if number < int32(len(ty.low)) {
 		return ty.low[number]
@@ -35,7 +35,7 @@ func (ty *messageType) get(number int32) *field {
 	return ty.fields[number]
 }
 
-// A field is a declared field, prepared for fast scoring.
+// A field is a declared field in a form that allows fast scoring.
 type field struct {
 	// name is the name of the declared field.
 	name string
@@ -43,29 +43,30 @@ type field struct {
 	kind protoreflect.Kind
 	// wire is the wire type of a single value of the field.
 	wire wire.Type
-	// list means that the field is repeated or a map.
+	// list is set if the field is repeated or a map.
 	list bool
-	// packable means that the elements may be packed.
+	// packable is set if the field's elements may be packed.
 	packable bool
-	// implicit is set if writers omit the default value.
+	// implicit is set if writers omit the default value (no explicit presence).
 	implicit bool
-	// oneof is the index of the field's oneof, beginning with 1. It is 0 if the field has none.
+	// oneof is the index of the oneof that contains the field, from 1 on; 0 if there is none.
 	oneof int
-	// choice is the price in bits of the choice within the oneof.
+	// choice is the description length, in bits, of which member of the oneof is set.
 	choice float64
-	// slot is the index of the field's slot in its type; the members of a oneof share a slot.
+	// slot is the index of the field's choice of presence (see messageType.slots). Members of a oneof share
+	// one.
 	slot int
-	// names are the numbers of the values that the field's enum defines.
+	// names has the numbers of the values that the field's enum defines.
 	names map[int32]bool
 	// child is the field's message type; nil for other fields.
 	child *messageType
 }
 
-// A typeTable maps descriptors to types while the types are collected.
+// A typeTable maps descriptors of message types to the prepared types while these are collected.
 type typeTable map[protoreflect.MessageDescriptor]*messageType
 
-// addType adds a type and all types that its fields refer to. It uses a loop instead of recursion, because
-// chains of types can be as long as the definitions.
+// addType adds a message type and all types that its fields refer to. It uses a loop instead of recursion,
+// because chains of types can be as long as the definitions.
 func (all typeTable) addType(md protoreflect.MessageDescriptor) {
 	if all[md] != nil {
 		return
@@ -81,7 +82,8 @@ func (all typeTable) addType(md protoreflect.MessageDescriptor) {
 	}
 }
 
-// fill prepares a type. It calls more for each type of a field that is not in the table.
+// fill fills in the prepared form of md, which is in the table. It calls more for each type of a field that is
+// not yet in the table.
 func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protoreflect.MessageDescriptor)) {
 	ty := all[md]
 	ty.name, ty.entry, ty.fields = string(md.FullName()), md.IsMapEntry(), make(map[int32]*field, md.Fields().Len())
@@ -134,7 +136,7 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	}
 }
 
-// sorted returns the types sorted by name.
+// sorted returns the prepared types sorted by name.
 func (all typeTable) sorted() []*messageType {
 	list := make([]*messageType, 0, len(all))
 	for _, ty := range all {

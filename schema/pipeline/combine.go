@@ -7,10 +7,11 @@ import (
 	"unwire/schema/infer"
 )
 
-// An accumulator is the merged evidence of one part from several segments.
+// An accumulator is the merged evidence (statistics of messages) ev of one part of the traffic, from several
+// segments of recordings.
 type accumulator struct{ ev *infer.Evidence }
 
-// encodeAccumulator returns the form in which an accumulator crosses the shuffle.
+// encodeAccumulator returns the form in which Beam sends an accumulator between workers.
 func encodeAccumulator(a accumulator) ([]byte, error) { return a.ev.AppendBinary(nil, subject()) }
 
 // decodeAccumulator is the inverse of encodeAccumulator.
@@ -19,10 +20,10 @@ func decodeAccumulator(data []byte) (accumulator, error) {
 	return accumulator{ev}, err
 }
 
-// add merges evidence. What was counted before changes nothing.
+// add merges evidence from further segments. Evidence that was counted before changes nothing.
 //
-// Errors: only a part of the segments was counted before. Evidence cannot be subtracted, so that the rest cannot be
-// counted once. Each segment is read once for a run, so that this is a defect.
+// Errors: a part of the segments was counted before and another part was not. Evidence cannot be subtracted, so
+// the rest cannot be counted once. Each segment is read once in a run, so this is a defect.
 func (a accumulator) add(ev *infer.Evidence) (accumulator, error) {
 	switch shared := a.ev.Parts().Share(ev.Parts()); {
 	case shared == 1:
@@ -34,13 +35,13 @@ func (a accumulator) add(ev *infer.Evidence) (accumulator, error) {
 	return a, nil
 }
 
-// combineFn is the Beam CombineFn that merges the evidence of a part.
+// combineFn is the Beam CombineFn that merges the evidence of one part of the traffic.
 type combineFn struct{}
 
-// CreateAccumulator returns evidence without samples.
+// CreateAccumulator returns evidence without messages.
 func (*combineFn) CreateAccumulator() accumulator { return accumulator{infer.NewEvidence()} }
 
-// AddInput merges the evidence from one segment into the accumulator.
+// AddInput merges data, the encoded evidence from one segment, into the accumulator.
 func (*combineFn) AddInput(a accumulator, data []byte) (accumulator, error) {
 	part, err := decodeAccumulator(data)
 	if err != nil {

@@ -22,14 +22,16 @@ type Access struct {
 	Endpoint   string
 	Region     string
 	Encryption string
-	// Live allows the hosts of AllowHosts. Without it, only this machine is reached.
-	Live       bool
+	// Live allows connections to the hosts in AllowHosts. Without it, only this machine may be contacted.
+	Live bool
+	// AllowHosts are the names of the hosts that may be contacted if Live is set.
 	AllowHosts []string
-	// CA is a PEM file, on each worker, of further authorities for HTTPS.
+	// CA is the path, on each worker, of a PEM file with additional certificate authorities for HTTPS; "" for
+	// none.
 	CA string
 }
 
-// Check returns an error if the options do not allow a connection to the host of an object store.
+// Check returns an error if the options do not allow connecting to the host of an object store, given a URL.
 func (a Access) Check(url string) error {
 	endpoint, err := objectstore.Endpoint(url, a.options(nil))
 	if err != nil || endpoint == nil {
@@ -43,7 +45,7 @@ func (a Access) options(transport http.RoundTripper) objectstore.Options {
 	return objectstore.Options{Endpoint: a.Endpoint, Region: a.Region, Encryption: a.Encryption, Transport: transport}
 }
 
-// Open opens the store in a URL or path, and returns the object's key in it.
+// Open opens the object store that a URL or path refers to, and returns the key of the object in it.
 func (a Access) Open(url string) (objectstore.Store, string, error) {
 	if err := a.Check(url); err != nil {
 		return nil, "", err
@@ -64,7 +66,7 @@ func (a Access) Open(url string) (objectstore.Store, string, error) {
 	return objectstore.Open(url, a.options(outbound.New("https", "1.1", false, false, policy)))
 }
 
-// maxObject limits the objects that are read into memory, in bytes.
+// maxObject is the maximum size in bytes of an object that is read into memory.
 const maxObject = 1 << 30
 
 // readObject reads a whole object into memory.
@@ -86,5 +88,5 @@ func writeObject(ctx context.Context, s objectstore.Store, key string, data []by
 	return s.Put(ctx, key, bytes.NewReader(data), int64(len(data)))
 }
 
-// subject returns the profile of the recorded service, which `unwire schema infer` uses by default, too.
+// subject returns the profile of the recorded client, which `unwire schema infer` uses by default, too.
 func subject() *profile.Profile { return proto.Profile() }

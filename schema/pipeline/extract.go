@@ -24,10 +24,11 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// readFn reads a segment: its evidence by part.
+// readFn is the Beam stage that reads a segment of a recording without checking it against definitions: it
+// emits the evidence of each part of the traffic.
 //
-// It is apart from readAndCheckFn because prism, while it runs a function with a side input, polls the watermarks without
-// a pause, which needs as much processor time again.
+// It is separate from readAndCheckFn because Beam's prism runner, while it runs a function with a side input,
+// polls the watermarks without a pause, which doubles the processor time.
 type readFn struct{ reading }
 
 // ProcessElement reads one segment, as reading.read does.
@@ -35,14 +36,16 @@ func (f *readFn) ProcessElement(ctx context.Context, sum string, elements func(*
 	return f.read(ctx, sum, elements, nil, emitEvidence, emitResult)
 }
 
-// readAndCheckFn reads a segment: its evidence by part, and what definitions do not explain.
+// readAndCheckFn is the Beam stage that reads a segment of a recording and checks it against definitions: it
+// emits the evidence of each part of the traffic, and findings.
 type readAndCheckFn struct {
 	reading
-	// Definitions is the hash of the definitions that segments are checked against.
+	// Definitions is the SHA-256 of the definitions against which segments are checked.
 	Definitions string
 }
 
-// ProcessElement reads one segment, as reading.read does. defs is the descriptor set of the definitions.
+// ProcessElement reads one segment, as reading.read does. defs is the serialized descriptor set of the
+// definitions.
 func (f *readAndCheckFn) ProcessElement(ctx context.Context, sum string, elements func(*[]byte) bool, defs []byte, emitEvidence func(string, []byte), emitResult func([]byte)) error {
 	parsed, err := parseDefinitions(defs)
 	if err != nil {
@@ -51,22 +54,24 @@ func (f *readAndCheckFn) ProcessElement(ctx context.Context, sum string, element
 	return f.read(ctx, sum, elements, &definitions{parsed, f.Definitions}, emitEvidence, emitResult)
 }
 
-// definitions are what segments are checked with, and their hash.
+// definitions are those against which segments are checked; hash is their SHA-256.
 type definitions struct {
 	*schema.Schema
 	hash string
 }
 
-// reading configures how segments are read.
+// reading has the options for reading segments, on each worker.
 type reading struct {
+	// Access describes how to connect to object stores.
 	Access Access
-	// Evidence is the set of segments, by hash, whose evidence an earlier run has, but which were checked with other
-	// definitions.
+	// Evidence has the hashes of the segments whose evidence was counted in an earlier run, but which must be
+	// checked again with other definitions.
 	Evidence map[string]bool
 }
 
-// read reads one segment. The same content may have several names: duplicates, or a name that was listed twice; only one
-// is read. With defs, it is checked, too.
+// read reads one segment, whose content has the hash sum. elements are the names under which it was listed, of
+// which one is read. If defs is set, the segment is checked, too. Evidence is emitted by part, other results as
+// JSON.
 func (f *reading) read(ctx context.Context, sum string, elements func(*[]byte) bool, defs *definitions, emitEvidence func(string, []byte), emitResult func([]byte)) error {
 	// The first name in alphabetical order is chosen, so that repeated attempts give the same result.
 	var ref segmentRef
@@ -126,25 +131,30 @@ func parseDefinitions(data []byte) (*schema.Schema, error) {
 	return schema.FromDescriptorSet(set)
 }
 
-// An extraction is the state of reading one segment.
+// An extraction is the state of reading one segment of a recording.
 type extraction struct {
-	sum     string
-	ref     segmentRef
+	// sum is the SHA-256 of the segment.
+	sum string
+	// ref is the location of the segment.
+	ref segmentRef
+	// capture is the opened segment.
 	capture *store.Store
-	result  func([]byte)
+	// result emits an encoded result to the next stage.
+	result func([]byte)
 }
 
-// problem reports data of the segment that could not be read. The rest of the segment still counts.
+// problem emits the result that some data of the segment could not be read. The rest of the segment is still
+// used.
 func (x *extraction) problem(err error) {
 	x.result(result{Problem: &Problem{Segment: x.sum, URL: x.ref.URL, Error: err.Error()}}.encode())
 }
 
-// groupOf returns the part that an exchange belongs to, without the direction.
+// groupOf returns the client and the day of an exchange, as a Part without method and direction.
 func groupOf(ex *captures.Exchange) sources.Part {
 	return sources.Part{Client: upload.ClientOf(ex, subject()), Day: ex.Started.UTC().Format("2006-01-02")}
 }
 
-// evidence gathers the evidence of each part of the segment, and emits it.
+// evidence emits the evidence of each part of the traffic in the segment.
 func (x *extraction) evidence(ctx context.Context, emit func(string, []byte)) error {
 	partOf := func(ex *decode.Exchange) sources.Part {
 		p := groupOf(&ex.Exchange)
@@ -213,7 +223,7 @@ func (x *extraction) evidence(ctx context.Context, emit func(string, []byte)) er
 	return nil
 }
 
-// maxRemarks is the largest number of problems reported for one segment.
+// maxRemarks is the maximum number of problems that are reported for one segment.
 const maxRemarks = 20
 
 // check emits, for each client and day, the findings of checking the segment against definitions.
@@ -249,13 +259,14 @@ func (x *extraction) check(ctx context.Context, defs *schema.Schema) error {
 	return nil
 }
 
-// A groupView is a view of a capture with only the exchanges of one group, such as a client and day.
+// A groupView is a view of a segment that has only the exchanges of one client and day.
 type groupView struct {
 	*store.Store
+	// group has the client and day that select the exchanges.
 	group sources.Part
 }
 
-// Exchanges yields only the exchanges of the group.
+// Exchanges yields only the exchanges of the client and day.
 func (v groupView) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range v.Store.Exchanges(ctx) {
@@ -269,7 +280,7 @@ func (v groupView) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, 
 	}
 }
 
-// encodePart returns a part as a key of the shuffle. Equal parts have equal keys.
+// encodePart encodes a part as a Beam key. Equal parts have equal keys.
 func encodePart(p sources.Part) string {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -283,7 +294,7 @@ func decodePart(key string) (p sources.Part, err error) {
 	return p, json.Unmarshal([]byte(key), &p)
 }
 
-// keyOf returns the name of a part in the output: readable, and unique by a hash.
+// keyOf returns the name of a part in output files. It is readable, and unique because it contains a hash.
 func keyOf(p sources.Part) string {
 	sum := sha256.Sum256([]byte(encodePart(p)))
 	name := "other"
@@ -296,7 +307,7 @@ func keyOf(p sources.Part) string {
 	return name + "@" + slug(p.Client) + "@" + p.Day + "-" + hex.EncodeToString(sum[:4])
 }
 
-// slug returns a text with letters, digits and a few signs only.
+// slug returns s with all characters replaced by underscores except letters, digits, dots and hyphens.
 func slug(s string) string {
 	b := []byte(s)
 	for i, c := range b {

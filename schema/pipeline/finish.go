@@ -13,14 +13,16 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// finishFn writes the files about all segments, and commits the run.
+// finishFn is the last Beam stage: it writes the files that summarize all segments, and commits the run.
 type finishFn struct {
+	// Output is where the files are written.
 	Output Output
-	// Definitions is the hash of the definitions that segments were checked with.
+	// Definitions is the SHA-256 of the definitions against which segments were checked.
 	Definitions string
 }
 
-// ProcessElement adds the results of the run to those of earlier runs. It is called once.
+// ProcessElement adds the results of this run to those of earlier runs. It is called once, with all encoded
+// results.
 func (f *finishFn) ProcessElement(ctx context.Context, _ int, results func(*[]byte) bool) error {
 	sum, err := f.load(ctx)
 	if err != nil {
@@ -45,20 +47,28 @@ func (f *finishFn) ProcessElement(ctx context.Context, _ int, results func(*[]by
 	return f.Output.removeStaging(ctx)
 }
 
-// A summary is the content of the files about all segments.
+// A summary is the content of the files that summarize all segments, from this run and earlier ones.
 type summary struct {
+	// definitions is the SHA-256 of the definitions against which segments were checked.
 	definitions string
-	segments    map[string]Segment
-	shards      map[string]ShardRecord
-	findings    map[string]Finding
-	coverage    map[Coverage]Coverage
-	problems    map[Problem]bool
-	changes     []history.Change
-	// renewed has the shards that this run has written.
+	// segments are the processed segments by SHA-256.
+	segments map[string]Segment
+	// shards are the evidence files by key.
+	shards map[string]ShardRecord
+	// findings are the rows of findings.parquet by Finding.findingKey.
+	findings map[string]Finding
+	// coverage are the rows of coverage.parquet by Coverage.key.
+	coverage map[Coverage]Coverage
+	// problems are the segments and messages that could not be read, and so on.
+	problems map[Problem]bool
+	// changes are the changes that this run found.
+	changes []history.Change
+	// renewed has the keys of the evidence files that this run has written.
 	renewed map[string]bool
-	// methods are the methods and directions of which this run has the changes.
+	// methods are the methods and directions of which this run has found the changes.
 	methods map[[2]string]bool
-	old     []history.Change
+	// old are the changes that earlier runs found.
+	old []history.Change
 }
 
 // load reads the results of earlier runs from the output.
@@ -114,7 +124,7 @@ func (f *finishFn) load(ctx context.Context) (*summary, error) {
 	return s, nil
 }
 
-// add adds one result to the summary.
+// add adds one result of this run to the summary.
 func (s *summary) add(r result) {
 	switch {
 	case r.Segment != nil:
@@ -144,8 +154,8 @@ func (s *summary) add(r result) {
 	}
 }
 
-// history returns the changes of all methods: those of this run, those of earlier runs for other methods, and the
-// methods themselves.
+// history returns the changes of all methods: those of this run, those of earlier runs for other methods, and
+// added methods.
 func (s *summary) history() []history.Change {
 	list := slices.Clone(s.changes)
 	for _, c := range s.old {
@@ -162,7 +172,8 @@ func (s *summary) history() []history.Change {
 	return list
 }
 
-// replaced returns the folders that this run writes as a whole: an inferred file may be gone.
+// replaced returns the folders that this run replaces as a whole, because a file in them may no longer be
+// needed.
 func (s *summary) replaced() (list []string) {
 	for key := range s.renewed {
 		list = append(list, "proto/"+key)

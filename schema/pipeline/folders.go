@@ -10,8 +10,8 @@ import (
 	"unwire/captures/objectstore"
 )
 
-// removeEmptyFolders removes the empty folders below a key, and then the folder that contains all
-// staging folders if it is empty. Buckets have no folders, so nothing is done for them.
+// removeEmptyFolders removes the empty folders below a key, and then the folder that contains all staging
+// folders if it is empty. It does nothing for buckets, which have no folders.
 func removeEmptyFolders(s objectstore.Store, key string) {
 	name := strings.TrimPrefix(s.URL(key), "file://")
 	if objectstore.IsURL(name) {

@@ -16,52 +16,58 @@ import (
 	"unwire/captures/objectstore"
 )
 
-// A Manifest is manifest.json of the output: what was computed from which segments.
+// A Manifest is the content of manifest.json in the output: which results were computed from which segments.
 type Manifest struct {
 	// V is the version of the manifest's format, always 1.
 	V int `json:"v"`
-	// Definitions is the SHA-256 of the definitions that findings refer to; "" if nothing was checked.
+	// Definitions is the SHA-256 of the definitions against which segments were checked; "" if none were.
 	Definitions string `json:"definitions"`
-	// Segments are the segments that all results are from, sorted by hash.
+	// Segments are the segments that were processed, sorted by hash.
 	Segments []Segment `json:"segments"`
-	// Shards are the parts of the evidence, sorted by key.
+	// Shards are the evidence files, sorted by key.
 	Shards []ShardRecord `json:"shards"`
-	// Findings, Coverage and Changes count the rows of findings.parquet, coverage.parquet and drift.jsonl.
+	// Findings, Coverage and Changes are the numbers of rows in findings.parquet, coverage.parquet and
+	// drift.jsonl.
 	Findings int `json:"findings"`
 	Coverage int `json:"coverage"`
 	Changes  int `json:"changes"`
-	// Problems lists segments and messages that could not be read, and shards that could not be
+	// Problems lists segments and messages that could not be read, and parts for which no definitions could be
 	// inferred.
 	Problems []Problem `json:"problems"`
 }
 
 // The files of the output.
 const (
+	// manifestName describes the other files. See Manifest.
 	manifestName = "manifest.json"
+	// findingsName has the findings of checking segments against definitions. See Finding.
 	findingsName = "findings.parquet"
+	// coverageName has how much of the messages the definitions explain. See Coverage.
 	coverageName = "coverage.parquet"
-	driftName    = "drift.jsonl"
-	stagingName  = ".staging"
+	// driftName has the changes between client versions, one JSON object in each line. See history.Change.
+	driftName = "drift.jsonl"
+	// stagingName is the folder with the files of unfinished runs.
+	stagingName = ".staging"
 	// commitName is written last in a staging folder: it lists the files that belong to the run.
 	commitName = "commit.json"
 )
 
-// An Output is where results go: a folder, or a prefix of a bucket.
+// An Output is the place of the results: a folder, or a prefix in a bucket.
 //
-// Shards of an earlier run are replaced by those that new segments are merged into. A run that ends in the middle must
-// not leave some of them replaced: the next run would count segments twice. So all files are first written to a staging
-// folder; a file that lists them commits the run. Then they are copied to their places. If that is interrupted, the
-// next run completes it.
+// Evidence files of an earlier run are replaced by ones that include new segments. A run that is interrupted
+// must not leave only some of them replaced, because the next run would count segments twice. So all files are
+// first written to a staging folder; a file that lists them commits the run. Then they are copied to their
+// places. If that is interrupted, the next run completes it.
 type Output struct {
 	// URL is the path of the folder, or s3://BUCKET/PREFIX.
 	URL string
-	// Access decides which object stores may be contacted.
+	// Access describes which object stores may be contacted, and how.
 	Access Access
 	// Run is the name of this run's staging folder.
 	Run string
 }
 
-// open returns the store and the object key for a file of the output.
+// open returns the object store and the key for a file of the output.
 func (o Output) open(name string) (objectstore.Store, string, error) {
 	s, prefix, err := o.Access.Open(o.URL)
 	return s, path.Join(prefix, name), err
@@ -80,7 +86,7 @@ func (o Output) read(ctx context.Context, name string) ([]byte, error) {
 	return data, err
 }
 
-// stage writes a file to the staging folder of this run.
+// stage writes a file to the staging folder of this run. name is its path in the output.
 func (o Output) stage(ctx context.Context, name string, data []byte) error {
 	s, key, err := o.open(path.Join(stagingName, o.Run, name))
 	if err != nil {
@@ -105,7 +111,7 @@ type commit struct {
 	Remove []string `json:"remove"`
 }
 
-// commit declares that the staging folder is complete. Folders in remove are replaced as a whole.
+// commit marks the staging folder as complete. remove are folders that are replaced as a whole.
 func (o Output) commit(ctx context.Context, remove []string) error {
 	data, err := json.Marshal(commit{remove})
 	if err != nil {
@@ -208,7 +214,7 @@ func (o Output) publish(ctx context.Context) error {
 	return nil
 }
 
-// lastIfManifest returns a key that sorts behind all others for the manifest.
+// lastIfManifest returns a key for sorting in which the manifest comes after all other files.
 func lastIfManifest(key string) string {
 	if path.Base(key) == manifestName {
 		return "1"
@@ -216,7 +222,8 @@ func lastIfManifest(key string) string {
 	return "0" + key
 }
 
-// removeStaging removes the staging folder. The commit is removed last, so that an interrupted removal is repeated.
+// removeStaging removes the staging folder. The commit file is removed last, so that an interrupted removal is
+// repeated.
 func (o Output) removeStaging(ctx context.Context) error {
 	s, staging, err := o.open(path.Join(stagingName, o.Run))
 	if err != nil {
@@ -257,7 +264,7 @@ func (o Output) manifest(ctx context.Context) (*Manifest, error) {
 	return m, nil
 }
 
-// readRows reads a Parquet file of the output; nothing if there is none.
+// readRows reads the rows of a Parquet file of the output; none if it does not exist.
 func readRows[T any](ctx context.Context, o Output, name string) ([]T, error) {
 	data, err := o.read(ctx, name)
 	if err != nil || data == nil {

@@ -39,7 +39,7 @@ import (
 
 // Options configure Run. Segments and Output are required.
 type Options struct {
-	// Segments are files or URLs, which may have the patterns of objectstore.Match.
+	// Segments are files or URLs of recordings, which may contain patterns as for objectstore.Match.
 	Segments []string
 	// Output is the folder or URL prefix of the results.
 	Output string
@@ -53,7 +53,8 @@ type Options struct {
 type Report struct {
 	// Manifest describes the content of the output after the run.
 	Manifest *Manifest
-	// Listed counts the segments that patterns matched, and Read those that were read in this run.
+	// Listed is the number of segments that the patterns matched, and Read the number of those that were read
+	// in this run.
 	Listed, Read int
 }
 
@@ -74,10 +75,11 @@ func Register() {
 	beam.RegisterCoder(reflect.TypeFor[accumulator](), encodeAccumulator, decodeAccumulator)
 }
 
-// Run builds the pipeline and runs it on a runner. If all segments were read in earlier runs, nothing is computed.
+// Run builds the Beam pipeline and runs it on the runner called runner, such as "prism". If all segments were
+// read in earlier runs, nothing is computed.
 //
-// Errors: an object cannot be read or written; a segment whose content differs from its hash. A segment that is damaged
-// or no capture is no error, but is listed in Manifest.Problems.
+// Errors: an object cannot be read or written; a segment whose content differs from its hash. A segment that is
+// damaged or not a recording is not an error, but is listed in Manifest.Problems.
 func Run(ctx context.Context, runner string, o Options) (*Report, error) {
 	if len(o.Segments) == 0 || o.Output == "" {
 		return nil, errors.New("a pipeline needs segments and an output")
@@ -112,20 +114,24 @@ func Run(ctx context.Context, runner string, o Options) (*Report, error) {
 	return report, nil
 }
 
-// A plan lists the work of one run: the new segments, and the outdated shards.
+// A plan is the work to be done in one run.
 type plan struct {
-	// listed counts the segments that match; segments are those that may have to be read, as JSON.
-	listed   int
+	// listed is the number of segments that match the patterns.
+	listed int
+	// segments are those that may have to be read, as JSON (segmentRef).
 	segments [][]byte
-	// done are the segments that need not be read, and evidence those that only have to be checked.
-	done     []string
+	// done are the hashes of the segments that need not be read.
+	done []string
+	// evidence has the hashes of the segments that only have to be checked again.
 	evidence map[string]bool
-	// descriptors is the descriptor set of the definitions, and hash identifies it.
+	// descriptors is the serialized descriptor set of the definitions; nil if nothing is checked.
 	descriptors []byte
-	hash        string
+	// hash is the SHA-256 of descriptors, in hex.
+	hash string
 }
 
-// newPlan lists the input segments, and determines which of them are new.
+// newPlan lists the segments that match, and determines which of them have to be read. before is the manifest
+// of earlier runs.
 func newPlan(ctx context.Context, o Options, before *Manifest) (*plan, error) {
 	p := &plan{evidence: map[string]bool{}}
 	if o.Definitions != nil {
@@ -168,7 +174,7 @@ func newPlan(ctx context.Context, o Options, before *Manifest) (*plan, error) {
 	return p, nil
 }
 
-// build adds the stages of the run to the Beam pipeline.
+// build adds the stages of the run to the Beam pipeline s.
 func (p *plan) build(s beam.Scope, o Options, out Output, before *Manifest) {
 	refs := beam.Reshuffle(s.Scope("List"), beam.CreateList(s, p.segments))
 	identified := beam.ParDo(s.Scope("Identify"), &identifyFn{Access: o.Access, Done: p.done}, refs)

@@ -11,7 +11,7 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// A Segment describes an input segment that was processed.
+// A Segment describes a segment of a recording that was processed.
 type Segment struct {
 	// SHA256 is the hash of the segment's content in hex.
 	SHA256 string `json:"sha256"`
@@ -27,28 +27,29 @@ type Segment struct {
 	// Last is when the segment's last exchange began; zero if it has none.
 	Last time.Time `json:"last,omitzero"`
 
-	// Definitions is the SHA-256 of the definitions that it was checked with; "" if it was not checked.
+	// Definitions is the SHA-256 of the definitions against which the segment was checked; "" if it was not
+	// checked.
 	Definitions string `json:"definitions,omitempty"`
 }
 
-// A ShardRecord describes an evidence file in the output.
+// A ShardRecord describes an evidence file in the output: the evidence of one part of the traffic.
 type ShardRecord struct {
-	// Key is the name of the files: evidence/KEY.pb and proto/KEY/.
+	// Key is the name of the files that belong to the part: evidence/KEY.pb and proto/KEY/.
 	Key string `json:"key"`
 	sources.Part
-	// Segments counts the segments, and Bytes is the size of the shard.
+	// Segments is the number of segments that were counted, and Bytes the size of the evidence file.
 	Segments int   `json:"segments"`
 	Bytes    int64 `json:"bytes"`
 }
 
-// A Problem is something that could not be read or inferred. The rest counts.
+// A Problem is something that could not be read or inferred. All other results are valid.
 type Problem struct {
-	// Segment is the SHA-256 of the segment in hex; "" if the problem is not in one segment.
+	// Segment is the SHA-256 of the segment in hex; "" if the problem is not about one segment.
 	Segment string `json:"segment,omitempty"`
-	// URL is the location of the segment with the problem; "" if it does not concern a single segment.
+	// URL is the location of the segment; "" if the problem is not about one segment.
 	URL string `json:"url,omitempty"`
-	// Key is ShardRecord.Key of the shard, or the method whose versions could not be compared; "" if the problem is in
-	// a segment.
+	// Key is ShardRecord.Key of the evidence file, or the method whose versions could not be compared; "" if
+	// the problem is about a segment.
 	Key string `json:"key,omitempty"`
 	// Error is the error message.
 	Error string `json:"error"`
@@ -65,22 +66,22 @@ type Finding struct {
 	Number int32 `json:"number" parquet:"number"`
 	// Name is the name of the field in the definitions or in JSON, or of the method.
 	Name string `json:"name" parquet:"name,dict"`
-	// Wire is the reading of an unknown field, and Reason describes a contradiction.
+	// Wire is the most probable kind of values of an unknown field, and Reason describes a contradiction.
 	Wire   string `json:"wire" parquet:"wire,dict"`
 	Reason string `json:"reason" parquet:"reason,dict"`
 	// Client is the client program with its version; "" if unknown.
 	Client string `json:"client" parquet:"client,dict"`
-	// Day is the UTC date, as 2006-01-02; "" if unknown.
+	// Day is the day in UTC on which the exchanges began, as 2006-01-02; "" if unknown.
 	Day string `json:"day" parquet:"day,dict"`
 
 	// Seen is the number of messages with the finding.
 	Seen int64 `json:"seen" parquet:"seen"`
-	// Frames are the addresses of some frames with the finding.
+	// Frames are the addresses of some frames with the finding, at most maxAddresses.
 	Frames []string `json:"frames" parquet:"frames,list"`
 }
 
-// A Coverage is a row of coverage.parquet: how much of the messages of a method definitions explain, for one client and
-// day.
+// A Coverage is a row of coverage.parquet: how much of the messages of one method, client and day the
+// definitions explain.
 type Coverage struct {
 	// Service is the full name of the service.
 	Service string `json:"service" parquet:"service,dict"`
@@ -92,31 +93,37 @@ type Coverage struct {
 	Type string `json:"type" parquet:"type,dict"`
 	// Client is the client program with its version; "" if unknown.
 	Client string `json:"client" parquet:"client,dict"`
-	// Day is the UTC date, as 2006-01-02; "" if unknown.
+	// Day is the day in UTC on which the exchanges began, as 2006-01-02; "" if unknown.
 	Day string `json:"day" parquet:"day,dict"`
 
 	// Frames is the number of messages.
 	Frames int64 `json:"frames" parquet:"frames"`
-	// Decoded counts the messages of a known type that are well-formed.
+	// Decoded is the number of messages of a known type that are well-formed.
 	Decoded int64 `json:"decoded" parquet:"decoded"`
-	// Bytes is the total decompressed size of the messages.
+	// Bytes is the total decompressed size of the messages, in bytes.
 	Bytes int64 `json:"bytes" parquet:"bytes"`
-	// BytesExplained is the part of Bytes that the definitions explain.
+	// BytesExplained is the number of bytes that belong to declared fields with plausible values.
 	BytesExplained int64 `json:"bytes_explained" parquet:"bytes_explained"`
 }
 
-// maxAddresses limits Finding.Frames.
+// maxAddresses is the maximum number of addresses in Finding.Frames.
 const maxAddresses = 20
 
-// A result is one item for the summary of a run; exactly one member is set. Beam transfers it between
-// workers as JSON.
+// A result is one item for the summary of a run; exactly one member is set. Beam sends it between workers as
+// JSON.
 type result struct {
-	Segment  *Segment        `json:"segment,omitempty"`
-	Shard    *ShardRecord    `json:"shard,omitempty"`
-	Problem  *Problem        `json:"problem,omitempty"`
-	Finding  *Finding        `json:"finding,omitempty"`
-	Coverage *Coverage       `json:"coverage,omitempty"`
-	Change   *history.Change `json:"change,omitempty"`
+	// Segment is a segment that was processed.
+	Segment *Segment `json:"segment,omitempty"`
+	// Shard is an evidence file that was written.
+	Shard *ShardRecord `json:"shard,omitempty"`
+	// Problem is something that could not be read or inferred.
+	Problem *Problem `json:"problem,omitempty"`
+	// Finding is a finding of checking a segment.
+	Finding *Finding `json:"finding,omitempty"`
+	// Coverage are counts from checking a segment.
+	Coverage *Coverage `json:"coverage,omitempty"`
+	// Change is a change between two client versions.
+	Change *history.Change `json:"change,omitempty"`
 }
 
 // encode encodes the result as JSON.
@@ -128,7 +135,7 @@ func (r result) encode() []byte {
 	return data
 }
 
-// rowsOf converts the report of a check to results for a group.
+// rowsOf converts the report of a check to results for one client and day (group).
 func rowsOf(r *check.Report, group sources.Part) (list []result) {
 	add := func(f Finding) {
 		f.Client, f.Day = group.Client, group.Day
@@ -152,16 +159,16 @@ func rowsOf(r *check.Report, group sources.Part) (list []result) {
 	return list
 }
 
-// key returns a copy with only the fields that findings must share to be added up.
+// key returns a copy with only the properties in which findings must be equal to be added up.
 func (f Finding) key() Finding {
 	f.Seen, f.Frames = 0, nil
 	return f
 }
 
-// findingKey returns Finding.key as a map key.
+// findingKey returns Finding.key in a form that can be used as a map key.
 func (f Finding) findingKey() string { return string(result{Finding: new(f.key())}.encode()) }
 
-// add adds up findings. Of the frames, the first by name are kept, so that the order does not matter.
+// add adds the counts of o to f. Of the frames, the first by name are kept, so that the order does not matter.
 func (f *Finding) add(o Finding) {
 	f.Seen += o.Seen
 	f.Frames = slices.Concat(f.Frames, o.Frames)
@@ -170,7 +177,7 @@ func (f *Finding) add(o Finding) {
 	f.Frames = f.Frames[:min(len(f.Frames), maxAddresses)]
 }
 
-// key returns a copy with only the fields that rows of coverage must share to be added up.
+// key returns a copy with only the properties in which rows of coverage must be equal to be added up.
 func (c Coverage) key() Coverage {
 	c.Frames, c.Decoded, c.Bytes, c.BytesExplained = 0, 0, 0, 0
 	return c

@@ -19,15 +19,18 @@ import (
 	"unwire/captures/upload"
 )
 
-// A segmentRef is a segment to read. It crosses the shuffle as JSON.
+// A segmentRef is the location of a segment (of a recording) to be read. Beam sends it between workers as JSON.
 type segmentRef struct {
+	// URL is the path or URL of the segment.
 	URL string `json:"url"`
-	// SHA256 is the hash from the segment's manifest; "" if it has no manifest.
+	// SHA256 is the hash of the content in hex, from the segment's manifest; "" if it has no manifest.
 	SHA256 string `json:"sha256,omitempty"`
-	Size   int64  `json:"size"`
+	// Size is the size of the segment in bytes.
+	Size int64 `json:"size"`
 }
 
-// listSegments returns the segments that patterns match. A segment with a manifest beside it is known by its hash.
+// listSegments returns the segments that patterns match. If a segment has a manifest file next to it, the hash
+// in it is used.
 func listSegments(ctx context.Context, patterns []string, a Access) ([]segmentRef, error) {
 	var list []segmentRef
 	for _, pattern := range patterns {
@@ -67,7 +70,8 @@ func listSegments(ctx context.Context, patterns []string, a Access) ([]segmentRe
 	return list, nil
 }
 
-// manifestHash returns the hash in a manifest; "" if the object is something else.
+// manifestHash returns the hash in the manifest of a segment with the key base (without extension); "" if that
+// object is not a manifest.
 func manifestHash(ctx context.Context, s objectstore.Store, base string) (string, error) {
 	data, err := readObject(ctx, s, base+".json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,14 +87,16 @@ func manifestHash(ctx context.Context, s objectstore.Store, base string) (string
 	return m.SHA256, nil
 }
 
-// identifyFn is the stage that computes the hash of a segment.
+// identifyFn is the Beam stage that computes the hashes of segments.
 type identifyFn struct {
+	// Access describes how to connect to object stores.
 	Access Access
-	// Done are the hashes of segments that an earlier run read, sorted.
+	// Done are the hashes of segments that need not be read again, sorted.
 	Done []string
 }
 
-// ProcessElement emits the segment with its hash as the key, unless an earlier run has processed it.
+// ProcessElement emits a segment (a segmentRef as JSON) with its hash as the key, unless an earlier run has
+// processed it.
 func (f *identifyFn) ProcessElement(ctx context.Context, element []byte, emit func(string, []byte)) error {
 	var ref segmentRef
 	if err := json.Unmarshal(element, &ref); err != nil {
@@ -122,7 +128,8 @@ func (f *identifyFn) ProcessElement(ctx context.Context, element []byte, emit fu
 	return nil
 }
 
-// fetch returns the path of a segment's file: the file itself, or a copy of the object, which remove removes.
+// fetch returns the path of a local file with the content of a segment: the file itself, or a temporary copy of
+// the object. The caller must call remove in the end.
 //
 // Errors: the object cannot be read, or its content is not what its hash says.
 func fetch(ctx context.Context, a Access, ref segmentRef) (file string, remove func(), err error) {
@@ -152,7 +159,7 @@ func fetch(ctx context.Context, a Access, ref segmentRef) (file string, remove f
 	return file, remove, nil
 }
 
-// download copies a segment to a local file, and verifies its hash.
+// download copies a segment from r to a local file, and verifies its hash.
 func download(file string, r io.Reader, h hash.Hash, ref segmentRef) error {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

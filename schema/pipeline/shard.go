@@ -12,13 +12,15 @@ import (
 	"unwire/schema/infer/sources"
 )
 
-// shardFn is the stage that merges new evidence into a shard, and infers the shard's definitions.
+// shardFn is the Beam stage that merges new evidence into the evidence file of a part, and infers definitions
+// from it.
 type shardFn struct{ Output Output }
 
-// shardName returns the file name for the evidence of a part.
+// shardName returns the path of the evidence file of a part in the output.
 func shardName(p sources.Part) string { return "evidence/" + keyOf(p) + ".pb" }
 
-// ProcessElement writes a shard. It emits the part by its method, for the history.
+// ProcessElement writes the evidence file and the definitions of one part. key is the encoded part, and data
+// its new evidence. It emits the part by its method and direction, for historyFn.
 func (f *shardFn) ProcessElement(ctx context.Context, key string, data []byte, emitPart func(string, string), emitResult func([]byte)) error {
 	part, err := decodePart(key)
 	if err != nil {
@@ -58,7 +60,7 @@ func (f *shardFn) ProcessElement(ctx context.Context, key string, data []byte, e
 	return nil
 }
 
-// define writes the inferred definitions of a shard.
+// define writes the definitions inferred from the evidence of a part.
 func (f *shardFn) define(ctx context.Context, part sources.Part, ev *infer.Evidence) error {
 	in, err := infer.Infer(ev, infer.Options{Profile: subject()})
 	if err != nil {
@@ -75,14 +77,16 @@ func (f *shardFn) define(ctx context.Context, part sources.Part, ev *infer.Evide
 	return nil
 }
 
-// historyFn finds what changed between versions of the clients of a method and direction.
+// historyFn is the Beam stage that finds what changed between versions of the clients of a method.
 type historyFn struct {
+	// Output is where evidence files are read.
 	Output Output
-	// Parts are the parts of earlier runs, as keys of the shuffle, by method and direction.
+	// Parts are the encoded parts of earlier runs, by method and direction.
 	Parts map[string][]string
 }
 
-// ProcessElement emits the changes. The shards of this run are staged: all of a method are written before.
+// ProcessElement emits the changes of one method and direction. keys are the encoded parts of this run, whose
+// evidence files are in the staging folder.
 func (f *historyFn) ProcessElement(ctx context.Context, method string, keys func(*string) bool, emit func([]byte)) error {
 	// Versions of this run and of earlier runs together are the history.
 	all := map[string]bool{}

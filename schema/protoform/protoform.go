@@ -27,20 +27,22 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A Format is a text format for messages: protojson or prototext.
+// A Format is a text format for protobuf messages: protojson or prototext.
 type Format string
 
-// The formats.
+// The text formats of protobuf: its JSON mapping, and the text format of protoc and others.
 const (
+	// JSON is protobuf's JSON mapping.
 	JSON Format = "protojson"
+	// Text is protobuf's text format.
 	Text Format = "prototext"
 )
 
 // Formats returns the names of all text formats.
 func Formats() []string { return []string{string(JSON), string(Text)} }
 
-// A finder returns the definition of a message by its full name, or nil. It is needed for the messages inside
-// google.protobuf.Any.
+// A finder is a function that returns the definition of a message type by its full name, or nil. It is needed
+// for messages inside google.protobuf.Any.
 type finder = func(name string) protoreflect.MessageDescriptor
 
 // Printed is a message printed in a text format.
@@ -52,12 +54,15 @@ type Printed struct {
 	Lost []string
 }
 
-// typeComment is the beginning of the comment that names the type of a message. Other tools write it too.
+// typeComment is the beginning of the comment that names the type of a message in prototext. Other tools write
+// it, too.
 const typeComment = "# proto-message: "
 
-// Print converts a message of the type md to a text format. data is protobuf, or JSON if isJSON is set.
+// Print converts a message of the type md to a text format. data is encoded in protobuf, or in JSON if isJSON
+// is set.
 //
-// Shape: JSON is indented. prototext begins with comments: the name of the type, and the paths of lost fields.
+// Shape: JSON is indented. prototext begins with comments: the name of the type, and the paths of the fields
+// that are missing.
 func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescriptor, find finder) (*Printed, error) {
 	m := dynamicpb.NewMessage(md)
 
@@ -102,7 +107,7 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 	return out, nil
 }
 
-// Parse converts a text that Print wrote to protobuf.
+// Parse converts a text in the given format, such as one that Print wrote, to the protobuf encoding.
 //
 // Errors: a name that the definitions lack.
 func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find finder) ([]byte, error) {
@@ -120,7 +125,8 @@ func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find f
 	return proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 }
 
-// TypeOf returns the name of the type in the first comments of a text, or "".
+// TypeOf returns the full name of the message type from the comments at the beginning of a prototext file, or
+// "".
 func TypeOf(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if name, ok := bytes.CutPrefix(line, []byte(typeComment)); ok {
@@ -133,7 +139,7 @@ func TypeOf(text []byte) string {
 	return ""
 }
 
-// lostFields returns the paths of unknown fields in m and in the messages inside it, without repetition.
+// lostFields returns the paths of unknown fields in m and in the messages nested in it, without repetition.
 func lostFields(m protoreflect.Message) []string {
 	found := map[string]bool{}
 	addLost(m, "", found)
@@ -142,7 +148,7 @@ func lostFields(m protoreflect.Message) []string {
 	})
 }
 
-// addLost adds the paths of unknown fields in m, which is at path.
+// addLost adds the paths of unknown fields in m, which is at path, to found.
 func addLost(m protoreflect.Message, path string, found map[string]bool) {
 	// Each unknown field is reported by its number.
 	for rest := m.GetUnknown(); len(rest) > 0; {
@@ -176,10 +182,10 @@ func addLost(m protoreflect.Message, path string, found map[string]bool) {
 	})
 }
 
-// A resolver finds the types of messages inside Any.
+// A resolver is a protobuf type resolver for messages inside google.protobuf.Any.
 type resolver struct{ find finder }
 
-// FindMessageByName returns the message type with a full name.
+// FindMessageByName returns the message type with the given full name.
 func (r resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
 	if r.find != nil {
 		if md := r.find(string(name)); md != nil {

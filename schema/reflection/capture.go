@@ -15,10 +15,11 @@ import (
 	"unwire/schema/wellknown"
 )
 
-// FromCapture collects the files that servers reported in the traffic of a capture: in the
-// exchange of a number, or for 0 in all of them. Answers that cannot be read are skipped.
+// FromCapture collects the file descriptors that servers returned by gRPC server reflection in a capture: in
+// the exchange with the given number, or in all exchanges if it is 0. Responses that cannot be read are
+// skipped.
 //
-// Errors: of reading the capture; ErrLimit; the context's. Without any file there is none.
+// Errors: those of reading the capture, ErrLimit, and the context's. Finding no file is not an error.
 func FromCapture(ctx context.Context, c captures.Capture, exchange int64) (*Files, error) {
 	files := &Files{}
 	for ex, err := range c.Exchanges(ctx) {
@@ -41,10 +42,10 @@ func FromCapture(ctx context.Context, c captures.Capture, exchange int64) (*File
 	return files, ctx.Err()
 }
 
-// answerType is the message that a server answers with. That of v1alpha has the same fields.
+// answerType is the message type of reflection responses. That of version v1alpha has the same fields.
 const answerType = "grpc.reflection.v1.ServerReflectionResponse"
 
-// addFrame adds the files that a frame of the server has.
+// addFrame adds the file descriptors in one response message. codec is its encoding.
 func (f *Files) addFrame(codec string, frame *decode.Frame) error {
 	if frame.Dir != captures.Down || frame.End != nil || frame.Err != nil || frame.Partial {
 		return nil

@@ -26,36 +26,41 @@ import (
 	"unwire/schema/interrupt"
 )
 
-// Limits of the definitions collected from one server.
+// Limits of the definitions collected from one server by gRPC server reflection.
 const (
-	maxFiles   = 20_000
-	maxBytes   = 64 << 20 // of all files together
-	maxNesting = 64       // levels of messages in messages
+	// maxFiles is the maximum number of file descriptors.
+	maxFiles = 20_000
+	// maxBytes is the maximum size of all files together, in bytes.
+	maxBytes = 64 << 20
+	// maxNesting is the maximum nesting of message types.
+	maxNesting = 64
 )
 
-// ErrLimit is wrapped where a server reports more than is collected.
+// ErrLimit is wrapped by the error for a server whose reflection exceeds maxFiles, maxBytes or maxNesting.
 var ErrLimit = errors.New("the server's reflection reports too much")
 
 // ErrNone means that server reflection returned no definitions.
 var ErrNone = errors.New("no definitions by server reflection")
 
-// IsService reports whether a service is that of reflection itself, of either version.
+// IsService reports whether name is the full name of the reflection service itself, in either version.
 func IsService(name string) bool {
 	return name == "grpc.reflection.v1.ServerReflection" || name == "grpc.reflection.v1alpha.ServerReflection"
 }
 
-// Files are the files that a server reported. The zero value has none.
+// Files are the file descriptors that a server returned by reflection. The zero value is empty.
 type Files struct {
-	files  []*descriptorpb.FileDescriptorProto
+	// files are the files in the order in which they were added.
+	files []*descriptorpb.FileDescriptorProto
+	// byPath are the same files by path.
 	byPath map[string]*descriptorpb.FileDescriptorProto
-	bytes  int
+	// bytes is their total size in bytes.
+	bytes int
 
-	// Conflicts are the paths of files that were reported in several versions, of which the
-	// first counts.
+	// Conflicts are the paths of files that were returned in several versions, of which the first is kept.
 	Conflicts []string
 }
 
-// Add adds a file. One that is there already is added once.
+// Add adds a file. A file whose path was added before is ignored.
 //
 // Errors: ErrLimit; a file without a name.
 func (f *Files) Add(file *descriptorpb.FileDescriptorProto) error {
@@ -89,7 +94,7 @@ func (f *Files) Add(file *descriptorpb.FileDescriptorProto) error {
 	return nil
 }
 
-// nestsDeeper reports whether a message has more than levels of messages in it.
+// nestsDeeper reports whether message types are nested in m more than levels deep.
 func nestsDeeper(m *descriptorpb.DescriptorProto, levels int) bool {
 	return levels == 0 || slices.ContainsFunc(m.NestedType, func(n *descriptorpb.DescriptorProto) bool { return nestsDeeper(n, levels-1) })
 }
@@ -97,14 +102,14 @@ func nestsDeeper(m *descriptorpb.DescriptorProto, levels int) bool {
 // Len returns the number of collected files.
 func (f *Files) Len() int { return len(f.files) }
 
-// Declares reports whether a file declares a service of this full name.
+// Declares reports whether a collected file declares the service with this full name.
 func (f *Files) Declares(service string) bool {
 	return slices.ContainsFunc(f.files, func(file *descriptorpb.FileDescriptorProto) bool {
 		return slices.ContainsFunc(services(file), func(name string) bool { return name == service })
 	})
 }
 
-// services are the full names of the services of a file.
+// services returns the full names of the services that a file declares.
 func services(file *descriptorpb.FileDescriptorProto) []string {
 	var list []string
 	for _, s := range file.Service {
@@ -113,7 +118,7 @@ func services(file *descriptorpb.FileDescriptorProto) []string {
 	return list
 }
 
-// Missing returns, sorted, the imported files that the server did not return.
+// Missing returns the paths, sorted, of the imported files that the server did not return.
 func (f *Files) Missing() []string {
 	var list []string
 	for _, file := range f.files {
@@ -127,7 +132,7 @@ func (f *Files) Missing() []string {
 	return slices.Compact(list)
 }
 
-// Set returns the files sorted by path, without those of the reflection service and those shipped with
+// Set returns the files sorted by path, except those of the reflection service itself and those that ship with
 // protobuf.
 func (f *Files) Set() []*descriptorpb.FileDescriptorProto {
 	var list []*descriptorpb.FileDescriptorProto
@@ -142,9 +147,9 @@ func (f *Files) Set() []*descriptorpb.FileDescriptorProto {
 	return list
 }
 
-// Schema links the files of Set.
+// Schema links the files that Set returns.
 //
-// Errors: ErrNone; files that do not link; the context's.
+// Errors: ErrNone if there are no files; files that do not link; the context's.
 func (f *Files) Schema(ctx context.Context) (*schema.Schema, error) {
 	set := &descriptorpb.FileDescriptorSet{File: f.Set()}
 	if len(set.File) == 0 {

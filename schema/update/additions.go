@@ -11,7 +11,8 @@ import (
 	"unwire/schema/compare"
 )
 
-// addMissing adds the declarations that the files lack, and marks those that a complete source no longer has.
+// addMissing adds the declarations of the source that the user's files lack. If the source is complete, it
+// marks the declarations that only the files have.
 func (m *updatePass) addMissing() error {
 	m.placeTypes()
 	for w := range m.src.Schema.Messages() {
@@ -39,7 +40,8 @@ func (m *updatePass) addMissing() error {
 	return nil
 }
 
-// message compares the message w of the source with its counterpart h in the files.
+// message compares the message w of the source with its counterpart h in the user's files, and adds what h
+// lacks.
 func (m *updatePass) message(w, h protoreflect.MessageDescriptor) {
 	b := m.blockOf(h)
 	if b == nil {
@@ -76,7 +78,7 @@ func (m *updatePass) message(w, h protoreflect.MessageDescriptor) {
 	}
 }
 
-// refusal returns the reason why the message h cannot get the field w, or "".
+// refusal returns the reason why the field w of the source cannot be added to the message h, or "".
 func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
 	switch {
 	case h.ReservedRanges().Has(w.Number()):
@@ -99,7 +101,8 @@ func (m *updatePass) refusal(w protoreflect.FieldDescriptor, h protoreflect.Mess
 	return ""
 }
 
-// addField adds the field w to the message h. newOneofs collects the oneofs that are added as a whole.
+// addField adds the field w of the source to the message h, whose text is the block b. newOneofs collects the
+// oneofs that are added as a whole.
 func (m *updatePass) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor, b *block, newOneofs map[protoreflect.Name]bool) {
 	full := h.FullName().Append(w.Name())
 	target := b
@@ -135,7 +138,7 @@ func (m *updatePass) addField(w protoreflect.FieldDescriptor, h protoreflect.Mes
 	m.recordAdded(string(full), compare.FieldElement, int32(w.Number()), describeField(w), b.doc)
 }
 
-// newMembers returns how many members of the oneof o can be added to the message h, which lacks them.
+// newMembers returns how many members of the oneof o can be added to the message h.
 func (m *updatePass) newMembers(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) int {
 	n := 0
 	for i := range o.Fields().Len() {
@@ -146,7 +149,7 @@ func (m *updatePass) newMembers(o protoreflect.OneofDescriptor, h protoreflect.M
 	return n
 }
 
-// addOneof adds a oneof with all its members to the message h.
+// addOneof adds the oneof o of the source with all its members to the message h, whose text is the block b.
 func (m *updatePass) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor, b *block) {
 	p := m.printer(b.doc, h.FullName(), b)
 	text, least, ok := p.oneof(o)
@@ -162,13 +165,14 @@ func (m *updatePass) addOneof(o protoreflect.OneofDescriptor, h protoreflect.Mes
 	}
 }
 
-// recordAdded records an added element in the changes and in the evidence file.
+// recordAdded records an added element in the changes and in the evidence file. now is its declaration.
 func (m *updatePass) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
 	m.addChange(Change{Op: opAdd, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
-// field compares a field that the source and the files have. It replaces the type, or records a conflict.
+// field compares the field w of the source with its counterpart h in the user's files. If they differ, it
+// replaces the type or records a conflict. b is the text of the message.
 func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 	dd := b.find(fieldDecl, int(h.Number()), "")
 	if dd == nil {
@@ -214,8 +218,8 @@ func (m *updatePass) field(w, h protoreflect.FieldDescriptor, b *block) {
 	m.log.confirm(string(h.FullName()), compare.FieldElement, int32(h.Number()), m.src, "")
 }
 
-// replaces reports whether the type of w replaces the type of h: it differs, the same bytes fit both, and the
-// options or the state of h allow it.
+// replaces reports whether the type of w is to replace the type of h: they differ, both can decode the same
+// bytes, and the options permit it or the type of h is only a guess.
 func (m *updatePass) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) bool {
 	if _, same := m.compare(w, h); same || !sameWire(w, h) {
 		return false
@@ -228,7 +232,7 @@ func (m *updatePass) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *d
 		m.log.isAssumed(string(h.FullName())) || m.isMarkedGuess(dd, b.doc)
 }
 
-// compare reports whether two fields have the same label and type, apart from names. op is the change that would
+// compare reports whether w and h have the same label and type, apart from names. op is the change that would
 // make them the same.
 func (m *updatePass) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
@@ -254,7 +258,7 @@ func (m *updatePass) compare(w, h protoreflect.FieldDescriptor) (op Op, same boo
 	return opRelabel, true
 }
 
-// sameType reports whether a field of the source and one of the files have the same type.
+// sameType reports whether the field w of the source and the field h of the user's files have the same type.
 func (m *updatePass) sameType(w, h protoreflect.FieldDescriptor) bool {
 	if w.Kind() != h.Kind() {
 		return w.Message() != nil && h.Message() != nil && m.sameNamed(w.Message(), h.Message()) && m.src.Guessed
@@ -268,7 +272,7 @@ func (m *updatePass) sameType(w, h protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-// sameNamed reports whether the type w of the source and the type h of the files are counterparts.
+// sameNamed reports whether the type w of the source and the type h of the user's files are counterparts.
 func (m *updatePass) sameNamed(w, h protoreflect.Descriptor) bool {
 	if m.src.Guessed {
 		return true
@@ -280,8 +284,8 @@ func (m *updatePass) sameNamed(w, h protoreflect.Descriptor) bool {
 	return name == h.FullName()
 }
 
-// mayHaveType reports whether the samples of the guessed field w may be of h's type, as far as Source.Fits
-// shows.
+// mayHaveType reports whether the recorded values of w, a field inferred from traffic, may be of h's type.
+// Source.Fits has the possible types.
 func (m *updatePass) mayHaveType(w, h protoreflect.FieldDescriptor) bool {
 	types, known := m.src.Fits[string(w.FullName())]
 	switch {
@@ -308,12 +312,12 @@ func moreSpecific(w, h protoreflect.FieldDescriptor) bool {
 	return rank(w) > rank(h) || rank(w) == rank(h) && w.Kind() == h.Kind() && w.IsList() && !h.IsList()
 }
 
-// isMarkedGuess reports whether a comment at the declaration calls it a guess.
+// isMarkedGuess reports whether a comment on the declaration dd says that it is a guess.
 func (m *updatePass) isMarkedGuess(dd *decl, d *document) bool {
 	return guessed.MatchString(d.comments(dd))
 }
 
-// enum compares the enum w of the source with its counterpart h in the files.
+// enum compares the enum w of the source with its counterpart h in the user's files, and adds what h lacks.
 func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 	b := m.blockOf(h)
 	if b == nil {
@@ -367,7 +371,8 @@ func (m *updatePass) enum(w, h protoreflect.EnumDescriptor) {
 	}
 }
 
-// service compares the service w of the source with the service of the same name in the files.
+// service adds the service w of the source, or the methods that the service of the same name in the user's
+// files lacks.
 func (m *updatePass) service(w protoreflect.ServiceDescriptor) {
 	h := m.have.Service(string(w.FullName()))
 	if h == nil {
@@ -402,7 +407,8 @@ func (m *updatePass) service(w protoreflect.ServiceDescriptor) {
 	}
 }
 
-// method compares a method of the source with the same method in the files.
+// method compares the method w of the source with its counterpart h in the user's files. A difference is a
+// conflict.
 func (m *updatePass) method(w, h protoreflect.MethodDescriptor) {
 	if m.src.Guessed {
 		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {

@@ -32,7 +32,7 @@ func methodText(md protoreflect.MethodDescriptor) string {
 	return fmt.Sprintf("%s returns %s", side(md.IsStreamingClient(), md.Input()), side(md.IsStreamingServer(), md.Output()))
 }
 
-// sizeText describes the size of a type or service: "2 fields".
+// sizeText returns the size of a message, enum or service in words, such as "2 fields".
 func sizeText(d protoreflect.Descriptor) string {
 	n, what := 0, ""
 	switch d := d.(type) {

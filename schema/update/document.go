@@ -18,65 +18,71 @@ type span struct{ start, end int }
 // An edit replaces a range of a document's text.
 type edit struct {
 	span
+	// text is inserted in place of the range.
 	text string
 }
 
-// A document is a .proto file with the positions of its declarations. Edits refer to the original text, so that
-// their order does not matter.
+// A document is the text of a .proto file with the positions of its declarations. Edits refer to the original
+// text, so their order does not matter.
 type document struct {
 	// name is the path of the file, and text its original content.
 	name, text string
 
-	// original maps an offset in the folded text, which the parser read, to text. See schema.FoldLongLines.
+	// original converts an offset in the text that the parser read (see schema.FoldLongLines) to one in text.
 	original func(offset int) int
-	// node is the syntax tree of the file.
+	// node is the syntax tree of the file, as parsed.
 	node *ast.FileNode
 	// pkg is the package that the file declares.
 	pkg string
 
 	// syntax is "proto2", "proto3" or "editions".
 	syntax string
-	// eol is the line end that the file uses, and indentUnit one step of its indentation.
+	// eol is the line end that the file uses, and indentUnit the text of one level of indentation.
 	eol, indentUnit string
 
 	// hasBOM is set if the file begins with a byte order mark.
 	hasBOM bool
 
-	// isNew means that the file does not exist yet.
+	// isNew is set if the file does not exist yet.
 	isNew bool
-	// root has the top-level declarations of the file.
+	// root is the block of the file as a whole.
 	root *block
 
-	// blocks are the messages, enums, services and oneofs by full name.
+	// blocks are the messages, enums, services and oneofs of the file, by full name.
 	blocks map[string]*block
 	// imports are the paths of the imported files.
 	imports []string
-	// edits are the replacements to be made in the text.
+	// edits are the replacements to be made in text.
 	edits []edit
-	// added maps insertion points to the declarations that are inserted.
+	// added has the declarations to be inserted, by position.
 	added map[insertionPoint][]addition
 }
 
-// A declKind is the kind of a declaration, for the purpose of inserting others.
+// A declKind is a kind of declaration, which decides where others are inserted.
 type declKind int
 
-// The kinds of declarations.
+// The kinds of declarations that declKind distinguishes.
 const (
-	// 0 is any declaration that is not listed below.
+	// The value 0 is any declaration that is not listed below.
 	_ declKind = iota
 	// fieldDecl is a field, map or group, or a oneof with the numbers of its members.
 	fieldDecl
+	// valueDecl is an enum value.
 	valueDecl
+	// methodDecl is an RPC method.
 	methodDecl
 	// typeDecl is a message or an enum.
 	typeDecl
+	// serviceDecl is a service.
 	serviceDecl
+	// importDecl is an import statement.
 	importDecl
 	// headDecl is the syntax or package statement.
 	headDecl
 )
 
-// rank orders kinds of declarations that are inserted at the same point: imports come first.
+// rank returns the position of a kind among declarations that are inserted at the same point: imports come
+// first.
 func (k declKind) rank() int {
 	if k == importDecl {
 		return -1
@@ -84,33 +90,33 @@ func (k declKind) rank() int {
 	return int(k)
 }
 
-// A block is the content of a message, enum, service or oneof, or the file as a whole.
+// A block is the text of a message, enum, service or oneof, or of a file as a whole.
 type block struct {
 	// doc is the file that contains the block.
 	doc *document
-	// start is the offset of the declaration with the block.
+	// start is the offset of the beginning of the declaration.
 	start int
-	// open and close are the offsets of the braces; for a file -1 and its end.
+	// open and close are the offsets of the braces; for a file, -1 and the size of the text.
 	open, close int
-	// name is the range of the declared name.
+	// name is the range of the declared name in the text.
 	name span
-	// decls are the declarations inside the block.
+	// decls are the declarations directly inside the block.
 	decls []decl
 }
 
-// A decl is a declaration inside a block, such as a field.
+// A decl is the text of one declaration inside a block, such as a field.
 type decl struct {
 	// kind is the kind of the declaration.
 	kind declKind
-	// span is the range of the declaration, including the final semicolon or brace.
+	// span is the range of the declaration in the text, including the final semicolon or brace.
 	span
-	// min and max are the lowest and highest number of a field, enum value or oneof.
+	// min and max are the number of a field or enum value, or the lowest and highest number in a oneof.
 	min, max int
-	// fullName is the declared name, or the path of an import.
+	// fullName is the full name of the declared element, or the path of an import.
 	fullName string
-	// oneof is the block of the declaration if it is a oneof.
+	// oneof is the block of a oneof; nil for other declarations.
 	oneof *block
-	// label to semicolon are the parts of a field, enum value or method.
+	// label to semicolon are the ranges of the parts of a field, enum value or method.
 	label, typ, name, equals, number, semicolon span
 	// node is the declaration in the syntax tree.
 	node ast.Node
@@ -119,7 +125,7 @@ type decl struct {
 // byteOrderMark is the UTF-8 encoding of U+FEFF.
 const byteOrderMark = "\ufeff"
 
-// parse parses the text of a .proto file that compiles without errors.
+// parse parses the text of a .proto file, which must compile, and finds the positions of its declarations.
 func parse(name, text string) (*document, error) {
 	// The parser does not count the byte order mark in offsets.
 	text, marked := strings.CutPrefix(text, byteOrderMark)
@@ -154,17 +160,17 @@ func parse(name, text string) (*document, error) {
 	return d, nil
 }
 
-// spanOf returns the span of a node in the original text.
+// spanOf returns the range of a syntax node in the original text.
 func (d *document) spanOf(n ast.Node) span {
 	info := d.node.NodeInfo(n)
 	start := info.Start().Offset
 	return span{d.original(start), d.original(start + len(info.RawText()))}
 }
 
-// brace returns the offset of a brace in the text.
+// brace returns the offset of a brace in the original text.
 func (d *document) brace(n *ast.RuneNode) int { return d.spanOf(n).start }
 
-// readFile collects the declarations of the file.
+// readFile collects the text positions of the file's declarations in d.root and d.blocks.
 func (d *document) readFile() {
 	b := &block{doc: d, start: 0, open: -1, close: len(d.text)}
 	d.root = b
@@ -196,7 +202,7 @@ func (d *document) readFile() {
 	}
 }
 
-// extend reads the groups inside an extend declaration, which are messages as well.
+// extend collects the text positions of groups inside an extend declaration, which are message types as well.
 func (d *document) extend(scope string, n ast.Node) {
 	if x, ok := n.(*ast.ExtendNode); ok {
 		for _, e := range x.Decls {
@@ -210,24 +216,25 @@ func (d *document) extend(scope string, n ast.Node) {
 // addDecl appends a declaration to the block.
 func (b *block) addDecl(d decl) { b.decls = append(b.decls, d) }
 
-// join appends a name to a scope, which may be empty.
+// join appends a name to a scope, with a dot between them. The scope may be empty.
 func join(scope, name string) string { return strings.TrimPrefix(scope+"."+name, ".") }
 
-// newBlock creates the block of the declaration n, between its two braces.
+// newBlock creates the block of the declaration n with the full name full; open and close are its braces.
 func (d *document) newBlock(full string, n ast.Node, name ast.Node, open, close *ast.RuneNode) *block {
 	b := &block{doc: d, start: d.spanOf(n).start, name: d.spanOf(name), open: d.brace(open), close: d.brace(close)}
 	d.blocks[full] = b
 	return b
 }
 
-// message collects a message and everything inside it.
+// message collects the text positions of a message and everything inside it. scope is the full name of its
+// parent.
 func (d *document) message(scope string, n *ast.MessageNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
 	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// body collects the declarations inside a message or group.
+// body collects the text positions of the declarations inside a message or group, whose block is b.
 func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	for _, e := range decls {
 		switch e := e.(type) {
@@ -250,7 +257,7 @@ func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	}
 }
 
-// oneof collects a oneof and its members.
+// oneof collects the text positions of a oneof and its members. scope is the full name of the message.
 func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	full := join(scope, n.Name.Val)
 	o := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -275,7 +282,7 @@ func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	return dd
 }
 
-// field collects a field.
+// field collects the text positions of a field. scope is the full name of the message.
 func (d *document) field(scope string, n *ast.FieldNode) decl {
 	f := decl{
 		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
@@ -289,7 +296,7 @@ func (d *document) field(scope string, n *ast.FieldNode) decl {
 	return f
 }
 
-// mapField collects a map field.
+// mapField collects the text positions of a map field. scope is the full name of the message.
 func (d *document) mapField(scope string, n *ast.MapFieldNode) decl {
 	f := decl{
 		kind: fieldDecl, span: d.spanOf(n), fullName: join(scope, n.Name.Val), min: int(n.Tag.Val), max: int(n.Tag.Val), node: n,
@@ -299,7 +306,8 @@ func (d *document) mapField(scope string, n *ast.MapFieldNode) decl {
 	return f
 }
 
-// group collects a group, which declares a field and a message at once.
+// group collects the text positions of a group, which declares a field and a message at once. scope is the full
+// name of the message.
 func (d *document) group(scope string, n *ast.GroupNode) decl {
 	full := join(scope, n.Name.Val)
 	d.body(full, d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace), n.Decls)
@@ -307,7 +315,7 @@ func (d *document) group(scope string, n *ast.GroupNode) decl {
 	return decl{kind: fieldDecl, span: d.spanOf(n), fullName: full, min: int(n.Tag.Val), max: int(n.Tag.Val), node: n, semicolon: open}
 }
 
-// enum collects an enum and its values.
+// enum collects the text positions of an enum and its values. scope is the full name of its parent.
 func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	full := join(scope, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -328,7 +336,7 @@ func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	return decl{kind: typeDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// service collects a service and its methods.
+// service collects the text positions of a service and its methods.
 func (d *document) service(n *ast.ServiceNode) decl {
 	full := join(d.pkg, n.Name.Val)
 	b := d.newBlock(full, n, n.Name, n.OpenBrace, n.CloseBrace)
@@ -348,8 +356,8 @@ func (d *document) service(n *ast.ServiceNode) decl {
 	return decl{kind: serviceDecl, span: d.spanOf(n), fullName: full, node: n}
 }
 
-// find returns the declaration of a field by its number, or of an enum value or method by its full name. It
-// returns nil if there is none.
+// find returns the declaration in the block of a field by its number, or of an enum value or method by its full
+// name; nil if there is none.
 func (b *block) find(kind declKind, number int, full string) *decl {
 	for i := range b.decls {
 		dd := &b.decls[i]
@@ -370,10 +378,10 @@ func (b *block) find(kind declKind, number int, full string) *decl {
 	return nil
 }
 
-// replace records that a range of the text is to be replaced.
+// replace records that a range of the text is to be replaced by text.
 func (d *document) replace(s span, text string) { d.edits = append(d.edits, edit{s, text}) }
 
-// apply returns the text with all edits and additions.
+// apply returns the text of the file with all edits and additions.
 func (d *document) apply() string {
 	d.render()
 	slices.SortStableFunc(d.edits, func(a, b edit) int { return a.start - b.start })
@@ -392,7 +400,7 @@ func (d *document) apply() string {
 	return b.String()
 }
 
-// findUnit returns one step of the file's indentation, taken from the first indented declaration.
+// findUnit returns the text of one level of the file's indentation, taken from the first indented declaration.
 // Default: two spaces.
 func (d *document) findUnit() string {
 	for _, dd := range d.root.decls {
@@ -412,8 +420,8 @@ func (d *document) findUnit() string {
 	return "  "
 }
 
-// indentAt returns the text between the beginning of the line and offset. alone reports whether this is only
-// blanks.
+// indentAt returns the text between the beginning of the line and offset. alone is set if this is only white
+// space.
 func (d *document) indentAt(offset int) (string, bool) {
 	line := strings.LastIndexByte(d.text[:offset], '\n') + 1
 	before := d.text[line:offset]
@@ -421,7 +429,7 @@ func (d *document) indentAt(offset int) (string, bool) {
 	return blank, blank == before
 }
 
-// indent returns the indentation of the declarations in b.
+// indent returns the indentation of the declarations in the block.
 func (b *block) indent() string {
 	if b.open < 0 {
 		return ""
@@ -435,7 +443,7 @@ func (b *block) indent() string {
 	return base + b.doc.indentUnit
 }
 
-// comments returns the comments of a declaration: above, inside and behind it.
+// comments returns the text of all comments on a declaration: above, inside and after it.
 func (d *document) comments(dd *decl) string {
 	info := d.node.NodeInfo(dd.node)
 	var b strings.Builder

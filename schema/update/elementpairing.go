@@ -8,8 +8,8 @@ import (
 	"unwire/schema/check"
 )
 
-// pairAll finds the counterparts of the source's types in the files: types with the same name, and types that
-// are used by the same fields and methods of paired types.
+// pairAll finds, for the types of the source, their counterparts in the user's files: types with the same name,
+// and types that are used by the same fields and methods of paired types.
 func (m *updatePass) pairAll() {
 	// w is a declaration of the source and h its counterpart in the files, here and in the rest of the package.
 	m.pairs, m.reversePairs = map[protoreflect.FullName]protoreflect.FullName{}, map[protoreflect.FullName]protoreflect.FullName{}
@@ -68,14 +68,14 @@ func (m *updatePass) pairAll() {
 	}
 }
 
-// addPackage marks the names of a package and of its parents as used.
+// addPackage marks the names of a package and of its parents as used, so that no type gets them.
 func (m *updatePass) addPackage(pkg protoreflect.FullName) {
 	for ; pkg != ""; pkg = pkg.Parent() {
 		m.usedNames[pkg] = true
 	}
 }
 
-// symbols marks all names declared in a file as used.
+// symbols marks all full names declared in a file as used, so that no new element gets them.
 func (m *updatePass) symbols(f protoreflect.FileDescriptor) {
 	m.addPackage(f.Package())
 	m.symbolsOf(f.Messages(), f.Enums(), f.Extensions())
@@ -84,7 +84,7 @@ func (m *updatePass) symbols(f protoreflect.FileDescriptor) {
 	}
 }
 
-// symbolsOf marks the names of declarations, including nested ones, as used.
+// symbolsOf marks the full names of declarations, including nested ones, as used.
 func (m *updatePass) symbolsOf(messages protoreflect.MessageDescriptors, enums protoreflect.EnumDescriptors, extensions protoreflect.ExtensionDescriptors) {
 	for i := range extensions.Len() {
 		m.usedNames[extensions.Get(i).FullName()] = true
@@ -108,18 +108,18 @@ func (m *updatePass) symbolsOf(messages protoreflect.MessageDescriptors, enums p
 	}
 }
 
-// A pairing is the state of the function pairAll.
+// A pairing is the state of pairAll.
 type pairing struct {
-	// m is the update pass that needs the pairs.
+	// m is the update pass in which the pairs are stored.
 	m *updatePass
 	// wantEnums maps full names to the enums of the source.
 	wantEnums map[protoreflect.FullName]protoreflect.EnumDescriptor
-	// queue has the pairs of messages whose fields were not compared yet.
+	// queue has the pairs of messages (source, files) whose fields were not compared yet.
 	queue [][2]protoreflect.MessageDescriptor
 }
 
-// join records that a type of the source and one of the files are the same, unless one of them already
-// has a counterpart.
+// join records that the type w of the source and the type h of the user's files are counterparts, unless one of
+// them already has a counterpart.
 func (p *pairing) join(w, h protoreflect.Descriptor) {
 	if p.m.pairs[w.FullName()] != "" || p.m.reversePairs[h.FullName()] != "" {
 		return
@@ -130,7 +130,7 @@ func (p *pairing) join(w, h protoreflect.Descriptor) {
 	}
 }
 
-// fields pairs the types of two corresponding fields.
+// fields pairs the types of the field w of the source and its counterpart h in the user's files.
 func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
 	// Keys are scalars, so the values are what can be paired.
 	if w.IsMap() && h.IsMap() {
@@ -146,8 +146,8 @@ func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
 	}
 }
 
-// pairTypes records that two types used in the same place are counterparts, unless the other side has a
-// type with the same name, or the two contradict each other.
+// pairTypes records that w and h, which are used in the same place, are counterparts, unless the other side has
+// a type with the same name or the two contradict each other.
 func (p *pairing) pairTypes(w, h protoreflect.Descriptor) {
 	if w.IsPlaceholder() || h.IsPlaceholder() || isWellKnown(w.ParentFile().Path()) || isWellKnown(h.ParentFile().Path()) {
 		return
@@ -187,10 +187,10 @@ func sameWire(w, h protoreflect.FieldDescriptor) bool {
 	return packedIn(w, h) || packedIn(h, w)
 }
 
-// packedIn reports whether b, which is bytes, may contain the packed elements of a.
+// packedIn reports whether b, a bytes field, may contain the packed elements of the repeated field a.
 func packedIn(a, b protoreflect.FieldDescriptor) bool {
 	return a.IsList() && b.Kind() == protoreflect.BytesKind && check.WireTypeOf(a.Kind()) != check.WireTypeOf(b.Kind())
 }
 
-// isWellKnown reports whether a file is shipped with protobuf, such as google/protobuf/any.proto.
+// isWellKnown reports whether a file with this path, such as google/protobuf/any.proto, ships with protobuf.
 func isWellKnown(file string) bool { return strings.HasPrefix(file, "google/protobuf/") }

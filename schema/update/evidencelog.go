@@ -11,47 +11,48 @@ import (
 	"unwire/schema/compare"
 )
 
-// EvidenceFile is the name of the evidence file at the root of the files.
+// EvidenceFile is the name of the evidence file, which is in the root folder of the user's .proto files. It
+// records for each element which sources confirm it.
 const EvidenceFile = "evidence.jsonl"
 
-// maxEvidenceLine limits a line of an evidence file, in bytes.
+// maxEvidenceLine is the maximum length of a line of an evidence file, in bytes.
 const maxEvidenceLine = 1 << 20
 
 // itoa formats n in decimal.
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// An evidenceLine is a line of an evidence file: which sources confirm an element. A line of the kind "source"
-// stands for a whole source in some version.
+// An evidenceLine is a line of the evidence file: which sources confirm an element. A line of the kind "source"
+// records that a source was read in some version.
 type evidenceLine struct {
-	// Element is the full name of the element. For a source it is the name and the version.
+	// Element is the full name of the element; for a source, its name and version.
 	Element string `json:"element"`
-	// Kind is the kind of the element, and Number that of a field or enum value.
+	// Kind is the kind of the element, such as "field", or sourceKind.
 	Kind string `json:"kind"`
-	// Number is the number of the field or enum value.
+	// Number is the number of the field or enum value; nil for other elements.
 	Number *int32 `json:"number,omitempty"`
 	// Sources are the names of the sources, in the order in which they confirmed the element.
 	Sources []string `json:"sources"`
-	// Certainty is "reported" (by code), "inferred" (from traffic) or "assumed".
+	// Certainty is "reported" (found in code), "inferred" (from traffic) or "assumed".
 	Certainty string `json:"certainty"`
-	// Version and Date describe the source that last confirmed the element.
+	// Version is the version of the source that last confirmed the element, or "".
 	Version string `json:"version,omitempty"`
-	// Date is the date of the last source, as 2006-01-02.
+	// Date is the date of that source, as 2006-01-02, or "".
 	Date string `json:"date,omitempty"`
-	// Note is a free text.
+	// Note is a free text for people.
 	Note string `json:"note,omitempty"`
 }
 
-// An evidenceLog is the content of an evidence file. Lines that do not change keep their text.
+// An evidenceLog is the content of the evidence file. Lines that do not change keep their text.
 type evidenceLog struct {
 	// lines are the lines of the evidence file.
 	lines []string
-	// lineOf maps the name of an element to the index of its line.
+	// lineOf maps the full name of an element to the index of its line.
 	lineOf map[string]int
 	// eol is the end of the last line: "" or a line feed.
 	eol string
 }
 
-// readLog parses the content of an evidence file.
+// readLog parses the content of the evidence file.
 func readLog(text string) (*evidenceLog, error) {
 	l := &evidenceLog{lineOf: map[string]int{}, eol: "\n"}
 	for line := range strings.Lines(text) {
@@ -92,7 +93,7 @@ func encodeLine(e evidenceLine) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// read returns the parsed line about an element; false if there is none.
+// read returns the parsed line about an element; ok is false if there is none.
 func (l *evidenceLog) read(element string) (evidenceLine, bool) {
 	i, ok := l.lineOf[element]
 	if !ok {
@@ -103,7 +104,7 @@ func (l *evidenceLog) read(element string) (evidenceLine, bool) {
 	return e, err == nil
 }
 
-// confirm records that a source confirms the declaration of an element.
+// confirm records that the source src confirms the declaration of an element. note may be "".
 func (l *evidenceLog) confirm(element string, kind compare.ElementKind, number int32, src *Source, note string) {
 	e, ok := l.read(element)
 
@@ -134,7 +135,7 @@ func (l *evidenceLog) confirm(element string, kind compare.ElementKind, number i
 	l.lines = append(l.lines, encodeLine(e))
 }
 
-// rename moves the lines of an element, and of all elements inside it, to the new name.
+// rename changes the name of an element, and of all elements inside it, in the lines about them.
 func (l *evidenceLog) rename(old, now string) {
 	for element, i := range l.lineOf {
 		// A longer name with the same beginning is another element.
@@ -153,17 +154,17 @@ func (l *evidenceLog) rename(old, now string) {
 	}
 }
 
-// isAssumed reports whether the element is listed as an assumption.
+// isAssumed reports whether the certainty of the element is "assumed".
 func (l *evidenceLog) isAssumed(element string) bool {
 	e, ok := l.read(element)
 	return ok && e.Certainty == "assumed"
 }
 
-// sourceKind is the kind of those lines that describe a whole source.
+// sourceKind is the kind of lines that are about a source as a whole.
 const sourceKind = "source"
 
-// addVersion records a complete source whose version is known. When a later version lacks an element, this is
-// the version in which it was last seen.
+// addVersion records that a complete source was read in a known version. When a later version lacks an element,
+// this is the version in which the element was last seen.
 func (l *evidenceLog) addVersion(src *Source) {
 	if !src.Complete || src.Version == "" {
 		return
@@ -174,7 +175,7 @@ func (l *evidenceLog) addVersion(src *Source) {
 	}
 }
 
-// lastVersion returns the version of the last complete source before src, or "".
+// lastVersion returns the version in which the source was last read before src, or "".
 func (l *evidenceLog) lastVersion(src *Source) string {
 	for i := len(l.lines) - 1; i >= 0; i-- {
 		var e evidenceLine
@@ -185,7 +186,8 @@ func (l *evidenceLog) lastVersion(src *Source) string {
 	return ""
 }
 
-// elementsOf returns the elements that a source has confirmed, and everything that encloses them.
+// elementsOf returns the full names of the elements that the source with that name has confirmed, and of
+// everything that encloses them.
 func (l *evidenceLog) elementsOf(source string) map[string]bool {
 	told := map[string]bool{}
 	for element := range l.lineOf {
@@ -199,7 +201,7 @@ func (l *evidenceLog) elementsOf(source string) map[string]bool {
 	return told
 }
 
-// appendNote appends to the note of an element that is listed.
+// appendNote appends text to the note of an element, if there is a line about it.
 func (l *evidenceLog) appendNote(element, note string) {
 	if e, ok := l.read(element); ok && !strings.Contains(e.Note, note) {
 		e.Note = strings.TrimSpace(strings.TrimSuffix(e.Note, ".") + "; " + note)

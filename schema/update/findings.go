@@ -18,38 +18,43 @@ import (
 	"unwire/schema/infer"
 )
 
-// Limits of the JSON that a probe or an inference writes: bytes, fields and levels of nesting.
+// Limits of JSON files with the result of a probe (which asks a server about its request types) or of an
+// inference.
 const (
-	// maxForeignBytes limits the JSON in bytes.
+	// maxForeignBytes is the maximum size of a JSON file in bytes.
 	maxForeignBytes = 64 << 20
-	// maxForeignFields limits the fields.
+	// maxForeignFields is the maximum number of fields in a JSON file.
 	maxForeignFields = 100_000
-	// maxForeignDepth limits the nesting.
+	// maxForeignDepth is the maximum length of a path of field numbers.
 	maxForeignDepth = 64
 )
 
 // ErrNoFindings is wrapped by the error for JSON that is neither the result of a probe nor inferred evidence.
 var ErrNoFindings = errors.New("neither a probe's result nor inferred evidence")
 
-// A finding is a field in the result of a probe or an inference. Its JSON is part of the contract.
+// A finding is a field in the result of a probe or of an inference. Its JSON is part of the contract with
+// users: it changes only compatibly.
 type finding struct {
-	// Message is the full name of the message type, in the result of an inference.
+	// Message is the full name of the message type; "" in the result of a probe.
 	Message string `json:"message"`
-	// Path is the path of field numbers to the message, in the result of a probe.
+	// Path is the path of field numbers from the request to the message; "" in the result of an inference.
 	Path string `json:"path"`
-	// Number is the field's number; 0 if the probe did not find it.
+	// Number is the field number; 0 if the probe did not find it.
 	Number int32 `json:"number"`
-	// Class, Kind, Label and Type describe the type. Any of them may be empty.
+	// Class is the set of types that the probe distinguishes, such as "varint", or "".
 	Class string `json:"class"`
-	Kind  string `json:"kind"`
+	// Kind is how the values appear on the wire, such as "string", or "".
+	Kind string `json:"kind"`
+	// Label is "singular", "repeated" and so on, or "".
 	Label string `json:"label"`
 	// Name is the field's name; "" if the probe did not find it.
 	Name string `json:"name"`
+	// Type is the type as in a .proto file, or "".
 	Type string `json:"type"`
 }
 
-// isDeclarable reports whether a probe found enough for a declaration. Of some fields it finds only the name, of
-// others only that they exist.
+// isDeclarable reports whether a probe found enough about the field to declare it. For some fields it finds
+// only the name, for others only that they exist.
 func (f *finding) isDeclarable() bool {
 	return f.Number != 0 && f.Class != "" && f.Kind != "group" && !f.mayBeList()
 }
@@ -60,7 +65,7 @@ func (f *finding) mayBeList() bool {
 	return (f.Class == "fixed32" || f.Class == "fixed64") && f.Label == ""
 }
 
-// comment returns the comment for a field of which the probe knows only the class of types, or "".
+// comment returns the comment on a field for which the probe found only the class of types, or "".
 func (f *finding) comment() string {
 	if _, ok := scalars[f.Type]; ok || f.Type != "" && f.Type != f.Class {
 		return ""
@@ -168,7 +173,8 @@ func (f *finding) describeLeft() string {
 	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is not known"
 }
 
-// requestType returns the type of a method's request in have if have lacks the type that the probe names.
+// requestType returns the full name of the request type of a method: told, the name that the probe found, or
+// that in have if have lacks told.
 func requestType(told, method string, have *schema.Schema) string {
 	if have == nil || have.Message(told) != nil {
 		return told
@@ -180,15 +186,15 @@ func requestType(told, method string, have *schema.Schema) string {
 	return told
 }
 
-// findings collects fields into message descriptors.
+// findings converts the fields in a result to message descriptors.
 type findings struct {
 	// order has the full names of the messages in the order of their occurrence.
 	order []string
 	// messages maps full names to message descriptors.
 	messages map[string]*descriptorpb.DescriptorProto
-	// types has the full names of types by the path in the result of a probe.
+	// types has the full names of message types by path, for the result of a probe.
 	types map[string]string
-	// comments maps the full names of fields to their comments.
+	// comments are the comments on fields, by the full name of the field.
 	comments map[string]string
 }
 
@@ -203,10 +209,11 @@ func (f *findings) message(full string) *descriptorpb.DescriptorProto {
 	return m
 }
 
-// numberPath matches a path of field numbers.
+// numberPath matches a path of field numbers, such as "1.2".
 var numberPath = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
 
-// typeAt returns the type at a path of a probe. A type without a name gets a placeholder.
+// typeAt returns the full name of the message type at a path in the result of a probe. A type without a name
+// gets a placeholder.
 func (f *findings) typeAt(path string) (string, error) {
 	if t := f.types[path]; t != "" {
 		return t, nil
@@ -220,7 +227,7 @@ func (f *findings) typeAt(path string) (string, error) {
 	return f.types[path], nil
 }
 
-// addFinding adds a found field to its message.
+// addFinding adds a field to its message. probe is set if it is from a probe.
 func (f *findings) addFinding(in finding, probe bool) error {
 	full := in.Message
 	if probe {
@@ -264,7 +271,8 @@ func (f *findings) addFinding(in finding, probe bool) error {
 	return nil
 }
 
-// setType sets the type that the finding names, or else a type of the found class.
+// setType sets the type of fd, as precisely as the finding shows it. below is the path of the field, and probe
+// is set if it is from a probe.
 func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, below string, probe bool) error {
 	// This is an enum whose values are unknown.
 	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") {
@@ -303,7 +311,7 @@ func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, be
 	return nil
 }
 
-// scalars are the types by the words for types, kinds and classes.
+// scalars maps the words for types, kinds and classes in results to scalar types.
 var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"double": descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, "float": descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
 	"int64": descriptorpb.FieldDescriptorProto_TYPE_INT64, "uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64,
@@ -316,7 +324,7 @@ var scalars = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"len": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "enum": descriptorpb.FieldDescriptorProto_TYPE_INT32,
 }
 
-// schema links the messages, in one file for each package.
+// schema returns the messages as definitions, with one file for each package.
 func (f *findings) schema() (*schema.Schema, error) {
 	files := map[string]*descriptorpb.FileDescriptorProto{}
 	set := &descriptorpb.FileDescriptorSet{}

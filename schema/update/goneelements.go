@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// markGone marks a field, enum value or method that a complete source no longer has. The declaration stays,
-// because older traffic may contain it.
+// markGone adds a comment to a field, enum value or method of the user's files that a complete source no longer
+// has. The declaration is kept, because older traffic may contain it. dd is its text.
 func (m *updatePass) markGone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
 	if dd == nil || isMarked(d.comments(dd)) {
 		return
@@ -30,9 +30,9 @@ func (m *updatePass) markGone(h protoreflect.Descriptor, dd *decl, d *document, 
 	m.recordGone(h, d, number, mark)
 }
 
-// markGoneTypes marks the types and services that a complete source no longer has although an earlier version
-// had them. The mark of a type covers everything inside it. Elements that the source never had are left alone,
-// because a client ships only what it uses.
+// markGoneTypes adds comments to the types and services that a complete source no longer has although an
+// earlier version had them. The comment on a type covers everything inside it. Elements that the source never
+// had are not changed, because a client ships only what it uses.
 func (m *updatePass) markGoneTypes() {
 	told := m.log.elementsOf(m.src.Name)
 	mark := func(h protoreflect.Descriptor) {
@@ -55,7 +55,7 @@ func (m *updatePass) markGoneTypes() {
 	}
 }
 
-// sourceHas reports whether the source has a type or service of the files.
+// sourceHas reports whether the source has the type or service h of the user's files.
 func (m *updatePass) sourceHas(h protoreflect.Descriptor) bool {
 	if s, ok := h.(protoreflect.ServiceDescriptor); ok {
 		return m.src.Schema.Service(string(s.FullName())) != nil
@@ -63,7 +63,7 @@ func (m *updatePass) sourceHas(h protoreflect.Descriptor) bool {
 	return m.reversePairs[h.FullName()] != ""
 }
 
-// isGroup reports whether the message h is declared by a group field, which has the mark instead.
+// isGroup reports whether the message h is declared by a group field, on which the comment is then.
 func isGroup(h protoreflect.Descriptor) bool {
 	parent, ok := h.Parent().(protoreflect.MessageDescriptor)
 	if !ok {
@@ -77,7 +77,8 @@ func isGroup(h protoreflect.Descriptor) bool {
 	return false
 }
 
-// markGoneBlock adds a comment to the opening line of a type or service that the source no longer has.
+// markGoneBlock adds a comment to the first line of a type or service that the source no longer has. b is its
+// text.
 func (m *updatePass) markGoneBlock(h protoreflect.Descriptor, b *block) {
 	d := b.doc
 	line, rest, _ := strings.Cut(d.text[b.open+1:], "\n")
@@ -94,10 +95,11 @@ func (m *updatePass) markGoneBlock(h protoreflect.Descriptor, b *block) {
 	m.recordGone(h, d, 0, mark)
 }
 
-// isMarked reports whether a comment contains such a mark.
+// isMarked reports whether a comment says that the element is no longer in the source.
 func isMarked(text string) bool { return strings.Contains(text, "last seen ") }
 
-// lastSeen returns the text of a mark. It cannot end the comment that it is written in.
+// lastSeen returns the text of the comment on an element that the source no longer has. It cannot end a block
+// comment.
 func (m *updatePass) lastSeen() string {
 	mark := "last seen before this source"
 	if last := m.log.lastVersion(m.src); last != "" {
@@ -108,7 +110,8 @@ func (m *updatePass) lastSeen() string {
 	return strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
 }
 
-// recordGone records a mark in the changes and in the evidence file.
+// recordGone records in the changes and in the evidence file that the source no longer has an element. mark is
+// the comment.
 func (m *updatePass) recordGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
 	m.addChange(Change{Op: opLastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
 	if _, listed := m.log.lineOf[elementName(h)]; listed {

@@ -34,7 +34,8 @@ func (m *updatePass) importsPublicly(file, target string, depth int) bool {
 	return false
 }
 
-// reaches reports whether from imports to, directly or through others. A new import must not close a cycle.
+// reaches reports whether the file from imports to, directly or through others. It is used to avoid import
+// cycles.
 func (m *updatePass) reaches(from, to string) bool {
 	seen := map[string]bool{}
 	var walk func(string) bool

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// An insertionPoint is behind the declaration with the index after in block b. If after is -1, it is behind the
-// opening brace.
+// An insertionPoint is a position in a file where declarations are inserted: after the declaration with the
+// index after in block b, or after the opening brace if after is -1.
 type insertionPoint struct {
 	// b is the block into which declarations are inserted.
 	b *block
-	// after is the index of the declaration in b that precedes the addition, or -1.
+	// after is the index in b of the declaration before the insertion, or -1.
 	after int
 }
 
-// An addition is a declaration that is inserted into a block.
+// An addition is a declaration that is to be inserted into a block.
 type addition struct {
 	// kind and number determine the position in the block.
 	kind declKind
 	// number is the number of the field or enum value.
 	number int
-	// spaced requests a blank line before the declaration.
+	// spaced is set if a blank line is to precede the declaration.
 	spaced bool
 	// text is the declaration, with indentation and line feeds.
 	text string
 }
 
-// insert records an addition to b. It is placed by number if the existing declarations are ordered by
+// insert records that a is to be inserted into b: by its number if the existing declarations are ordered by
 // number, and otherwise after the last one of the same kind.
 func (b *block) insert(a addition) {
 	after, spaced := b.predecessor(a)
@@ -36,8 +36,8 @@ func (b *block) insert(a addition) {
 	b.doc.added[s] = append(b.doc.added[s], a)
 }
 
-// predecessor returns the index of the declaration that the addition follows, or -1 for the beginning of the
-// block. spaced reports whether a blank line precedes it.
+// predecessor returns the index of the declaration after which a is to be inserted, or -1 for the beginning of
+// the block. spaced is set if a blank line is to precede it.
 func (b *block) predecessor(a addition) (after int, spaced bool) {
 	// Without siblings, the addition goes to the end of the block.
 	like := b.siblings(a)
@@ -58,25 +58,25 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 	return like.lower, spaced
 }
 
-// siblings describes those declarations of a block that have the same kind as an addition, by index; -1
-// means none.
+// siblings describes the declarations in a block that have the same kind as an addition. They are given by
+// index; -1 means none.
 type siblings struct {
-	// first and last are the indexes of the first and the last of these declarations.
+	// first and last are the indices of the first and the last of these declarations.
 	first, last int
 
-	// lower is the last one with a lower number than the addition. An enum alias follows the first name for its
-	// number.
+	// lower is the index of the last one with a lower number than the addition. For enum values also an equal
+	// number, because an alias follows the first name for its number.
 	lower int
 
-	// ordered means that their numbers are ascending.
+	// ordered is set if the numbers of these declarations are ascending.
 	ordered bool
 
-	// gaps is the number of gaps between these declarations, and blank the number of gaps with a blank
+	// gaps is the number of gaps between these declarations, and blank the number of those that contain a blank
 	// line.
 	gaps, blank int
 }
 
-// siblings examines the declarations of b with the kind of a.
+// siblings examines the declarations in b that have the kind of a.
 func (b *block) siblings(a addition) siblings {
 	s := siblings{first: -1, last: -1, lower: -1, ordered: true}
 	for i, dd := range b.decls {
@@ -107,7 +107,7 @@ func (d *document) blankBetween(from, to int) bool {
 	return strings.Contains(strings.NewReplacer("\r", "", " ", "", "\t", "").Replace(d.text[from:to]), "\n\n")
 }
 
-// render converts the additions to edits of the text.
+// render converts all additions to edits of the text.
 func (d *document) render() {
 	for s, list := range d.added {
 		slices.SortStableFunc(list, func(a, b addition) int {
@@ -124,7 +124,7 @@ func (d *document) render() {
 	d.added = map[insertionPoint][]addition{}
 }
 
-// lines returns the text of additions, each with a line end.
+// lines returns the text of additions, each followed by a line end.
 func (d *document) lines(list []addition) string {
 	var b strings.Builder
 	for i, a := range list {
@@ -188,8 +188,8 @@ func (d *document) blankIf(spaced bool) string {
 	return ""
 }
 
-// renderLines inserts text on separate lines after the line that t ends. A comment that belongs to the
-// preceding declaration remains directly after it.
+// renderLines inserts text on separate lines after t, the end of the line with the insertion point. A comment
+// that belongs to the preceding declaration remains directly after that.
 func (d *document) renderLines(s insertionPoint, t lineTail, list []addition, text string) {
 	before, after := d.blankIf(list[0].spaced && s.after >= 0), ""
 	if s.after < 0 && s.b.open >= 0 {
@@ -219,23 +219,24 @@ func (d *document) renderLines(s insertionPoint, t lineTail, list []addition, te
 	d.replace(span{t.at, t.at}, before+text+after)
 }
 
-// A lineTail is the text that follows a declaration on its line.
+// A lineTail describes the text that follows a declaration on its line.
 type lineTail struct {
-	// at is the beginning of the next line, or the end of the file.
+	// at is the offset of the beginning of the next line, or of the end of the file.
 	at int
-	// comment is set if a comment follows. commentEnd is its end.
+	// comment is set if a comment follows the declaration on its line.
 	comment bool
-	// commentEnd is the offset of the end of the comment.
+	// commentEnd is the offset of the end of the last block comment.
 	commentEnd int
 	// inline is set if code follows on the line, at the offset next.
 	inline bool
 	// next is the offset of the code that follows the declaration.
 	next int
-	// eof means that the file ends on this line.
+	// eof is set if the file ends on this line.
 	eof bool
 }
 
-// tail examines the text from pos to the end of the line, over block comments of several lines.
+// tail describes the text from offset pos to the end of the line, including block comments that extend over
+// several lines.
 func (d *document) tail(pos int) lineTail {
 	t := lineTail{commentEnd: pos}
 	for pos < len(d.text) {
@@ -273,8 +274,9 @@ func (d *document) tail(pos int) lineTail {
 	return t
 }
 
-// commentBelow finds a comment that begins on the line at pos and belongs to the declaration above: a blank line
-// or a brace follows it. end is its end.
+// commentBelow looks for a comment that begins on the line at pos and belongs to the declaration above, because
+// a blank line or a brace follows it. detached is set if there is one; end is its end, and eof is set if the
+// file ends there.
 func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 	at, any := pos, false
 	for at < len(d.text) {
@@ -314,7 +316,7 @@ func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 	return at, any, false
 }
 
-// addImport adds an import statement, in alphabetical order if the others are.
+// addImport adds an import statement: in alphabetical order if the existing imports are.
 func (d *document) addImport(file string) {
 	last, best, ordered := -1, -1, true
 	for i, dd := range d.root.decls {

@@ -8,45 +8,47 @@ import (
 	"unwire/schema"
 )
 
-// An updatePass is one pass over the files for one source. Parameters called w are declarations of the source
-// ("wanted"), those called h declarations of the files ("have").
+// An updatePass is one pass over the user's .proto files in which the definitions of one source are merged.
+// Parameters called w are declarations of the source ("wanted"), those called h declarations of the files
+// ("have").
 type updatePass struct {
-	// have are the compiled files before this pass.
+	// have are the user's files in compiled form, as before this pass.
 	have *schema.Schema
 	// src is the source whose definitions are merged.
 	src *Source
 	// o are the options of the update.
 	o Options
-	// log is the parsed evidence file.
+	// log is the parsed evidence file, which records the sources of each element.
 	log *evidenceLog
-	// texts maps the paths of files to their contents.
+	// texts has the contents of the user's files by path.
 	texts map[string]string
 
 	// docs are the files that this pass has parsed, by path.
 	docs map[string]*document
 
-	// pairs maps the types of the source to their counterparts in the files. reversePairs is the inverse.
+	// pairs maps the types of the source to their counterparts in the user's files.
 	pairs map[protoreflect.FullName]protoreflect.FullName
-	// reversePairs maps the types of the files to their counterparts in the source.
+	// reversePairs maps the types of the user's files to their counterparts in the source.
 	reversePairs map[protoreflect.FullName]protoreflect.FullName
 
-	// enums maps full names to the enums of the files.
+	// enums are the enums of the user's files by full name.
 	enums map[protoreflect.FullName]protoreflect.EnumDescriptor
 
-	// usedNames has all names that are declared in the files or were added.
+	// usedNames has all full names that are declared in the user's files or were added.
 	usedNames map[protoreflect.FullName]bool
-	// changes are the changes made, and the conflicts.
+	// changes are the changes made so far, and the conflicts.
 	changes []Change
 
-	// renamed has the fields whose name was a placeholder until now. Their types may be placeholders too.
+	// renamed has the full names of the fields whose name was a placeholder until now. Their types may be
+	// placeholders, too.
 	renamed map[string]bool
 
-	// placed has the new types, and order their names in the order of insertion.
+	// placed are the new types by their full name in the source.
 	placed map[protoreflect.FullName]*placement
-	// order has the names of the new types in the order of insertion.
+	// order has the names of the new types in the order in which they are inserted.
 	order []protoreflect.FullName
 
-	// paths maps each file to its imports, including added ones.
+	// paths has the imports of each file, including added ones.
 	paths map[string][]string
 }
 
@@ -60,12 +62,12 @@ func (m *updatePass) addChange(c Change) {
 	m.changes = append(m.changes, c)
 }
 
-// addConflict appends a conflict about the declaration d of the files.
+// addConflict appends a conflict about the declaration d of the user's files. old and now are the two states.
 func (m *updatePass) addConflict(d protoreflect.Descriptor, number int32, old, now, note string) {
 	m.addChange(Change{Op: Conflict, Element: elementName(d), Kind: kindOf(d), Number: number, Old: old, New: now, Note: note, File: d.ParentFile().Path()})
 }
 
-// apply returns the new texts of the files that changed.
+// apply returns the new texts, by path, of the files that changed.
 func (m *updatePass) apply() map[string]string {
 	next := map[string]string{}
 	for name, d := range m.docs {
@@ -76,7 +78,7 @@ func (m *updatePass) apply() map[string]string {
 	return next
 }
 
-// document returns a file in parsed form, or nil if it cannot be parsed.
+// document returns a file of the user in parsed form, or nil if it cannot be parsed.
 func (m *updatePass) document(name string) *document {
 	if d := m.docs[name]; d != nil {
 		return d
@@ -90,7 +92,7 @@ func (m *updatePass) document(name string) *document {
 	return d
 }
 
-// blockOf returns the block of a message, enum, service or oneof, or nil.
+// blockOf returns the text of a message, enum, service or oneof of the user's files, or nil.
 func (m *updatePass) blockOf(h protoreflect.Descriptor) *block {
 	d := m.document(h.ParentFile().Path())
 	if d == nil {

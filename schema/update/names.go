@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// renamePlaceholders replaces placeholders by the names of the source, including all references to them.
+// renamePlaceholders replaces placeholder names, such as field_3, in the user's files by the names in the
+// source, including all references to them.
 func (m *updatePass) renamePlaceholders() error {
 	// types has the new simple names by the full names of types.
 	types := map[protoreflect.FullName]string{}
@@ -34,8 +35,8 @@ func (m *updatePass) renamePlaceholders() error {
 	return nil
 }
 
-// takesName reports whether the name in the source replaces the name in the files. It records the rename, or the
-// conflict that prevents it.
+// takesName reports whether the name of w in the source is to replace the name of h in the user's files. It
+// records the rename, or the conflict that prevents it. placeholder matches invented names.
 func (m *updatePass) takesName(w, h protoreflect.Descriptor, number int32, placeholder *regexp.Regexp) bool {
 	now, old := string(w.Name()), string(h.Name())
 	if now == old || placeholder.MatchString(now) {
@@ -65,7 +66,7 @@ func (m *updatePass) takesName(w, h protoreflect.Descriptor, number int32, place
 	return true
 }
 
-// typeName renames a type if the source has another name.
+// typeName adds the type h to types, with its new name, if the source has another name for it.
 func (m *updatePass) typeName(types map[protoreflect.FullName]string, w, h protoreflect.Descriptor) {
 	if m.src.Guessed || w.FullName() == h.FullName() || w.Name() == h.Name() {
 		return
@@ -79,7 +80,7 @@ func (m *updatePass) typeName(types map[protoreflect.FullName]string, w, h proto
 	}
 }
 
-// blockAndGroup returns the block of a message or enum, and whether it is a group.
+// blockAndGroup returns the text of a message or enum, and whether it is a group.
 func (m *updatePass) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
 	b := m.blockOf(h)
 	if b == nil {
@@ -88,7 +89,8 @@ func (m *updatePass) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
 	return b, !strings.HasPrefix(b.doc.text[b.start:], "message") && !strings.HasPrefix(b.doc.text[b.start:], "enum")
 }
 
-// fieldNames renames the fields and oneofs of a message.
+// fieldNames renames the fields and oneofs of the message h in the user's files to the names in w, its
+// counterpart in the source.
 func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 	for i := range w.Fields().Len() {
 		wf := w.Fields().Get(i)
@@ -121,7 +123,7 @@ func (m *updatePass) fieldNames(w, h protoreflect.MessageDescriptor) {
 	}
 }
 
-// oneofName renames the oneof of message h that has the same fields as the source's oneof w.
+// oneofName renames the oneof of the message h that has members of the source's oneof w.
 func (m *updatePass) oneofName(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) {
 	if w.IsSynthetic() || h.Oneofs().ByName(w.Name()) != nil || m.src.Guessed {
 		return
@@ -135,7 +137,7 @@ func (m *updatePass) oneofName(w protoreflect.OneofDescriptor, h protoreflect.Me
 	}
 }
 
-// memberOneof returns the oneof of h that has a member of w, or nil.
+// memberOneof returns the oneof of the message h that contains a member of w, or nil.
 func memberOneof(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	for i := range w.Fields().Len() {
 		if hf := h.Fields().ByNumber(w.Fields().Get(i).Number()); hf != nil {
@@ -147,8 +149,8 @@ func memberOneof(w protoreflect.OneofDescriptor, h protoreflect.MessageDescripto
 	return nil
 }
 
-// byJSONName returns the field of message h that has the same JSON name as w, or differs from w only in
-// case and underscores.
+// byJSONName returns the field of the message h whose name would clash with w: it has the same name or JSON
+// name, or differs only in case and underscores. It returns nil if there is none.
 func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	if f := h.Fields().ByName(w.Name()); f != nil {
 		return f
@@ -163,7 +165,8 @@ func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor
 	return nil
 }
 
-// valueNames renames the values of enum h to the names in w.
+// valueNames renames the values of the enum h in the user's files to the names in w, its counterpart in the
+// source.
 func (m *updatePass) valueNames(w, h protoreflect.EnumDescriptor) {
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)
@@ -183,7 +186,7 @@ func (m *updatePass) valueNames(w, h protoreflect.EnumDescriptor) {
 	}
 }
 
-// renameDefaults renames an enum value in the default values of fields.
+// renameDefaults renames a value of the enum e in the default values of fields.
 func (m *updatePass) renameDefaults(e protoreflect.EnumDescriptor, old, now string) {
 	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {
 		f, ok := n.(*ast.FieldNode)
@@ -206,7 +209,8 @@ func hasAlias(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber, name pro
 	return v != nil && v.Number() == n
 }
 
-// renameTypes renames the declarations of types and all references to them.
+// renameTypes renames the declarations of types and all references to them. types maps full names to new simple
+// names.
 func (m *updatePass) renameTypes(types map[protoreflect.FullName]string) {
 	// The declarations themselves.
 	for full, now := range types {
@@ -240,7 +244,7 @@ func (m *updatePass) renameTypes(types map[protoreflect.FullName]string) {
 	})
 }
 
-// eachFieldNode yields all fields and extensions with their syntax nodes.
+// eachFieldNode calls yield with each field and extension and its syntax node.
 func (m *updatePass) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for _, f := range m.have.Files {
 		d := m.document(f.Path())
@@ -254,7 +258,7 @@ func (m *updatePass) eachFieldNode(yield func(*document, protoreflect.FieldDescr
 	}
 }
 
-// messageFields yields the fields of messages, including nested ones.
+// messageFields calls yield with the fields of messages, including nested ones, and their syntax nodes.
 func (m *updatePass) messageFields(d *document, list protoreflect.MessageDescriptors, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for i := range list.Len() {
 		md := list.Get(i)
@@ -275,7 +279,7 @@ func (m *updatePass) messageFields(d *document, list protoreflect.MessageDescrip
 	}
 }
 
-// extensionNode yields an extension together with its syntax node.
+// extensionNode calls yield with an extension and its syntax node. b is the block that declares it.
 func (m *updatePass) extensionNode(d *document, b *block, x protoreflect.FieldDescriptor, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
 	for _, dd := range b.decls {
 		e, ok := dd.node.(*ast.ExtendNode)
@@ -290,7 +294,8 @@ func (m *updatePass) extensionNode(d *document, b *block, x protoreflect.FieldDe
 	}
 }
 
-// eachRef yields all references to types with their syntax nodes: in fields, extensions and methods.
+// eachRef calls yield with each reference to a type (in fields, extensions and methods): its syntax node and
+// the full name of the type.
 func (m *updatePass) eachRef(yield func(*document, ast.IdentValueNode, protoreflect.FullName)) {
 	extendees := map[*ast.ExtendNode]bool{}
 	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {

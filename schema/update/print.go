@@ -16,15 +16,16 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// A printer writes declarations of the source in the style of one place in a document.
+// A printer formats declarations of the source as .proto text, in the style of the block in the user's file
+// into which they are inserted.
 type printer struct {
 	// m is the update pass to which the printer belongs.
 	m *updatePass
 	// doc is the document into which the text is inserted.
 	doc *document
-	// scope is the full name of the enclosing message or service.
+	// scope is the full name of the message or service into which the text is inserted.
 	scope protoreflect.FullName
-	// b is the block whose style is followed; nil inside a new type.
+	// b is the block whose style is used; nil inside a new type.
 	b *block
 	// pad is the current indentation.
 	pad string
@@ -35,7 +36,7 @@ func (m *updatePass) printer(d *document, scope protoreflect.FullName, b *block)
 	return &printer{m: m, doc: d, scope: scope, b: b, pad: b.indent()}
 }
 
-// addConflict records that a declaration could not be written.
+// addConflict records that the declaration d could not be written, with the reason.
 func (p *printer) addConflict(d protoreflect.Descriptor, why string) {
 	number := int32(0)
 	if f, ok := d.(protoreflect.FieldDescriptor); ok {
@@ -44,7 +45,8 @@ func (p *printer) addConflict(d protoreflect.Descriptor, why string) {
 	p.m.addChange(Change{Op: Conflict, Element: string(p.scope.Append(d.Name())), Kind: kindOf(d), Number: number, Note: why, File: p.doc.name})
 }
 
-// field returns the text of a field. ok is false if it cannot be written.
+// field returns the text of a field's declaration. inOneof is set if it is inside a oneof. ok is false if it
+// cannot be written.
 func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	typ, ok := p.typeOf(w, inOneof)
 	if !ok {
@@ -63,12 +65,12 @@ func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, b
 	return line, true
 }
 
-// confirm records a written field in the evidence file.
+// confirm records in the evidence file that the source confirms a written field.
 func (p *printer) confirm(f protoreflect.FieldDescriptor) {
 	p.m.log.confirm(string(p.scope.Append(f.Name())), compare.FieldElement, int32(f.Number()), p.m.src, "")
 }
 
-// typeOf returns the label and the type of a field. ok is false if the type cannot be written.
+// typeOf returns the label and the type of a field as text. ok is false if the type cannot be written.
 func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	if w.Kind() == protoreflect.GroupKind && p.doc.syntax != "editions" {
 		p.addConflict(w, "a group is not added")
@@ -93,7 +95,8 @@ func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, 
 	return typ, ok
 }
 
-// singleType returns the type of a single value. A conflict is recorded for the field at.
+// singleType returns the type of w without its label. If it cannot be written, ok is false and a conflict is
+// recorded for the field at.
 func (p *printer) singleType(w, at protoreflect.FieldDescriptor) (string, bool) {
 	switch {
 	case w.Message() != nil:
@@ -104,7 +107,7 @@ func (p *printer) singleType(w, at protoreflect.FieldDescriptor) (string, bool) 
 	return w.Kind().String(), true
 }
 
-// fieldOptions returns the options of a field, separated by commas.
+// fieldOptions returns the options of a field as text, separated by commas.
 func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) string {
 	var list []string
 	if o, ok := w.Options().(*descriptorpb.FieldOptions); ok && o.GetDeprecated() {
@@ -120,8 +123,8 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	return strings.Join(list, ", ")
 }
 
-// encodingOptions returns the options that are needed to keep the encoding of a field if the default of the
-// document's syntax differs.
+// encodingOptions returns the options that are needed for the same encoding if the file's syntax has another
+// default than that of the source.
 func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) []string {
 	var list []string
 	if check.Packable(w) {
@@ -145,7 +148,7 @@ func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) 
 	return list
 }
 
-// defaultText returns a default value as it is written in a .proto file.
+// defaultText returns the default value of a field as in a .proto file.
 func defaultText(w protoreflect.FieldDescriptor) string {
 	v := w.Default()
 	switch w.Kind() {
@@ -166,7 +169,7 @@ func defaultText(w protoreflect.FieldDescriptor) string {
 	return v.String()
 }
 
-// quoted returns a protobuf string literal for any bytes.
+// quoted returns a string literal of a .proto file for any bytes.
 func quoted(data []byte) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -185,7 +188,7 @@ func quoted(data []byte) string {
 	return b.String()
 }
 
-// valueOptions returns the options of an enum value.
+// valueOptions returns the options of an enum value as text.
 func valueOptions(v protoreflect.EnumValueDescriptor) string {
 	if o, ok := v.Options().(*descriptorpb.EnumValueOptions); ok && o.GetDeprecated() {
 		return "deprecated = true"
@@ -193,7 +196,8 @@ func valueOptions(v protoreflect.EnumValueDescriptor) string {
 	return ""
 }
 
-// oneof returns the text of a oneof, and the lowest number of its members. ok is false if it has none.
+// oneof returns the text of a oneof's declaration, and the lowest number of its members. ok is false if no
+// member can be written.
 func (p *printer) oneof(o protoreflect.OneofDescriptor) (text string, least int, ok bool) {
 	// Members are indented by one step and have no neighbours to align with.
 	inner := *p
@@ -216,7 +220,7 @@ func (p *printer) oneof(o protoreflect.OneofDescriptor) (text string, least int,
 	return p.pad + "oneof " + string(o.Name()) + " {\n" + b.String() + p.pad + "}", least, true
 }
 
-// method returns the text of a method. ok is false if it cannot be written.
+// method returns the text of a method's declaration. ok is false if it cannot be written.
 func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 	side := func(stream bool, d protoreflect.MessageDescriptor) (string, bool) {
 		name, ok := p.ref(d, w)
@@ -255,7 +259,7 @@ func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 	return text + p.pad + "}", true
 }
 
-// enum returns the source text of an enum.
+// enum returns the text of an enum's declaration.
 func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	var b strings.Builder
 	inner := p.pad + p.doc.indentUnit
@@ -305,7 +309,7 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	return b.String() + p.pad + "}"
 }
 
-// zeroName returns a name for the zero value of an enum that has none.
+// zeroName returns a name for the value 0, which proto3 requires, of an enum that lacks it.
 func zeroName(w protoreflect.EnumDescriptor) string {
 	var b strings.Builder
 	for i, c := range string(w.Name()) {
@@ -317,8 +321,8 @@ func zeroName(w protoreflect.EnumDescriptor) string {
 	return b.String() + "_UNSPECIFIED"
 }
 
-// message returns the source text of a new message with everything inside it. full is its name in the
-// files.
+// message returns the text of a new message's declaration with everything inside it. full is its full name in
+// the user's files.
 func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.FullName) string {
 	// Nested declarations are indented by one more step.
 	inner := &printer{m: p.m, doc: p.doc, scope: full, pad: p.pad + p.doc.indentUnit}
@@ -371,7 +375,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	return p.pad + "message " + string(full.Name()) + " {\n" + strings.TrimRight(b.String(), "\n") + "\n" + p.pad + "}"
 }
 
-// reserved writes the statements for reserved numbers and names.
+// reserved writes the statements for reserved numbers and names to b.
 func (p *printer) reserved(b *strings.Builder, pad string, ranges []string, names protoreflect.Names) {
 	if len(ranges) > 0 {
 		b.WriteString(pad + "reserved " + strings.Join(ranges, ", ") + ";\n")
@@ -389,7 +393,7 @@ func (p *printer) reserved(b *strings.Builder, pad string, ranges []string, name
 	}
 }
 
-// messageRanges returns the ranges of field numbers as text. Their end is exclusive.
+// messageRanges returns ranges of field numbers, whose end is exclusive, as text.
 func messageRanges(r protoreflect.FieldRanges) []string {
 	var list []string
 	for i := range r.Len() {
@@ -398,7 +402,7 @@ func messageRanges(r protoreflect.FieldRanges) []string {
 	return list
 }
 
-// enumRanges returns the reserved ranges of an enum as text. Their end is inclusive.
+// enumRanges returns the reserved ranges of an enum, whose end is inclusive, as text.
 func enumRanges(w protoreflect.EnumDescriptor) []string {
 	var list []string
 	for i := range w.ReservedRanges().Len() {
@@ -408,7 +412,7 @@ func enumRanges(w protoreflect.EnumDescriptor) []string {
 	return list
 }
 
-// rangeText returns a range with an inclusive end as text. most is the greatest number that is allowed.
+// rangeText returns a range with an inclusive end as text. If to is most, it is written as "max".
 func rangeText(from, to, most int64) string {
 	switch {
 	case from == to:
@@ -419,7 +423,7 @@ func rangeText(from, to, most int64) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-// addType inserts a new type at the place chosen for it.
+// addType inserts the declaration of a new type at its place.
 func (m *updatePass) addType(pl *placement) {
 	if pl.parent == nil {
 		// It is written as a part of the type that encloses it.
@@ -437,7 +441,7 @@ func (m *updatePass) addType(pl *placement) {
 	m.addChange(Change{Op: opAdd, Element: string(pl.fullName), Kind: kindOf(pl.want), New: sizeText(pl.want), File: pl.doc.name})
 }
 
-// addService inserts a new service.
+// addService inserts the declaration of a new service.
 func (m *updatePass) addService(w protoreflect.ServiceDescriptor) {
 	if m.usedNames[w.FullName()] {
 		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})

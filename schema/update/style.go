@@ -2,15 +2,16 @@ package update
 
 import "strings"
 
-// A style is the alignment of the declarations in a block.
+// A style is how the fields or values in a block are aligned.
 type style struct {
-	// nameColumn and equalsColumn are the columns of names and equals signs, or 0 if they are not aligned.
+	// nameColumn and equalsColumn are the columns (in bytes, from 0) of names and equals signs, or 0 if they
+	// are not aligned.
 	nameColumn, equalsColumn int
-	// left and right are the blanks around the equals sign.
+	// left and right are the spaces before and after the equals sign of a declaration.
 	left, right string
 }
 
-// style determines the alignment of the fields or values in b.
+// style finds out how the fields or values in b are aligned.
 func (b *block) style() style {
 	s := style{left: " ", right: " "}
 
@@ -69,7 +70,8 @@ func (b *block) style() style {
 	return s
 }
 
-// aligned returns the text of a field in the style of b. For an enum value, typ is "".
+// aligned returns the declaration of a field, in the style of b and indented by pad. For an enum value, typ is
+// "".
 func (b *block) aligned(pad, typ, name, number, options string) string {
 	s := b.style()
 	text := pad
@@ -83,7 +85,7 @@ func (b *block) aligned(pad, typ, name, number, options string) string {
 	return text + ";"
 }
 
-// fill pads a text to a column. It adds gap instead if the column is 0 or too small.
+// fill pads text with spaces to a column. If the column is 0 or too small, it appends gap instead.
 func fill(text string, column int, gap string) string {
 	if column > len(text) {
 		return text + strings.Repeat(" ", column-len(text))

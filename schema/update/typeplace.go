@@ -8,19 +8,19 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A placement is the place where a new type is inserted.
+// A placement is the place in the user's files where a new type is inserted.
 type placement struct {
-	// want is the new type in the source.
+	// want is the type in the source.
 	want protoreflect.Descriptor
-	// fullName is the full name that the type gets in the files.
+	// fullName is the full name that the type gets.
 	fullName protoreflect.FullName
-	// doc is the file into which the type is inserted.
+	// doc is the file into which it is inserted.
 	doc *document
-	// parent is the block that it is added to. It is nil inside another new type.
+	// parent is the block into which it is inserted; nil if it is inside another new type.
 	parent *block
 }
 
-// placeTypes chooses files and names for the types that the files lack.
+// placeTypes chooses files and names for the types of the source that the user's files lack.
 func (m *updatePass) placeTypes() {
 	m.placed = map[protoreflect.FullName]*placement{}
 	m.paths = map[string][]string{}
@@ -43,7 +43,7 @@ func (m *updatePass) placeTypes() {
 	}
 }
 
-// users maps the new types of the source to a file that will refer to them.
+// users maps new types of the source to the path of a file that will refer to them.
 func (m *updatePass) users() map[protoreflect.FullName]string {
 	users := map[protoreflect.FullName]string{}
 	for w := range m.src.Schema.Messages() {
@@ -60,7 +60,7 @@ func (m *updatePass) users() map[protoreflect.FullName]string {
 	return users
 }
 
-// typeUsed returns the message or enum type of a field or of a map's values, or nil.
+// typeUsed returns the message or enum type of a field; for a map, of its values. It returns nil for scalars.
 func typeUsed(f protoreflect.FieldDescriptor) protoreflect.Descriptor {
 	if f.IsMap() {
 		f = f.MapValue()
@@ -74,7 +74,7 @@ func typeUsed(f protoreflect.FieldDescriptor) protoreflect.Descriptor {
 	return nil
 }
 
-// placeNeeded places the types that new fields and methods need, directly or indirectly.
+// placeNeeded chooses places for the types that new fields and methods need, directly or indirectly.
 func (m *updatePass) placeNeeded() {
 	var visit func(d protoreflect.Descriptor, user string)
 	visit = func(d protoreflect.Descriptor, user string) {
@@ -92,8 +92,8 @@ func (m *updatePass) placeNeeded() {
 	m.eachNewMethodType(visit)
 }
 
-// eachNewFieldType calls visit with the types of fields that are added or replaced, and with the file of the
-// field.
+// eachNewFieldType calls visit with the type of each field that is added or gets another type, and with the
+// path of the field's file.
 func (m *updatePass) eachNewFieldType(visit func(d protoreflect.Descriptor, user string)) {
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
@@ -108,8 +108,8 @@ func (m *updatePass) eachNewFieldType(visit func(d protoreflect.Descriptor, user
 	}
 }
 
-// eachNewMethodType calls visit with the request and response types of methods that are added, and with the file
-// of the method.
+// eachNewMethodType calls visit with the request and response types of methods that are added, and with the
+// path of the method's file.
 func (m *updatePass) eachNewMethodType(visit func(d protoreflect.Descriptor, user string)) {
 	for sd := range m.src.Schema.Services() {
 		h := m.have.Service(string(sd.FullName()))
@@ -128,7 +128,7 @@ func (m *updatePass) eachNewMethodType(visit func(d protoreflect.Descriptor, use
 	}
 }
 
-// replacedBy reports whether the update replaces the type of field h by that of w.
+// replacedBy reports whether the type of w is to replace that of the field h in the user's files.
 func (m *updatePass) replacedBy(w, h protoreflect.FieldDescriptor) bool {
 	b := m.blockOf(h.ContainingMessage())
 	if b == nil {
@@ -138,8 +138,8 @@ func (m *updatePass) replacedBy(w, h protoreflect.FieldDescriptor) bool {
 	return dd != nil && m.replaces(w, h, b, dd)
 }
 
-// placeType chooses the place of a new type; a nested type stays in its parent. user is a file that
-// will refer to the type.
+// placeType chooses the place of the new type w. A nested type stays in its parent. user is the path of a file
+// that will refer to it.
 func (m *updatePass) placeType(w protoreflect.Descriptor, user string) {
 	if m.pairs[w.FullName()] != "" || isWellKnown(w.ParentFile().Path()) {
 		return
@@ -173,8 +173,8 @@ func (m *updatePass) placeType(w protoreflect.Descriptor, user string) {
 	m.order = append(m.order, w.FullName())
 }
 
-// shortName returns the simple name of a new type. The name of an inferred type begins with the name of the root
-// type that contained it; a root's package is cut off.
+// shortName returns the simple name for a new type. The name of an inferred type begins with the full name of
+// the type in which it was found, whose package is removed.
 func (m *updatePass) shortName(w protoreflect.Descriptor) string {
 	name, found := string(w.Name()), ""
 	for _, root := range m.src.Known {
@@ -191,8 +191,8 @@ func (m *updatePass) shortName(w protoreflect.Descriptor) string {
 	return found[strings.LastIndexByte(found, '_')+1:] + name[len(found):]
 }
 
-// reserveNames marks the names of a new type as used. It reports false and records a conflict if one of them is
-// used already.
+// reserveNames marks the names that a new type declares as used. If one of them is in use, it records a
+// conflict and returns false.
 func (m *updatePass) reserveNames(pl *placement) bool {
 	if m.src.Guessed {
 		// The name of a guessed type is arbitrary, so a number makes it unique.
@@ -228,13 +228,14 @@ func (m *updatePass) reserveNames(pl *placement) bool {
 	return true
 }
 
-// isPlacedIn reports whether the type was placed inside the new type called full.
+// isPlacedIn reports whether the type w is inserted inside the new type called full.
 func (m *updatePass) isPlacedIn(w protoreflect.Descriptor, full protoreflect.FullName) bool {
 	pl := m.placed[w.FullName()]
 	return pl != nil && pl.parent == nil && pl.fullName.Parent() == full
 }
 
-// fileFor returns the file for a new type or service. user is the path of a file that refers to it, or "".
+// fileFor returns the file into which a new type or service is inserted. user is the path of a file that refers
+// to it, or "".
 func (m *updatePass) fileFor(w protoreflect.Descriptor, user string) *document {
 	file := w.ParentFile()
 	if m.src.Guessed && user != "" {
@@ -265,13 +266,14 @@ func (m *updatePass) fileFor(w protoreflect.Descriptor, user string) *document {
 	return m.newDocument(file)
 }
 
-// sharesFiles reports whether the source has some of the files of a package. Then its other files of that
-// package are new files.
+// sharesFiles reports whether the source has some of these files of a package. Its other files of that package
+// are then new files.
 func (m *updatePass) sharesFiles(files []string) bool {
 	return slices.ContainsFunc(m.src.Schema.Files, func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
 }
 
-// newDocument creates a file with the path of f, or with a similar path if that is used.
+// newDocument creates a file with the path of f, or with a similar path if that is in use. It returns nil if it
+// cannot.
 func (m *updatePass) newDocument(f protoreflect.FileDescriptor) *document {
 	name := path.Clean("/" + f.Path())[1:]
 	if path.Ext(name) != ".proto" {
@@ -309,8 +311,8 @@ func (m *updatePass) newDocument(f protoreflect.FileDescriptor) *document {
 	return d
 }
 
-// ref returns the name by which the printer's place refers to a type of the source, and adds the import that
-// this needs. ok is false if the type cannot be referred to.
+// ref returns the name by which the text of the printer refers to the type d of the source, and adds the import
+// that this needs. If the type cannot be referred to, ok is false and a conflict is recorded for at.
 func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (string, bool) {
 	// The type may be well-known, a counterpart in the files, or new.
 	full, file := d.FullName(), ""
@@ -347,7 +349,7 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 	return p.shortestName(full), true
 }
 
-// shortestName returns the shortest name that refers to the type in the printer's scope.
+// shortestName returns the shortest name that refers to the type full in the printer's scope.
 func (p *printer) shortestName(full protoreflect.FullName) string {
 	for scope := p.scope; ; scope = scope.Parent() {
 		rest, within := strings.CutPrefix(string(full), string(scope)+".")

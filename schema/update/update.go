@@ -24,15 +24,15 @@ import (
 	"unwire/schema"
 )
 
-// Options configures Run. With the zero value, a change that replaces a real name or a type is a conflict, for
-// the user to decide.
+// Options configures Run. With the zero value, a change that would replace a real name or a type is a conflict,
+// for the user to decide.
 type Options struct {
-	// TakeNames replaces names in the files by those of the source. Default: a different name is a
-	// conflict.
+	// TakeNames is set to replace names in the user's files by those of the source. Default: a different name
+	// is a conflict.
 	TakeNames bool
 
-	// TakeTypes replaces types and labels in the files by those of the source if both decode the same
-	// bytes. Default: a different type is a conflict.
+	// TakeTypes is set to replace types and labels in the user's files by those of the source if both decode
+	// the same bytes. Default: a different type is a conflict.
 	TakeTypes bool
 }
 
@@ -40,11 +40,11 @@ type Options struct {
 type File struct {
 	// Name is the path relative to the root of the files.
 	Name string
-	// Before is the old content; "" for a new file.
+	// Before is the old content of the file; "" for a new file.
 	Before string
-	// After is the new content.
+	// After is the new content of the file.
 	After string
-	// New means that the file did not exist before.
+	// New is set if the file did not exist before.
 	New bool
 }
 
@@ -54,11 +54,11 @@ type Result struct {
 	Files []File
 	// Changes are the changes that were made, and the conflicts.
 	Changes []Change
-	// Evidence is the new content of the evidence file.
+	// Evidence is the new content of the evidence file (see EvidenceFile).
 	Evidence string
 }
 
-// Conflicts returns the changes that were not made because they contradict the files.
+// Conflicts returns the changes that were not made because they contradict the user's files.
 func (r *Result) Conflicts() []Change {
 	var list []Change
 	for _, c := range r.Changes {
@@ -69,8 +69,8 @@ func (r *Result) Conflicts() []Change {
 	return list
 }
 
-// Run computes the update of files by sources, which are applied in their order. files has the texts by path;
-// evidence is the text of the evidence file, or "".
+// Run computes the update of the user's .proto files by sources, which are applied in order. files has the
+// texts by path; evidence is the text of the evidence file, or "".
 //
 // Shape: running it again on its own result changes nothing.
 // Errors: files that do not compile, with file, line and column; an evidence file that cannot be parsed, with

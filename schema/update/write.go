@@ -11,12 +11,12 @@ import (
 	"unwire/captures/atomicfile"
 )
 
-// newFileMode is the mode of new files.
+// newFileMode is the permission mode of new files.
 const newFileMode os.FileMode = 0o644
 
-// WriteFiles replaces files below dir, all or none: each is written to a temporary file in its folder before any
-// of them is renamed. If the process is killed meanwhile, each file is an old or a new one, and the same update can be
-// written again.
+// WriteFiles replaces files in dir, all or none: each is written to a temporary file in its folder before any
+// of them is renamed. If the process is killed meanwhile, each file is either old or new, and the same update
+// can be written again.
 //
 // Errors: files without write permission, and symbolic links.
 func WriteFiles(dir string, files []File) error {
@@ -56,7 +56,7 @@ func WriteFiles(dir string, files []File) error {
 	return nil
 }
 
-// stage writes the text to a temporary file next to the file name, and to the disk.
+// stage writes text to a temporary file next to the file called name, and flushes it to the disk.
 func stage(name, text string) (*atomicfile.File, error) {
 	mode := newFileMode
 	if info, err := os.Stat(name); err == nil {
@@ -86,7 +86,7 @@ func isLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// restore puts the old content of a file back after a failed update.
+// restore writes the old content of a file back after a failed update, or removes a new file.
 func restore(name string, file File) error {
 	if file.New {
 		return os.Remove(name)

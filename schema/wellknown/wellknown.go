@@ -25,12 +25,13 @@ import (
 	"unwire/schema"
 )
 
-// descriptors is a serialized FileDescriptorSet.
+// descriptors is a serialized FileDescriptorSet with the definitions that Schema returns.
 //
 //go:embed wellknown.binpb
 var descriptors []byte
 
-// Schema returns the definitions. They are linked on the first call.
+// Schema returns the definitions of services that many servers offer (health, reflection, channelz) and of the
+// error details of gRPC and Connect (google.rpc). They are linked on the first call.
 var Schema = sync.OnceValue(func() *schema.Schema {
 	var set descriptorpb.FileDescriptorSet
 	err := proto.Unmarshal(descriptors, &set)

@@ -8,23 +8,24 @@ import (
 	"slices"
 )
 
-// Max bounds how many definitions of one name are kept that contradict each other. Comparing each with all
-// takes quadratic time.
+// Max is how many contradicting definitions of one name are kept. Comparing each with all others takes
+// quadratic time.
 const Max = 128
 
-// A Choice records which of several definitions with the same name are kept.
+// A Choice records which of several definitions of the same name are kept.
 type Choice[T comparable] struct {
-	// Kept are the definitions that no other one includes, in order.
+	// Kept are the definitions that are not included in another one, in their original order.
 	Kept []T
 
-	// Same maps each definition that is included in another one to that one in Kept.
+	// Same maps each definition that is included in another one to that definition in Kept.
 	Same map[T]T
 
-	// Dropped are the definitions that were dropped because Max others are kept already.
+	// Dropped are the definitions that were ignored because Max others are kept already.
 	Dropped []T
 }
 
-// Of returns those of a list that no other covers. It ends with the context.
+// Of chooses among the definitions in list. covers reports whether a includes all of b. If ctx ends, the result
+// is incomplete.
 func Of[T comparable](ctx context.Context, list []T, covers func(a, b T) bool) Choice[T] {
 	c := Choice[T]{Same: map[T]T{}}
 	for _, m := range list {
@@ -64,7 +65,7 @@ func Of[T comparable](ctx context.Context, list []T, covers func(a, b T) bool) C
 	return c
 }
 
-// Flatten makes each entry of Same refer directly to the last definition of its chain (path
+// Flatten makes each entry of Same refer directly to a definition in Kept, if there are chains (path
 // compression, as in union-find).
 func (c *Choice[T]) Flatten() {
 	for m := range c.Same {

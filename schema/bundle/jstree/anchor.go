@@ -12,62 +12,63 @@ type AnchorKind int
 
 // The kinds of anchors: words in a script near which generated code is found.
 const (
+	// anchorNone is a token that is no anchor.
 	anchorNone AnchorKind = iota
-	// proto3.util.newFieldList(() => […]), protobuf-es 1 as classes
+	// AnchorFieldList is newFieldList, as in proto3.util.newFieldList(() => […]) in classes of protobuf-es 1.
 	AnchorFieldList
-	// AnchorMessageType is proto3.makeMessageType("…", () => […]).
+	// AnchorMessageType is makeMessageType, as in proto3.makeMessageType("…", () => […]) of protobuf-es 1.
 	AnchorMessageType
-	// AnchorEnumType is proto3.makeEnum or proto3.util.setEnumType.
+	// AnchorEnumType is makeEnum or setEnumType, as in proto3.makeEnum(…) of protobuf-es 1.
 	AnchorEnumType
-	// AnchorExtension is proto2.makeExtension.
+	// AnchorExtension is makeExtension, as in proto2.makeExtension(…) of protobuf-es 1.
 	AnchorExtension
-	// AnchorTypeName is typeName, a service of connect-es 1.
+	// AnchorTypeName is typeName, as in a service definition of connect-es 1.
 	AnchorTypeName
-	// AnchorDescriptor is a string that may be a descriptor in base64.
+	// AnchorDescriptor is a string literal that may be a file descriptor in base64.
 	AnchorDescriptor
-	// AnchorSuper is super("…", […]), a message of protobuf-ts.
+	// AnchorSuper is the keyword super, as in super("…", […]) in a message class of protobuf-ts.
 	AnchorSuper
-	// new ServiceType("…", […]), new MessageType("…", […])
+	// AnchorNew is the keyword new, as in new ServiceType("…", […]) and new MessageType("…", […]).
 	AnchorNew
-	// AnchorNested is nested, in the reflection JSON of protobufjs.
+	// AnchorNested is the word nested, as in the reflection JSON of protobufjs.
 	AnchorNested
-	// .uint32(10): static code of protobufjs and ts-proto
+	// AnchorUint32 is .uint32(10), in static code of protobufjs and in ts-proto.
 	AnchorUint32
-	// AnchorWriter is serializeBinaryToWriter, of google-protobuf.
+	// AnchorWriter is serializeBinaryToWriter, as in code for google-protobuf (JSPB).
 	AnchorWriter
-	// goog.exportSymbol("proto.pkg.Type", null, global)
+	// AnchorExportSymbol is goog.exportSymbol("proto.pkg.Type", null, global).
 	AnchorExportSymbol
-	// requestStream: methods of grpc-js and of ts-proto
+	// AnchorRequestStream is requestStream, in method definitions of grpc-js and ts-proto.
 	AnchorRequestStream
-	// AnchorGRPCWeb is MethodDescriptor("/pkg.Service/Method", …).
+	// AnchorGRPCWeb is MethodDescriptor, as in new grpc.web.MethodDescriptor("/pkg.Service/Method", …).
 	AnchorGRPCWeb
-	// this.rpcCall(…), a service of static protobufjs
+	// AnchorRPCCall is this.rpcCall(…), in a service of static protobufjs code.
 	AnchorRPCCall
-	// AnchorRPCRequest is this.rpc.request(…), a client of ts-proto.
+	// AnchorRPCRequest is request, as in this.rpc.request(…) in a client of ts-proto.
 	AnchorRPCRequest
-	// AnchorAddJSON is root.addJSON({…}).
+	// AnchorAddJSON is addJSON, as in root.addJSON({…}) with reflection JSON of protobufjs.
 	AnchorAddJSON
-	// AnchorJSON is a string that may be reflection JSON.
+	// AnchorJSON is a string literal that may be reflection JSON of protobufjs.
 	AnchorJSON
-	// AnchorEnums is options.enums, in toObject of static protobufjs code.
+	// AnchorEnums is enums, as in options.enums in the function toObject of static protobufjs code.
 	AnchorEnums
-	// AnchorOneofGetter is oneOfGetter(…).
+	// AnchorOneofGetter is oneOfGetter, as in static code of protobufjs for oneofs.
 	AnchorOneofGetter
-	// AnchorTypeURL is Foo.getTypeUrl.
+	// AnchorTypeURL is getTypeUrl, a function of each message in static code of protobufjs.
 	AnchorTypeURL
-	// AnchorRPCService is protobuf.rpc.Service.
+	// AnchorRPCService is Service, as in protobuf.rpc.Service in static code of protobufjs.
 	AnchorRPCService
-	// AnchorPackage is protobufPackage = "pkg", of ts-proto.
+	// AnchorPackage is protobufPackage, the constant in which ts-proto stores the protobuf package.
 	AnchorPackage
-	// AnchorEncode is {encode(…), decode(…), …}, of ts-proto.
+	// AnchorEncode is encode, as in the objects {encode(…), decode(…), …} of ts-proto.
 	AnchorEncode
-	// AnchorUnrecognized is a value of each enum of ts-proto.
+	// AnchorUnrecognized is UNRECOGNIZED, a value that ts-proto adds to each enum.
 	AnchorUnrecognized
-	// AnchorFrozen is {__proto__: null, …}, a namespace of Rollup.
+	// AnchorFrozen is __proto__, as in {__proto__: null, …}, a namespace that Rollup generates.
 	AnchorFrozen
-	// AnchorReadFields is pbf.readFields(…) or pbf.nextField(…).
+	// AnchorReadFields is readFields or nextField, as in pbf.readFields(…).
 	AnchorReadFields
-	// AnchorPBFWrite is pbf.writeStringField(…) and the like.
+	// AnchorPBFWrite is a writing method of the library pbf, such as writeStringField.
 	AnchorPBFWrite
 	// AnchorEncodingLength is a member of the messages of protocol-buffers.
 	AnchorEncodingLength
@@ -77,20 +78,22 @@ const (
 	AnchorResultBuffer
 	// AnchorMessages is messages, in the JSON of protobufjs up to version 5.
 	AnchorMessages
+	// anchorKinds is the number of kinds of anchors.
 	anchorKinds
 )
 
-// shortestDescriptor is the length, with quotes, of the shortest string that is examined as a descriptor in
-// base64.
+// shortestDescriptor is the minimum length in bytes, with quotes, of a string literal that is examined as a
+// descriptor in base64.
 const shortestDescriptor = 18
 
-// Unrecognized is the value -1 that ts-proto adds to enums.
+// Unrecognized is the name of the value -1 that ts-proto adds to each enum.
 const Unrecognized = "UNRECOGNIZED"
 
-// PackageWord is the name of ts-proto's constant for the package. Bundlers append a number to it.
+// PackageWord is the name of the constant in which ts-proto stores the protobuf package. Bundlers append a
+// number to the name.
 const PackageWord = "protobufPackage"
 
-// anchorWords has the kinds of anchors that are names.
+// anchorWords maps identifiers to the kinds of anchors that they are.
 var anchorWords = map[string]AnchorKind{
 	"newFieldList":                  AnchorFieldList,
 	"makeMessageType":               AnchorMessageType,
@@ -140,7 +143,7 @@ var anchorWords = map[string]AnchorKind{
 	"writePackedBoolean":            AnchorPBFWrite,
 }
 
-// anchorOf returns the kind of a token, or anchorNone.
+// anchorOf returns the kind of anchor that a token with type typ and source text is, or anchorNone.
 func anchorOf(typ js.TokenType, text []byte) AnchorKind {
 	switch typ {
 	case js.SuperToken:

@@ -7,7 +7,8 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// CallOf returns the call of the function that a token names, or nil.
+// CallOf returns the call of the function whose name is the token with index at, or nil if it is not called
+// there.
 func (s *Script) CallOf(at int32) *Node {
 	open := at + 1
 	// The call has the form (0, a.b)(…).
@@ -32,7 +33,8 @@ func (s *Script) CallOf(at int32) *Node {
 	return n
 }
 
-// StartOf returns the first token of the member expression that ends with a token.
+// StartOf returns the index of the first token of the member expression (such as a.b.c) that ends at the token
+// with index at.
 func (s *Script) StartOf(at int32) int32 {
 	for (s.Typ(at-1) == js.DotToken || s.Typ(at-1) == js.OptChainToken) && s.Step(at) {
 		at -= 2
@@ -46,7 +48,7 @@ func (s *Script) StartOf(at int32) int32 {
 	return at
 }
 
-// ObjectOf returns the expression x of a member access x.name, given the token of the name.
+// ObjectOf returns the expression x of a member access x.name; at is the index of the token name.
 func (s *Script) ObjectOf(at int32) *Node {
 	start := s.StartOf(at)
 	n := (&Reader{Script: s}).Primary(start)
@@ -56,8 +58,8 @@ func (s *Script) ObjectOf(at int32) *Node {
 	return n
 }
 
-// AssignedTo returns the value assigned to a static member of a class, given the token of the member's
-// name: name = v, x.name = v, or f(x, "name", v).
+// AssignedTo returns the value assigned to a static member of a class, or nil. at is the token of the member's
+// name in: name = v, x.name = v, or f(x, "name", v).
 func (s *Script) AssignedTo(at int32) *Node {
 	switch {
 	case s.Typ(at) == js.StringToken && s.Typ(at+1) == js.CommaToken:
@@ -68,8 +70,8 @@ func (s *Script) AssignedTo(at int32) *Node {
 	return nil
 }
 
-// Owner returns the tokens that refer to the class with a static member. at is the member's name, the
-// "=" after it, or the comma before the value.
+// Owner returns the indices of tokens that refer to the class that has a static member. at is the member's
+// name, the "=" after it, or the comma before the value.
 func (s *Script) Owner(at int32) []int32 {
 	if s.Typ(at) == js.EqToken || s.Typ(at) == js.CommaToken {
 		at--
@@ -90,7 +92,7 @@ func (s *Script) Owner(at int32) []int32 {
 	return nil
 }
 
-// idsOf returns the tokens that stand for the value of the name at a token.
+// idsOf returns the indices of tokens that refer to the same value as the name at the token with index at.
 func (s *Script) idsOf(at int32) []int32 {
 	if s.Typ(at) == js.ThisToken {
 		for br := s.Tok(at).Bracket; br != 0 && s.Step(at); br = s.Brackets[br].Parent {
@@ -107,9 +109,9 @@ func (s *Script) idsOf(at int32) []int32 {
 	return t.IDs
 }
 
-// PathOf returns the names that the functions around a token are assigned to, from the outside: $root.pkg =
-// (function () { … pkg.Foo = (function () {. Minifiers turn such functions into parentheses: $root.pkg = (a =
-// {}, a.Foo = ….
+// PathOf returns the names, joined by dots from the outside, to which the functions around the token with index
+// at are assigned: "pkg.Foo" in $root.pkg = (function () { … pkg.Foo = (function () {. Minifiers turn such
+// functions into parentheses: $root.pkg = (a = {}, a.Foo = ….
 func (s *Script) PathOf(at int32) string {
 	var parts []string
 	for br, n := s.Tok(at).Bracket, 0; br != 0 && n < MaxNesting && s.Step(at); br, n = s.Brackets[br].Parent, n+1 {
@@ -143,7 +145,7 @@ func (s *Script) PathOf(at int32) string {
 	return strings.Join(parts, ".")
 }
 
-// EndOf returns a token that identifies the value of an expression, or -1 if it is unknown.
+// EndOf returns the index of a token that identifies the value of an expression, or -1 if it is unknown.
 func (s *Script) EndOf(n *Node) int32 {
 	t := s.Follow(n)
 	if len(t.IDs) > 0 {
@@ -157,7 +159,8 @@ func (s *Script) EndOf(n *Node) int32 {
 	return -1
 }
 
-// AssignedMember returns the value that is assigned to a member in a function: o.x = v.
+// AssignedMember returns the value that is assigned to the member called name of some object in a function
+// (o.name = v), or nil. body is the bracket of the function's body.
 func (s *Script) AssignedMember(body int32, name string) *Node {
 	if !s.MayScan(body) {
 		return nil
@@ -173,8 +176,8 @@ func (s *Script) AssignedMember(body int32, name string) *Node {
 	return nil
 }
 
-// BoundNames returns the names that the value at a token is assigned to: declarations, and the names of members,
-// as in exports.Foo = Foo = {…}.
+// BoundNames returns the names that are assigned the value at the token with index at, as in exports.Foo = Foo
+// = {…}: the tokens that declare variables in ids, and the names of members in words.
 func (s *Script) BoundNames(at int32) (ids []int32, words []string) {
 	for at--; s.Typ(at) == js.EqToken && js.IsIdentifierName(s.Typ(at-1)); at-- {
 		if s.Typ(at-2) == js.DotToken {
@@ -187,7 +190,8 @@ func (s *Script) BoundNames(at int32) (ids []int32, words []string) {
 	return ids, words
 }
 
-// ReferencedNames returns the declarations and the member names in an expression.
+// ReferencedNames returns the names in an expression: the tokens that declare variables in ids, and the names
+// of members in words. depth is the nesting so far.
 func (s *Script) ReferencedNames(n *Node, depth int) (ids []int32, words []string) {
 	if n == nil || depth > MaxSkew {
 		return nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// Str returns the string that an expression evaluates to.
+// Str returns the string that an expression evaluates to. ok is false if it is not a constant string.
 func (s *Script) Str(n *Node) (string, bool) {
 	if s.deep++; n == nil || s.deep > MaxDepth {
 		s.deep--
@@ -46,7 +46,8 @@ func (s *Script) Str(n *Node) (string, bool) {
 	return "", false
 }
 
-// concat evaluates a chain of +. It uses no recursion for left operands, because chains may be long.
+// concat evaluates a chain of + on constant strings. It uses no recursion for left operands, because chains may
+// be long.
 func (s *Script) concat(n *Node) (string, bool) {
 	var parts []string
 	for n.Kind == BinaryNode && n.Op == js.AddToken {
@@ -71,7 +72,7 @@ func (s *Script) concat(n *Node) (string, bool) {
 	return b.String(), true
 }
 
-// joined evaluates a call of join or concat on constant strings.
+// joined evaluates a call of join or concat on constant strings. f is the called expression.
 func (s *Script) joined(f *Node, args []*Node) (string, bool) {
 	list, sep := args, ""
 	var b strings.Builder
@@ -97,7 +98,7 @@ func (s *Script) joined(f *Node, args []*Node) (string, bool) {
 	return b.String(), true
 }
 
-// Integer returns the integer that an expression evaluates to.
+// Integer returns the integer that an expression evaluates to. ok is false if it is not a constant integer.
 func (s *Script) Integer(n *Node) (int64, bool) {
 	if s.deep++; n == nil || s.deep > MaxDepth {
 		s.deep--
@@ -131,7 +132,7 @@ func (s *Script) Integer(n *Node) (int64, bool) {
 	return int64(v.Num), true
 }
 
-// Boolean returns the truth value of a constant expression.
+// Boolean returns the truth value that an expression evaluates to; false if it is not constant.
 func (s *Script) Boolean(n *Node) bool {
 	if s.deep++; n == nil || s.deep > MaxDepth {
 		s.deep--
@@ -147,8 +148,8 @@ func (s *Script) Boolean(n *Node) bool {
 	return false
 }
 
-// Elements returns the expressions of an array, or of a function that returns one. ...others are replaced by
-// their elements. ok is false if there is no array.
+// Elements returns the elements of an array expression, or of the array that a function returns. ...spread
+// elements are expanded. ok is false if n is no such expression.
 func (s *Script) Elements(n *Node) (list []*Node, ok bool) {
 	if s.deep++; n == nil || s.deep > MaxDepth {
 		s.deep--
@@ -181,8 +182,7 @@ func (s *Script) Elements(n *Node) (list []*Node, ok bool) {
 	return list, true
 }
 
-// Object returns the object literal that an expression evaluates to, or nil. ...others are replaced by their
-// properties.
+// Object returns the object literal that an expression evaluates to, or nil. ...spread properties are expanded.
 func (s *Script) Object(n *Node) *Node {
 	if s.deep++; n == nil || s.deep > MaxDepth {
 		s.deep--

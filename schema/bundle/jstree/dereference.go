@@ -6,31 +6,32 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// maxHops limits the names and expressions that one reference leads through.
+// maxHops is the maximum number of names and expressions through which one reference is followed.
 const maxHops = 64
 
-// A Trail is the path of a reference: the tokens of the names and expressions on the way, and the value at the
-// end.
+// A Trail is the result of following a reference through names and expressions to its value.
 type Trail struct {
-	// IDs are the tokens of the names that were followed.
+	// IDs are the indices of the tokens on the way: declarations of names, and expressions.
 	IDs []int32
-	// End is the expression at the end of the path.
+	// End is the expression at which the reference ends: its value, or the last one that could be resolved.
 	End *Node
-	// hops is the number of steps that were followed.
+	// hops is the number of steps followed so far, which maxHops limits.
 	hops int
 }
 
-// Follow resolves an expression through names and members to its value, and returns the path.
+// Follow resolves an expression, such as a variable or a member access, to its value, and returns the way to
+// it.
 func (s *Script) Follow(n *Node) Trail {
 	t := Trail{}
 	t.End = s.Deref(n, &t)
 	return t
 }
 
-// Value resolves an expression through names and members, and returns its value.
+// Value resolves an expression, such as a variable or a member access, and returns its value.
 func (s *Script) Value(n *Node) *Node { return s.Follow(n).End }
 
-// Deref follows an expression until nothing changes or a limit is reached.
+// Deref resolves an expression step by step until nothing changes or a limit is reached. It adds the steps to
+// t.
 func (s *Script) Deref(n *Node, t *Trail) *Node {
 	for {
 		if t.hops++; n == nil || t.hops > maxHops || !s.Step(n.At) {
@@ -83,7 +84,8 @@ func (s *Script) Deref(n *Node, t *Trail) *Node {
 	}
 }
 
-// TargetOf returns the token that declares the name n.
+// TargetOf returns the index of the token that declares the identifier n; nil if n is something else or not
+// declared.
 func (s *Script) TargetOf(n *Node) []int32 {
 	if n.Kind == IdentNode {
 		if b, ok := s.Lookup(n.At, n.Str); ok {
@@ -101,7 +103,7 @@ func Last(n *Node) *Node {
 	return n
 }
 
-// derefName resolves a name by one step.
+// derefName resolves an identifier by one step, and adds its declaration to t. It returns n if it cannot.
 func (s *Script) derefName(n *Node, t *Trail) *Node {
 	b, ok := s.Lookup(n.At, n.Str)
 	if !ok {
@@ -144,7 +146,8 @@ func (s *Script) derefName(n *Node, t *Trail) *Node {
 	return n
 }
 
-// Argument returns the argument of a parameter if its function is called immediately.
+// Argument returns the argument that is passed for the parameter b, if its function is called immediately;
+// otherwise nil.
 func (s *Script) Argument(b Binding) *Node {
 	at := s.Brackets[b.Scope].Close + 1
 	if s.Typ(at) == js.CloseParenToken {
@@ -161,7 +164,7 @@ func (s *Script) Argument(b Binding) *Node {
 	return nil
 }
 
-// Result returns the expression that a function returns, or nil.
+// Result returns the expression that a function returns (in its last return statement), or nil.
 func (s *Script) Result(fn *Node) *Node {
 	if fn == nil || fn.Kind != FuncNode {
 		return nil
@@ -187,8 +190,8 @@ func (s *Script) Result(fn *Node) *Node {
 	return s.exprSeq(at + 1)
 }
 
-// member returns the value of obj.name, or nil. It tries literals, namespaces, modules, exports and assignments
-// in this order.
+// member returns the value of obj.name, or nil. It looks in object literals, namespaces, modules, exports and
+// assignments, in this order.
 func (s *Script) member(obj *Node, name string, t *Trail) *Node {
 	sub := Trail{hops: t.hops}
 	v := s.Deref(obj, &sub)
@@ -248,7 +251,8 @@ func (s *Script) member(obj *Node, name string, t *Trail) *Node {
 	return nil
 }
 
-// Property returns a property of an object literal, or the value of its getter.
+// Property returns the property called name of an object literal, or the result of its getter; nil if there is
+// none.
 func (s *Script) Property(obj *Node, name string) *Node {
 	p := obj.Get(name)
 	if p != nil && p.Kind == FuncNode {

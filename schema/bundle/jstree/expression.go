@@ -6,80 +6,80 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// A nodeKind is a kind of JavaScript expression.
+// A nodeKind is a kind of JavaScript expression, such as a call.
 type nodeKind uint8
 
-// The kinds of expressions, with the parts of node that they use.
+// The kinds of expressions, with the fields of Node that they use.
 const (
-	// BadNode is no expression, or one that is nested too deeply.
+	// BadNode is text that is not an expression, or that is nested too deeply.
 	BadNode nodeKind = iota
-	// IdentNode is a name: str.
+	// IdentNode is an identifier, whose name is in Str.
 	IdentNode
-	// StringNode is a string: str.
+	// StringNode is a string literal, whose value is in Str.
 	StringNode
-	// NumberNode is a number: str is its text, num its value.
+	// NumberNode is a number: Str is its text, Num its value.
 	NumberNode
-	// nBool is a boolean: num is 0 or 1.
+	// nBool is a boolean: Num is 0 or 1.
 	nBool
 	// NullNode is null, undefined or void 0.
 	NullNode
-	// nTemplate is a template: kids, in which strings and expressions alternate.
+	// nTemplate is a template literal: in Kids, strings and embedded expressions alternate.
 	nTemplate
-	// ArrayNode is an array: kids.
+	// ArrayNode is an array literal with the elements Kids.
 	ArrayNode
-	// ObjectNode is an object: props.
+	// ObjectNode is an object literal with the members Props.
 	ObjectNode
-	// MemberNode is kids[0].str.
+	// MemberNode is a member access: Kids[0].Str.
 	MemberNode
-	// IndexNode is kids[0][kids[1]].
+	// IndexNode is an index expression: Kids[0][Kids[1]].
 	IndexNode
-	// CallNode is kids[0](kids[1:]).
+	// CallNode is a call: Kids[0](Kids[1:]).
 	CallNode
-	// NewNode is new kids[0](kids[1:]).
+	// NewNode is the creation of an object: new Kids[0](Kids[1:]).
 	NewNode
-	// FuncNode is a function: body, or kids[0] if the body is an expression.
+	// FuncNode is a function with the bracket Body, or Kids[0] if its body is an expression.
 	FuncNode
-	// ClassNode is a class: body; kids[0] is its base class, or nil.
+	// ClassNode is a class with the bracket Body; Kids[0] is its base class, or nil.
 	ClassNode
-	// UnaryNode is op kids[0].
+	// UnaryNode is a unary operation: Op Kids[0].
 	UnaryNode
-	// BinaryNode is kids[0] op kids[1].
+	// BinaryNode is a binary operation: Kids[0] Op Kids[1].
 	BinaryNode
-	// CondNode is kids[0] ? kids[1] : kids[2].
+	// CondNode is a conditional expression: Kids[0] ? Kids[1] : Kids[2].
 	CondNode
-	// AssignNode is kids[0] op kids[1].
+	// AssignNode is an assignment: Kids[0] Op Kids[1].
 	AssignNode
-	// nSeq is a comma expression: kids.
+	// nSeq is a comma expression with the operands Kids.
 	nSeq
-	// nSpread is ...kids[0].
+	// nSpread is a spread element: ...Kids[0].
 	nSpread
 )
 
-// A Node is an expression. at is the token that identifies it: its first token, except that a call has its
-// parenthesis and a member its name.
+// A Node is a parsed JavaScript expression.
 type Node struct {
 	// Kind is the kind of the expression. It decides which other fields are used.
 	Kind nodeKind
-	// Op is the operator of the expression.
+	// Op is the operator of a unary, binary or assignment expression.
 	Op js.TokenType
-	// At is the token that identifies the expression.
+	// At is the index of the token that identifies the expression: its first token, except that a call has its
+	// parenthesis and a member access the member's name.
 	At int32
 
-	// End is the first token after the expression.
+	// End is the index of the first token after the expression.
 	End int32
 
-	// Body is the bracket around the body of a function or class.
+	// Body is the index of the bracket around the body of a function or class.
 	Body int32
-	// Str is the text of a name, string or number.
+	// Str is the name of an identifier, the value of a string, or the text of a number.
 	Str string
 	// Num is the value of a number or boolean literal.
 	Num float64
-	// Kids are the operands of the expression.
+	// Kids are the operands, elements or arguments of the expression, depending on Kind.
 	Kids []*Node
 	// Props are the members of an object literal.
 	Props []Prop
 
-	// byName has the indices of props if they are many. It is built on first use.
+	// byName maps names to indices of Props. It is built on first use, and only if there are many.
 	byName map[string]int32
 }
 
@@ -87,17 +87,17 @@ type Node struct {
 type Prop struct {
 	// Name is the name of the member; "" if it is computed.
 	Name string
-	// At is the token of the member's name.
+	// At is the index of the token of the member's name.
 	At int32
 	// Value is the expression assigned to the member.
 	Value *Node
-	// getter is set for a getter, and spread for ...value.
+	// getter is set if the member is defined by a getter.
 	getter bool
 	// spread is set for ...value, which inserts the members of another object.
 	spread bool
 }
 
-// Get returns the value of a property of an object literal, or nil.
+// Get returns the value of the property called name of an object literal, or nil.
 func (n *Node) Get(name string) *Node {
 	if n == nil || n.Kind != ObjectNode {
 		return nil
@@ -113,7 +113,7 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// indexed is like Get, with an index for an object with many properties.
+// indexed is Get for an object with many properties. It builds an index on first use.
 func (n *Node) indexed(name string) *Node {
 	if n.byName == nil {
 		n.byName = make(map[string]int32, len(n.Props))
@@ -129,17 +129,18 @@ func (n *Node) indexed(name string) *Node {
 	return nil
 }
 
-// MaxDepth limits the nesting of expressions.
+// MaxDepth is the maximum nesting of expressions. Deeper ones are not parsed.
 const MaxDepth = 400
 
-// A Reader parses expressions of a script by recursive descent.
+// A Reader parses expressions of a script by recursive descent. Its methods get the index of an expression's
+// first token.
 type Reader struct {
 	*Script
 	// depth is the current nesting depth of expressions.
 	depth int
 }
 
-// Expr parses the expression at a token, up to a comma. Results are cached.
+// Expr parses the expression that begins at the token with index at, up to a comma. Results are cached.
 func (s *Script) Expr(at int32) *Node {
 	if n, ok := s.exprs[at]; ok {
 		return n
@@ -149,7 +150,7 @@ func (s *Script) Expr(at int32) *Node {
 	return n
 }
 
-// exprSeq parses the expression at a token, commas included.
+// exprSeq parses the expression that begins at the token with index at, including the comma operator.
 func (s *Script) exprSeq(at int32) *Node {
 	r := &Reader{Script: s}
 	n := r.Assign(at)
@@ -168,10 +169,10 @@ func (s *Script) exprSeq(at int32) *Node {
 	return seq
 }
 
-// bad returns the node for something that cannot be parsed.
+// bad returns the node for an expression at the token with index at that cannot be parsed.
 func (r *Reader) bad(at int32) *Node { return &Node{Kind: BadNode, At: at, End: at} }
 
-// Assign parses an assignment, a conditional or an arrow function.
+// Assign parses an assignment, a conditional or an arrow function that begins at the token with index at.
 func (r *Reader) Assign(at int32) *Node {
 	// The parts of expressions are limited in number as well, because expressions are parsed from many places.
 	if r.depth++; r.depth > MaxDepth || !r.mayParse(at) {
@@ -207,7 +208,7 @@ func (r *Reader) Assign(at int32) *Node {
 	return left
 }
 
-// arrow parses an arrow function. It returns nil if none begins at the token.
+// arrow parses an arrow function. It returns nil if none begins at the token with index at.
 func (r *Reader) arrow(at int32) *Node {
 	i := at
 	if r.Typ(i) == js.AsyncToken && !r.nlAt(i+1) && r.Typ(i+1) != js.ArrowToken {
@@ -233,10 +234,10 @@ func (r *Reader) arrow(at int32) *Node {
 	return n
 }
 
-// nlAt reports whether a line break precedes a token.
+// nlAt reports whether a line break precedes the token with index at.
 func (r *Reader) nlAt(at int32) bool { return r.Tok(at).nl }
 
-// precedence returns the precedence of a binary operator, or 0 for other tokens.
+// precedence returns the precedence of a binary operator (higher binds more tightly), or 0 for other tokens.
 func precedence(op js.TokenType) int {
 	// The levels of the ECMAScript grammar, from the weakest to the strongest.
 	switch op {
@@ -267,7 +268,7 @@ func precedence(op js.TokenType) int {
 	return 0
 }
 
-// Binary parses binary operators with a precedence above a limit (precedence climbing).
+// Binary parses an expression of binary operators whose precedence is above a limit (precedence climbing).
 func (r *Reader) Binary(at int32, above int) *Node {
 	left := r.unary(at)
 	for left.Kind != BadNode && r.mayParse(left.End) {
@@ -326,7 +327,7 @@ func (r *Reader) unary(at int32) *Node {
 	return n
 }
 
-// postfix parses what follows a primary expression: members, calls, templates.
+// postfix parses what follows the primary expression n: member accesses, calls and template literals.
 func (r *Reader) postfix(n *Node) *Node {
 	for n.Kind != BadNode && r.mayParse(n.End) {
 		switch r.Typ(n.End) {
@@ -353,7 +354,7 @@ func (r *Reader) postfix(n *Node) *Node {
 	return n
 }
 
-// bracketed parses the arguments of a call, or an index, that begins at a token.
+// bracketed parses the arguments of a call of n, or an index into n. at is the opening bracket.
 func (r *Reader) bracketed(n *Node, at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	if r.Typ(at) == js.OpenParenToken {
@@ -367,8 +368,8 @@ func (r *Reader) bracketed(n *Node, at int32) *Node {
 	return &Node{Kind: IndexNode, At: at, End: close + 1, Kids: []*Node{n, index}}
 }
 
-// List parses expressions that are separated by commas, up to a closing token. Text that is not an expression is
-// skipped up to the next comma.
+// List parses expressions that are separated by commas, from the token with index at up to the closing token
+// close. Text that is not an expression is skipped up to the next comma.
 func (r *Reader) List(at, close int32) []*Node {
 	var list []*Node
 	for at < close {
@@ -391,7 +392,8 @@ func (r *Reader) List(at, close int32) []*Node {
 	return list
 }
 
-// Skip returns the next comma at the level of a token, or close.
+// Skip returns the index of the next comma outside of nested brackets from the token with index at on, or
+// close.
 func (s *Script) Skip(at, close int32) int32 {
 	for at < close && s.Typ(at) != js.CommaToken {
 		at = s.Next(at)
@@ -399,7 +401,8 @@ func (s *Script) Skip(at, close int32) int32 {
 	return min(at, close)
 }
 
-// Next returns the token after at, past the bracket that at opens.
+// Next returns the index of the token after the token with index at. If at opens a bracket, it is the token
+// after the bracket.
 func (s *Script) Next(at int32) int32 {
 	if b := s.EnclosingBracket(at); b.Open == at {
 		return max(b.Close, at) + 1
@@ -407,7 +410,8 @@ func (s *Script) Next(at int32) int32 {
 	return at + 1
 }
 
-// Primary parses an expression without operators: a literal, a name, or something in brackets.
+// Primary parses an expression without operators that begins at the token with index at: a literal, a name, or
+// something in brackets.
 func (r *Reader) Primary(at int32) *Node {
 	n := &Node{At: at, End: at + 1}
 	switch t := r.Typ(at); {
@@ -455,7 +459,7 @@ func (r *Reader) Primary(at int32) *Node {
 	return n
 }
 
-// paren parses an expression in parentheses.
+// paren parses an expression in parentheses, whose opening token is at.
 func (r *Reader) paren(at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	list := r.List(at+1, close)
@@ -473,7 +477,7 @@ func (r *Reader) paren(at int32) *Node {
 	return n
 }
 
-// function parses a function expression. The body is not parsed.
+// function parses a function expression that begins at the token with index at. The body is not parsed.
 func (r *Reader) function(at int32) *Node {
 	n := &Node{Kind: FuncNode, At: at, End: at + 1}
 	for i := at + 1; i < at+6; i++ {
@@ -490,7 +494,7 @@ func (r *Reader) function(at int32) *Node {
 	return r.bad(at)
 }
 
-// class parses a class expression. The body is not parsed.
+// class parses a class expression that begins at the token with index at. The body is not parsed.
 func (r *Reader) class(at int32) *Node {
 	if r.depth++; r.depth > MaxDepth {
 		r.depth--
@@ -516,7 +520,7 @@ func (r *Reader) class(at int32) *Node {
 	return n
 }
 
-// Construct parses an expression that begins with the operator new.
+// Construct parses an expression that begins with the operator new at the token with index at.
 func (r *Reader) Construct(at int32) *Node {
 	if r.depth++; r.depth > MaxDepth {
 		r.depth--

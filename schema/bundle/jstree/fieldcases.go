@@ -8,20 +8,21 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// A FieldCase is the part of a decoding function that reads one field: case 3: … break, or
+// A FieldCase is the part of a generated decoding function that reads one protobuf field: case 3: … break, or
 // if (tag === 3) … else.
 type FieldCase struct {
-	// Number is the number of the field that the case decodes.
+	// Number is the protobuf field number that the case decodes.
 	Number int64
-	// From and To are the first token of the case's statements, and the first token after them.
+	// From and To are the indices of the first token of the case's statements, and of the first token after
+	// them.
 	From, To int32
 }
 
-// A CaseTarget is the member of the decoded object to which a fieldCase stores the value.
+// A CaseTarget is the member of the decoded object in which a FieldCase stores the value.
 type CaseTarget struct {
 	// Name is the name of the message's member that is assigned.
 	Name string
-	// At is the token of the member's name.
+	// At is the index of the token of the member's name.
 	At int32
 	// Repeated is set if the value is appended: o.x.push(v).
 	Repeated bool
@@ -29,8 +30,8 @@ type CaseTarget struct {
 	Keyed bool
 }
 
-// SwitchCases returns the cases of the switch statements between two tokens. A case extends to the next one, or
-// to the default.
+// SwitchCases returns the cases of the switch statements between two token indices. A case extends to the next
+// one, or to the default.
 func (s *Script) SwitchCases(from, to int32) []FieldCase {
 	var list []FieldCase
 	if !s.MayScanSpan(from, to) {
@@ -60,8 +61,8 @@ func (s *Script) SwitchCases(from, to int32) []FieldCase {
 	return list
 }
 
-// ComparedCases returns the parts between two tokens that follow comparisons of a variable with a number:
-// tag === 3, or 3 === tag. A part extends to the next comparison.
+// ComparedCases returns the statements between two token indices that follow comparisons of the variable tag
+// with a number: tag === 3, or 3 === tag. Each case extends to the next comparison.
 func (s *Script) ComparedCases(tag string, from, to int32) []FieldCase {
 	var list []FieldCase
 	if tag == "" || !s.MayScanSpan(from, to) {
@@ -89,8 +90,8 @@ func (s *Script) ComparedCases(tag string, from, to int32) []FieldCase {
 	return list
 }
 
-// TargetOfCase returns the member of the object called object that a case stores to. ok is false if there is
-// none.
+// TargetOfCase returns the member in which the case c stores its value. object is the name of the variable that
+// has the member. ok is false if there is none.
 func (s *Script) TargetOfCase(c FieldCase, object string) (t CaseTarget, ok bool) {
 	for i := c.From; i < c.To; i++ {
 		if !s.Is(i, object) || s.Typ(i-1) == js.DotToken || s.Typ(i+1) != js.DotToken {
@@ -116,8 +117,9 @@ func (s *Script) TargetOfCase(c FieldCase, object string) (t CaseTarget, ok bool
 	return CaseTarget{}, false
 }
 
-// NewObject returns the name of the first variable in a function that begins as an object literal, and the
-// literal. A decoding function returns that object.
+// NewObject returns the first variable in a function that is initialized with an object literal, and the
+// literal. In a decoding function, that object is the result. body is the bracket of the function's body. o is
+// nil if there is none.
 func (s *Script) NewObject(body int32) (name string, o *Node) {
 	b := s.Brackets[body]
 	if !s.MayScan(body) {
@@ -131,16 +133,16 @@ func (s *Script) NewObject(body int32) (name string, o *Node) {
 	return "", nil
 }
 
-// A MemberKey identifies what a member expression leads to: the declaration of its first name, and the names
-// behind it. Different declarations may have the same name.
+// A MemberKey identifies the value of a member expression such as a.B.C by the declaration of its first name
+// and by the following names. (The first name alone is ambiguous, because it may be declared several times.)
 type MemberKey struct {
-	// Root is the token that declares the first name.
+	// Root is the index of the token that declares the first name.
 	Root int32
-	// Path has the following names, each preceded by a dot.
+	// Path are the following names, each preceded by a dot.
 	Path string
 }
 
-// KeyOf returns the key of an expression such as a or a.B.C, by which equal expressions are recognised.
+// KeyOf returns the key of an expression such as a or a.B.C. ok is false for other expressions.
 func (s *Script) KeyOf(n *Node) (MemberKey, bool) {
 	path := ""
 	for n != nil && n.Kind == MemberNode {
@@ -154,7 +156,8 @@ func (s *Script) KeyOf(n *Node) (MemberKey, bool) {
 	return MemberKey{b.Tok, path}, ok
 }
 
-// MemberValues returns the token of the value that is assigned to each member: a.B.C = value.
+// MemberValues returns, for each member that is assigned somewhere in the script (a.B.C = value), the index of
+// the value's first token.
 func (s *Script) MemberValues() map[MemberKey]int32 {
 	out := map[MemberKey]int32{}
 	if !s.MayScanSpan(0, int32(len(s.Toks))) {
@@ -176,9 +179,9 @@ func (s *Script) MemberValues() map[MemberKey]int32 {
 	return out
 }
 
-// AssignedMembers returns, by the tokens that stand for a value, the member that the value is assigned to: a.B = value.
-// Only members of roots count, which has the tokens that declare the objects. If a value is assigned to several
-// members, the first counts.
+// AssignedMembers returns to which member each value is assigned: a.B = value. The keys are the tokens that
+// refer to the value. Only members of the variables in roots count, whose keys are the tokens that declare
+// them. If a value is assigned to several members, the first counts.
 func (s *Script) AssignedMembers(roots map[int32]int32) map[int32]MemberKey {
 	values := s.MemberValues()
 	order := func(a, b MemberKey) int { return cmp.Compare(values[a], values[b]) }

@@ -6,8 +6,8 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// FunctionAt returns the first token of the function whose body is the bracket br. If the bracket is
-// not a function body, it returns the bracket's first token.
+// FunctionAt returns the index of the first token of the function whose body is the bracket br. If the bracket
+// is not a function body, it returns the bracket's first token.
 func (s *Script) FunctionAt(br int32) int32 {
 	at := s.Brackets[br].Open
 	if s.Brackets[br].Kind != '{' || s.Typ(at-1) != js.CloseParenToken {
@@ -20,8 +20,8 @@ func (s *Script) FunctionAt(br int32) int32 {
 	return at
 }
 
-// NameOf returns the token of the name of a function with the given body, as in f(…) {…}, f: function (…) {…}
-// and x.f = function g(…) {…}, or -1.
+// NameOf returns the index of the token that names the function whose body is the bracket body, or -1: f in
+// f(…) {…}, f: function (…) {…} and x.f = function g(…) {…}.
 func (s *Script) NameOf(body int32) int32 {
 	at := s.Brackets[body].Open - 1
 	if s.Typ(at) == js.ArrowToken {
@@ -45,7 +45,8 @@ func (s *Script) NameOf(body int32) int32 {
 	return -1
 }
 
-// Param returns the name of a function's parameter, given its index.
+// Param returns the name of a function's parameter with the given index, or "". body is the bracket of the
+// function's body.
 func (s *Script) Param(body int32, index int32) string {
 	at := s.Brackets[body].Open - 1
 	if s.Typ(at) == js.ArrowToken {
@@ -64,7 +65,8 @@ func (s *Script) Param(body int32, index int32) string {
 	return ""
 }
 
-// ParamsOf counts the parameters of the function that begins at a token, or returns -1.
+// ParamsOf returns the number of parameters of the function that begins at the token with index at, or -1 if
+// none does.
 func (s *Script) ParamsOf(at int32) int {
 	if s.Typ(at) == js.FunctionToken {
 		if at++; js.IsIdentifier(s.Typ(at)) {
@@ -81,7 +83,8 @@ func (s *Script) ParamsOf(at int32) int {
 	return n
 }
 
-// IsParam reports whether an expression is a parameter, as in the code of the runtime itself.
+// IsParam reports whether an expression cannot be resolved beyond a parameter, an undeclared name or a member.
+// The code of protobuf runtimes has such expressions where generated code has constants.
 func (s *Script) IsParam(n *Node) bool {
 	v := s.Value(n)
 	if v == nil || v.Kind != IdentNode {
@@ -91,7 +94,8 @@ func (s *Script) IsParam(n *Node) bool {
 	return !ok || b.Kind == BindParam
 }
 
-// ClassIDs returns the class keyword and the tokens of the names that the class is assigned to.
+// ClassIDs returns the indices of the tokens that refer to a class: the class keyword and the names that the
+// class is given. class is the index of the keyword.
 func (s *Script) ClassIDs(class int32) []int32 {
 	ids := []int32{class}
 	if js.IsIdentifier(s.Typ(class + 1)) {
@@ -108,7 +112,8 @@ func (s *Script) ClassIDs(class int32) []int32 {
 	return ids
 }
 
-// NameIDs returns the tokens of the names that the value of a call is assigned to: const Foo = call.
+// NameIDs returns the tokens that declare the names to which the result of a call is assigned: const Foo =
+// call. at is the token of the called function.
 func (s *Script) NameIDs(at int32) []int32 {
 	var ids []int32
 	for at = s.StartOf(at) - 1; ; at -= 2 {
@@ -125,15 +130,16 @@ func (s *Script) NameIDs(at int32) []int32 {
 	}
 }
 
-// isInlined reports whether a bracket is the parenthesis of x.name = (…), which minifiers make of a function
-// that is called immediately.
+// isInlined reports whether the bracket br is the parenthesis of x.name = (…), into which minifiers convert a
+// function that is called immediately.
 func (s *Script) isInlined(br int32) bool {
 	open := s.Brackets[br].Open
 	return s.Brackets[br].Kind == '(' && s.Typ(open-1) == js.EqToken && js.IsIdentifierName(s.Typ(open-2)) && s.Typ(open-3) == js.DotToken &&
 		s.Typ(s.Brackets[br].Close+1) != js.OpenParenToken
 }
 
-// EnclosingNamespace returns the function, or the inlined function, around a bracket.
+// EnclosingNamespace returns the bracket of the innermost function, or inlined function (see isInlined), around
+// the bracket br; br itself if it is one, and 0 if there is none.
 func (s *Script) EnclosingNamespace(br int32) int32 {
 	for n := 0; br != 0 && !s.Brackets[br].Fn && !s.isInlined(br) && n < MaxNesting; n++ {
 		br = s.Brackets[br].Parent
@@ -141,8 +147,8 @@ func (s *Script) EnclosingNamespace(br int32) int32 {
 	return br
 }
 
-// EnclosingEncode returns the body of the function called encode that encloses a token, and the token of its
-// name. Both are 0 if there is none.
+// EnclosingEncode returns the body (a bracket) of the function called encode around the token with index at,
+// and the token of its name. Both are 0 if there is none.
 func (s *Script) EnclosingEncode(at int32) (body, word int32) {
 	for br, n := s.Tok(at).Bracket, 0; br != 0 && n < MaxNesting && s.Step(at); br, n = s.Brackets[br].Parent, n+1 {
 		if !s.Brackets[br].Fn {
@@ -165,8 +171,8 @@ func (s *Script) EnclosingEncode(at int32) (body, word int32) {
 	return 0, 0
 }
 
-// EncodeArrows adds a bracket for encode: (m, w) => expression and for Foo.encode = (m, w) => expression, as if
-// the body were in braces.
+// EncodeArrows adds an artificial bracket for the body of encode: (m, w) => expression and of Foo.encode = (m,
+// w) => expression, as if it were in braces.
 func (s *Script) EncodeArrows() {
 	for _, at := range s.Anchors[AnchorEncode] {
 		if s.Typ(at+1) != js.ColonToken && (s.Typ(at+1) != js.EqToken || s.Typ(at-1) != js.DotToken) {
@@ -184,7 +190,7 @@ func (s *Script) EncodeArrows() {
 	}
 }
 
-// Switches reports whether the body of a function begins with a switch.
+// Switches reports whether the function body in bracket body begins with a switch statement.
 func (s *Script) Switches(body int32) bool {
 	return s.Typ(s.Brackets[body].Open+1) == js.SwitchToken
 }

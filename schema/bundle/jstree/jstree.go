@@ -26,73 +26,74 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// A token is a token of a script; white space and comments are left out.
+// A token is a token of a JavaScript source. White space and comments are left out.
 type token struct {
-	// start and end are the offsets of the token in the source.
+	// Start and end are the byte offsets of the token in the source.
 	Start, end uint32
-	// Bracket is the index of the innermost enclosing bracket. An opening or closing token belongs to its own
-	// bracket.
+	// Bracket is the index of the innermost bracket around the token. An opening or closing token belongs to
+	// its own bracket.
 	Bracket int32
 	// typ is the type of the token.
 	typ js.TokenType
-	// nl means that a line break precedes the token.
+	// nl is set if a line break precedes the token.
 	nl bool
 }
 
-// A Bracket is a pair of (), [], {} or of a template's ${ }.
+// A Bracket is a matched pair of (), [], {} or of a template's ${ }.
 type Bracket struct {
-	// Open and close are the indices of the tokens. The outermost bracket has -1 and the number of tokens.
+	// Open and Close are the indices of the opening and closing tokens. The outermost bracket, which is the
+	// script as a whole, has -1 and the number of tokens.
 	Open, Close int32
 	// Parent is the index of the enclosing bracket.
 	Parent int32
 
-	// function is the innermost function body that the bracket is, or is inside of.
+	// function is the index of the innermost bracket that is a function body and contains, or is, this bracket.
 	function int32
 	// Kind is the opening character, or 0 for the outermost bracket.
 	Kind byte
 
-	// Fn means that the bracket is the body of a function.
+	// Fn is set if the bracket is the body of a function.
 	Fn bool
 }
 
-// A Script is a JavaScript source, split into tokens, with its brackets matched as far as possible.
-// Everything else works on tokens. No grammar applies to the whole script, so a syntax error affects
-// only its surroundings.
+// A Script is a JavaScript source, split into tokens, with its brackets matched as far as possible. All further
+// analysis works on tokens, which are referred to by their indices. No grammar applies to the whole script, so
+// a syntax error affects only its surroundings.
 type Script struct {
-	// Name is the path of the script, and src the source that is read.
+	// Name is the path of the script.
 	Name string
-	// Src is the source text that is analysed.
+	// Src is the JavaScript source text that is analyzed.
 	Src []byte
-	// Toks are the tokens, and brs the brackets; bracket 0 is the script as a whole.
+	// Toks are the tokens of the script.
 	Toks []token
-	// Brackets are the brackets. Bracket 0 is the script as a whole.
+	// Brackets are the brackets of the script. Bracket 0 is the script as a whole.
 	Brackets []Bracket
 
 	// Ctx cancels the analysis.
 	Ctx context.Context
-	// ticks counts the calls of isCanceled since the last check of ctx.
+	// ticks counts the calls of isCanceled since Ctx was last checked.
 	ticks int
-	// stopped is set once Ctx has ended.
+	// stopped is set once Ctx has ended or Stop was called.
 	stopped bool
 
 	// original is the source text before embedded scripts were extracted from its strings.
 	original []byte
 
-	// SourceOffset returns the offset in original of a byte in src.
+	// SourceOffset converts a byte offset in Src to one in original.
 	SourceOffset func(off uint32) uint32
 
-	// lines are the offsets of line beginnings. They are computed on first use.
+	// lines are the byte offsets of the beginnings of lines. They are computed on first use.
 	lines []uint32
 
-	// Anchors are the tokens near which the output of a code generator may be.
+	// Anchors are the indices of the tokens near which generated code may be, by kind of anchor.
 	Anchors [anchorKinds][]int32
 
-	// scopes has the declarations of names in the script.
+	// scopes has the declarations of the names in the script.
 	scopes
 	Budget
 }
 
-// Tok returns a token. Beyond the end it returns one that ends the script, so that no index is out of range.
+// Tok returns the token with index i. For an index out of range it returns a token of type js.ErrorToken.
 func (s *Script) Tok(i int32) token {
 	if uint(i) < uint(len(s.Toks)) {
 		return s.Toks[i]
@@ -107,20 +108,20 @@ func (s *Script) Text(i int32) string {
 	return string(s.Src[t.Start:t.end])
 }
 
-// Is reports whether token i has the text word.
+// Is reports whether the source text of token i is word.
 func (s *Script) Is(i int32, word string) bool {
 	t := s.Tok(i)
 	return int(t.end-t.Start) == len(word) && string(s.Src[t.Start:t.end]) == word
 }
 
-// EnclosingBracket returns the innermost bracket that contains a token.
+// EnclosingBracket returns the innermost bracket around token i.
 func (s *Script) EnclosingBracket(i int32) Bracket { return s.Brackets[s.Tok(i).Bracket] }
 
 // Typ returns the type of token i.
 func (s *Script) Typ(i int32) js.TokenType { return s.Tok(i).typ }
 
-// isCanceled reports whether the reading must end. It checks the context once in many calls. Afterwards no
-// expressions are parsed or followed, so that loops over tokens end soon.
+// isCanceled reports whether the analysis must end. It checks the context only in every tickEvery-th call.
+// After it has returned true, no expressions are parsed or followed, so that loops over tokens end soon.
 func (s *Script) isCanceled() bool {
 	if s.ticks++; s.ticks >= tickEvery {
 		s.ticks = 0
@@ -129,13 +130,13 @@ func (s *Script) isCanceled() bool {
 	return s.stopped
 }
 
-// Stop ends the reading, as if the context had ended.
+// Stop ends the analysis, as if the context had ended.
 func (s *Script) Stop() { s.stopped = true }
 
 // tickEvery is the number of calls of isCanceled for each check of the context.
 const tickEvery = 1024
 
-// Place returns the line and column, from 1, of an offset in the source.
+// Place returns the line and column, both from 1, of the byte offset off in the source.
 func (s *Script) Place(off uint32) (line, column int) {
 	if s.lines == nil {
 		s.lines = []uint32{0}
@@ -152,8 +153,9 @@ func (s *Script) Place(off uint32) (line, column int) {
 	return n, int(off-s.lines[n-1]) + 1
 }
 
-// Tokenize reads all tokens and matches the brackets. It never fails: bytes that are no token and brackets that
-// close nothing are ignored. If ctx ends, the tokens end there.
+// Tokenize splits a script into tokens and matches its brackets. It never fails: bytes that are not a token,
+// and brackets that close nothing, are ignored. If ctx ends, the tokens are incomplete. name is the path of the
+// script.
 func Tokenize(ctx context.Context, name string, src []byte) *Script {
 	s := &Script{Ctx: ctx, Name: name, original: src}
 	s.Src, s.SourceOffset = lexer.Unevaluate(src)
@@ -169,7 +171,7 @@ func Tokenize(ctx context.Context, name string, src []byte) *Script {
 	return s
 }
 
-// lex reads the tokens. It returns the brackets that are open at the end.
+// lex reads the tokens. It returns the brackets that are still open at the end.
 func (s *Script) lex() (open []int32) {
 	open = []int32{0}
 	l := lexer.New(s.Src)
@@ -199,7 +201,8 @@ func (s *Script) lex() (open []int32) {
 	return open
 }
 
-// push appends a token and updates the open brackets.
+// push appends a token and updates stack, the brackets that are open. nl is set if a line break precedes the
+// token.
 func (s *Script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int32) {
 	at := int32(len(s.Toks))
 	top := (*stack)[len(*stack)-1]
@@ -246,20 +249,21 @@ func (s *Script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int
 	}
 }
 
-// grow reserves memory for the remaining tokens, estimated from the number so far, so that they are not
-// copied repeatedly.
+// grow reserves memory for the remaining tokens, estimated from the number so far, so that they are not copied
+// repeatedly. read is the number of bytes tokenized so far.
 func (s *Script) grow(read uint32) {
 	rest := (len(s.Src) - int(read)) * len(s.Toks) / max(int(read), 1)
 	s.Toks = slices.Grow(s.Toks, rest+rest/16+64)
 }
 
-// MaxNesting limits the brackets that are climbed.
+// MaxNesting is the maximum number of enclosing brackets that are visited from a token outwards.
 const MaxNesting = 4096
 
-// MaxSkew is the number of unmatched brackets of other kinds that a closing bracket may skip.
+// MaxSkew is how many unclosed brackets of other kinds a closing bracket may skip to find its counterpart.
 const MaxSkew = 8
 
-// matching returns the position in stack of the bracket that a closing one closes, or 0.
+// matching returns the position in stack (the open brackets) of the one that a closing bracket of this kind
+// closes, or 0.
 func (s *Script) matching(stack []int32, kind byte) int {
 	for n := len(stack) - 1; n > 0 && n >= len(stack)-MaxSkew; n-- {
 		if s.Brackets[stack[n]].Kind == kind {
@@ -269,7 +273,8 @@ func (s *Script) matching(stack []int32, kind byte) int {
 	return 0
 }
 
-// opensFunction reports whether the brace at token at opens the body of a function: parameters or => precede it.
+// opensFunction reports whether the brace at the token with index at opens the body of a function, i.e. follows
+// parameters or =>.
 func (s *Script) opensFunction(at int32) bool {
 	switch s.Typ(at - 1) {
 	case js.ArrowToken:
@@ -284,8 +289,8 @@ func (s *Script) opensFunction(at int32) bool {
 	return false
 }
 
-// regexpAllowed reports whether a slash at the current position begins a regular expression rather than a
-// division.
+// regexpAllowed reports whether a slash at the end of the tokens read so far begins a regular expression rather
+// than a division.
 func (s *Script) regexpAllowed() bool {
 	at := int32(len(s.Toks)) - 1
 	if at < 0 {
@@ -317,7 +322,7 @@ func (s *Script) regexpAllowed() bool {
 	return true
 }
 
-// isBlock reports whether the brace at open begins statements rather than an object.
+// isBlock reports whether the brace at token open begins statements rather than an object literal.
 func (s *Script) isBlock(open int32) bool {
 	switch s.Typ(open - 1) {
 	case js.CloseParenToken, js.SemicolonToken, js.OpenBraceToken, js.CloseBraceToken, js.ElseToken,
@@ -327,7 +332,7 @@ func (s *Script) isBlock(open int32) bool {
 	return false
 }
 
-// HasAnchor reports whether the script has any anchor.
+// HasAnchor reports whether the script has any anchor, i.e. may contain generated code.
 func (s *Script) HasAnchor() bool {
 	for _, list := range s.Anchors {
 		if len(list) > 0 {
@@ -360,7 +365,8 @@ func (s *Script) Minified() bool {
 	return bytes.Count(s.Src, []byte("\n")) < len(s.Src)/longLine
 }
 
-// ComparedBefore returns the last member of an object that is compared between two tokens: obj.b != null.
+// ComparedBefore returns the name of the last member of an object that is compared between two token indices: b
+// in obj.b != null. It returns "" if there is none.
 func (s *Script) ComparedBefore(object string, from, at int32) string {
 	for i := at - 1; i > from; i-- {
 		if s.Is(i, object) && s.Typ(i+1) == js.DotToken && (s.Typ(i+3) == js.NotEqToken || s.Typ(i-1) == js.NotEqToken) {

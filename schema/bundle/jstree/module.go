@@ -8,8 +8,9 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// memberAssignments returns the first tokens of the values in foo.name = value, by the binding of foo and by
-// name. It looks through immediate calls: foo may be the argument of a function that assigns to its parameter.
+// memberAssignments returns the first tokens of all values assigned to members, as in foo.name = value, by the
+// declaration of foo and by name. Immediate calls are looked through: foo may be the argument of a function
+// that assigns to its parameter.
 func (s *Script) memberAssignments() map[int32]map[string]int32 {
 	if s.onNames != nil {
 		return s.onNames
@@ -54,8 +55,8 @@ func (s *Script) IsExports(v *Node) bool {
 	return !bound
 }
 
-// Definition returns the object of a namespace. An array of names and getters, as webpack writes it, is
-// converted to an object.
+// Definition returns the object literal at the token with index at, which defines a namespace. An array of
+// names and getters, as webpack writes it, is converted to an object.
 func (s *Script) Definition(at int32) *Node {
 	n := s.Expr(at)
 	if n.Kind != ArrayNode {
@@ -79,7 +80,8 @@ func (s *Script) Definition(at int32) *Node {
 	return o
 }
 
-// namespaces returns the objects that define exports, by the binding that they are defined on.
+// namespaces returns the tokens of the objects that define exports. The key is the declaration of the variable
+// on which the exports are defined.
 func (s *Script) namespaces() map[int32][]int32 {
 	if s.spaceOf == nil {
 		s.spaceOf = map[int32][]int32{}
@@ -92,8 +94,8 @@ func (s *Script) namespaces() map[int32][]int32 {
 	return s.spaceOf
 }
 
-// ModuleOf returns the body of the module that a call loads: n(123) of webpack or require_x() of esbuild, also
-// inside a helper such as __toESM(require_x()).
+// ModuleOf returns the body (a bracket) of the module that a call loads: n(123) of webpack or require_x() of
+// esbuild, also inside a helper such as __toESM(require_x()). ok is false if it loads none.
 func (s *Script) ModuleOf(call *Node, t *Trail) (int32, bool) {
 	if t.hops++; call == nil || call.Kind != CallNode || t.hops > maxHops {
 		return 0, false
@@ -143,8 +145,8 @@ func (s *Script) ModuleOf(call *Node, t *Trail) (int32, bool) {
 	return 0, false
 }
 
-// nearest returns the body that shares most enclosing brackets with a token. A script may contain several builds
-// with the same keys.
+// nearest returns the module body that is closest to the token with index at, i.e. whose enclosing bracket
+// contains the token. A script may contain several builds with the same module keys.
 func (s *Script) nearest(bodies []int32, at int32) int32 {
 	if len(bodies) == 1 {
 		return bodies[0]
@@ -165,8 +167,8 @@ func (s *Script) nearest(bodies []int32, at int32) int32 {
 	return bodies[0]
 }
 
-// ModuleTable returns the functions that are members of an object or elements of an array, by their key or
-// index. Bundlers store modules in this form.
+// ModuleTable returns the bodies (brackets) of functions that are members of an object or elements of an array,
+// by key or index. Bundlers store modules in this form.
 func (s *Script) ModuleTable() map[string][]int32 {
 	if s.modules != nil {
 		return s.modules
@@ -224,7 +226,7 @@ func (s *Script) ModuleTable() map[string][]int32 {
 	return s.modules
 }
 
-// indices returns the indices of an array's elements by their first tokens.
+// indices returns the index of each element of the array in bracket br. The key is the element's first token.
 func (s *Script) indices(br int32) map[int32]int {
 	by := map[int32]int{}
 	for at, n := s.Brackets[br].Open+1, 0; at < s.Brackets[br].Close; at, n = s.Skip(at, s.Brackets[br].Close)+1, n+1 {
@@ -233,7 +235,7 @@ func (s *Script) indices(br int32) map[int32]int {
 	return by
 }
 
-// exported returns the expression that a module exports under a name, or nil.
+// exported returns the expression that a module exports under a name, or nil. body is the module's body.
 func (s *Script) exported(body int32, name string, t *Trail) *Node {
 	if t.hops++; t.hops > maxHops {
 		return nil
@@ -253,8 +255,8 @@ func (s *Script) exported(body int32, name string, t *Trail) *Node {
 	return nil
 }
 
-// ExportTable finds the exports of a module by scanning its body for assignments to the exports object and for
-// calls that define exports.
+// ExportTable returns the exported expressions of a module by name. It scans the module's body for assignments
+// to the exports object and for calls that define exports.
 func (s *Script) ExportTable(body int32) map[string]*Node {
 	table := map[string]*Node{}
 	var params []Binding

@@ -8,7 +8,7 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// template parses a template literal with its embedded expressions.
+// template parses the template literal that begins at the token with index at, with its embedded expressions.
 func (r *Reader) template(at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	n := &Node{Kind: nTemplate, At: at, End: close + 1}
@@ -23,7 +23,7 @@ func (r *Reader) template(at int32) *Node {
 	return n
 }
 
-// object parses an object literal.
+// object parses the object literal that begins at the token with index at.
 func (r *Reader) object(at int32) *Node {
 	close := r.EnclosingBracket(at).Close
 	n := &Node{Kind: ObjectNode, At: at, End: close + 1}
@@ -41,7 +41,7 @@ func (r *Reader) object(at int32) *Node {
 	return n
 }
 
-// property parses a member of an object literal. It returns the member and the token behind it.
+// property parses a member of an object literal. It returns the member and the index of the token after it.
 func (r *Reader) property(at int32) (Prop, int32) {
 	if r.Typ(at) == js.EllipsisToken {
 		v := r.Assign(at + 1)

@@ -5,58 +5,62 @@ import "github.com/tdewolff/parse/v2/js"
 // A bindKind is a kind of declaration of a name, such as a parameter or class.
 type bindKind uint8
 
-// The kinds of declarations, with the meaning of binding's fields.
+// The kinds of declarations, with the meaning of the fields Init and Arg of a Binding.
 const (
-	// BindVar is a variable: init is the token of its first value, or -1.
+	// BindVar is a variable: Init is the token of its first value, or -1.
 	BindVar bindKind = iota
-	// bindFunc is a function: init is the function keyword.
+	// bindFunc is a function: Init is the function keyword.
 	bindFunc
-	// BindClass is a class: init is the class keyword.
+	// BindClass is a class: Init is the class keyword.
 	BindClass
-	// BindParam is a parameter: arg is its index, and the scope is the body of the function.
+	// BindParam is a parameter: Arg is its index, and Scope is the body of the function.
 	BindParam
-	// BindProp is a name in a destructuring pattern: init is the token of the value, and arg that of the
+	// BindProp is a name in a destructuring pattern: Init is the token of the value, and Arg that of the
 	// property's name.
 	BindProp
-	// BindImport is an imported name: init is the token of the module's name, and arg that of the imported name.
+	// BindImport is an imported name: Init is the token of the module's name, and Arg that of the imported
+	// name.
 	BindImport
 )
 
-// A Binding is the declaration of a name in a scope.
+// A Binding is the declaration of a JavaScript name in a scope. Tokens and brackets are given by their indices.
 type Binding struct {
-	// Tok is the token of the declared name, and scope the bracket of its scope.
+	// Tok is the token of the declared name. Init and Arg depend on Kind. Scope is the bracket in which the
+	// name is visible.
 	Tok, Init, Arg, Scope int32
-	// name is the number of the name, and next the index of the next binding in the same scope.
+	// name is the number of the name in scopes.names. next is the index of the next binding in the same scope,
+	// or 0.
 	name, next int32
-	// Kind is the kind of declaration.
+	// Kind is the kind of declaration, such as BindParam.
 	Kind bindKind
 }
 
-// bindings are the bindings of all scopes. Most scopes have few names and most brackets none, so the names of a
-// scope form a linked list, and a map only if there are many.
+// bindings are the declarations of all scopes. Most scopes have few names and most brackets none, so the
+// declarations of a scope form a linked list, or a map if there are many.
 type bindings struct {
-	// all are the bindings. The first is a placeholder, so that the index 0 means none.
+	// all are the declarations. The first is a placeholder, so that index 0 means none.
 	all []Binding
-	// first has, for each bracket, the index of its first binding, 0 for none, or many for a map.
+	// first has, for each bracket, the index of its first declaration; 0 for none; many if the map is used.
 	first []int32
-	// maps has the bindings of scopes with many names, by scopeKey.
+	// maps has the declarations of scopes with many names, by scopeKey.
 	maps map[uint64]int32
 }
 
-// Limits of a scope's list.
+// The representation of scopes in bindings.
 const (
 	// many marks a scope with so many names that they are indexed by a map.
 	many = -1
-	// maxListed is the number of names up to which a scope is a list.
+	// maxListed is the number of names from which on a map is used in place of a list.
 	maxListed = 12
 )
 
-// newBindings returns empty bindings for a script with a number of brackets and tokens.
+// newBindings returns empty bindings for a script with this many brackets and tokens.
 func newBindings(brackets, tokens int) bindings {
 	return bindings{all: make([]Binding, 1, 1+tokens/16), first: make([]int32, brackets), maps: map[uint64]int32{}}
 }
 
-// find returns the index of the binding of a name in a single scope, or 0.
+// find returns the index of the declaration of a name in one scope, without the enclosing scopes, or 0. name is
+// the name's number.
 func (b *bindings) find(scope, name int32) int32 {
 	// The bracket was added after the names were bound.
 	if int(scope) >= len(b.first) {
@@ -72,7 +76,7 @@ func (b *bindings) find(scope, name int32) int32 {
 	return i
 }
 
-// addBinding adds the binding of a name; the scope must not have one yet.
+// addBinding adds a declaration. Its scope must not have one of that name yet.
 func (b *bindings) addBinding(v Binding) {
 	at := int32(len(b.all))
 	if b.first[v.Scope] != many {
@@ -99,54 +103,53 @@ func (b *bindings) addBinding(v Binding) {
 
 // scopes has the declarations of a script, and caches derived from them.
 type scopes struct {
-	// names assigns a number to each distinct name.
+	// names assigns a number to each distinct JavaScript name.
 	names map[string]int32
-	// bindings are the declarations by scope and name.
+	// bindings are the declarations, by scope and name.
 	bindings bindings
 
-	// assigns maps the number of a name to the tokens at which a value is assigned to it.
+	// assigns maps the number of a name to the tokens at which the name is assigned a value.
 	assigns map[int32][]int32
 
-	// Classes has the class keyword by the bracket of the class body.
+	// Classes maps the bracket of each class body to the token of the class keyword.
 	Classes map[int32]int32
 
-	// Spaces are calls of the form f(name, {Export: () => …}).
+	// Spaces are calls that define exports, such as f(name, {Export: () => …}).
 	Spaces []namespace
 
-	// spaceOf maps bindings to the objects of namespaces assigned to them.
+	// spaceOf caches the result of the method namespaces.
 	spaceOf map[int32][]int32
-	// onNames caches the results of memberAssignments.
+	// onNames caches the result of the method memberAssignments.
 	onNames map[int32]map[string]int32
-	// modules caches moduleTable, exprs the parsed expressions by token, and exports the export tables by
-	// module.
+	// modules caches the result of the method ModuleTable: the bodies of bundled modules by key.
 	modules map[string][]int32
 	// exprs caches parsed expressions by their first token.
 	exprs map[int32]*Node
-	// exports caches the export tables by the body of the module.
+	// exports caches the results of ExportTable, by the body of the module.
 	exports map[int32]map[string]*Node
 
-	// defined has the objects that replace arrays of exports, by token.
+	// defined caches the results of Definition for arrays, by token.
 	defined map[int32]*Node
 
-	// assigned has the assignments to each binding, by name.
+	// assigned caches the results of Values: the assignments to each declared name.
 	assigned map[int32]map[int32][]int32
 	// returns caches the token of the returned expression by the body of the function.
 	returns map[int32]int32
 
-	// arrows are brackets that were added for arrow functions without braces.
+	// arrows are the brackets that EncodeArrows added for arrow functions without braces.
 	arrows []int32
-	// deep is the current recursion depth of evaluation.
+	// deep is the current recursion depth of evaluating constants, which MaxDepth limits.
 	deep int
 }
 
 // A namespace is a call that defines exports: __export(x, {…}) of esbuild, and n.d(x, {…}) or n.d(x, ["a", 0,
-// value, "b", () => value]) of webpack.
+// value, "b", () => value]) of webpack. Name and Object are the tokens of its two arguments.
 type namespace struct{ Name, Object int32 }
 
-// scopeKey combines a scope and a name to a map key.
+// scopeKey combines a scope and the number of a name to a map key.
 func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint32(name)) }
 
-// Bind finds all declarations of names in the script.
+// Bind finds all declarations of names in the script, so that Lookup can be used.
 func (s *Script) Bind() {
 	s.scopes = scopes{
 		names:    map[string]int32{},
@@ -199,7 +202,7 @@ func (s *Script) Bind() {
 	}
 }
 
-// nameID returns the number of the name at a token.
+// nameID returns the number of the name at token tok, and assigns one if needed.
 func (s *Script) nameID(tok int32) int32 {
 	t := s.Tok(tok)
 	id, ok := s.names[string(s.Src[t.Start:t.end])]
@@ -210,7 +213,8 @@ func (s *Script) nameID(tok int32) int32 {
 	return id
 }
 
-// addName adds a declaration to a scope. Of several declarations of one name, the one with a value is kept.
+// addName adds the declaration of the name at token tok to a scope. If there are several declarations of one
+// name, one with a value is kept.
 func (s *Script) addName(scope, tok int32, b Binding) {
 	b.Tok, b.Scope, b.name = tok, scope, s.nameID(tok)
 	i := s.bindings.find(scope, b.name)
@@ -227,10 +231,10 @@ func (s *Script) addName(scope, tok int32, b Binding) {
 	*old = b
 }
 
-// Function returns the body of the function that encloses a bracket.
+// Function returns the body (index of a bracket) of the innermost function that contains the bracket br, or 0.
 func (s *Script) Function(br int32) int32 { return s.Brackets[br].function }
 
-// declare records the names that a var, let or const statement declares.
+// declare records the names that the var, let or const statement at the token with index at declares.
 func (s *Script) declare(at int32) {
 	// A member or a key named "let" is no declaration.
 	if t := s.Typ(at - 1); t == js.DotToken || s.Typ(at+1) == js.ColonToken {
@@ -269,7 +273,8 @@ func (s *Script) declare(at int32) {
 	}
 }
 
-// declarator returns the token behind the comma that ends a declarator, or -1 if the statement ends.
+// declarator returns the index of the token after the comma that ends the declaration of one variable, or -1 if
+// the statement ends. own is the bracket that contains the statement.
 func (s *Script) declarator(at, own int32) int32 {
 	for int(at) < len(s.Toks) {
 		t := s.Tok(at)
@@ -296,7 +301,7 @@ func (s *Script) declarator(at, own int32) int32 {
 	return -1
 }
 
-// endsValue reports whether an expression may end with the token.
+// endsValue reports whether the token with index at may be the last one of an expression.
 func (s *Script) endsValue(at int32) bool {
 	switch t := s.Typ(at); t {
 	case js.StringToken, js.TemplateToken, js.TemplateEndToken, js.RegExpToken, js.CloseBraceToken, js.CloseParenToken,
@@ -307,7 +312,8 @@ func (s *Script) endsValue(at int32) bool {
 	}
 }
 
-// bindPattern records the names that a destructuring pattern such as {a, b: c, d = 1} declares.
+// bindPattern records the names that a destructuring pattern such as {a, b: c, d = 1} declares. init is the
+// token of the destructured value, or -1.
 func (s *Script) bindPattern(scope, at, init int32) {
 	close := s.EnclosingBracket(at).Close
 	for i := at + 1; i < close; i = s.Skip(i, close) + 1 {
@@ -324,7 +330,8 @@ func (s *Script) bindPattern(scope, at, init int32) {
 	}
 }
 
-// statementAt reports whether the keyword begins a statement rather than an expression.
+// statementAt reports whether the keyword at the token with index at begins a statement rather than an
+// expression.
 func (s *Script) statementAt(at int32) bool {
 	switch s.Typ(at - 1) {
 	case js.ErrorToken, js.SemicolonToken, js.CloseBraceToken, js.ExportToken, js.DefaultToken, js.ElseToken:
@@ -342,7 +349,8 @@ func (s *Script) statementAt(at int32) bool {
 	return s.Tok(at).nl && s.endsValue(at-1)
 }
 
-// bindFunction binds the name of a function. The name of a function expression is visible inside it only.
+// bindFunction records the name of the function whose keyword is at the token with index at. The name of a
+// function expression is visible inside the function only.
 func (s *Script) bindFunction(at int32) {
 	if s.Typ(at-1) == js.DotToken {
 		return
@@ -365,7 +373,7 @@ func (s *Script) bindFunction(at int32) {
 	s.addName(scope, name, Binding{Kind: bindFunc, Init: at})
 }
 
-// bindClass records the name and the body of a class.
+// bindClass records the name and the body of the class whose keyword is at the token with index at.
 func (s *Script) bindClass(at int32) {
 	if s.Typ(at-1) == js.DotToken || s.Typ(at+1) == js.ColonToken {
 		return
@@ -393,7 +401,7 @@ func (s *Script) bindClass(at int32) {
 	s.addName(scope, at+1, Binding{Kind: BindClass, Init: at})
 }
 
-// bindParams binds the parameters of the function whose body opens at a token.
+// bindParams records the parameters of the function whose body opens at the token with index at.
 func (s *Script) bindParams(at int32) {
 	i := at - 1
 	if s.Typ(i) == js.ArrowToken {
@@ -420,7 +428,7 @@ func (s *Script) bindParams(at int32) {
 	}
 }
 
-// bindImport binds the names of an import statement.
+// bindImport records the names of the import statement at the token with index at.
 func (s *Script) bindImport(at int32) {
 	if s.Typ(at-1) == js.DotToken || s.Typ(at+1) == js.OpenParenToken || s.Typ(at+1) == js.DotToken {
 		return
@@ -445,7 +453,8 @@ func (s *Script) bindImport(at int32) {
 	}
 }
 
-// Lookup returns the declaration of a name that is visible at a token.
+// Lookup returns the declaration of name that is visible at the token with index at. ok is false if there is
+// none.
 func (s *Script) Lookup(at int32, name string) (Binding, bool) {
 	id, ok := s.names[name]
 	if !ok || at < 0 || int(at) >= len(s.Toks) {
@@ -466,7 +475,7 @@ func (s *Script) Lookup(at int32, name string) (Binding, bool) {
 	}
 }
 
-// Values returns the tokens at which values are assigned to the name of a binding.
+// Values returns the tokens of all assignments to a declared name.
 func (s *Script) Values(b Binding) []int32 {
 	name := s.Text(b.Tok)
 	id := s.names[name]

@@ -5,22 +5,22 @@ import (
 	"sort"
 )
 
-// An evaluated is a script inside a string that is passed to eval, as webpack writes modules in development
-// mode.
+// An evaluated is a script inside a string literal that is passed to eval. webpack writes modules in this form
+// in development mode. Offsets are in bytes.
 type evaluated struct {
-	// start and end are the offsets in the evaluated result.
+	// start and end are the offsets of the script in the result of Unevaluate.
 	start, end uint32
-	// from is the offset in the source of the string literal.
+	// from is the offset of the string literal in the original source.
 	from uint32
-	// next is the offset in the source after the call.
+	// next is the offset in the original source after the call of eval.
 	next uint32
 }
 
-// leastEvaluated is the length in bytes of the shortest string that is replaced.
+// leastEvaluated is the minimum length in bytes of a string literal that is replaced.
 const leastEvaluated = 40
 
-// Unevaluate replaces calls of eval with a string by the code in the string. Nothing is executed. offset maps an
-// offset in out to src; code from a string maps to the string.
+// Unevaluate replaces calls of eval with a string literal by the code in the string. Nothing is executed.
+// offset converts an offset in out to one in src; for code from a string, it is the beginning of the string.
 func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 	word := []byte("eval(")
 	same := func(off uint32) uint32 { return off }
@@ -66,8 +66,9 @@ func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 	return append(out, src[done:]...), func(off uint32) uint32 { return sourceOffset(list, off) }
 }
 
-// argument returns the offset of the argument of eval, and the number of calls that are open there. There are
-// two if the code uses trusted types: eval(__webpack_require__.ts("…")).
+// argument returns the offset of the string passed to eval, whose arguments begin at at, and the number of
+// parentheses that are open there. There are two if the code uses trusted types:
+// eval(__webpack_require__.ts("…")).
 func argument(src []byte, at int) (quote, calls int) {
 	quote, calls = at, 1
 	for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
@@ -84,7 +85,7 @@ func isWord(c byte) bool {
 	return c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// closing returns the offset of the quote that ends a string, or -1.
+// closing returns the offset of the quote that ends the string literal beginning at quote, or -1.
 func closing(src []byte, quote int) int {
 	for i := quote + 1; i < len(src); i++ {
 		switch src[i] {
@@ -99,7 +100,8 @@ func closing(src []byte, quote int) int {
 	return -1
 }
 
-// sourceOffset maps an offset in the result to the source.
+// sourceOffset converts an offset in the result of Unevaluate to one in the original source. list are the
+// replaced strings in order.
 func sourceOffset(list []evaluated, off uint32) uint32 {
 	// The last string that begins before the offset.
 	i := sort.Search(len(list), func(i int) bool { return list[i].start > off }) - 1

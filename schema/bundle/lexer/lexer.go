@@ -16,37 +16,38 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// A Lexer splits a script into tokens. It reads each byte a bounded number of times, whatever the input is:
-// bytes that begin no token are skipped, and the end of an unterminated template or comment is searched for only
-// once.
+// A Lexer splits JavaScript into tokens. It reads each byte a bounded number of times, even in hostile input:
+// bytes that begin no token are skipped, and the end of an unterminated template or comment is searched for
+// only once.
 //
 // Source: ECMA-262, chapter 12
 type Lexer struct {
 	// src is the source text of the script.
 	src []byte
 
-	// Start is the offset of the current token.
+	// Start is the byte offset of the current token.
 	Start int
 
-	// At is the offset after the current token.
+	// At is the byte offset after the current token.
 	At int
 
-	// level is the number of open parentheses and braces.
+	// level is the number of parentheses and braces that are open at the current token.
 	level int
 
-	// templates has the levels at which } continues a template.
+	// templates has, for each template literal being read, the level at which a } continues it.
 	templates []int
 
-	// Newline is set if a line break precedes the last token.
+	// Newline is set if a line break precedes the current token.
 	Newline bool
 
-	// lineStart means that no token of the current line was read yet.
+	// lineStart is set if no token of the current line was read yet.
 	lineStart bool
 
-	// openTemplate is the offset behind which no template ends.
+	// openTemplate is the offset after which no template literal ends, so that the end is not searched for
+	// again.
 	openTemplate int
 
-	// openComment is the offset behind which no block comment ends.
+	// openComment is the offset after which no block comment ends, so that the end is not searched for again.
 	openComment int
 }
 
@@ -59,7 +60,7 @@ func New(src []byte) *Lexer {
 	return l
 }
 
-// peek returns the byte n bytes ahead, or 0 behind the end.
+// peek returns the byte n bytes after the current offset, or 0 after the end.
 func (l *Lexer) peek(n int) byte {
 	if l.At+n >= len(l.src) {
 		return 0
@@ -99,7 +100,7 @@ func (l *Lexer) Next() js.TokenType {
 	return js.ErrorToken
 }
 
-// token reads a token. It returns ErrorToken if there is none, perhaps after some bytes.
+// token reads one token. It returns ErrorToken if the next bytes are not a token; it may have skipped some.
 func (l *Lexer) token() js.TokenType {
 	switch c := l.src[l.At]; {
 	case isDigit(c), c == '.' && isDigit(l.peek(1)):
@@ -146,11 +147,13 @@ func (l *Lexer) token() js.TokenType {
 
 // A punctuator is a token with a fixed text, such as "=>".
 type punctuator struct {
+	// text is the source text of the token.
 	text string
-	typ  js.TokenType
+	// typ is the token's type.
+	typ js.TokenType
 }
 
-// punctuators has the punctuators by their first byte, longest first.
+// punctuators are the tokens with a fixed text, by their first byte and longest first.
 var punctuators = [utf8.RuneSelf][]punctuator{
 	'(': {{"(", js.OpenParenToken}},
 	')': {{")", js.CloseParenToken}},
@@ -185,7 +188,7 @@ var punctuators = [utf8.RuneSelf][]punctuator{
 	'?': {{"??=", js.NullishEqToken}, {"??", js.NullishToken}, {"?.", js.OptChainToken}, {"?", js.QuestionToken}},
 }
 
-// space skips white space, a line break or a comment. It reports whether there was any.
+// space skips one run of white space, a line break or a comment. It reports whether there was one.
 func (l *Lexer) space() bool {
 	switch c := l.src[l.At]; {
 	case c == ' ' || c == '\t' || c == '\v' || c == '\f':
@@ -213,7 +216,8 @@ func (l *Lexer) space() bool {
 	return true
 }
 
-// comment skips a block comment. A comment without an end is ignored.
+// comment skips a block comment and reports whether there was one. The beginning of a comment without an end is
+// not one.
 func (l *Lexer) comment() bool {
 	if l.At >= l.openComment {
 		return false
@@ -231,7 +235,7 @@ func (l *Lexer) comment() bool {
 	return true
 }
 
-// lineEnd returns the offset of the end of the first line.
+// lineEnd returns the offset of the end of the first line of text.
 func lineEnd(text []byte) int {
 	for i := range text {
 		if isLineEnd(text[i:]) {
@@ -241,7 +245,7 @@ func lineEnd(text []byte) int {
 	return len(text)
 }
 
-// isLineEnd reports whether text begins with a line terminator.
+// isLineEnd reports whether text begins with a line terminator of JavaScript.
 func isLineEnd(text []byte) bool {
 	switch text[0] {
 	case '\n', '\r':
@@ -267,7 +271,8 @@ func isIdentPart(r rune) bool {
 		unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)
 }
 
-// identifier reads an identifier or a keyword. If there is none, it reads nothing.
+// identifier reads an identifier or a keyword. If the next bytes are none, it returns ErrorToken and reads
+// nothing.
 func (l *Lexer) identifier() js.TokenType {
 	begin := l.At
 	for l.At < len(l.src) {
@@ -301,7 +306,7 @@ func (l *Lexer) identifier() js.TokenType {
 	return js.IdentifierToken
 }
 
-// unicodeEscape returns the length of an escape \uXXXX or \u{X…} at the beginning of text, or 0.
+// unicodeEscape returns the length in bytes of an escape \uXXXX or \u{X…} at the beginning of text, or 0.
 func unicodeEscape(text []byte) int {
 	const digits = 4
 	if len(text) < 2 || text[1] != 'u' {
@@ -328,7 +333,7 @@ func unicodeEscape(text []byte) int {
 // isHexDigit reports whether c is a hexadecimal digit.
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// number scans a numeric literal.
+// number reads a numeric literal.
 func (l *Lexer) number() js.TokenType {
 	if l.src[l.At] == '0' {
 		// A leading zero may be the prefix of another base.
@@ -375,14 +380,14 @@ func (l *Lexer) number() js.TokenType {
 	return typ
 }
 
-// digits skips digits, and underscores between digits.
+// digits skips digits, for which the function is returns true, and underscores between them.
 func (l *Lexer) digits(is func(byte) bool) {
 	for is(l.peek(0)) || l.peek(0) == '_' && is(l.peek(1)) {
 		l.At++
 	}
 }
 
-// suffix skips the suffix n of a BigInt literal.
+// suffix skips the suffix n of a BigInt literal. It reports whether there was one.
 func (l *Lexer) suffix() bool {
 	if l.peek(0) != 'n' {
 		return false
@@ -391,7 +396,8 @@ func (l *Lexer) suffix() bool {
 	return true
 }
 
-// quoted reads a string. If it does not end on its line, the rest of the line is skipped.
+// quoted reads a string literal that begins with the given quote. If it does not end on its line, the rest of
+// the line is skipped.
 func (l *Lexer) quoted(quote byte) js.TokenType {
 	for l.At++; l.At < len(l.src); l.At++ {
 		switch c := l.src[l.At]; c {
@@ -412,8 +418,8 @@ func (l *Lexer) quoted(quote byte) js.TokenType {
 	return js.ErrorToken
 }
 
-// template reads a part of a template, from ` or } on. If the template ends there, the token has the type end;
-// if ${ follows, the type more. A template without an end is ignored.
+// template reads one piece of a template literal, beginning with ` or }. It returns end if the template ends
+// there, and more if ${ follows. A template without an end is ignored.
 func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 	ended := len(l.templates) - 1
 	for i := l.At + 1; i < len(l.src) && l.At < l.openTemplate; i++ {
@@ -435,8 +441,8 @@ func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 	return js.ErrorToken
 }
 
-// Regexp reads the regular expression that begins at the last token, a slash. If it does not end on its line,
-// only the slash is read. stopped is the offset at which the search stopped.
+// Regexp reads the regular expression that begins at the current token, a slash. If it does not end on its
+// line, ok is false and only the slash is read. stopped is the offset at which the search for the end stopped.
 func (l *Lexer) Regexp() (ok bool, stopped int) {
 	// A slash inside a class such as [/] does not end the expression.
 	class := false

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Number returns the value of a numeric literal's text.
+// Number returns the value of a numeric literal, given its source text.
 func Number(text string) float64 {
 	text = strings.TrimSuffix(strings.ReplaceAll(text, "_", ""), "n")
 	// A leading zero is a prefix such as 0x, or an octal number.
@@ -23,7 +23,8 @@ func Number(text string) float64 {
 	return v
 }
 
-// Unquote returns the value of a string literal or of a part of a template literal.
+// Unquote returns the string value of a string literal or of a piece of a template literal, given its source
+// text with quotes.
 func Unquote(text string) string {
 	if len(text) > 0 {
 		text = text[1:]
@@ -72,7 +73,8 @@ func Unquote(text string) string {
 	return string(out)
 }
 
-// octal returns the character of an escape with up to three octal digits, and the number of digits.
+// octal returns the character that an octal escape (up to three digits) at the beginning of text stands for,
+// and the number of digits.
 func octal(text string) (rune, int) {
 	n := 1
 	for n < min(3, len(text)) && '0' <= text[n] && text[n] <= '7' {
@@ -82,8 +84,8 @@ func octal(text string) (rune, int) {
 	return rune(v), n
 }
 
-// escape returns the character of an escape that begins with x or u, and the length of the escape without the
-// backslash.
+// escape returns the character that a \x or \u escape stands for, and its length. text begins after the
+// backslash, and the length excludes it.
 func escape(text string) (rune, int) {
 	hex, n := "", 0
 	switch {

@@ -13,47 +13,48 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A builder converts extracted definitions to descriptors.
+// A builder converts the definitions extracted from scripts to descriptors.
 type builder struct {
 	*Definitions
+	// ctx ends the work early.
 	ctx context.Context
-	// notes are comments by full name, and open the unresolved elements.
+	// notes are comments about messages, fields and other elements, by full name.
 	notes map[string]string
-	// open are the elements whose definitions are incomplete.
+	// open are the messages, fields and other elements whose definitions are incomplete.
 	open []Unresolved
 
-	// messages and enums are the definitions by full name.
+	// messages maps full names to message definitions.
 	messages map[string]*Message
 	// enums maps full names to enum definitions.
 	enums map[string]*Enum
 
-	// isEnum has the full names of enums before the definitions have their final names.
+	// isEnum has the full names of enums as they are in the scripts, before index resolves conflicts of names.
 	isEnum map[string]bool
-	// renamed maps each definition to its final name.
+	// renamed maps each definition to its final full name. It lacks those that were dropped.
 	renamed map[*Def]string
-	// locals maps the names that scripts use to the definitions.
+	// locals maps the names by which scripts refer to types (Foo, Outer_Inner) to their definitions.
 	locals map[string][]*Def
 
-	// files maps package and syntax to the file under construction.
+	// files maps package and syntax to the file that is being built.
 	files map[string]*descriptorpb.FileDescriptorProto
 
-	// children has the names of the types inside each message.
+	// children maps the full name of each message to the names of the types nested in it.
 	children map[string][]string
 
-	// second has the packages whose files need the proto2 syntax.
+	// second has the packages whose files must use the syntax proto2.
 	second map[string]bool
 
-	// outside has the types in descriptors that scripts contain.
+	// outside has the full names of types that are defined by descriptors embedded in scripts.
 	outside map[string]bool
 
-	// outsiders maps the names that scripts use to types defined in embedded descriptors.
+	// outsiders maps the names by which scripts refer to types to those defined by embedded descriptors.
 	outsiders map[string][]outsider
 
-	// keyed maps the keys of webpack modules to the scripts that contain them.
+	// keyed maps the keys of webpack modules to the scripts that contain them. It is built on first use.
 	keyed map[string][]string
 }
 
-// newBuilder returns a builder for the definitions d.
+// newBuilder returns a builder for the definitions d. If ctx ends, the result is incomplete.
 func newBuilder(ctx context.Context, d *Definitions) *builder {
 	return &builder{
 		Definitions: d, ctx: ctx, notes: map[string]string{},
@@ -64,7 +65,8 @@ func newBuilder(ctx context.Context, d *Definitions) *builder {
 	}
 }
 
-// unresolved records an element whose definition is incomplete, with the reason.
+// unresolved records that the definition of an element is incomplete, with the reason. p is its place in the
+// script.
 func (b *builder) unresolved(element string, p Place, reason string) {
 	// protobuf's own declaration is used instead.
 	if protoname.IsStandard(element) {
@@ -73,7 +75,7 @@ func (b *builder) unresolved(element string, p Place, reason string) {
 	b.open = append(b.open, Unresolved{element, p, reason})
 }
 
-// build returns one file descriptor for each package and syntax.
+// build returns the finished file descriptors, one for each package and syntax.
 func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	b.index()
 	b.declareParents()
@@ -137,7 +139,8 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	return list
 }
 
-// addExtension adds an extension to the message that its name is in, or to the file.
+// addExtension adds an extension to the message in which it is declared according to its full name, or else to
+// the file.
 func (b *builder) addExtension(f *descriptorpb.FileDescriptorProto, full string, fd *descriptorpb.FieldDescriptorProto) {
 	parent := b.parentOf(full)
 	for _, m := range f.MessageType {
@@ -149,7 +152,8 @@ func (b *builder) addExtension(f *descriptorpb.FileDescriptorProto, full string,
 	f.Extension = append(f.Extension, fd)
 }
 
-// within returns the message called want in the tree of m, or nil.
+// within returns the message with the full name want, if it is m or nested in m, or nil. full is the full name
+// of m.
 func within(m *descriptorpb.DescriptorProto, full, want string) *descriptorpb.DescriptorProto {
 	if full == want {
 		return m
@@ -162,7 +166,7 @@ func within(m *descriptorpb.DescriptorProto, full, want string) *descriptorpb.De
 	return nil
 }
 
-// parentOf returns the full name of the message that a name is nested in, or "".
+// parentOf returns the full name of the message in which the type full is nested, or "".
 func (b *builder) parentOf(full string) string {
 	if parent := protoname.Package(full); b.messages[parent] != nil {
 		return parent
@@ -170,7 +174,7 @@ func (b *builder) parentOf(full string) string {
 	return ""
 }
 
-// file returns the file for the package of a full name and a syntax.
+// file returns the file being built for the package of a full name and a syntax.
 func (b *builder) file(full, syntax string) *descriptorpb.FileDescriptorProto {
 	pkg := packageOfRoot(b, full)
 	if syntax == "" {
@@ -189,7 +193,7 @@ func (b *builder) file(full, syntax string) *descriptorpb.FileDescriptorProto {
 	return f
 }
 
-// syntaxOf returns the syntax that a message needs, with everything inside it.
+// syntaxOf returns the syntax that a message with all its nested types needs: "proto2" or "proto3".
 func (b *builder) syntaxOf(m *Message) string {
 	if m.Syntax != "" {
 		return m.Syntax
@@ -200,8 +204,8 @@ func (b *builder) syntaxOf(m *Message) string {
 	return "proto3"
 }
 
-// secondSyntax finds the packages that need proto2 although the output does not say so: they use what proto3
-// lacks.
+// secondSyntax finds the packages that must use the syntax proto2, although the generated code does not say so,
+// because they use features that proto3 lacks.
 func (b *builder) secondSyntax() {
 	for full, m := range b.messages {
 		for _, f := range m.Fields {
@@ -223,7 +227,7 @@ func (b *builder) secondSyntax() {
 	}
 }
 
-// packageOfRoot returns the package of the outermost message that encloses a name.
+// packageOfRoot returns the package of the outermost message that encloses the type full.
 func packageOfRoot(b *builder, full string) string {
 	pkg := protoname.Package(full)
 	for b.messages[pkg] != nil {
@@ -232,7 +236,7 @@ func packageOfRoot(b *builder, full string) string {
 	return pkg
 }
 
-// message builds the descriptor of the message with a full name.
+// message builds the descriptor of the message with the given full name.
 func (b *builder) message(full, syntax string) *descriptorpb.DescriptorProto {
 	// Names and numbers must be unique within a message, or protoc refuses the file.
 	m := b.messages[full]
@@ -276,7 +280,7 @@ func (b *builder) message(full, syntax string) *descriptorpb.DescriptorProto {
 	return d
 }
 
-// nest adds the types nested in a message to its descriptor.
+// nest adds the types nested in the message full to its descriptor d.
 func (b *builder) nest(d *descriptorpb.DescriptorProto, full, syntax string) {
 	for _, name := range b.children[full] {
 		if b.messages[name] != nil {
@@ -287,7 +291,8 @@ func (b *builder) nest(d *descriptorpb.DescriptorProto, full, syntax string) {
 	}
 }
 
-// synthesize adds the synthetic oneofs of proto3's optional fields, which must follow all others.
+// synthesize adds the synthetic oneofs that proto3 requires for optional fields. They must follow all other
+// oneofs.
 func synthesize(d *descriptorpb.DescriptorProto, fields []*Field) {
 	optional := map[int64]bool{}
 	for _, f := range fields {
@@ -303,7 +308,7 @@ func synthesize(d *descriptorpb.DescriptorProto, fields []*Field) {
 	}
 }
 
-// enum builds the descriptor of the enum with a full name.
+// enum builds the descriptor of the enum with the given full name.
 func (b *builder) enum(full, syntax string) *descriptorpb.EnumDescriptorProto {
 	e := b.enums[full]
 	d := &descriptorpb.EnumDescriptorProto{Name: proto.String(protoname.Base(full))}

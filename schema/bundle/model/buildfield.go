@@ -11,7 +11,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// field builds the descriptor of a field. in is the message that receives the entry type of a map.
+// field builds the descriptor of a field. owner is the full name of its message. in is the descriptor to which
+// the entry type of a map is added.
 func (b *builder) field(owner, syntax string, f *Field, in *descriptorpb.DescriptorProto) *descriptorpb.FieldDescriptorProto {
 	fd := &descriptorpb.FieldDescriptorProto{
 		Name:     proto.String(f.Name),
@@ -52,7 +53,7 @@ func (b *builder) field(owner, syntax string, f *Field, in *descriptorpb.Descrip
 	return fd
 }
 
-// fieldOptions returns the options of a field's descriptor, or nil if it has none.
+// fieldOptions returns the options of a field's descriptor, such as packed, or nil if it needs none.
 func fieldOptions(f *Field, typ descriptorpb.FieldDescriptorProto_Type, syntax string) *descriptorpb.FieldOptions {
 	o := &descriptorpb.FieldOptions{}
 	// The option packed is written only if it differs from the syntax's default.
@@ -71,7 +72,8 @@ func fieldOptions(f *Field, typ descriptorpb.FieldDescriptorProto_Type, syntax s
 	return o
 }
 
-// setType sets the type of a field or, for a map, of its values.
+// setType sets the type in the descriptor fd of a field; for a map, the type of its values. element is the
+// field's full name.
 func (b *builder) setType(element, syntax string, f *Field, fd *descriptorpb.FieldDescriptorProto) {
 	if f.Ref == nil {
 		fd.Type = f.Scalar.Enum()
@@ -105,7 +107,8 @@ func (b *builder) setType(element, syntax string, f *Field, fd *descriptorpb.Fie
 	fd.TypeName = proto.String("." + name)
 }
 
-// missing records that the type of a field was not found.
+// missing records that the type of a field was not found. kind is "enum" or "message", and instead the type
+// used in its place.
 func (b *builder) missing(element string, f *Field, kind, instead string) {
 	word := f.Ref.Local
 	if f.Ref.Full != "" {
@@ -119,7 +122,7 @@ func (b *builder) missing(element string, f *Field, kind, instead string) {
 	b.unresolved(element, f.Ref.Place, fmt.Sprintf("its type, the %s %s, was not found; it is declared as %s", kind, word, instead))
 }
 
-// Packable reports whether lists of the type may be packed.
+// Packable reports whether repeated fields of the type may be packed.
 func Packable(t descriptorpb.FieldDescriptorProto_Type) bool {
 	switch t {
 	case descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_BYTES,
@@ -129,7 +132,8 @@ func Packable(t descriptorpb.FieldDescriptorProto_Type) bool {
 	return true
 }
 
-// mapEntry makes a field a map, and adds the nested entry type.
+// mapEntry turns the descriptor fd of a field into a map field, and adds the nested entry type to the message
+// in.
 func (b *builder) mapEntry(owner string, f *Field, fd *descriptorpb.FieldDescriptorProto, in *descriptorpb.DescriptorProto) {
 	name := protoname.MapEntry(f.Name)
 	value := &descriptorpb.FieldDescriptorProto{

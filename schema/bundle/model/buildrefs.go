@@ -15,7 +15,7 @@ import (
 	"unwire/schema/bundle/choice"
 )
 
-// resolveQuietly is resolve for a reference that may be nil.
+// resolveQuietly is resolve for a reference that may be nil, for which it returns "".
 func (b *builder) resolveQuietly(r *Ref) string {
 	if r == nil {
 		return ""
@@ -23,8 +23,9 @@ func (b *builder) resolveQuietly(r *Ref) string {
 	return b.resolve(r)
 }
 
-// resolve returns the full name of the type that a reference refers to, or "". The definition itself is tried
-// first, then the import, the full name, and the word in the script.
+// resolve returns the final full name of the type that a reference refers to, or "" if it is unknown. It tries,
+// in this order: the definition that the expression led to, the import, the full name, and the name in the
+// script.
 func (b *builder) resolve(r *Ref) string {
 	if r.To != nil {
 		if name := b.renamed[r.To]; name != "" {
@@ -50,20 +51,20 @@ func (b *builder) resolve(r *Ref) string {
 	return b.byName(r)
 }
 
-// elsewhere reports whether a type is declared by a descriptor in the scripts, or ships with protobuf.
+// elsewhere reports whether a type is defined by a descriptor embedded in the scripts, or ships with protobuf.
 func (b *builder) elsewhere(full string) bool {
 	return b.outside[full] || protoname.IsStandard(full)
 }
 
-// An outsider is a type in a descriptor that a script contains.
+// An outsider is a type that is defined by a descriptor embedded in a script.
 type outsider struct {
-	// full is the full name, and script the script with the descriptor.
+	// full is the full name of the type, and script the path of the script with the descriptor.
 	full, script string
-	// enum means that the type is an enum; otherwise it is a message.
+	// enum is set if the type is an enum; otherwise it is a message.
 	enum bool
 }
 
-// indexOutside finds the types in the descriptors that scripts contain.
+// indexOutside collects the types defined by descriptors that are embedded in the scripts.
 func (b *builder) indexOutside() {
 	var walk func(script, pkg string, inside int, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
 	enter := func(script, full string, inside int, enum bool) {
@@ -88,8 +89,8 @@ func (b *builder) indexOutside() {
 	}
 }
 
-// byName resolves a reference by the word in the script: Foo, Outer_Inner, or one with a suffix that a bundler
-// added to distinguish equal words: Foo2, Foo$1.
+// byName resolves a reference by the type's name in the script, such as Foo or Outer_Inner. Bundlers may have
+// added a suffix to distinguish equal names: Foo2, Foo$1.
 func (b *builder) byName(r *Ref) string {
 	word := r.Local
 	// The word is imported from the runtime.
@@ -111,8 +112,8 @@ func (b *builder) byName(r *Ref) string {
 	return ""
 }
 
-// nearest returns the type that a word refers to: in the module that it is imported from, else in the same file,
-// else anywhere. several is set if there are several candidates.
+// nearest returns the type to which the name word refers: in the imported module, else in the same file, else
+// in any file. several is set if that is ambiguous.
 func (b *builder) nearest(r *Ref, word string) (name string, several bool) {
 	from := ""
 	if strings.HasPrefix(r.Module, ".") {
@@ -153,7 +154,8 @@ func (b *builder) nearest(r *Ref, word string) (name string, several bool) {
 	return "", false
 }
 
-// isModule reports whether the path of a module, with or without an extension, leads to the file.
+// isModule reports whether file is the script that is imported with the path module, which may lack the
+// extension or "/index".
 func isModule(file, module string) bool {
 	rest, ok := strings.CutPrefix(file, module)
 	switch strings.TrimPrefix(rest, "/index") {
@@ -163,7 +165,8 @@ func isModule(file, module string) bool {
 	return false
 }
 
-// enumDefault sets a default value that is a member of an enum, given by number or by name.
+// enumDefault sets the default value of an enum field in its descriptor fd. The script has it as a number or as
+// a name.
 func (b *builder) enumDefault(element string, f *Field, fd *descriptorpb.FieldDescriptorProto) {
 	e := b.enums[strings.TrimPrefix(fd.GetTypeName(), ".")]
 	if e != nil {
@@ -177,7 +180,7 @@ func (b *builder) enumDefault(element string, f *Field, fd *descriptorpb.FieldDe
 	b.unresolved(element, f.Place, "its default is no value of its enum")
 }
 
-// buildServices builds the descriptors of the services.
+// buildServices builds the descriptors of all services.
 func (b *builder) buildServices() {
 	by := map[string][]*Service{}
 	for _, s := range b.Definitions.Services {
@@ -204,7 +207,7 @@ func (b *builder) buildServices() {
 	}
 }
 
-// coversService reports whether x declares all that y declares.
+// coversService reports whether the service x declares everything that y declares.
 func (b *builder) coversService(x, y *Service) bool {
 	for _, n := range y.Methods {
 		i := slices.IndexFunc(x.Methods, func(m *Method) bool { return m.Name == n.Name })
@@ -224,7 +227,7 @@ func (b *builder) coversService(x, y *Service) bool {
 	return true
 }
 
-// packageSyntax returns the syntax of the other definitions in the package.
+// packageSyntax returns the syntax used by the other definitions in the package of the service full.
 func (b *builder) packageSyntax(full string) string {
 	if b.files[protoname.Package(full)+" proto3"] == nil && b.files[protoname.Package(full)+" proto2"] != nil {
 		return "proto2"
@@ -232,7 +235,7 @@ func (b *builder) packageSyntax(full string) string {
 	return "proto3"
 }
 
-// service builds the descriptor of the service with a full name.
+// service builds the descriptor of the service with the given full name.
 func (b *builder) service(full string, s *Service) *descriptorpb.ServiceDescriptorProto {
 	sd := &descriptorpb.ServiceDescriptorProto{Name: proto.String(protoname.Base(full))}
 	names := map[string]bool{}
@@ -265,8 +268,8 @@ func (b *builder) service(full string, s *Service) *descriptorpb.ServiceDescript
 	return sd
 }
 
-// payload returns the type of a method's request or response. If the type is missing, it returns
-// google.protobuf.Empty, which keeps all fields as unknown fields.
+// payload returns the full name of a method's request or response type. If the type is missing, it is
+// google.protobuf.Empty, because that keeps all fields as unknown fields. what is "request" or "response".
 func (b *builder) payload(element, what string, r *Ref) *string {
 	name := b.resolve(r)
 	if name == "" || b.enums[name] != nil {

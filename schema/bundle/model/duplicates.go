@@ -12,8 +12,8 @@ import (
 	"unwire/schema/jsonname"
 )
 
-// index assigns the final names. Of several definitions with the same name, one that includes all
-// others is kept. Contradicting definitions get a number appended.
+// index assigns the final full names. If several definitions have the same name, one that includes all others
+// is kept. Contradicting definitions are kept with a number appended to the name.
 func (b *builder) index() {
 	// Bundles often contain several copies of a type, under one full name.
 	messages, enums := map[string][]*Message{}, map[string][]*Enum{}
@@ -65,7 +65,8 @@ func (b *builder) index() {
 	}
 }
 
-// chooseMessages selects which of several messages with the same name are kept, and names them.
+// chooseMessages chooses among the messages in list, which have the same name, and assigns the final names.
+// taken has the names already in use.
 func (b *builder) chooseMessages(full string, list []*Message, taken map[string]bool) {
 	c := choice.Of(b.ctx, list, b.covers)
 	// protobuf's own declaration replaces all copies.
@@ -91,7 +92,7 @@ func (b *builder) chooseMessages(full string, list []*Message, taken map[string]
 	}
 }
 
-// membersElsewhere adds the values of enums that another script exports.
+// membersElsewhere fills in the values of enums whose values are defined in another script.
 func (b *builder) membersElsewhere() {
 	for _, e := range b.Definitions.Enums {
 		if e.From == nil || len(e.Values) > 0 {
@@ -107,7 +108,8 @@ func (b *builder) membersElsewhere() {
 	}
 }
 
-// named returns the full name of a definition. ok is false if it is not valid.
+// named returns the full name of a definition. ok is false if it is not a valid protobuf name; this is
+// reported.
 func (b *builder) named(d *Def) (string, bool) {
 	full := strings.TrimPrefix(d.Full, ".")
 	if !protoname.ValidFull(full) {
@@ -117,7 +119,7 @@ func (b *builder) named(d *Def) (string, bool) {
 	return full, true
 }
 
-// name assigns the full name to a definition, with a number appended if the name is taken.
+// name assigns the final name to a definition: full, with a number appended if that name is in use.
 func (b *builder) name(d *Def, full string, taken map[string]bool) string {
 	name := full
 	if b.messages[full] != nil || b.enums[full] != nil {
@@ -132,12 +134,13 @@ func (b *builder) name(d *Def, full string, taken map[string]bool) string {
 	return name
 }
 
-// dropShapes reports that n definitions with the same name were left out.
+// dropShapes reports that n contradicting definitions of the type full were left out. first is the place of one
+// of them.
 func (b *builder) dropShapes(full string, first Place, n int) {
 	b.unresolved(full, first, fmt.Sprintf("it has more than %d definitions that contradict each other: %d are left out", choice.Max, n))
 }
 
-// indexLocals finds the words by which scripts may refer to each definition.
+// indexLocals collects the names by which scripts may refer to each definition.
 func (b *builder) indexLocals() {
 	for _, d := range b.Defs() {
 		parts := strings.Split(strings.TrimPrefix(d.Full, "."), ".")
@@ -152,7 +155,7 @@ func (b *builder) indexLocals() {
 	}
 }
 
-// covers reports whether x declares all that y declares, or the same with more detail.
+// covers reports whether the message x declares everything that y declares, so that y is not needed.
 func (b *builder) covers(x, y *Message) bool {
 	if x.Syntax != "" && y.Syntax != "" && x.Syntax != y.Syntax || len(x.Fields) < len(y.Fields) {
 		return false
@@ -174,7 +177,7 @@ func (b *builder) covers(x, y *Message) bool {
 	return true
 }
 
-// sameField reports whether f declares all that g declares.
+// sameField reports whether f declares everything that g declares. The syntaxes decide about defaults.
 func (b *builder) sameField(f *Field, fSyntax string, g *Field, gSyntax string) bool {
 	if !sameShape(f, g) || !sameOptions(f, fSyntax, g, gSyntax) {
 		return false
@@ -189,8 +192,8 @@ func (b *builder) sameField(f *Field, fSyntax string, g *Field, gSyntax string) 
 	return gName == "" || fName == gName || strings.HasSuffix(fName, "."+gName)
 }
 
-// sameShape reports whether two fields have the same name and cardinality, as far as g's code generator
-// shows the cardinality.
+// sameShape reports whether two fields have the same name and cardinality, as far as g's code generator shows
+// the cardinality.
 func sameShape(f, g *Field) bool {
 	if jsonname.Of(f.Name) != jsonname.Of(g.Name) || f.Repeated != g.Repeated || f.MapKey != g.MapKey || f.Group != g.Group {
 		return false
@@ -200,7 +203,8 @@ func sameShape(f, g *Field) bool {
 	return presence && oneof && (!g.Required || f.Required)
 }
 
-// sameOptions reports whether f has the default, the JSON name and the packing of g, as far as g shows them.
+// sameOptions reports whether f has the same default value, JSON name and packing as g, as far as g's code
+// generator shows them.
 func sameOptions(f *Field, fSyntax string, g *Field, gSyntax string) bool {
 	value := g.Value == nil || f.Value != nil && *f.Value == *g.Value
 	valueRef := g.ValueRef == "" || f.ValueRef == g.ValueRef
@@ -209,7 +213,7 @@ func sameOptions(f *Field, fSyntax string, g *Field, gSyntax string) bool {
 	return value && valueRef && name && (!list || isPacked(f, fSyntax) == isPacked(g, gSyntax))
 }
 
-// isPacked reports whether a list is packed, explicitly or by the default of its syntax.
+// isPacked reports whether a repeated field is packed, explicitly or by the default of its syntax.
 func isPacked(f *Field, syntax string) bool {
 	if f.Packed != nil {
 		return *f.Packed
@@ -217,8 +221,8 @@ func isPacked(f *Field, syntax string) bool {
 	return syntax != "proto2"
 }
 
-// target returns the full name of the type that a reference refers to, or "" if it is unknown. It works before
-// the definitions have their final names.
+// target returns the full name, as in the script, of the type that a reference refers to, or "" if it is
+// unknown. It can be used before the final names are assigned.
 func (b *builder) target(r *Ref) string {
 	if r.To != nil {
 		return strings.TrimPrefix(r.To.Full, ".")

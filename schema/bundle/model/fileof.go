@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// FileOf returns the file descriptor in a base64 text, or nil.
+// FileOf decodes the file descriptor in a base64 text. It returns nil if there is none.
 func FileOf(text string) *descriptorpb.FileDescriptorProto {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {

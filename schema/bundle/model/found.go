@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Definitions are the definitions in a set of related scripts.
+// Definitions are everything that was extracted from a set of related scripts.
 type Definitions struct {
 	Found
-	// Files are the serialized descriptors that scripts contain.
+	// Files are the descriptors that are embedded in the scripts.
 	Files []*descriptorpb.FileDescriptorProto
-	// From has, for each element of Files, the script that contains it.
+	// From has the path of the script that contains the descriptor, for each element of Files.
 	From []string
-	// Outlets maps each script to its exports.
+	// Outlets maps the path of each script to its exports.
 	Outlets map[string]Outlets
 }
 
@@ -21,9 +21,9 @@ type Definitions struct {
 type Built struct {
 	// Files are the descriptors: each has one package and no dependencies.
 	Files []*descriptorpb.FileDescriptorProto
-	// Notes maps the full names of elements to their comments.
+	// Notes maps the full names of messages, fields and other elements to their comments.
 	Notes map[string]string
-	// Open are the elements whose definitions are incomplete.
+	// Open are the messages, fields and other elements whose definitions are incomplete.
 	Open []Unresolved
 }
 
@@ -36,7 +36,7 @@ func (d *Definitions) Build(ctx context.Context) Built {
 	return Built{Files: files, Notes: b.notes, Open: append(d.Open, b.open...)}
 }
 
-// Found collects the definitions found in one or several scripts.
+// Found collects the definitions found in one or more scripts.
 type Found struct {
 	// Messages are the extracted message types.
 	Messages []*Message
@@ -46,12 +46,12 @@ type Found struct {
 	Services []*Service
 	// Extensions are the extracted extensions.
 	Extensions []*Field
-	// Refs are all references to types, which are resolved at the end.
+	// Refs are all references to types. They are resolved after all scripts were read.
 	Refs []*Ref
-	// Open are the elements whose definitions are incomplete.
+	// Open are the messages, fields and other elements whose definitions are incomplete.
 	Open []Unresolved
 
-	// counted are the definitions that a Meter has counted with their fields.
+	// counted is how many definitions a Meter has counted together with their fields.
 	counted counts
 }
 

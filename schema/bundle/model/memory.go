@@ -6,30 +6,32 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Estimated memory of definitions in bytes, from the script or descriptor to the printed file. They were measured
-// with files of 100,000 equal elements. The time is about 7 s for each GiB.
+// Estimates of memory in bytes per definition, for all steps from reading it to printing the .proto file. They
+// were measured with files of 100,000 equal elements. Processing 1 GiB of such memory takes about 7 s.
 const (
-	// packageMemory is for a package, which becomes a file.
+	// packageMemory is the estimated memory, in bytes, for a package, which becomes a file.
 	packageMemory = 24 << 10
-	// typeMemory is for a message, an enum or a service.
+	// typeMemory is the estimated memory, in bytes, for a message, an enum or a service without its fields,
+	// values or methods.
 	typeMemory = 4 << 10
-	// fieldMemory is for a field, an extension or a method.
+	// fieldMemory is the estimated memory, in bytes, for a field, an extension or a method.
 	fieldMemory = 2 << 10
-	// valueMemory is for a value of an enum.
+	// valueMemory is the estimated memory, in bytes, for a value of an enum.
 	valueMemory = 1 << 10
 )
 
-// A Meter counts the memory of definitions while they are read.
+// A Meter limits the estimated memory of definitions while they are extracted.
 type Meter struct {
-	// Spend, if set, is called with estimated bytes of memory, from time to time.
+	// Spend, if set, is called with the number of further bytes of estimated memory. An error means that the
+	// limit is exceeded.
 	Spend func(bytes int) error
-	// Refused is the first error of Spend.
+	// Refused is the first error of Spend, or nil.
 	Refused error
-	// packages has the packages that were counted.
+	// packages has the packages whose memory was counted.
 	packages map[string]bool
 }
 
-// Claim counts memory. It reports whether the definitions may be kept.
+// Claim counts memory in bytes. It reports whether that is within the limit.
 func (m *Meter) Claim(bytes int) bool {
 	if m.Spend != nil && m.Refused == nil {
 		m.Refused = m.Spend(bytes)
@@ -37,7 +39,7 @@ func (m *Meter) Claim(bytes int) bool {
 	return m.Refused == nil
 }
 
-// ClaimType counts the memory of a type without its fields. It reports whether the type may be kept.
+// ClaimType counts the memory of the type full without its fields. It reports whether that is within the limit.
 func (m *Meter) ClaimType(full string) bool {
 	n := typeMemory + len(full)
 	if pkg := protoname.Package(full); !m.packages[pkg] {
@@ -50,7 +52,8 @@ func (m *Meter) ClaimType(full string) bool {
 	return m.Claim(n)
 }
 
-// ClaimFields counts the fields, values and methods of definitions that were added since the last call.
+// ClaimFields counts the memory of the fields, values and methods of definitions that were added to f since the
+// last call. It reports whether that is within the limit.
 func (m *Meter) ClaimFields(f *Found) bool {
 	from := f.counted
 	n := fieldMemory * (len(f.Extensions) - from.extensions)
@@ -67,12 +70,12 @@ func (m *Meter) ClaimFields(f *Found) bool {
 	return m.Claim(n)
 }
 
-// SkipCounted marks all definitions as counted.
+// SkipCounted marks all definitions as counted, so that ClaimFields ignores them.
 func (f *Found) SkipCounted() {
 	f.counted = counts{len(f.Messages), len(f.Enums), len(f.Services), len(f.Extensions)}
 }
 
-// counts are numbers of definitions by kind.
+// counts are numbers of definitions, by kind.
 type counts struct {
 	messages, enums, services, extensions int
 }
@@ -92,7 +95,7 @@ func MemoryOf(f *descriptorpb.FileDescriptorProto) int {
 	return n
 }
 
-// memoryOfMessage is MemoryOf for a message. The parser of protobuf limits its depth.
+// memoryOfMessage is MemoryOf for a message and everything nested in it.
 func memoryOfMessage(m *descriptorpb.DescriptorProto) int {
 	n := typeMemory + fieldMemory*(len(m.Field)+len(m.Extension)+len(m.OneofDecl))
 	for _, e := range m.EnumType {

@@ -32,7 +32,7 @@ func (b *builder) declareParents() {
 	}
 }
 
-// definition returns the definition of a message or enum.
+// definition returns the definition of the message or enum with the given full name.
 func (b *builder) definition(full string) *Def {
 	if m := b.messages[full]; m != nil {
 		return &m.Def
@@ -40,8 +40,8 @@ func (b *builder) definition(full string) *Def {
 	return &b.enums[full].Def
 }
 
-// packages returns the names that are packages: those of services, of descriptors, and of types that are not
-// nested according to their name in the script.
+// packages returns the names that are known to be packages and not messages: those of services, of embedded
+// descriptors, and of types that are not nested according to their name in the script.
 func (b *builder) packages() map[string]bool {
 	out := map[string]bool{}
 	add := func(pkg string) {
@@ -78,9 +78,9 @@ func nesting(d *Def) int {
 	return -1
 }
 
-// isMessageName reports whether the parent in a type's full name is probably a message and not a
-// package, such as Parent in a.v1.Parent. protobufjs has different objects for packages and messages,
-// so its names need no guess.
+// isMessageName reports whether full, the parent of a type such as a.v1.Parent, is probably a message and not a
+// package. form is the code generator; protobufjs distinguishes packages from messages, so no guess is made for
+// it.
 func isMessageName(form, full string) bool {
 	if form == FormPBJS || form == FormReflection {
 		return false

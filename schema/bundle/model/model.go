@@ -21,15 +21,16 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A Message is a message type as the output of a code generator shows it.
+// A Message is a message type, as far as the generated code shows it.
 type Message struct {
 	Def
 	// Fields are the fields in the order of the generated code.
 	Fields []*Field
 }
 
-// RestoreSnakeCase restores the names of a message's fields: code generators write foo_bar as fooBar. If a name
-// cannot result from snake case, the author uses camel case, and all names of the message are kept.
+// RestoreSnakeCase converts the names of a message's fields from fooBar, as code generators write them, to
+// foo_bar. If a name cannot result from snake case, the author used camel case, and all names of the message
+// are kept.
 func (m *Message) RestoreSnakeCase() {
 	kept := slices.ContainsFunc(m.Fields, func(f *Field) bool { return protoname.KeepsCase(f.Name) })
 	for _, f := range m.Fields {
@@ -40,7 +41,7 @@ func (m *Message) RestoreSnakeCase() {
 	}
 }
 
-// An Enum is an enum as far as the generated code shows it.
+// An Enum is an enum type, as far as the generated code shows it.
 type Enum struct {
 	Def
 	// Values are the enum's values in the order of the generated code.
@@ -61,7 +62,7 @@ type EnumValue struct {
 	Number int32
 }
 
-// A Service is a service as far as the generated code shows it.
+// A Service is an RPC service, as far as the generated code shows it.
 type Service struct {
 	Def
 	// Methods are the RPC methods of the service.
@@ -72,61 +73,62 @@ type Service struct {
 type Method struct {
 	// Name is the name of the RPC method.
 	Name string
-	// In is the type of the request.
+	// In refers to the message type of the request.
 	In *Ref
-	// Out is the type of the response.
+	// Out refers to the message type of the response.
 	Out *Ref
-	// Client means that the client streams messages.
+	// Client is set if the client streams its messages.
 	Client bool
-	// Server means that the server streams messages.
+	// Server is set if the server streams its messages.
 	Server bool
-	// Unknown is set if the output does not show whether the method streams.
+	// Unknown is set if the generated code does not show whether the method streams.
 	Unknown bool
-	// Idempotency is the option idempotency_level, or 0.
+	// Idempotency is the option idempotency_level; 0 if it is not set.
 	Idempotency descriptorpb.MethodOptions_IdempotencyLevel
 }
 
-// A Def has the properties that all kinds of definitions share.
+// A Def has the properties that messages, enums and services have in common.
 type Def struct {
-	// Full is the full name of the definition.
+	// Full is the full protobuf name of the definition.
 	Full string
 	// Syntax is "proto2" or "proto3"; "" if the generated code does not show it.
 	Syntax string
-	// Form is the name of the code generator.
+	// Form is the name of the code generator that wrote the definition.
 	Form string
 	// Place is the position of the definition in its script.
 	Place Place
-	// IDs are the tokens in the script that refer to the definition.
+	// IDs are the indices of the tokens in the script that refer to the definition.
 	IDs []int32
 	// Local is the definition's name in the script, if it may differ from the protobuf name.
 	Local string
-	// Whole means that underscores in the name do not separate nested types.
+	// Whole is set if underscores in the name do not separate nested types.
 	Whole bool
 }
 
-// A Field is a field as far as the generated code shows it.
+// A Field is a field or extension, as far as the generated code shows it.
 type Field struct {
 	// Name is the name in the .proto file, as far as it can be reconstructed.
 	Name string
 
 	// JSONName is the JSON name, if it differs from the default one.
 	JSONName string
-	// Number is the field's number.
+	// Number is the field number.
 	Number int64
-	// Repeated means that the field is repeated.
+	// Repeated is set if the field is repeated.
 	Repeated bool
-	// Required means that the field is a required field of proto2.
+	// Required is set if the field is a required field of proto2.
 	Required bool
 
-	// Presence is set for explicit presence: proto3's optional.
+	// Presence is set if the field has explicit presence, as with optional in proto3.
 	Presence bool
 
-	// Implicit is set if the output shows that presence is not explicit. In proto2 the field is then required.
+	// Implicit is set if the generated code shows that the field has no explicit presence. In proto2, it is
+	// then required.
 	Implicit bool
-	// Group means that the field is a proto2 group.
+	// Group is set if the field is a proto2 group.
 	Group bool
 
-	// Entry is set if the type is a map entry, until the field is converted to a map.
+	// Entry is set if the field's message type is a map entry. The field is converted to a map later.
 	Entry bool
 	// Packed is the value of the option packed; nil if the generated code does not show it.
 	Packed *bool
@@ -135,16 +137,16 @@ type Field struct {
 
 	// Scalar is the scalar type; 0 if Ref is set.
 	Scalar descriptorpb.FieldDescriptorProto_Type
-	// Ref refers to the field's message or enum type.
+	// Ref refers to the field's message or enum type; nil for scalars.
 	Ref *Ref
 
-	// MapKey is the type of a map's keys, or 0 if the field is no map.
+	// MapKey is the type of a map's keys; 0 if the field is not a map.
 	MapKey descriptorpb.FieldDescriptorProto_Type
 
-	// Value is the explicit default value; nil if there is none.
+	// Value is the explicit default value, as in default_value of a descriptor; nil if there is none.
 	Value *string
 
-	// ValueRef is the expression in the script for the default value of an enum field.
+	// ValueRef is the default value of an enum field as the script has it: the number or name of an enum value.
 	ValueRef string
 	// JSType is the option jstype; 0 if it is not set.
 	JSType descriptorpb.FieldOptions_JSType
@@ -152,43 +154,43 @@ type Field struct {
 	Deprecated bool
 	// Place is the position of the field in its script.
 	Place Place
-	// Extendee refers to the message that an extension extends.
+	// Extendee refers to the message that an extension extends; nil for ordinary fields.
 	Extendee *Ref
 
-	// Full is the full name, if the field is an extension.
+	// Full is the full name of an extension; "" for ordinary fields.
 	Full string
 }
 
-// A Ref refers to a type: by its full name, by what the script's expression leads to, or by the word in the
-// script.
+// A Ref is a reference to a type from a field or method. It is resolved by the definition that the script's
+// expression leads to, by the full name, or by the name in the script.
 type Ref struct {
-	// Full is the full name of the referenced type, if the script contains it.
+	// Full is the full name of the type, if the script contains it; otherwise "".
 	Full string
-	// IDs are the tokens that the expression leads through.
+	// IDs are the indices of the tokens that the script's expression leads to: declarations and values.
 	IDs []int32
-	// Local is the name by which the script refers to the type.
+	// Local is the name by which the script refers to the type, such as Outer_Inner.
 	Local string
-	// Module is the module that the type is imported from.
+	// Module is the path of the JavaScript module from which the type is imported, or "".
 	Module string
-	// Loaded is the key of the webpack module, in another script, that has the type.
+	// Loaded is the key of the webpack module, in another script, that defines the type, or "".
 	Loaded string
-	// Chain has the names of a member expression without the first.
+	// Chain has the names of a member expression without the first: "pkg.Foo" for $root.pkg.Foo.
 	Chain string
-	// Enum means that the referenced type is an enum.
+	// Enum is set if the referenced type is an enum.
 	Enum bool
-	// To is the referenced definition, once it was found.
+	// To is the referenced definition; nil until it is found.
 	To *Def
 	// Place is the position of the reference in its script.
 	Place Place
 }
 
-// A Place is a position in a source file.
+// A Place is a position in a script.
 type Place struct {
-	// File is the path of the source file.
+	// File is the path of the script.
 	File string
-	// Line and Column begin with 1. Both are 0 if they are unknown.
+	// Line and Column count from 1. Both are 0 if they are unknown.
 	Line, Column int
-	// Offset is the offset in the file, in bytes.
+	// Offset is the byte offset in the file.
 	Offset int
 }
 
@@ -200,7 +202,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Unresolved is an element that was seen but could not be resolved completely.
+// Unresolved is an element of the definitions, such as a field, that was found but is incomplete.
 type Unresolved struct {
 	// Element is the full name of the incomplete element, as far as known.
 	Element string

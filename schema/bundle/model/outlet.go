@@ -10,25 +10,25 @@ import (
 // An Outlet is one export of a script: a definition, the values of an enum, or a re-export from another
 // module.
 type Outlet struct {
-	// To is the definition, and values are the values of an enum.
+	// To is the exported definition; nil for enum values and re-exports.
 	To *Def
-	// Values are the values of the exported enum.
+	// Values are the values of an exported enum object.
 	Values []EnumValue
-	// Module is the path of the module from which the export is re-exported.
+	// Module is the path of the module from which the export is re-exported, or "".
 	Module string
-	// Loaded is the key of the webpack module, in another script, that the export comes from.
+	// Loaded is the key of the webpack module, in another script, from which the export is re-exported, or "".
 	Loaded string
-	// Name is the name of the export in that other module.
+	// Name is the name of a re-exported element in the module from which it comes.
 	Name string
 }
 
-// Outlets are all exports of a script.
+// Outlets are all exports of one script.
 type Outlets struct {
-	// Named maps names to exports.
+	// Named maps the names of exports to what they export.
 	Named map[string]Outlet
 	// Starred are the modules of which everything is re-exported (export * from).
 	Starred []string
-	// Modules maps the keys of webpack modules to their exports.
+	// Modules maps the keys of webpack modules in the script to their exports, by name.
 	Modules map[string]map[string]Outlet
 }
 
@@ -43,11 +43,11 @@ func (o Outlets) Imports() bool {
 	})
 }
 
-// maxFollowed limits the modules that one import leads through.
+// maxFollowed is the maximum number of re-exporting modules that one import is followed through.
 const maxFollowed = 64
 
-// followImport follows an imported name to the definition that is exported, through modules that export it
-// again.
+// followImport finds what an imported name refers to. It follows re-exports through other modules. ok is false
+// if nothing was found.
 func (b *builder) followImport(r *Ref) (Outlet, bool) {
 	hops := maxFollowed
 	if r.Loaded != "" {
@@ -56,8 +56,8 @@ func (b *builder) followImport(r *Ref) (Outlet, bool) {
 	return b.followFile(r.Place.File, r.Module, r.Local, &hops)
 }
 
-// followModule is followImport for a webpack module. If several builds have a module with the key, those in the
-// same folder count.
+// followModule is followImport for the export name of the webpack module key. file is the importing script. If
+// several builds have such a module, those in the same folder count. hops is the remaining number of steps.
 func (b *builder) followModule(file, key, name string, hops *int) (Outlet, bool) {
 	if b.keyed == nil {
 		b.keyed = map[string][]string{}
@@ -93,7 +93,8 @@ func (b *builder) followModule(file, key, name string, hops *int) (Outlet, bool)
 	return found[0], true
 }
 
-// followOutlet follows re-exports to the definition. hops is the remaining number of steps.
+// followOutlet follows the re-export o of the script file to its definition. hops is the remaining number of
+// steps.
 func (b *builder) followOutlet(file string, o Outlet, hops *int) (Outlet, bool) {
 	if *hops--; *hops < 0 {
 		return Outlet{}, false
@@ -107,7 +108,8 @@ func (b *builder) followOutlet(file string, o Outlet, hops *int) (Outlet, bool) 
 	return o, true
 }
 
-// followFile is followImport for a module that is a file.
+// followFile is followImport for a module that is a file. file is the importing script, and module the imported
+// path. hops is the remaining number of steps.
 func (b *builder) followFile(file, module, name string, hops *int) (Outlet, bool) {
 	// Modules may export each other in a circle.
 	if *hops--; *hops < 0 || !strings.HasPrefix(module, ".") {
@@ -128,7 +130,8 @@ func (b *builder) followFile(file, module, name string, hops *int) (Outlet, bool
 	return Outlet{}, false
 }
 
-// moduleFile returns the script that the path of a module leads to.
+// moduleFile returns the path of the script that an imported path refers to. The imported path may lack the
+// extension or "/index".
 func (b *builder) moduleFile(name string) (string, bool) {
 	for _, ending := range []string{"", ".js", ".mjs", ".cjs", "/index.js", "/index.mjs", "/index.cjs"} {
 		if _, ok := b.Outlets[name+ending]; ok {

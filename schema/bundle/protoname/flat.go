@@ -2,7 +2,8 @@ package protoname
 
 import "strings"
 
-// Folded returns a name without case, dots and underscores, which code generators change.
+// Folded returns a name in lower case and without dots and underscores, to compare names that code generators
+// changed.
 func Folded(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '.' || r == '_' {
@@ -12,7 +13,7 @@ func Folded(name string) string {
 	}, name))
 }
 
-// Nested converts pkg.Outer_Inner to pkg.Outer.Inner if Outer is a message.
+// Nested converts pkg.Outer_Inner to pkg.Outer.Inner if pkg.Outer is one of names, the full names of messages.
 func Nested(full string, names map[string]bool) string {
 	out := full
 	for i := len(Package(full)) + 1; i < len(full); i++ {
@@ -23,8 +24,8 @@ func Nested(full string, names map[string]bool) string {
 	return out
 }
 
-// PackageIn returns the package in which a word of a script is a full name: pkg for pkg.Foo3_6.Bar and
-// Foo36_Bar.
+// PackageIn splits the package off full if the rest is the same name as word in other spelling: "pkg" for
+// pkg.Foo3_6.Bar and Foo36_Bar. ok is false if word differs, or has the same spelling.
 func PackageIn(full, word string) (pkg string, ok bool) {
 	for at := len(full); at > 0 && len(word) > 0; {
 		at = strings.LastIndexByte(full[:at], '.')
@@ -35,7 +36,8 @@ func PackageIn(full, word string) (pkg string, ok bool) {
 	return "", false
 }
 
-// Unflatten converts pkg.Foo36_Bar to pkg.Foo3_6.Bar if words maps pkg.Foo36 to pkg.Foo3_6.
+// Unflatten replaces the name of the outer message in a full name by the one in words: pkg.Foo36_Bar becomes
+// pkg.Foo3_6.Bar if words maps pkg.Foo36 to pkg.Foo3_6.
 func Unflatten(full string, words map[string]string) string {
 	for at := strings.LastIndexByte(full, '_'); at > 0; at = strings.LastIndexByte(full[:at], '_') {
 		if outer := words[full[:at]]; outer != "" {

@@ -30,8 +30,8 @@ func Snake(name string) string {
 	return string(out)
 }
 
-// KeepsCase reports whether name cannot result from converting lower_snake_case to camel case, such as
-// accountID, Foo or FOO_BAR. isATest can: it results from is_a_test.
+// KeepsCase reports whether name is not the result of converting lower_snake_case to camel case, such as
+// accountID, Foo or FOO_BAR. isATest may be one: it results from is_a_test.
 func KeepsCase(name string) bool {
 	if name == "" {
 		return false
@@ -65,8 +65,8 @@ func KeepsCase(name string) bool {
 	return false
 }
 
-// isAcronym reports whether people usually write a word in capital letters. This is more likely than that each
-// letter is a word of its own.
+// isAcronym reports whether people usually write a word in capital letters, such as ID. It is then more likely
+// an acronym than a sequence of words with one letter each.
 func isAcronym(word string) bool {
 	if len(word) < 2 {
 		return false
@@ -89,7 +89,7 @@ func Valid(name string) bool {
 	return name != ""
 }
 
-// ValidFull reports whether full is a valid full name.
+// ValidFull reports whether full is a valid full name: identifiers separated by dots.
 func ValidFull(full string) bool {
 	for _, part := range strings.Split(full, ".") {
 		if !Valid(part) {
@@ -103,13 +103,13 @@ func ValidFull(full string) bool {
 // protobuf reserves.
 func ValidNumber(no int64) bool { return no > 0 && no < 1<<29 && (no < 19000 || no >= 20000) }
 
-// Package returns a full name without its last part: the package, or the enclosing message.
+// Package returns a full name without its last part, i.e. the package or the enclosing message, or "".
 func Package(full string) string { return full[:max(strings.LastIndexByte(full, '.'), 0)] }
 
 // Base returns the last part of a full name, such as C of a.b.C.
 func Base(full string) string { return full[strings.LastIndexByte(full, '.')+1:] }
 
-// Join appends a name to a full name, which may be empty.
+// Join appends a name to a full name, with a dot between them. full may be empty.
 func Join(full, name string) string {
 	if full == "" {
 		return name
@@ -117,8 +117,8 @@ func Join(full, name string) string {
 	return full + "." + name
 }
 
-// IsWellKnown reports whether word is the name of a type that protobuf ships. Scripts import these from the
-// runtime, which may be in another file.
+// IsWellKnown reports whether word, such as Timestamp, is the name of a type that ships with protobuf. Scripts
+// import these types from the runtime library, which may be in another file.
 func IsWellKnown(word string) bool {
 	switch word {
 	case "FileOptions", "MessageOptions", "FieldOptions", "OneofOptions", "EnumOptions", "EnumValueOptions", "ServiceOptions",
@@ -133,7 +133,7 @@ func IsWellKnown(word string) bool {
 	return false
 }
 
-// IsStandard reports whether full is in the package of the types that protobuf ships.
+// IsStandard reports whether full is in google.protobuf, the package of the types that ship with protobuf.
 func IsStandard(full string) bool { return strings.HasPrefix(full, "google.protobuf.") }
 
 // MapEntry returns the name that protobuf requires for the entry type of a map field.

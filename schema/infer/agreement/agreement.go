@@ -15,45 +15,46 @@ import (
 	"unwire/schema/infer"
 )
 
-// A Pair is an inferred message type with the true one.
+// A Pair is an inferred message type and the true one that it should be equal to. Either may be nil.
 type Pair struct {
 	// Inferred is the inferred message type, and Reference the true one.
 	Inferred, Reference protoreflect.MessageDescriptor
 }
 
 // A Result counts how many fields of inferred message types agree with the fields of the same number in the
-// reference types. Each field of each pair of types is counted once.
+// true (reference) types. Each field of each pair of types is counted once.
 //
 // Two fields are the same if they are equal. They are compatible if the difference does not show on the wire for
 // values that both allow: an int64 for an int32, bool or enum; singular for optional; packed for unpacked; a
 // list of entries for a map.
 type Result struct {
-	// Fields counts the inferred fields that have a reference field.
+	// Fields is the number of inferred fields that have a reference field.
 	Fields int `json:"fields"`
 
 	// Agree is the number of fields whose kind, type and label are compatible with the true ones.
 	Agree int `json:"agree"`
 
-	// Kind is the number of fields with the right kind.
+	// Kind is the number of fields whose kind of values (string, varint, …) was inferred correctly.
 	Kind int `json:"kind"`
 
-	// Type is the number of fields with exactly the right type.
+	// Type is the number of fields whose type was inferred exactly.
 	Type int `json:"type"`
 	// TypeCompatible is the number of fields whose type has the same encoding as the true one, such as
 	// int32 for bool.
 	TypeCompatible int `json:"type_compatible"`
-	// Label is the number of fields with the right label.
+	// Label is the number of fields whose label (singular, repeated, …) was inferred correctly.
 	Label int `json:"label"`
-	// LabelCompatible counts the fields that hold many values (repeated or a map) in both schemas or in neither.
+	// LabelCompatible is the number of fields that can have many values (repeated or a map) in both definitions
+	// or in neither.
 	LabelCompatible int `json:"label_compatible"`
 
 	// Oneof is the number of fields whose membership in a oneof was inferred correctly.
 	Oneof int `json:"oneof"`
 
-	// Extra counts the inferred fields that the reference lacks.
+	// Extra is the number of inferred fields that the reference lacks.
 	Extra int `json:"extra"`
 
-	// Missing counts the reference fields of the compared types that were not inferred.
+	// Missing is the number of reference fields of the compared types that were not inferred.
 	Missing int `json:"missing"`
 	// Disagreements lists the fields that were inferred wrongly.
 	Disagreements []Disagreement `json:"disagreements"`
@@ -61,12 +62,12 @@ type Result struct {
 
 // A Disagreement is a difference between an inferred field and its reference field.
 type Disagreement struct {
-	// Message is the full name of the inferred message.
+	// Message is the full name of the inferred message type.
 	Message string `json:"message"`
 
 	// Reference is the full name of the reference field, or of its message if the field is extra.
 	Reference string `json:"reference"`
-	// Number is the number of the field.
+	// Number is the field number.
 	Number int32 `json:"number"`
 
 	// What is the property that differs: "kind", "type" or "label"; or "extra" for a field that does
@@ -76,14 +77,14 @@ type Disagreement struct {
 	Inferred string `json:"inferred"`
 	// Expected is the true value of the property.
 	Expected string `json:"expected"`
-	// Compatible is set if the difference does not show on the wire.
+	// Compatible is set if the difference does not show on the wire for values that both allow.
 	Compatible bool `json:"compatible"`
 }
 
-// String returns the number of fields whose differences are at most compatible: "12 of 13 fields agree".
+// String summarizes the result: "12 of 13 fields agree".
 func (a *Result) String() string { return fmt.Sprintf("%d of %d fields agree", a.Agree, a.Fields) }
 
-// maxPairs limits the pairs of types that are compared.
+// maxPairs is the maximum number of pairs of types that are compared.
 const maxPairs = 200_000
 
 // Of compares the message types of each pair and, recursively, the types of their fields. A pair with a nil side
@@ -108,8 +109,7 @@ func Of(pairs ...Pair) *Result {
 	return a
 }
 
-// compare counts the fields of one pair of message types, and returns the pairs of types nested in
-// them.
+// compare counts the fields of one pair of message types. It returns the pairs of types nested in them.
 func (a *Result) compare(p Pair) (below []Pair) {
 	fields, refs := p.Inferred.Fields(), p.Reference.Fields()
 	for i := range refs.Len() {
@@ -141,7 +141,7 @@ func (a *Result) compare(p Pair) (below []Pair) {
 	return below
 }
 
-// entryOrMessage returns the type of a message field, which is the entry type for a map, or nil.
+// entryOrMessage returns the message type of a field, which is the entry type for a map; nil for other fields.
 func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	if fd.Kind() != protoreflect.MessageKind && fd.Kind() != protoreflect.GroupKind {
 		return nil
@@ -149,7 +149,7 @@ func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescrip
 	return fd.Message()
 }
 
-// field compares one inferred field with the true one, and counts the result.
+// field compares the inferred field fd with the true field ref, and counts the result.
 func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 	a.Fields++
 	good := true
@@ -186,7 +186,7 @@ func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 	}
 }
 
-// kindOf returns how a declared field appears on the wire.
+// kindOf returns how the values of a declared field appear on the wire.
 func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	if fd.IsList() && fd.IsPacked() {
 		return wire.KindPacked
@@ -194,7 +194,7 @@ func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	return elementKind(fd.Kind())
 }
 
-// elementKind returns how a single value of a declared kind appears on the wire.
+// elementKind returns how a single value of a declared type appears on the wire.
 func elementKind(k protoreflect.Kind) wire.Kind {
 	switch k {
 	case protoreflect.MessageKind:
@@ -213,7 +213,8 @@ func elementKind(k protoreflect.Kind) wire.Kind {
 	return wire.KindVarint
 }
 
-// elementOf returns the kind of a field's elements: packing is ignored.
+// elementOf returns the kind of a single element of the field fd, whose values have the kind k: packing is
+// ignored.
 func elementOf(k wire.Kind, fd protoreflect.FieldDescriptor) wire.Kind {
 	if k == wire.KindPacked {
 		return elementKind(fd.Kind())
@@ -221,10 +222,12 @@ func elementOf(k wire.Kind, fd protoreflect.FieldDescriptor) wire.Kind {
 	return k
 }
 
-// typeOfField returns the declared type. All message types count as one, because their fields are compared.
+// typeOfField returns the name of the declared type. All message types have the same name, because their fields
+// are compared separately.
 func typeOfField(fd protoreflect.FieldDescriptor) string { return fd.Kind().String() }
 
-// typeClass names the set of types that read each other's bytes without loss for common values.
+// typeClass returns the name of the set of types that can read each other's encoding without loss for common
+// values.
 func typeClass(fd protoreflect.FieldDescriptor) string {
 	switch k := fd.Kind(); k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind:

@@ -28,56 +28,58 @@ import (
 
 // Limits of a Set.
 const (
-	// maxPlaces is the largest number of different places of JSON messages.
+	// maxPlaces is the maximum number of places, i.e. of distinct combinations of URL template and direction.
 	maxPlaces = 256
 
-	// maxKinds limits the values of a discriminator.
+	// maxKinds is the maximum number of distinct values of a discriminator.
 	maxKinds = 48
 
-	// maxNodes limits the members of all shapes.
+	// maxNodes is the maximum number of members in all shapes.
 	maxNodes = 20_000
 
-	// maxText limits each text that is read from JSON, in bytes.
+	// maxText is the maximum size in bytes of each text in stored evidence.
 	maxText = 1 << 16
 
 	// maxCount limits each number that is read from JSON, so that sums do not overflow.
 	maxCount = 1 << 52
 )
 
-// discriminators are the members that may show the kind of a message, in the order of preference.
+// discriminators are the names of JSON members that may tell the type of a message, in the order of preference.
 var discriminators = []string{"type", "op", "event", "method", "kind", "action", "cmd", "command", "msg", "t", "@type", "__typename"}
 
-// kindText matches a text that may name a kind of message.
+// kindText matches a value of a discriminator, i.e. a text that may name a type of message.
 var kindText = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_.:/$-]{0,63}$`)
 
-// A Set is a collection of shapes. Make one with NewSet.
+// A Set summarizes the structure of JSON messages by where they occurred and by discriminator. Make one with
+// NewSet.
 type Set struct {
-	// places maps keys to the places of messages.
+	// places has the places of messages. The key is URL template and direction.
 	places map[string]*place
 	// nodes is the number of members in all shapes, for the limit.
 	nodes int
 }
 
-// A place is a source of JSON messages: a URL and a direction.
+// A place is a source of JSON messages: a URL template and a direction.
 type place struct {
-	// Name is the prefix of the names of the place's message types.
+	// Name is the prefix of the names of message types for this place.
 	Name string `json:"name" pb:"1"`
 
-	// Groups are the shapes by discriminator, such as "type=join". "" is for messages without one.
+	// Groups has the structure of messages by discriminator, such as "type=join". "" is for messages without
+	// one.
 	Groups map[string]*Shape `json:"groups" pb:"2"`
 
-	// TooMany is set if the discriminator had more values than there can be groups.
+	// TooMany is set if the discriminator had more than maxKinds values.
 	TooMany bool `json:"too_many,omitempty" pb:"3"`
 }
 
 // NewSet returns a Set without messages.
 func NewSet() *Set { return &Set{places: map[string]*place{}} }
 
-// Len returns the number of places with messages.
+// Len returns the number of places (URL template and direction) with messages.
 func (s *Set) Len() int { return len(s.places) }
 
-// Add adds one JSON message, which must be an object, to the shapes of the place called at. name is the
-// beginning of the names of the inferred message types. Add returns false if there are too many places.
+// Add adds one JSON message, which must be an object. at is its place (URL template and direction), and name
+// the prefix of the names of inferred message types. It returns false if there are too many places.
 func (s *Set) Add(at, name string, v jsontree.Value) bool {
 	p := s.place(at, name)
 	if p == nil {
@@ -87,7 +89,7 @@ func (s *Set) Add(at, name string, v jsontree.Value) bool {
 	return true
 }
 
-// place returns the place with a key, which is created if needed. It returns nil if there are too many.
+// place returns the place with the key at, which is created if needed. It returns nil if there are too many.
 func (s *Set) place(at, name string) *place {
 	p := s.places[at]
 	if p == nil && len(s.places) < maxPlaces {
@@ -97,8 +99,8 @@ func (s *Set) place(at, name string) *place {
 	return p
 }
 
-// group returns the shape of a group, which is created if needed. If there are too many groups, it returns the
-// shape of messages without a discriminator.
+// group returns the shape (structure) of the messages with a discriminator such as "type=join", which is
+// created if needed. If there are too many, it returns the shape of messages without a discriminator.
 func (p *place) group(name string) *Shape {
 	// Too many values: the member is probably not a discriminator.
 	if _, known := p.Groups[name]; !known && len(p.Groups) > maxKinds {
@@ -112,7 +114,7 @@ func (p *place) group(name string) *Shape {
 	return sh
 }
 
-// groupOf returns the group of a message: the discriminator and its value, or "".
+// groupOf returns the discriminator of a message with its value, such as "type=join", or "".
 func groupOf(v jsontree.Value) string {
 	// The order of preference is that of discriminators, not of the message.
 	byName := map[string]string{}
@@ -130,7 +132,7 @@ func groupOf(v jsontree.Value) string {
 	return ""
 }
 
-// Merge adds the messages of another set. o is unchanged.
+// Merge adds the statistics of the messages in the set o, which is unchanged.
 func (s *Set) Merge(o *Set) {
 	for _, at := range sorted(o.places) {
 		from := o.places[at]
@@ -145,20 +147,20 @@ func (s *Set) Merge(o *Set) {
 	}
 }
 
-// A Group is the JSON messages at one place with the same value of the discriminator.
+// A Group is the JSON messages from one URL template and direction with the same value of the discriminator.
 type Group struct {
-	// Place is the key of the place, and Name the beginning of the type's name.
+	// Place is the URL template and direction, and Name the prefix of the names of message types.
 	Place, Name string
 
-	// Member and Value are the discriminator's name and its value in the group, or "".
+	// Member is the name of the discriminator, and Value its value. Both are "" if there is none.
 	Member, Value string
 
-	// Shape summarises the structure of the group's messages.
+	// Shape summarizes the structure of the messages.
 	Shape *Shape
 }
 
-// Groups returns the groups, sorted by place and value. If the discriminator of a place has too many values for
-// the number of messages, the messages of the place form one group.
+// Groups returns the groups, sorted by place and value. If a place has too many values of the discriminator for
+// its number of messages, all its messages form one group.
 func (s *Set) Groups() []Group {
 	var list []Group
 	for _, at := range sorted(s.places) {
@@ -188,10 +190,10 @@ func (s *Set) Groups() []Group {
 // sorted returns the keys of a map in ascending order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// A Doc is the form in which a Set is stored: its places by key.
+// A Doc is the stored form of a Set: its places by URL template and direction.
 type Doc map[string]*place
 
-// Doc returns the stored form, which shares its parts with the set. Equal sets have equal forms.
+// Doc returns the stored form, which shares memory with the set. Equal sets have equal forms.
 func (s *Set) Doc() Doc { return s.places }
 
 // Set validates a Doc, which may come from an untrusted party, and converts it to a Set that shares
@@ -222,7 +224,7 @@ func (d Doc) Set() (*Set, error) {
 	return s, nil
 }
 
-// Part returns a Set of only the place with a key. It shares memory with s.
+// Part returns a Set with only the messages of the place at. It shares memory with s.
 func (s *Set) Part(at string) *Set {
 	part := NewSet()
 	if p := s.places[at]; p != nil {
@@ -231,10 +233,10 @@ func (s *Set) Part(at string) *Set {
 	return part
 }
 
-// Places returns the keys of all places in ascending order.
+// Places returns the keys of all places (URL template and direction), sorted.
 func (s *Set) Places() []string { return sorted(s.places) }
 
-// isName reports whether s can begin the name of a message type.
+// isName reports whether s can be the prefix of the name of a message type.
 func isName(s string) bool {
 	for i := range len(s) {
 		letter := s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z'
@@ -245,10 +247,10 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// errRange reports counts that no messages can produce.
+// errRange is wrapped by the error for stored counts that no messages can produce.
 var errRange = errors.New("counts out of range")
 
-// checkShape validates a shape, and counts its members.
+// checkShape validates a stored shape and counts its members in s.nodes. depth is its nesting.
 func (s *Set) checkShape(sh *Shape, depth int) error {
 	switch {
 	case sh == nil:
@@ -273,7 +275,7 @@ func (s *Set) checkShape(sh *Shape, depth int) error {
 	return nil
 }
 
-// checkMember validates a member and everything nested in it.
+// checkMember validates a stored member and everything nested in it. depth is its nesting.
 func (s *Set) checkMember(m *Member, depth int) error {
 	for kind := jsontree.Null; kind <= jsontree.Object; kind++ {
 		if n := *m.Kinds.of(kind); n < 0 || n > maxCount {

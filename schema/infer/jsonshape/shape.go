@@ -8,30 +8,31 @@ import (
 
 // Limits of a shape.
 const (
-	// maxMembers is the number of names above which an object is taken for a map with arbitrary keys.
+	// maxMembers is the number of distinct names above which JSON objects are treated as maps with arbitrary
+	// keys.
 	maxMembers = 200
 
-	// maxDepth is the nesting depth below which objects are not examined.
+	// maxDepth is the nesting depth beyond which objects are not examined.
 	maxDepth = 24
 )
 
-// A Shape summarizes objects: their members and the kinds of their values.
+// A Shape summarizes the structure of JSON objects: their members and the types of their values.
 type Shape struct {
 	// Objects is the number of JSON objects that were added.
 	Objects int64 `json:"objects" pb:"1"`
 	// Members maps the names of members to their statistics.
 	Members map[string]*Member `json:"members" pb:"2"`
 
-	// Open is set if the objects have more names than Members, or are nested too deeply.
+	// Open is set if the objects have further names that are not in Members, or are nested too deeply.
 	Open bool `json:"open,omitempty" pb:"3"`
 }
 
-// A Member summarizes the values of a member, or the elements of arrays.
+// A Member summarizes the values of one member of JSON objects, or the elements of JSON arrays.
 type Member struct {
 	// Seen is the number of objects that contain the member or, for the elements of arrays, the number
 	// of elements.
 	Seen int64 `json:"seen" pb:"1"`
-	// Kinds counts the member's values by kind.
+	// Kinds counts the values by JSON type.
 	Kinds Kinds `json:"kinds" pb:"2"`
 
 	// Fractional is set if a number is not a 64-bit integer.
@@ -43,7 +44,7 @@ type Member struct {
 	Items *Member `json:"items,omitempty" pb:"5"`
 }
 
-// Kinds counts JSON values by kind.
+// Kinds counts JSON values by type.
 type Kinds struct {
 	// Null is the number of null values.
 	Null int64 `json:"null,omitempty" pb:"1"`
@@ -59,7 +60,7 @@ type Kinds struct {
 	Object int64 `json:"object,omitempty" pb:"6"`
 }
 
-// of returns the counter for a kind of JSON value.
+// of returns the counter for values of a JSON type.
 func (k *Kinds) of(kind jsontree.Kind) *int64 {
 	switch kind {
 	case jsontree.Null:
@@ -79,7 +80,7 @@ func (k *Kinds) of(kind jsontree.Kind) *int64 {
 // newShape returns a Shape without objects.
 func newShape() *Shape { return &Shape{Members: map[string]*Member{}} }
 
-// add adds a JSON object to a shape.
+// add adds the JSON object v to a shape. depth is its nesting.
 func (s *Set) add(sh *Shape, v jsontree.Value, depth int) {
 	sh.Objects++
 	if depth >= maxDepth {
@@ -102,7 +103,8 @@ func (s *Set) add(sh *Shape, v jsontree.Value, depth int) {
 	}
 }
 
-// member returns a member, which is created if needed. It returns nil if there are too many.
+// member returns the statistics of the member called name, which are created if needed. It returns nil if there
+// are too many.
 func (s *Set) member(sh *Shape, name string) *Member {
 	m := sh.Members[name]
 	if m != nil {
@@ -119,7 +121,7 @@ func (s *Set) member(sh *Shape, name string) *Member {
 	return m
 }
 
-// addValue adds a JSON value to the statistics of a member.
+// addValue adds the JSON value v to the statistics of a member. depth is its nesting.
 func (s *Set) addValue(m *Member, v jsontree.Value, depth int) {
 	*m.Kinds.of(v.Kind())++
 	switch v.Kind() {
@@ -146,7 +148,7 @@ func (s *Set) addValue(m *Member, v jsontree.Value, depth int) {
 	}
 }
 
-// merge adds the objects of another shape, which is unchanged.
+// merge adds the statistics of the shape o to sh. o is unchanged.
 func (s *Set) merge(sh, o *Shape) {
 	sh.Objects += o.Objects
 	sh.Open = sh.Open || o.Open
@@ -157,7 +159,7 @@ func (s *Set) merge(sh, o *Shape) {
 	}
 }
 
-// mergeMember adds the statistics of another member to m.
+// mergeMember adds the statistics of the member o to m. o is unchanged.
 func (s *Set) mergeMember(m, o *Member) {
 	m.Seen += o.Seen
 	m.Fractional = m.Fractional || o.Fractional

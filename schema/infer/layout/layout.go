@@ -5,10 +5,11 @@ package layout
 
 import "strings"
 
-// width is the maximum length of a line in characters.
+// width is the maximum length of a line in a .proto file, in characters.
 const width = 100
 
-// Comment returns text as lines of comments with the given indent. A word that is longer than a line is broken.
+// Comment returns text as the lines of a // comment with the given indentation. A word that is longer than a
+// line is broken.
 func Comment(indent, text string) string {
 	var b strings.Builder
 	start := indent + "// "

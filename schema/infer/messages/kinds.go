@@ -6,48 +6,50 @@ import (
 	"unwire/decode/wire"
 )
 
-// Limits of a discriminator.
+// Limits of a discriminator: the field whose value selects the message type.
 const (
-	// maxKinds is the maximum number of values of a discriminator.
+	// maxKinds is the maximum number of distinct values of a discriminator.
 	maxKinds = 48
 
-	// maxKind is the greatest value of an enum of kinds.
+	// maxKind is the maximum value of a discriminator.
 	maxKind = 1 << 16
 
-	// maxFields limits the fields of a message that are examined.
+	// maxFields is the maximum number of fields of a message that are examined.
 	maxFields = 1000
 )
 
 // kinds decides whether field 1 of protobuf messages is a discriminator: an enum whose value determines which
 // other fields a message has. A message without the field has the value 0.
 type kinds struct {
-	// messages is the number of messages, and irregular the number of those whose field 1 cannot be a
+	// messages is the number of messages so far, and irregular the number of those whose field 1 cannot be a
 	// discriminator.
 	messages, irregular int64
-	// byValue maps the value of field 1 to the other fields of the messages with it.
+	// byValue maps each value of field 1 to statistics of the other fields of these messages.
 	byValue map[uint64]*fieldSets
-	// many means that field 1 has more than maxKinds values.
+	// many is set if field 1 has more than maxKinds values.
 	many bool
 
 	// decided is set if field 1 was found to be the discriminator.
 	decided bool
 }
 
-// A fieldKey is a field number with a wire type.
+// A fieldKey is a field number with the wire type of a value.
 type fieldKey struct {
+	// number is the field number.
 	number uint64
-	wire   wire.Type
+	// wire is the wire type.
+	wire wire.Type
 }
 
-// fieldSets counts the other fields of the messages with one value of field 1.
+// fieldSets counts the other fields in the messages that have one value of field 1.
 type fieldSets struct {
-	// messages is the number of these messages.
+	// messages is the number of messages with this value of field 1.
 	messages int64
 	// seen is the number of messages that contain each field.
 	seen map[fieldKey]int64
 }
 
-// kindOf returns the value of field 1. ok is false if it cannot be a discriminator.
+// kindOf returns the value of field 1 of a message. ok is false if it cannot be a discriminator.
 func kindOf(t *wire.Tree) (value uint64, ok bool) {
 	found := false
 	for c := range t.Children(0) {
@@ -64,7 +66,7 @@ func kindOf(t *wire.Tree) (value uint64, ok bool) {
 	return value, value <= maxKind
 }
 
-// observe adds the fields of a message.
+// observe adds the fields of a message to the statistics from which a discriminator is found.
 func (k *kinds) observe(t *wire.Tree) {
 	k.messages++
 	value, ok := kindOf(t)
@@ -128,7 +130,8 @@ func (a *fieldSets) alwaysHasWhatLacks(b *fieldSets) bool {
 	return false
 }
 
-// rootOf returns the name of the root type for a message.
+// rootOf returns the name of the message type to which a message belongs: name, with the value of the
+// discriminator appended if there is one.
 func (k *kinds) rootOf(name string, t *wire.Tree) string {
 	if value, ok := kindOf(t); ok && k.decided {
 		return fmt.Sprintf("%sKind%d", name, value)

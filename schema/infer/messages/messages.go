@@ -31,24 +31,24 @@ import (
 	"unwire/schema/infer/jsonshape"
 )
 
-// maxPlaces limits the combinations of URL and direction.
+// maxPlaces is the maximum number of combinations of URL template and direction.
 const maxPlaces = 256
 
-// A Set groups the messages of captures. The zero value is empty and ignores connections that are not
-// WebSockets.
+// A Set groups the messages of captures that do not belong to RPCs by URL template, direction and
+// discriminator. The zero value is empty and ignores connections that are not WebSockets.
 type Set struct {
-	// Split selects how connections without HTTP are split into messages. Default: only WebSockets are
-	// read.
+	// Split selects how connections without HTTP are split into messages. Default: such connections are
+	// ignored.
 	Split decode.Splitting
 
-	// Raw counts the connections that were ignored.
-	// Others counts the messages that are neither protobuf nor a JSON object.
+	// Raw is the number of connections that were ignored, and Others the number of messages that are neither
+	// protobuf nor a JSON object.
 	Raw, Others int64
 
 	// Undecoded has the errors of decoding with Split, at most 100.
 	Undecoded []error
 
-	// places maps keys to the places of messages.
+	// places has the places (URL template and direction) of messages, by place.key.
 	places map[string]*place
 }
 
@@ -58,11 +58,13 @@ type place struct {
 	key string
 	// name is the prefix of the names of the place's message types.
 	name string
-	// proto decides whether the protobuf messages of the place have a discriminator.
+	// proto finds out whether the protobuf messages of the place have a discriminator, i.e. a field that
+	// selects the message type.
 	proto kinds
 }
 
-// wanted reports whether the exchange has messages of this kind, and counts those that are ignored.
+// wanted reports whether an exchange has messages that are not RPCs. It counts the connections that are
+// ignored.
 func (s *Set) wanted(ex *captures.Exchange) bool {
 	switch {
 	case ex.Transport == captures.HTTP:
@@ -82,7 +84,7 @@ func (s *Set) Add(ctx context.Context, src captures.Capture, id int64, to *infer
 	return s.AddTo(ctx, src, id, func(*decode.Exchange) *infer.Evidence { return to })
 }
 
-// AddTo is like Add, with separate evidence for each exchange, which evidenceOf returns.
+// AddTo is Add with separate evidence for each exchange, which evidenceOf returns.
 func (s *Set) AddTo(ctx context.Context, src captures.Capture, id int64, evidenceOf func(*decode.Exchange) *infer.Evidence) error {
 	var ids []int64
 	var damage error
@@ -129,7 +131,8 @@ func (s *Set) AddTo(ctx context.Context, src captures.Capture, id int64, evidenc
 	return damage
 }
 
-// each calls do for the messages of an exchange. Errors of decoding are recorded if first is set.
+// each calls do for each message of an exchange. first is set in the first of several passes, in which decoding
+// errors are recorded.
 func (s *Set) each(ctx context.Context, src captures.Capture, id int64, do func(*decode.Exchange, *decode.Frame) error, first bool) error {
 	ex, err := decode.EachFrame(ctx, src, id, decode.Options{NoInner: true, Split: s.Split}, func(ex *decode.Exchange, f *decode.Frame) error {
 		if err := ctx.Err(); err != nil || !ex.IsMessage(f) {
@@ -145,7 +148,7 @@ func (s *Set) each(ctx context.Context, src captures.Capture, id int64, do func(
 	return err
 }
 
-// place returns the place for one direction of an exchange, or nil if there are too many places.
+// place returns the place for messages of an exchange in one direction, or nil if there are too many places.
 func (s *Set) place(ex *decode.Exchange, dir captures.Direction) *place {
 	url, name := templateOf(ex.URL)
 	key := url + " " + dir.String()
@@ -164,7 +167,8 @@ func (s *Set) place(ex *decode.Exchange, dir captures.Direction) *place {
 	return p
 }
 
-// observe adds a message to the shapes or to the search for a discriminator.
+// observe adds a message to the summary of JSON messages, or to the statistics for finding a discriminator in
+// protobuf messages.
 func (s *Set) observe(ex *decode.Exchange, f *decode.Frame, to *jsonshape.Set) error {
 	p := s.place(ex, f.Dir)
 	switch {

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// maxNamed limits the bytes of a URL or value that are used for a name.
+// maxNamed is the maximum number of bytes of a URL or value that are used in a name.
 const maxNamed = 80
 
-// identifier matches a path segment that differs between clients or objects.
+// identifier matches a segment of a URL path that may be an identifier, which differs between clients or
+// objects.
 var identifier = regexp.MustCompile(`^([0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}|[0-9a-fA-F]{16,}|[0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*)$`)
 
-// leastIdentifier is the length from which on letters with digits are an identifier.
+// leastIdentifier is the length in bytes from which on a mixture of letters and digits is an identifier.
 const leastIdentifier = 16
 
-// isIdentifier reports whether a path segment is an identifier rather than a word.
+// isIdentifier reports whether a segment of a URL path is an identifier rather than a word.
 func isIdentifier(part string) bool {
 	if !identifier.MatchString(part) {
 		return false
@@ -24,8 +25,8 @@ func isIdentifier(part string) bool {
 	return strings.Trim(part, "0123456789") == "" || len(part) >= leastIdentifier
 }
 
-// templateOf returns a URL with identifiers replaced by {id}, and a type name derived from the rest of
-// the URL. IP addresses and localhost are not part of the name.
+// templateOf returns a URL in which identifiers are replaced by {id}, and the name of a message type derived
+// from the rest of the URL. IP addresses and localhost do not become part of the name.
 func templateOf(raw string) (template, name string) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"unwire/schema/infer/jsonshape"
 )
 
-// The well-known types for JSON values without a fixed shape.
+// The well-known types for JSON values of varying structure, and their file.
 const (
 	structFile = "google/protobuf/struct.proto"
 	valueType  = "google.protobuf.Value"
@@ -22,7 +22,7 @@ const (
 )
 
 // Write adds a message type for each group of JSON messages in the evidence to the inferred definitions. pkg is
-// the package; "" is the package for messages without a method.
+// their package; "" stands for the package of messages that belong to no method.
 //
 // Errors: the definitions do not compile, which is a defect of unwire.
 func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
@@ -59,8 +59,9 @@ func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
 type writer struct {
 	// text is the source text of the definitions.
 	text strings.Builder
-	// taken are the names already used, and isTaken reports names used by the inferred definitions.
-	taken   map[string]bool
+	// taken are the names of types already used in the file.
+	taken map[string]bool
+	// isTaken, if not nil, reports whether the inferred definitions use a name.
 	isTaken func(name string) bool
 	// imports is set if the well-known types must be imported.
 	imports bool
@@ -69,7 +70,8 @@ type writer struct {
 	fields []infer.JSONField
 }
 
-// appendTo returns the text of a file with the definitions appended. file is its text, or "" for a new one.
+// appendTo returns file, the text of a .proto file, with the written definitions appended. If file is "", it
+// begins a new file for the package pkg.
 func (w *writer) appendTo(file, pkg string) string {
 	head := "package " + pkg + ";\n\n"
 	if file == "" {
@@ -82,7 +84,7 @@ func (w *writer) appendTo(file, pkg string) string {
 	return strings.TrimRight(file, "\n") + "\n\n" + strings.TrimRight(w.text.String(), "\n") + "\n"
 }
 
-// root writes the message type for a group of JSON messages, and returns its name.
+// root writes the message type for a group of JSON messages and returns its name.
 func (w *writer) root(g *jsonshape.Group) string {
 	name := g.Name + camel(g.Value)
 	free := name
@@ -114,8 +116,8 @@ func comment(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// message writes a message type and the types nested in it. path is the path of the object within the message of
-// the group.
+// message writes the message type called name for the objects with the shape sh, and the types nested in it.
+// path is the path of JSON members to the objects.
 func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) {
 	fmt.Fprintf(&w.text, "%smessage %s {\n", indent, name)
 	inner := indent + "  "
@@ -153,7 +155,8 @@ func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) 
 	fmt.Fprintf(&w.text, "%s}\n", indent)
 }
 
-// typeOf returns the type of a member, and writes the message type of an object. repeated is set for an array.
+// typeOf returns the protobuf type for the values of the member m, and writes the message type for objects.
+// name is the name of such a type, and taken the names in use. repeated is set if the values are arrays.
 func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool, indent, path string) (typ string, repeated bool) {
 	values := m.Kinds
 	kinds := 0
@@ -204,7 +207,8 @@ func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool,
 	return typ, true
 }
 
-// uniqueIn reserves and returns a name that is not in use, neither itself nor in its JSON form.
+// uniqueIn reserves a name in taken and returns it, with a number appended if the name, or its JSON form, is in
+// use.
 func uniqueIn(taken map[string]bool, name string) string {
 	free := name
 	for i := 2; taken[free] || taken[defaultJSONName(free)+"\x00json"]; i++ {
@@ -214,7 +218,7 @@ func uniqueIn(taken map[string]bool, name string) string {
 	return free
 }
 
-// fieldName derives the name of a field from the name of a member.
+// fieldName derives the name of a protobuf field from the name of a JSON member.
 func fieldName(member string) string {
 	var b strings.Builder
 	for _, r := range member[:min(len(member), maxNamed)] {
@@ -250,7 +254,7 @@ func defaultJSONName(field string) string {
 	return b.String()
 }
 
-// isPlainText reports whether a name can be written as the option json_name.
+// isPlainText reports whether a JSON name can be written as the option json_name without escapes.
 func isPlainText(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

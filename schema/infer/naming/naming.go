@@ -16,12 +16,12 @@ import (
 	"unwire/schema/infer"
 )
 
-// maxPairs limits the pairs of messages that are compared.
+// maxPairs is the maximum number of pairs of messages that are compared.
 const maxPairs = 100_000
 
-// Fields renames fields of the inferred files and returns the number of renamed fields. A field gets the name of
-// the known field with the same number if both belong to the same method, directly or through their message
-// types, and if the wire types agree.
+// Fields renames fields of inferred definitions after fields of known definitions, and returns how many. A
+// field gets the name of the known field with the same number if both belong to the same method, directly or
+// through their message types, and if the wire types agree.
 func Fields(in *infer.Inferred, known *schema.Schema) int {
 	// The new names by message and placeholder.
 	names := map[protoreflect.FullName]map[string]string{}
@@ -61,15 +61,17 @@ func Fields(in *infer.Inferred, known *schema.Schema) int {
 	return rename(in, names, "")
 }
 
-// Lines of inferred files: a field name without a meaning, the beginning of a message, and a field.
+// Patterns for the text of inferred .proto files: the invented name of a field, the first line of a message,
+// and the declaration of a field with such a name.
 var (
 	placeholder = regexp.MustCompile(`^field_[0-9]+$`)
 	message     = regexp.MustCompile(`^message ([A-Za-z_][A-Za-z0-9_]*) \{$`)
 	declaration = regexp.MustCompile(`^( +[^/=]* )(field_[0-9]+)( = [0-9]+( \[.*\])?;)$`)
 )
 
-// rename replaces names in the files. Inferred messages are not nested and have one line for each field, so
-// regular expressions suffice. mark follows each renamed declaration.
+// rename replaces invented field names in the texts of inferred files and returns how many. names has the new
+// names by message and old name; mark is appended to each renamed declaration. Inferred messages are not nested
+// and have one line for each field, so regular expressions suffice.
 func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]string, mark string) (n int) {
 	for _, fd := range in.Schema.Files {
 		text, ok := in.Files[fd.Path()]
@@ -98,7 +100,7 @@ func readsAs(fd, like protoreflect.FieldDescriptor) bool {
 	return fd.IsMap() == like.IsMap() && wireTypes[fd.Kind()] == wireTypes[like.Kind()]
 }
 
-// wireTypes are the protobuf wire types of the kinds.
+// wireTypes are the numbers of the protobuf wire types of values, by declared type.
 var wireTypes = map[protoreflect.Kind]int{
 	protoreflect.BoolKind: 0, protoreflect.EnumKind: 0, protoreflect.Int32Kind: 0, protoreflect.Int64Kind: 0,
 	protoreflect.Uint32Kind: 0, protoreflect.Uint64Kind: 0, protoreflect.Sint32Kind: 0, protoreflect.Sint64Kind: 0,

@@ -8,12 +8,12 @@ import (
 	"unwire/schema/infer"
 )
 
-// suggestedMark follows a declaration whose name is a suggestion.
+// suggestedMark is the comment on a declaration whose name is only a suggestion.
 const suggestedMark = " // suggested name"
 
-// Suggest names unnamed fields after their values (a field of URLs becomes "url"), and returns the
-// number of named fields. Each is marked with a comment. Of two fields of a message with the same
-// suggestion, the second gets its number behind the name.
+// Suggest gives unnamed fields names that are derived from their values (a field of URLs becomes "url"), and
+// returns how many. Each is marked with a comment. If two fields of a message have the same suggestion, the
+// second gets its number appended.
 //
 // Suggested names describe the values, not their purpose. Commands that compare or update definitions
 // do not use them.
@@ -38,8 +38,8 @@ func Suggest(in *infer.Inferred) int {
 	return rename(in, names, suggestedMark)
 }
 
-// makeUnique changes suggested names that would occur twice in a message, or that another field already
-// has.
+// makeUnique changes suggested names, in of, that would occur twice in a message or that another field has. The
+// keys of of are the present names.
 func makeUnique(in *infer.Inferred, message protoreflect.FullName, of map[string]string) {
 	taken := map[string]bool{}
 	md := in.Schema.Message(string(message))

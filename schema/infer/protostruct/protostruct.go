@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Append appends the message that v points to.
+// Append appends the protobuf encoding of the struct that v points to.
 //
 // Errors: a type that has no form in protobuf, or a tag that is no field number.
 func Append(b []byte, v any) ([]byte, error) {
@@ -44,7 +44,7 @@ func Append(b []byte, v any) ([]byte, error) {
 	return c.appendMessage(b, p.Elem()), nil
 }
 
-// An encoding is the way in which a number is encoded: varint, zigzag or fixed.
+// An encoding is how numbers of a struct member are encoded: as varint, zigzag varint or eight fixed bytes.
 type encoding uint8
 
 const (
@@ -53,36 +53,43 @@ const (
 	fixed
 )
 
-// A member is a member of a Go struct with its protobuf field number.
+// A member is a field of a Go struct with the number of its protobuf field.
 type member struct {
-	name   string
+	// name is the name of the Go field.
+	name string
+	// number is the protobuf field number.
 	number protowire.Number
-	as     encoding
-	// index leads to the member, through embedded structs.
+	// as is the encoding of the field if it is a number.
+	as encoding
+	// index is the path of indices to the Go field, through embedded structs (as in reflect).
 	index []int
-	typ   reflect.Type
+	// typ is the Go type of the field.
+	typ reflect.Type
 }
 
-// A plan is the members of a struct by field number.
+// A plan has the protobuf fields of one Go struct type.
 type plan struct {
+	// members are the fields in ascending order of their numbers.
 	members []member
-	// byNumber has the index in members for each field number; 0 is none, 1 the first.
+	// byNumber maps each field number to its index in members plus one; 0 is no field.
 	byNumber []int
 }
 
-// A codec caches, during one call, how struct types are encoded.
+// A codec is the state of one call of Append or Unmarshal.
 type codec struct {
+	// plans caches how struct types are encoded.
 	plans map[reflect.Type]*plan
-	// left is how many bytes of memory may still be allocated.
+	// left is how many bytes of memory Unmarshal may still allocate.
 	left int64
 }
 
+// newCodec returns a codec without limits on memory.
 func newCodec() *codec { return &codec{plans: map[reflect.Type]*plan{}} }
 
-// maxNumber limits field numbers, which index a table.
+// maxNumber is the maximum field number, because numbers index a table.
 const maxNumber = 255
 
-// plan returns the plan of a struct type, after checking all types that it leads to.
+// plan returns the plan of a struct type. It fails if the type, or a type used in it, has no form in protobuf.
 func (c *codec) plan(t reflect.Type) (*plan, error) {
 	if p := c.plans[t]; p != nil {
 		return p, nil
@@ -106,7 +113,7 @@ func (c *codec) plan(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// addMembers adds the members of a Go struct and of the structs embedded in it.
+// addMembers adds the fields of the Go struct t and of the structs embedded in it. index is the path to t.
 func (c *codec) addMembers(p *plan, t reflect.Type, index []int) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -131,7 +138,7 @@ func (c *codec) addMembers(p *plan, t reflect.Type, index []int) error {
 	return nil
 }
 
-// check reports a type that has no form in protobuf.
+// check returns an error for a type that has no form in protobuf.
 func (c *codec) check(t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64, reflect.String:
@@ -164,7 +171,7 @@ func (c *codec) check(t reflect.Type) error {
 	return fmt.Errorf("the type %s has no form in protobuf", t)
 }
 
-// checkMap reports a map that has no form in protobuf.
+// checkMap returns an error for a map that has no form in protobuf.
 func (c *codec) checkMap(t reflect.Type) error {
 	if c.plans[t] != nil {
 		return nil
@@ -177,7 +184,7 @@ func (c *codec) checkMap(t reflect.Type) error {
 	return c.check(t.Elem())
 }
 
-// appendMessage appends the encoded members of a struct to b.
+// appendMessage appends the encoded fields of the struct v to b.
 func (c *codec) appendMessage(b []byte, v reflect.Value) []byte {
 	p := c.plans[v.Type()]
 	for i := range p.members {
@@ -187,7 +194,7 @@ func (c *codec) appendMessage(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// appendField appends the encoded member unless its value is zero.
+// appendField appends a field with the number n, unless its value is zero.
 func (c *codec) appendField(b []byte, n protowire.Number, as encoding, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -216,7 +223,7 @@ func (c *codec) appendField(b []byte, n protowire.Number, as encoding, v reflect
 	return c.appendValue(b, n, as, v)
 }
 
-// appendValue appends a field with a single value, which may be zero.
+// appendValue appends a field with the number n and a single value, which may be zero.
 func (c *codec) appendValue(b []byte, n protowire.Number, as encoding, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
@@ -247,7 +254,7 @@ func (c *codec) appendValue(b []byte, n protowire.Number, as encoding, v reflect
 	return insertLength(b, start)
 }
 
-// insertLength inserts, at start, the length of all bytes that follow start.
+// insertLength inserts, at offset start, the varint length of all bytes after start.
 func insertLength(b []byte, start int) []byte {
 	size := len(b) - start
 	n := protowire.SizeVarint(uint64(size))
@@ -257,7 +264,7 @@ func insertLength(b []byte, start int) []byte {
 	return b
 }
 
-// appendPacked appends the numbers of a list or array.
+// appendPacked appends the numbers of a slice or array in packed form.
 func appendPacked(b []byte, as encoding, v reflect.Value) []byte {
 	n := v.Len()
 	if v.Kind() == reflect.Array {
@@ -275,7 +282,7 @@ func appendPacked(b []byte, as encoding, v reflect.Value) []byte {
 	return b
 }
 
-// appendMap appends the entries of a map, sorted by key.
+// appendMap appends the entries of a map, sorted by key, as fields with the number n.
 func (c *codec) appendMap(b []byte, n protowire.Number, as encoding, v reflect.Value) []byte {
 	for _, key := range sortedKeys(v) {
 		b = protowire.AppendTag(b, n, protowire.BytesType)
@@ -295,7 +302,7 @@ func compareKeys(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// bitsOf returns the bits of a number of any Go type.
+// bitsOf returns the bits of a value of any numeric Go type.
 func bitsOf(v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.Uint64:
@@ -306,7 +313,7 @@ func bitsOf(v reflect.Value) uint64 {
 	return uint64(v.Int())
 }
 
-// number returns the value that is encoded as a varint for a number.
+// number returns the value that is encoded as a varint for the number v: zigzag-encoded if as says so.
 func number(v reflect.Value, as encoding) uint64 {
 	if as == zigzag {
 		return protowire.EncodeZigZag(v.Int())

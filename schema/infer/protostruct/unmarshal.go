@@ -11,20 +11,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Limits bounds the memory and depth for decoding untrusted bytes with Unmarshal. The zero value means
-// the defaults.
+// Limits limits the memory and nesting depth of Unmarshal, for bytes from untrusted sources. The zero value
+// stands for the defaults.
 type Limits struct {
-	// Depth is the greatest nesting depth of messages. Default: 256.
+	// Depth is the maximum nesting depth of messages. Default: 256.
 	Depth int
-	// Memory is the greatest size of the result in bytes, about. A small message can have a large result, because each
-	// of its structs has all members. Default: 1 GiB.
+	// Memory is the maximum size of the result in bytes, estimated. A small message can have a large result,
+	// because each of its structs has all members. Default: 1 GiB.
 	Memory int64
 }
 
-// Unmarshal reads a message into the struct that v points to, which should be zero.
+// Unmarshal decodes a message into the struct that v points to, which should be zero.
 //
-// Unlike other readers of protobuf, it refuses fields that the struct lacks: a newer program wrote them, and the rest
-// means something else without them.
+// Unlike other protobuf decoders, it rejects fields that the struct lacks: a newer program wrote them, and the
+// rest may mean something else without them.
 //
 // Errors: malformed or unknown fields, and Limits. The error has the path of field numbers and the offset in the
 // innermost message.
@@ -47,13 +47,18 @@ func Unmarshal(data []byte, v any, l Limits) error {
 	return c.readMessage(data, p.Elem(), depth)
 }
 
-// A fieldError is an error in a field; enclosing messages add their numbers.
+// A fieldError is a decoding error with the place where it occurred. Enclosing messages prepend their field
+// numbers.
 type fieldError struct {
+	// path are the field numbers from the outermost message inwards.
 	path []protowire.Number
-	off  int
-	err  error
+	// off is the byte offset within the innermost message.
+	off int
+	// err is the cause.
+	err error
 }
 
+// Error returns the cause with path and offset.
 func (e *fieldError) Error() string {
 	text := "field "
 	for i, n := range e.path {
@@ -65,9 +70,10 @@ func (e *fieldError) Error() string {
 	return fmt.Sprintf("%s at 0x%x: %v", text, e.off, e.err)
 }
 
+// Unwrap returns the cause.
 func (e *fieldError) Unwrap() error { return e.err }
 
-// inField adds the number and offset of a field to an error.
+// inField wraps err in a fieldError for field n at offset off, or prepends n if it is one already.
 func inField(n protowire.Number, off int, err error) error {
 	if inner, ok := errors.AsType[*fieldError](err); ok {
 		inner.path = slices.Insert(inner.path, 0, n)
@@ -76,6 +82,7 @@ func inField(n protowire.Number, off int, err error) error {
 	return &fieldError{[]protowire.Number{n}, off, err}
 }
 
+// Causes of decoding errors, as texts for the user.
 var (
 	errUnknown  = errors.New("unknown field: a newer program wrote it")
 	errWireType = errors.New("unexpected wire type")
@@ -88,7 +95,7 @@ var (
 	errLength   = errors.New("the list has an unexpected length")
 )
 
-// readMessage decodes the fields of a message into a struct.
+// readMessage decodes the fields of a message into the struct v. depth is the nesting so far.
 func (c *codec) readMessage(data []byte, v reflect.Value, depth int) error {
 	if depth == 0 {
 		return errDepth
@@ -117,7 +124,7 @@ func (c *codec) readMessage(data []byte, v reflect.Value, depth int) error {
 	return nil
 }
 
-// repeats reports whether a message has a field for each element of a list of type t.
+// repeats reports whether the elements of a list of the type t are separate fields, i.e. are not packed.
 func repeats(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Map:
@@ -129,7 +136,7 @@ func repeats(t reflect.Type) bool {
 	return false
 }
 
-// readField reads the value of a field into a member and returns its size.
+// readField decodes one field value into v and returns its size in bytes.
 func (c *codec) readField(data []byte, typ protowire.Type, as encoding, v reflect.Value, depth int) (int, error) {
 	switch v.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
@@ -145,7 +152,7 @@ func (c *codec) readField(data []byte, typ protowire.Type, as encoding, v reflec
 	return size, c.readContent(p, as, v, depth)
 }
 
-// readContent reads the content of a length-delimited field.
+// readContent decodes p, the content of a length-delimited field, into v.
 func (c *codec) readContent(p []byte, as encoding, v reflect.Value, depth int) error {
 	switch v.Kind() {
 	case reflect.String:
@@ -174,7 +181,7 @@ func (c *codec) readContent(p []byte, as encoding, v reflect.Value, depth int) e
 	return nil
 }
 
-// allocate counts n bytes of memory against the limit.
+// allocate counts n bytes of memory. It fails beyond Limits.Memory.
 func (c *codec) allocate(n int) error {
 	if c.left -= int64(n); c.left < 0 {
 		return errMemory
@@ -182,7 +189,7 @@ func (c *codec) allocate(n int) error {
 	return nil
 }
 
-// readNumber decodes a number, and returns its encoded size in bytes.
+// readNumber decodes a number into v, and returns its encoded size in bytes.
 func readNumber(data []byte, typ protowire.Type, as encoding, v reflect.Value) (int, error) {
 	var u uint64
 	var size int
@@ -203,7 +210,7 @@ func readNumber(data []byte, typ protowire.Type, as encoding, v reflect.Value) (
 	return size, setNumber(v, as, u)
 }
 
-// setNumber sets a Go variable of any numeric type.
+// setNumber sets v, of any numeric type, to the decoded number u. It fails if u is out of range.
 func setNumber(v reflect.Value, as encoding, u uint64) error {
 	n := int64(u)
 	if as == zigzag {
@@ -228,7 +235,7 @@ func setNumber(v reflect.Value, as encoding, u uint64) error {
 	return nil
 }
 
-// eachNumber calls do for the numbers of a packed list.
+// eachNumber calls do with the index and value of each number of a packed list.
 func eachNumber(p []byte, as encoding, do func(i int, u uint64) error) error {
 	for i := 0; len(p) > 0; i++ {
 		var u uint64
@@ -249,7 +256,8 @@ func eachNumber(p []byte, as encoding, do func(i int, u uint64) error) error {
 	return nil
 }
 
-// readArray reads the first elements of an array. Its trailing zeros are left out.
+// readArray decodes a packed list into the array v. The list may be shorter, because trailing zeros are not
+// stored.
 func readArray(p []byte, as encoding, v reflect.Value) error {
 	last := uint64(1)
 	err := eachNumber(p, as, func(i int, u uint64) error {
@@ -265,7 +273,7 @@ func readArray(p []byte, as encoding, v reflect.Value) error {
 	return err
 }
 
-// readList reads a packed list, bytes, or one element of a list of texts, bytes or messages.
+// readList decodes p into the slice v: a packed list, bytes, or one further element.
 func (c *codec) readList(p []byte, as encoding, v reflect.Value, depth int) error {
 	elem := v.Type().Elem()
 	switch elem.Kind() {
@@ -300,10 +308,10 @@ func (c *codec) readList(p []byte, as encoding, v reflect.Value, depth int) erro
 	})
 }
 
-// mapEntrySize is the estimated memory overhead of a map entry, in bytes.
+// mapEntrySize is the estimated memory for an entry of a Go map, in bytes, in addition to key and value.
 const mapEntrySize = 48
 
-// readEntry decodes one entry of a map.
+// readEntry decodes one entry and adds it to the map v.
 func (c *codec) readEntry(p []byte, as encoding, v reflect.Value, depth int) error {
 	t := v.Type()
 	if v.IsNil() {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Limits of Parts that are read from a file.
+// Limits of Parts that are read from stored evidence.
 const (
-	// maxSegments is the number of segments in all parts.
+	// maxSegments is the maximum number of segments in all parts.
 	maxSegments = 1 << 22
-	// maxSegment is the length of a segment's hash in bytes.
+	// maxSegment is the maximum length of a segment's hash in bytes.
 	maxSegment = 64
-	// maxText is the length of each text of a Part in bytes.
+	// maxText is the maximum length of each text of a Part in bytes.
 	maxText = 4096
 )
 
@@ -35,18 +35,19 @@ func (p Part) Compare(o Part) int {
 	return cmp.Or(cmp.Compare(p.Method, o.Method), cmp.Compare(p.Direction, o.Direction), cmp.Compare(p.Client, o.Client), cmp.Compare(p.Day, o.Day))
 }
 
-// A PartSegments is a part with the segments whose messages were counted.
+// A PartSegments is a part with the segments of recordings from which its messages were counted.
 type PartSegments struct {
-	// Part identifies messages by client, method and direction.
+	// Part identifies the messages by method, direction, client and day.
 	Part Part `json:"part" pb:"1"`
-	// Segments are hashes of the contents of segments, in ascending order.
+	// Segments are hashes of the contents of the segments, in ascending order.
 	Segments [][]byte `json:"segments" pb:"2"`
 }
 
-// Parts are the segments that were counted, by part, in the order of Part.Compare. Unlike a Set, they are exact.
+// Parts are the segments of recordings that were counted, by part, in the order of Part.Compare. Unlike a Set,
+// they are exact.
 type Parts []PartSegments
 
-// Segments returns the segments that were counted for a part.
+// Segments returns the hashes of the segments that were counted for a part.
 func (ps Parts) Segments(p Part) [][]byte {
 	if i, found := ps.find(p); found {
 		return ps[i].Segments
@@ -54,12 +55,12 @@ func (ps Parts) Segments(p Part) [][]byte {
 	return nil
 }
 
-// find returns the index of a part, or the index at which it can be inserted.
+// find returns the index of a part, or the index at which it can be inserted and false.
 func (ps Parts) find(p Part) (int, bool) {
 	return slices.BinarySearchFunc(ps, p, func(have PartSegments, p Part) int { return have.Part.Compare(p) })
 }
 
-// Merge returns the union. Neither operand is changed.
+// Merge returns the union of ps and o. Both are unchanged.
 func (ps Parts) Merge(o Parts) Parts {
 	if len(o) == 0 {
 		return ps
@@ -99,7 +100,7 @@ func (ps Parts) Share(o Parts) float64 {
 	return float64(common) / float64(all)
 }
 
-// Check reports contents that no Parts can have, for those that were read from a file.
+// Check returns an error for contents that no Parts can have. It is used for stored evidence.
 func (ps Parts) Check() error {
 	segments := 0
 	for i, p := range ps {

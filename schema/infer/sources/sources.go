@@ -14,14 +14,16 @@ import (
 	"slices"
 )
 
-// maxSources is k, the number of hashes that a set keeps. Below it, Share is exact.
+// maxSources is the maximum number of hashes that a Set keeps (k of a bottom-k sketch). Below it, Share is
+// exact.
 const maxSources = 1024
 
-// A Set is a bounded set of inputs. Merging is commutative and associative. The zero value is empty.
+// A Set is a bounded set of the inputs that were counted, as hashes (a bottom-k sketch). Merging is commutative
+// and associative. The zero value is empty.
 type Set struct {
-	// Hashes are the smallest hashes, in ascending order.
+	// Hashes are the smallest hashes of inputs, in ascending order.
 	Hashes []uint64 `json:"hashes,omitempty" pb:"1,fixed"`
-	// Full means that the set reached its limit, and greater hashes were dropped.
+	// Full is set if the set reached its limit, so that greater hashes were dropped.
 	Full bool `json:"full,omitempty" pb:"2"`
 }
 
@@ -42,7 +44,7 @@ func (s *Set) Add(h uint64) {
 	}
 }
 
-// Merge adds all hashes of another set.
+// Merge adds all hashes of another set, which is unchanged.
 func (s *Set) Merge(o *Set) {
 	for _, h := range o.Hashes {
 		s.Add(h)
@@ -50,8 +52,8 @@ func (s *Set) Merge(o *Set) {
 	s.Full = s.Full || o.Full
 }
 
-// Share estimates the share, from 0 to 1, of o's inputs that s has. It compares only the range of hashes that
-// both sets keep.
+// Share returns the share, from 0 to 1, of o's inputs that s has. If a set is full, it is an estimate from the
+// range of hashes that both sets keep.
 func (s *Set) Share(o *Set) float64 {
 	// Only hashes that both sets would keep can be compared.
 	within, common := 0, 0
@@ -70,7 +72,7 @@ func (s *Set) Share(o *Set) float64 {
 	return float64(common) / float64(within)
 }
 
-// Check reports contents that no Set can have, for sets that were read from a file.
+// Check returns an error for contents that no Set can have. It is used for stored evidence.
 func (s *Set) Check() error {
 	if len(s.Hashes) > maxSources {
 		return fmt.Errorf("more than %d sources", maxSources)

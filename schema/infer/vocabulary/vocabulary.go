@@ -13,8 +13,8 @@ import (
 	"unwire/decode/value"
 )
 
-// Text suggests a name for a string field from examples of its values. All examples must agree;
-// otherwise it returns "".
+// Text suggests a field name for a string field from examples of its values. All examples must agree; otherwise
+// it returns "".
 func Text(examples []string) string {
 	if len(examples) == 0 {
 		return ""
@@ -42,13 +42,16 @@ func allOf(examples []string, f func(string) bool) bool {
 	return true
 }
 
-// A wordList is a field name with the values that suggest it.
+// A wordList is a field name with the texts that suggest it.
 type wordList struct {
+	// name is the field name.
 	name string
-	has  map[string]bool
+	// has are the texts that suggest the name, in lower case.
+	has map[string]bool
 }
 
-// words are closed vocabularies of protocols and programs, the more specific ones first.
+// words are the texts that occur as values of enum-like fields in protocols and programs, the more specific
+// ones first.
 var words = []wordList{
 	list("role", "user assistant system tool developer human model function"),
 	list("finish_reason", "stop length tool_calls tool_use end_turn max_tokens content_filter stop_sequence"),
@@ -62,7 +65,7 @@ var words = []wordList{
 	list("protocol", "http https tcp udp grpc ws wss"),
 }
 
-// list builds a wordList from words separated by spaces.
+// list returns a wordList for a field name. all has the texts, separated by spaces.
 func list(name, all string) wordList {
 	w := wordList{name, map[string]bool{}}
 	for s := range strings.FieldsSeq(all) {
@@ -71,13 +74,16 @@ func list(name, all string) wordList {
 	return w
 }
 
-// A pattern is a field name with a regular expression for the values that suggest it.
+// A pattern is a field name with a regular expression for the texts that suggest it.
 type pattern struct {
+	// name is the field name.
 	name string
-	re   *regexp.Regexp
+	// re matches the texts that suggest the name.
+	re *regexp.Regexp
 }
 
-// patterns are forms that package value does not tell, or that have a more specific name.
+// patterns are formats of texts that package value does not recognize, or for which there is a more specific
+// name.
 var patterns = []pattern{
 	{"locale", regexp.MustCompile(`^[a-z]{2}[-_][A-Z]{2}$`)},
 	{"model", regexp.MustCompile(`^(gpt-|claude-|gemini-|o[134](-|$)|llama-?\d|mistral-|deepseek-|grok-|qwen)`)},
@@ -90,13 +96,13 @@ var patterns = []pattern{
 	{"id", regexp.MustCompile(`^[a-z]{2,8}_[A-Za-z0-9_-]{10,}$`)},
 }
 
-// forms are names by the format of a text.
+// forms maps the formats of texts that package value recognizes to field names.
 var forms = map[string]string{
 	"uuid": "id", "url": "url", "email": "email", "path": "path", "semver": "version", "jwt": "token", "data-url": "data_url", "date": "time",
 	"json": "json",
 }
 
-// formName suggests a name by the format that all examples have.
+// formName suggests a field name by the format that all examples have, or "".
 func formName(examples []string) string {
 	name := ""
 	for i, s := range examples {
@@ -111,7 +117,8 @@ func formName(examples []string) string {
 	return name
 }
 
-// Message suggests names for the fields of a message type that has a known shape, by number, or nil.
+// Message suggests names for the fields of a message with a known structure, such as KeyValue, by field number.
+// It returns nil for an unknown structure.
 func Message(shape string) map[int32]string {
 	switch shape {
 	case "google.rpc.Status":
@@ -124,10 +131,10 @@ func Message(shape string) map[int32]string {
 	return nil
 }
 
-// KeyValue is the shape of the elements of a list that could be a map.
+// KeyValue is the name for the structure of messages in a list that could be a map: a key and a value.
 const KeyValue = "KeyValue"
 
-// Known suggests the name of a field whose message has a well-known type, or "".
+// Known suggests a field name for messages of the well-known type called name, or "".
 func Known(name string) string {
 	switch name {
 	case "google.protobuf.Timestamp":

@@ -31,16 +31,18 @@ import (
 	"unwire/schema"
 )
 
-// A Corpus is samples of a message type that is known.
+// A Corpus is a set of messages whose type is known, for tests.
 type Corpus struct {
-	// Name is the name of the corpus, Truth the true type of its messages, and Samples the encoded
-	// messages.
-	Name    string
-	Truth   protoreflect.MessageDescriptor
+	// Name is the name of the corpus.
+	Name string
+	// Truth is the true type of the messages.
+	Truth protoreflect.MessageDescriptor
+	// Samples are the encoded messages.
 	Samples [][]byte
 }
 
-// RandomCorpus returns samples with realistic random values of a random schema. Equal seeds give equal samples.
+// RandomCorpus returns a number of messages with realistic random values and a random type. Equal seeds give
+// equal messages.
 func RandomCorpus(t testing.TB, seed uint64, samples int) Corpus {
 	r := NewRand(seed)
 	file := RandomFile(r)
@@ -60,7 +62,8 @@ func RandomCorpus(t testing.TB, seed uint64, samples int) Corpus {
 	return c
 }
 
-// BenchCorpus returns messages like those in the agent's stream: many small ones, most of them with text.
+// BenchCorpus returns messages like those of the stream of a coding agent: many small ones, most of them with
+// text.
 func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	s, err := schema.LoadDir(b.Context(), "../../proto")
 	if err != nil {
@@ -79,7 +82,7 @@ func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	return s, c
 }
 
-// Size returns the total size of the samples in bytes.
+// Size returns the total size of the messages in bytes.
 func (c Corpus) Size() (n int64) {
 	for _, s := range c.Samples {
 		n += int64(len(s))

@@ -29,7 +29,7 @@ import (
 	"unwire/schema"
 )
 
-// BuiltIn loads the reconstructed definitions of package proto.
+// BuiltIn loads the definitions that ship with unwire, in package proto.
 func BuiltIn(t testing.TB) *schema.Schema {
 	t.Helper()
 	s, err := schema.Load(t.Context(), reconstructed.Files)

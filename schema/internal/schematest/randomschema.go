@@ -43,7 +43,8 @@ func RandomFile(r *rand.Rand) *descriptorpb.FileDescriptorProto {
 	return file
 }
 
-// randomMessage returns a random message definition, the one with the given index out of count.
+// randomMessage returns a random message definition: the one with the given index out of count, which may refer
+// to each other.
 func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto {
 	m := &descriptorpb.DescriptorProto{Name: new(fmt.Sprintf("M%d", index))}
 	number := int32(0)
@@ -87,7 +88,8 @@ func randomMessage(r *rand.Rand, index, count int) *descriptorpb.DescriptorProto
 	return m
 }
 
-// randomType gives f a type. The weights are the frequencies of types in public schemas.
+// randomType sets the type of f at random. The weights are the frequencies of types in public definitions.
+// index and count are as in randomMessage.
 func randomType(r *rand.Rand, f *descriptorpb.FieldDescriptorProto, index, count int) {
 	types := []struct {
 		weight int

@@ -27,16 +27,20 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// A generator generates values that look like those of real services. Each field has a style of its own, which
-// is drawn once.
+// A generator generates messages with random values that look like those of real services. Each field has a
+// style, i.e. a kind of values, which is drawn once.
 type generator struct {
-	r      *rand.Rand
+	// r is the source of randomness.
+	r *rand.Rand
+	// styles are the styles drawn so far, by full name of the field.
 	styles map[protoreflect.FullName]style
 }
 
 // A style describes the kind of random values that a field gets.
 type style struct {
-	what     int
+	// what selects the kind of values.
+	what int
+	// presence is the probability that the field is set, from 0 to 1.
 	presence float64
 	// many is the mean number of elements in a repeated field.
 	many float64
@@ -57,7 +61,7 @@ func (g *generator) style(fd protoreflect.FieldDescriptor) style {
 	return s
 }
 
-// Message returns a random message of a type.
+// Message returns a random message of a type. depth is the nesting so far.
 func (g *generator) Message(md protoreflect.MessageDescriptor, depth int) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	for i := range md.Oneofs().Len() {
@@ -153,7 +157,7 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, s style, depth int) p
 	}
 }
 
-// real returns a random floating-point number in a style.
+// real returns a random floating-point number in the style s.
 func (g *generator) real(s style) float64 {
 	switch s.what % 4 {
 	case 0:
@@ -197,7 +201,7 @@ func (g *generator) text(s style) string {
 	return b.String()
 }
 
-// bytes returns random bytes in a style.
+// bytes returns random bytes in the style s.
 func (g *generator) bytes(s style) []byte {
 	n := []int{32, 16, 1 + g.r.IntN(60), 200}[s.what%4]
 	b := make([]byte, 0, n+8)

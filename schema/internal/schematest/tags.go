@@ -21,7 +21,8 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// Tags is a serialized message that is built field by field.
+// Tags is a serialized message that a test builds field by field. Its methods append a field and return the
+// result.
 type Tags []byte
 
 // Varint appends an encoded varint field.

@@ -15,7 +15,7 @@ import (
 	"unwire/schema/update"
 )
 
-// A Folder is a folder of .proto files together with its evidence file.
+// A Folder is the user's folder of .proto files together with its evidence file.
 type Folder struct {
 	// Schema has the compiled declarations of the files.
 	Schema *schema.Schema
@@ -26,7 +26,7 @@ type Folder struct {
 	evidence string
 }
 
-// ReadFolder reads the .proto files below dir and the evidence file.
+// ReadFolder reads and compiles the .proto files in dir and its subfolders, and reads the evidence file.
 //
 // Errors: files that do not compile, or no files.
 func ReadFolder(ctx context.Context, dir string) (*Folder, error) {
@@ -49,7 +49,7 @@ func ReadFolder(ctx context.Context, dir string) (*Folder, error) {
 	return &Folder{Schema: have, texts: texts, evidence: string(evidence)}, nil
 }
 
-// maxEvidence limits an evidence file in bytes.
+// maxEvidence is the maximum size of an evidence file in bytes.
 const maxEvidence = 256 << 20
 
 // readEvidence reads an evidence file; a missing file counts as empty.
@@ -69,8 +69,9 @@ func readEvidence(name string) ([]byte, error) {
 	return data, err
 }
 
-// Update computes the update of the folder by sources, and then by the names from calls that were recorded both
-// as protobuf and as JSON. complete, if set, is called with the source that these calls result in.
+// Update computes the update of the folder by sources, and then by the names that result from matching calls
+// that were recorded both in protobuf and in JSON. complete, if set, is called with the source made from these
+// names before it is applied.
 //
 // Shape: the evidence file is among the files of the result if it changes.
 func (f *Folder) Update(ctx context.Context, sources []update.Source, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {

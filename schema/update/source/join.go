@@ -10,8 +10,9 @@ import (
 	"unwire/schema/update"
 )
 
-// nameByCalls continues an update: it matches the resulting definitions with the names in calls that were
-// recorded in both codecs, and applies what it finds as another source.
+// nameByCalls continues the update r: it matches the resulting definitions with the names in calls that were
+// recorded both in protobuf and in JSON, and applies these names as another source. complete is as in
+// Folder.Update.
 func nameByCalls(r *update.Result, files map[string]string, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
 	now := maps.Clone(files)
 	for _, file := range r.Files {

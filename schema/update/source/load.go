@@ -19,23 +19,25 @@ import (
 	"unwire/schema/update"
 )
 
-// A Loader loads sources: definitions, captures, evidence, joins, the results of probes, and shipped code.
-// WithCapture and ReadFile are required for the inputs that need them.
+// A Loader loads the sources of an update: definitions, captures, stored evidence, output of `unwire align`,
+// results of probes, and shipped code. WithCapture and ReadFile are required for the inputs that need them.
 type Loader struct {
 	// Have are the definitions to be updated; nil for none.
 	Have *schema.Schema
-	// Partial is set if a source is not complete: elements that it lacks are not gone.
+	// Partial is set if no source is complete, i.e. elements that a source lacks still exist.
 	Partial bool
-	// Profile has the secrets of a client that examples must not show. It may be nil.
+	// Profile has the secrets of a client, which must not appear in examples. It may be nil.
 	Profile *profile.Profile
 
-	// WithCapture calls do with the capture that an input names, with the name of its file, and with the number
-	// of the only exchange to read, or 0. part restricts reading to that call without its conversation.
+	// WithCapture opens the capture that an input names and calls do with it, with the name of its file, and
+	// with the number of the only exchange to read, or 0. part restricts reading to that call without its
+	// conversation.
 	WithCapture func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error
-	// ReadFile returns the content of a file of evidence, joins or findings.
+	// ReadFile returns the content of a JSON file: stored evidence, output of `unwire align`, or the result of
+	// a probe.
 	ReadFile func(name string) ([]byte, error)
 
-	// Calls collects the calls of captures, for Folder.Update.
+	// Calls collects the calls in captures, for Folder.Update.
 	Calls align.Calls
 	// OnExchange, if set, is called with each exchange of a capture.
 	OnExchange func(*decode.Exchange)
@@ -43,34 +45,34 @@ type Loader struct {
 	OnRemark func(Remark)
 }
 
-// A Remark is an observation about a source for the user. In addition to Source, one of the others is set.
-// Source is the input.
+// A Remark is an observation about a source for the user. One field in addition to Source is set.
 type Remark struct {
-	// Source is the input that the remark is about.
+	// Source is the name of the input.
 	Source string
 
-	// Exchange is the number of the exchange in which messages are left out, or 0.
+	// Exchange is the number of the exchange whose messages were left out, or 0.
 	Exchange int64
-	// Rejected is the reason why definitions of the input are ignored, or nil.
+	// Rejected is the reason why messages or definitions of the input are ignored, or nil.
 	Rejected error
-	// Left is a finding that cannot be declared, with the reason.
+	// Left describes a field that cannot be declared, with the reason, or is "".
 	Left string
-	// Unresolved is an element of shipped code whose definition is incomplete.
+	// Unresolved is an element of shipped code whose definition is incomplete, or nil.
 	Unresolved *model.Unresolved
-	// Unrelated is set if the definitions have none of the messages.
+	// Unrelated is set if the user's definitions have none of the messages in the source.
 	Unrelated bool
 }
 
 // A Form is a format of source files.
 type Form string
 
-// Formats of files that may turn out to be something else.
+// Formats that a file may seem to have without having them.
 const (
-	// Joins is the format of `align`.
+	// Joins is the output of `unwire align`.
 	Joins Form = "joins"
-	// Findings is the format of probes and of `schema infer`.
+	// Findings is the result of a probe or of `unwire schema infer`.
 	Findings Form = "findings"
-	code     Form = "code"
+	// code is shipped code, such as scripts and executables.
+	code Form = "code"
 )
 
 // A FormError reports that a file does not have the format that it seems to have.
@@ -81,14 +83,14 @@ type FormError struct {
 	Err error
 }
 
-// Error formats the format and the error.
+// Error returns the message of Err.
 func (e *FormError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err, for errors.Is and errors.As.
 func (e *FormError) Unwrap() error { return e.Err }
 
-// Load loads the source that input names: a file, a folder, or an exchange of a capture. head is the beginning
-// of the file; it is empty for a folder.
+// Load loads the source that input names: a file, a folder, or an exchange of a capture. head are the first
+// bytes of the file; it is empty for a folder.
 //
 // Errors: *FormError. Even then, the source may be set with its Faults.
 func (l *Loader) Load(ctx context.Context, input string, head []byte) (*update.Source, error) {
@@ -108,7 +110,7 @@ func (l *Loader) Load(ctx context.Context, input string, head []byte) (*update.S
 	return l.OfDefinitions(s), nil
 }
 
-// OfDefinitions returns a source for an update from definitions.
+// OfDefinitions returns the source of an update for definitions that were already loaded.
 func (l *Loader) OfDefinitions(s *schema.Schema) *update.Source { return fromDefinitions(s, l.Partial) }
 
 // remark passes a remark to the callback, if there is one.
@@ -118,7 +120,7 @@ func (l *Loader) remark(r Remark) {
 	}
 }
 
-// loadCapture returns the declarations that a capture shows and that the definitions lack.
+// loadCapture infers from a capture the declarations that the user's definitions lack.
 func (l *Loader) loadCapture(ctx context.Context, input string) (src *update.Source, err error) {
 	err = l.WithCapture(input, func(c captures.Capture, file string, exchange int64, part bool) error {
 		t := newTraffic(l.Have, l.Profile)
@@ -138,7 +140,7 @@ func (l *Loader) loadCapture(ctx context.Context, input string) (src *update.Sou
 	return src, err
 }
 
-// loadJSON loads evidence, joins, or the result of a probe.
+// loadJSON loads a JSON file: stored evidence, output of `unwire align`, or the result of a probe.
 func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	data, err := l.ReadFile(name)
 	if err != nil {
@@ -171,7 +173,7 @@ func (l *Loader) loadJSON(name string) (*update.Source, error) {
 	return src, nil
 }
 
-// loadJoins loads a source from the JSON output of `unwire align`.
+// loadJoins loads the JSON output of `unwire align`, whose content is data.
 func (l *Loader) loadJoins(name string, data []byte) (*update.Source, error) {
 	r, err := align.ParseReport(data)
 	if err != nil {
@@ -183,7 +185,7 @@ func (l *Loader) loadJoins(name string, data []byte) (*update.Source, error) {
 	return fromJoins(r)
 }
 
-// loadCode extracts the definitions of shipped code.
+// loadCode extracts the definitions in shipped code.
 func (l *Loader) loadCode(ctx context.Context, name string) (*update.Source, error) {
 	// Anything else may be a script, an archive or an executable.
 	found, err := extract.Read(ctx, name, nil)

@@ -23,8 +23,8 @@ import (
 	"unwire/schema/update"
 )
 
-// fromDefinitions returns the source for definitions. Those that `align` wrote are guesses. With partial,
-// elements that the source lacks are not gone.
+// fromDefinitions returns the source for definitions. Those that `unwire align` wrote are guesses. If partial
+// is set, elements that the definitions lack still exist.
 func fromDefinitions(s *schema.Schema, partial bool) *update.Source {
 	if isAligned(s) {
 		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}
@@ -32,7 +32,7 @@ func fromDefinitions(s *schema.Schema, partial bool) *update.Source {
 	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !partial}
 }
 
-// isAligned reports whether the definitions were written by `align`.
+// isAligned reports whether the definitions were written by `unwire align`.
 func isAligned(s *schema.Schema) bool {
 	found := false
 	for _, f := range s.Files {
@@ -46,8 +46,8 @@ func isAligned(s *schema.Schema) bool {
 	return found
 }
 
-// fromEvidence infers definitions from evidence. The names of root types that belong to no method are full names
-// of messages.
+// fromEvidence infers definitions from stored evidence. The name of a root type that belongs to no method is
+// the full name of a message.
 func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error) {
 	in, err := infer.Infer(ev, infer.Options{Profile: p})
 	if err != nil {
@@ -60,7 +60,7 @@ func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error
 	return src, nil
 }
 
-// fromJoins returns the source for the joins of `align`.
+// fromJoins returns the source for the output of `unwire align`.
 func fromJoins(r *align.Report) (*update.Source, error) {
 	s, err := schema.FromDescriptorSet(r.DescriptorSet())
 	if err != nil {

@@ -48,22 +48,26 @@ manifest.json), 2 usage, 3 failure, 130 interrupted
 flags of unwire-pipeline, before those of Beam:
 `
 
-// ours are the flags that --help lists first; Beam has 60 more.
+// ours are the flags of this program, which --help lists; Beam has 60 more.
 var ours = []string{"segments", "output", "runner", "proto", "store-endpoint", "store-region", "store-encryption", "live", "allow-host", "store-ca"}
 
+// main runs the program and exits with its status.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A list is a flag that can be given several times, with values that commas separate.
+// A list is a command-line flag that can be given several times, each with values separated by commas.
 type list []string
 
-func (l *list) String() string     { return strings.Join(*l, ",") }
+// String returns the values separated by commas.
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Set adds the values in v.
 func (l *list) Set(v string) error { *l = append(*l, strings.Split(v, ",")...); return nil }
 
-// run is the program. Beam reads the flags of the package flag, on workers, too.
+// run is the program; it returns the exit status. On workers, too, Beam reads its flags from the package flag.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o pipeline.Options
 	var segments, hosts list
@@ -131,7 +135,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return summary(stdout, stderr, o.Output, report)
 }
 
-// summary prints what the output contains after the run.
+// summary prints what the output folder contains after the run. It returns the exit status.
 func summary(stdout, stderr io.Writer, output string, r *pipeline.Report) int {
 	m := r.Manifest
 	fmt.Fprintf(stdout, "%d segments listed, %d read, %d in %s\n", r.Listed, r.Read, len(m.Segments), output)
