@@ -8,7 +8,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// numberID is the class of large integers that are consistently renamed.
+// numberID is the class of large integers that are identifiers.
 const numberID ident.Class = "number id"
 
 // fewIDBits is the minimum size in bits of an integer that may be an identifier. Snowflake ids have about 60

@@ -17,7 +17,8 @@ const (
 	keptOfTooLarge = 64 << 10
 )
 
-// Options describes how one direction's body is framed. The zero value reads a unary body without compression.
+// Options describes how messages are delimited and compressed in one direction's body. The zero value means a
+// single uncompressed message.
 type Options struct {
 	// Encoding is the compression of each frame, or of a unary body: gzip, br, zstd, deflate or identity. The
 	// default is none.
