@@ -104,7 +104,7 @@ func (s *Stream) feedConnection(c captures.Chunk) []Frame {
 	case s.ex.Transport == captures.WebSocket:
 		return s.feedMessage(d, c)
 	case s.o.Split != "":
-		return s.split(c.Dir, c.Data)
+		return s.feedSplitter(c.Dir, c.Data)
 	}
 	f := Frame{Frame: envelope.Frame{Offset: d.bytes, Len: len(c.Data), Raw: c.Data, Data: c.Data}}
 	d.bytes += int64(len(c.Data))
@@ -119,7 +119,7 @@ func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 		return s.deliver(nil, c.Dir, controlFrame(op, d.bytes+d.parts.size, c.Data))
 	}
 	if s.o.Split != "" {
-		return s.split(c.Dir, c.Data)
+		return s.feedSplitter(c.Dir, c.Data)
 	}
 
 	var out []Frame
@@ -394,7 +394,7 @@ func isJSONDocument(b []byte) bool {
 func (s *Stream) connectionStatus() (code, message string) {
 	switch {
 	case s.end != nil:
-		return s.ended(s.end)
+		return s.statusOfEnd(s.end)
 	case s.conn.close != nil && s.conn.close.isError():
 		by := "client"
 		if s.conn.closedBy == captures.Down {

@@ -11,8 +11,7 @@ import (
 // A Follower decodes an exchange while it is recorded. An update reads only the chunks that were recorded since
 // the previous one, so that a stream of many frames is not decoded again for each new frame.
 //
-// Until the exchange has ended, frames that are not complete are missing. From then on, the result is that of
-// Decode.
+// Until the exchange has ended, incomplete frames are omitted. After that, the result equals that of Decode.
 type Follower struct {
 	src  captures.Source
 	o    Options

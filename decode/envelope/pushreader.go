@@ -34,7 +34,7 @@ func NewPush(read func(src io.Reader) error) *Push {
 	return p
 }
 
-// pushed is the io.Reader from which the function of a Push reads.
+// pushed is a Push as the io.Reader from which its function reads.
 type pushed Push
 
 // Read suspends the coroutine while there is no input.

@@ -23,35 +23,37 @@ type scratch struct {
 	// sample is the number of messages of the type that were added before.
 	sample int64
 
-	// samplingLevel is the level of the message for coordinated sampling; see the function
-	// samplingLevel.
+	// samplingLevel is the message's level for coordinated sampling: a hash decides which messages are kept as
+	// samples; see the function samplingLevel.
 	samplingLevel int
 
-	// nodes, if not nil, receives the field of each node of the tree.
+	// nodes, if not nil, receives for each node of the tree the Field whose statistics it belongs to.
 	nodes []*Field
 }
 
-// A level has the fields of the message that is being added at one level of nesting.
+// A level has the state of addMessage for one level of nesting.
 type level struct {
-	// touched are the fields that occurred in the message.
+	// touched are the fields that occurred in the message at this level.
 	touched []*Field
 
-	// entries are its length-delimited occurrences that may be entries of maps.
+	// entries are the embedded messages at this level that may be entries of a map.
 	entries []entry
 
 	// keys detects duplicate map keys.
 	keys keySet
 }
 
-// An entry is a length-delimited occurrence that may be an entry of a map.
+// An entry is an occurrence of a length-delimited field that may be an entry of a map.
 type entry struct {
+	// number is the field's number.
 	number int32
 
 	// key is the encoded key of the map entry.
 	key []byte
 }
 
-// addMessage adds the fields of node i of t. path has the field numbers from the root to the node.
+// addMessage adds the fields inside node i of t to the statistics of message type m. path has the field numbers
+// from the root to the node.
 func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
@@ -103,7 +105,8 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	addEntries(m, lv)
 }
 
-// newField adds a field to m. It returns nil if the limit on fields or the nesting does not allow it.
+// newField adds a field without statistics to m. path are the field numbers that lead to m. It returns nil if the
+// limit on fields or on nesting does not allow it.
 func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	if len(path) >= MaxDepth {
 		return nil

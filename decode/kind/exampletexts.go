@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxTexts is the number of payloads of a field that are kept as examples.
+	// maxTexts is the maximum number of payloads of a field that are kept as examples.
 	maxTexts = 3
 
 	// maxTextSize is the maximum size in bytes of an example. Longer text is prose.
 	maxTextSize = 40
 )
 
-// texts are the first payloads of a sketch, in the order of their hashes; "" for payloads that are not short
-// printable text.
+// texts are example payloads, parallel to the first items of a sketch (in the order of their hashes); "" for
+// payloads that are not short printable text.
 type texts []string
 
 // exampleText returns a payload as an example for the user, or "" if it is not suitable.
@@ -41,8 +41,8 @@ func (t *texts) insert(i int, text string) {
 	}
 }
 
-// merge adds the text of the same payload from another sketch. If two texts differ, one of them is redacted, and
-// the redaction wins.
+// merge adds the text of item i from another sketch of the same field. If the two texts differ, one of them is
+// redacted, and the redaction is kept.
 func (t *texts) merge(i int, text string) {
 	for len(*t) <= i {
 		*t = append(*t, "")
@@ -53,7 +53,7 @@ func (t *texts) merge(i int, text string) {
 	}
 }
 
-// Redacted replaces a secret example.
+// Redacted is the text that replaces an example that may be secret.
 const Redacted = "[redacted]"
 
 // valid reports whether the texts, which were read from a file, may be examples of a

@@ -23,11 +23,12 @@ type Field struct {
 	// now counts the occurrences in the current message; 0 between messages.
 	now int64
 
-	// Before has the fields that preceded this one in some message. Two fields occurred together if one is in
-	// the other's set. A smaller number behind a greater one suggests a oneof, which Go's encoder writes last.
+	// Before has the numbers of fields that preceded this one in some message. Two fields occurred together if one
+	// is in the other's set. A greater number before a smaller one suggests a oneof, which Go's encoder writes
+	// last.
 	Before bitset
 
-	// Varint, Fixed32, Fixed64 and Len have the values by wire type; nil if there are none.
+	// Varint, Fixed32, Fixed64 and Len have the statistics of the values by wire type; nil if there are none.
 	Varint  *Varints
 	Fixed32 *fixeds
 	Fixed64 *fixeds
@@ -86,8 +87,8 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 }
 
-// addPayload adds a payload under every hypothesis. A payload that was not parsed because of its depth may be a
-// message.
+// addPayload adds node i, a length-delimited occurrence of the field, to the statistics of payloads and of
+// messages. A payload that was not parsed because of its depth may be a message, too.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
 	l := f.Len
@@ -117,7 +118,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	e.addMessage(f.Child, t, i, path)
 }
 
-// Children returns the message types below the field.
+// Children returns the message types below the field: that of its payloads and that of its groups, if any.
 func (f *Field) Children() []*Message {
 	var list []*Message
 	if f.Child != nil {
@@ -129,7 +130,7 @@ func (f *Field) Children() []*Message {
 	return list
 }
 
-// markDropped marks the fields below m as dropped and returns their number.
+// markDropped marks all fields below m as dropped, so that they are not used any more, and returns their number.
 func (m *Message) markDropped() int {
 	if m == nil {
 		return 0
@@ -169,7 +170,7 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 	lv.entries = append(lv.entries, entry{number, t.Data[key.TagEnd:key.End]})
 }
 
-// addEntries examines whether the repeated length-delimited fields of one message may be maps.
+// addEntries examines whether the fields of one message whose occurrences are in lv.entries may be maps.
 func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
@@ -195,7 +196,8 @@ func addEntries(m *Message, lv *level) {
 	clear(lv.entries)
 }
 
-// addMap examines the entries of one message: duplicate keys refute a map.
+// addMap examines the occurrences of a field in one message as map entries: a duplicate key refutes that the field
+// is a map. keys is empty before and after.
 func (l *Payloads) addMap(list []entry, keys *keySet) {
 	defer keys.reset()
 	var last []byte
@@ -219,12 +221,13 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	}
 }
 
-// A keySet is the set of keys of one message's entries: a list, and above a certain size an open-addressing hash
-// table of indexes plus one.
+// A keySet is the set of keys of one message's map entries: a list and, above a certain size, a hash table of
+// indexes into it.
 type keySet struct {
 	list [][]byte
 
-	// slots is an open-addressing hash table with at least twice as many elements as keys.
+	// slots is an open-addressing hash table of indexes in list plus one, with 0 for free slots. At most half of it
+	// is used.
 	slots []int32
 	seed  maphash.Seed
 }
@@ -257,7 +260,7 @@ func (s *keySet) addKey(key []byte) bool {
 	if 2*len(s.list) >= len(s.slots) {
 		s.grow()
 	}
-	at := s.place(key)
+	at := s.slotOf(key)
 	if s.slots[at] != 0 {
 		return false
 	}
@@ -282,12 +285,12 @@ func (s *keySet) grow() {
 		clear(s.slots)
 	}
 	for i, k := range s.list {
-		s.slots[s.place(k)] = int32(i + 1)
+		s.slots[s.slotOf(k)] = int32(i + 1)
 	}
 }
 
-// place returns the index of a key in the hash table, or of the free slot where it can be inserted.
-func (s *keySet) place(key []byte) int {
+// slotOf returns the index in slots of a key, or of the free slot where it can be inserted.
+func (s *keySet) slotOf(key []byte) int {
 	at := int(maphash.Bytes(s.seed, key)) & (len(s.slots) - 1)
 	for s.slots[at] != 0 && !bytes.Equal(s.list[s.slots[at]-1], key) {
 		at = (at + 1) & (len(s.slots) - 1)

@@ -11,12 +11,12 @@ type key struct {
 	root string
 }
 
-// compare compares two map keys for sorting.
+// compare returns -1, 0 or +1 as k sorts before, with or after o.
 func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim drops the fields with the greatest keys, so that at most maxFields remain.
+// trim drops the fields with the greatest keys (the deepest ones first), so that at most maxFields remain.
 func (e *Evidence) trim() {
 	var keys []key
 	for root, m := range e.roots {
@@ -29,10 +29,11 @@ func (e *Evidence) trim() {
 
 	// Deep fields with high numbers are dropped first.
 	slices.SortFunc(keys, key.compare)
-	e.forget(keys[maxFields-1])
+	e.dropAfter(keys[maxFields-1])
 }
 
-// collectKeys appends the keys of all fields below m.
+// collectKeys appends the keys of all fields below m to keys. path are the field numbers that lead from the root to
+// m.
 func collectKeys(m *Message, root string, path []int32, keys *[]key) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
@@ -43,19 +44,19 @@ func collectKeys(m *Message, root string, path []int32, keys *[]key) {
 	}
 }
 
-// forget drops every field whose key is greater than last, now and in the future.
-func (e *Evidence) forget(last key) {
+// dropAfter drops every field whose key is greater than last, now and whenever it occurs again.
+func (e *Evidence) dropAfter(last key) {
 	if e.cut == nil || last.compare(*e.cut) < 0 {
 		e.cut = &last
 	}
 	e.count = 0
 	for root, m := range e.roots {
-		e.forgetIn(m, root, nil)
+		e.dropIn(m, root, nil)
 	}
 }
 
-// forgetIn drops the fields below m when a limit is reached, and counts the other ones.
-func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
+// dropIn drops the fields below m whose keys are greater than e.cut, and counts the others in e.count.
+func (e *Evidence) dropIn(m *Message, root string, path []int32) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
 		if (key{p, root}).compare(*e.cut) > 0 {
@@ -68,7 +69,7 @@ func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
 		}
 		e.count++
 		for _, c := range m.Field(n).Children() {
-			e.forgetIn(c, root, p)
+			e.dropIn(c, root, p)
 		}
 	}
 }

@@ -2,8 +2,8 @@ package kind
 
 import "unwire/decode/wire"
 
-// A Pooled is evidence that several Readers share. The readings of each field are computed once. It must not be
-// used by several goroutines at once.
+// A Pooled has the statistics of many messages of one type, with the inferred types of each field computed once,
+// for use by several Readers. It must not be used by several goroutines at once.
 type Pooled struct {
 	// m holds the statistics of all messages; nil for none.
 	m     *Message
@@ -22,7 +22,7 @@ func NewPooled(m *Message) *Pooled {
 	return p
 }
 
-// enter adds the fields of m, and all below them, to the cache.
+// enter adds an empty cache entry for each field of m, and for all below them.
 func (p *Pooled) enter(m *Message) {
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
@@ -33,8 +33,8 @@ func (p *Pooled) enter(m *Message) {
 	}
 }
 
-// judgement returns the cache entry for a field's inferred types, or nil if the field is not part of
-// the evidence.
+// judgement returns the cache entry for a field's inferred types, or nil if the field does not belong to the
+// statistics.
 func (p *Pooled) judgement(f *Field) *judged {
 	if p == nil {
 		return nil
@@ -42,7 +42,7 @@ func (p *Pooled) judgement(f *Field) *judged {
 	return p.judged[f]
 }
 
-// NewReader returns a Reader of t that uses this evidence. p may be nil.
+// NewReader returns a Reader that infers the types in message t from these statistics. p may be nil.
 func (p *Pooled) NewReader(t *wire.Tree) *Reader {
 	if p == nil {
 		return NewReader(t, nil)

@@ -8,10 +8,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// A scalar is a possible type of a field of numbers.
+// A scalar is a possible type of a field of numbers, with the reasons for its probability.
 type scalar struct {
-	// Type is a possible scalar type. P is its log odds before normalisation, and its probability
-	// afterwards.
+	// Type is the scalar type. P is its log odds before softmax, and its probability afterwards.
 	Type string
 	P    float64
 	Why  []Feature
@@ -34,7 +33,7 @@ func softmax(in []scalar) []scalar {
 	return in
 }
 
-// scalarsOf returns the possible types of a field of numbers.
+// scalarsOf returns the possible types of a field of numbers of kind k (varint, fixed32 or fixed64).
 func scalarsOf(f *Field, k wire.Kind) []scalar {
 	switch k {
 	case wire.KindVarint:
@@ -55,8 +54,8 @@ const (
 	oddsTime   = -1.5
 )
 
-// varintScalars returns the possible types of varints. Values alone cannot distinguish an enum from an int, nor
-// a small int from other types.
+// varintScalars returns the possible types of varints with their probabilities. Values alone cannot distinguish an
+// enum from an int, nor a small int from other types.
 func varintScalars(s *Varints) []scalar {
 	if s == nil || s.N == 0 {
 		return []scalar{{Type: "int64", P: 1}}
@@ -119,9 +118,9 @@ func varintScalars(s *Varints) []scalar {
 	return softmax(list)
 }
 
-// zigzagOdds is the log-odds of zigzag encoding by the parity of the values. Half of ordinary numbers are odd,
-// but zigzag makes all numbers even that are not negative. Round numbers are even, too: they are multiples of
-// ten, or of four more often than of two alone.
+// zigzagOdds returns the log-odds of zigzag encoding (sint32, sint64), judged by the parity of the values. Half of
+// ordinary numbers are odd, but zigzag makes all numbers even that are not negative. Round numbers are even, too:
+// they are multiples of ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
 	all := float64(s.N - s.Small - s.Negative)
 	seen, known, evens, tens := all, 0.0, 0.0, 0.0
@@ -166,12 +165,12 @@ func zigzagOdds(s *Varints) float64 {
 	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
-// mostParities is the maximum number of values whose parity counts, because values of one field resemble each
-// other.
+// mostParities is the maximum number of values whose parity counts as evidence, because values of one field
+// resemble each other.
 const mostParities = 300
 
-// betaBinomial is the log-likelihood of a sequence with k successes in n trials, whose probability has a Beta(a,
-// b) prior.
+// betaBinomial returns the log-likelihood of a sequence with k successes in n trials, whose probability has a
+// Beta(a, b) prior.
 func betaBinomial(n, k, a, b float64) float64 {
 	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
 	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)

@@ -23,15 +23,15 @@ import (
 	"unwire/decode"
 )
 
-// These rules require decoding. They complement those of package redact.
+// Rules for the fields of decoded messages. They complement those of package redact.
 const (
-	// ruleField: the schema's rules declare the field as secret.
+	// ruleField: the Rules declare the field as secret.
 	ruleField redact.Rule = "field"
 
 	// ruleName: the name of the field suggests a secret.
 	ruleName redact.Rule = "field-name"
 
-	// ruleUnknown: a token in a field without definition, in a message that has secret fields.
+	// ruleUnknown: the field has no definition and looks like a token, in a message that has secret fields.
 	ruleUnknown redact.Rule = "field-unknown"
 )
 

@@ -81,7 +81,8 @@ func (d *Document) Parts(f func(Part) error) error {
 	return nil
 }
 
-// framePart returns the part for an envelope, or for bytes that are not in one.
+// framePart returns the part for the envelope p, or for bytes that are not in one. off is its offset in the
+// document.
 func (d *Document) framePart(p piece, off int) Part {
 	if !p.framed {
 		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the rest is no envelope"}

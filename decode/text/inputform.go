@@ -33,13 +33,13 @@ type source struct {
 	// kept is the original input if its layout is irregular, or nil.
 	kept []byte
 
-	// ofHash is the hash of the bytes that kept encodes.
+	// ofHash is the hash of the bytes that kept encodes; see hashOf.
 	ofHash string
 
 	// packed is the compression of the whole document, "gzip" or "zstd", or "".
 	packed string
 
-	// packedRaw is the output of the sender's compressor, or nil if ours produces the same.
+	// packedRaw is the compressed input if compressing again would yield other bytes, or nil.
 	packedRaw []byte
 
 	// packedHash is the hash of the bytes that packedRaw encodes.
@@ -51,7 +51,7 @@ type source struct {
 
 // A style is a regular layout of hex or base64 text.
 type style struct {
-	// begin precedes everything: 0x, or the head of a data URL.
+	// begin is the text before everything: 0x, or the head of a data URL.
 	begin string
 
 	// upper means that hex digits are upper-case.
@@ -76,7 +76,7 @@ type style struct {
 	end string
 }
 
-// maxKept is the maximum size in bytes to which a kept text is decompressed: 1 GiB.
+// maxKept is the maximum size in bytes to which a kept input is decompressed: 1 GiB.
 const maxKept = 1 << 30
 
 // readSource detects how the input is encoded and returns the bytes that it encodes.
@@ -88,7 +88,8 @@ func readSource(in []byte, o Options) (source, []byte, error) {
 	return s, s.unpack(data, o.MaxInflated), nil
 }
 
-// readForm decodes the input's text form, which is named by form or detected.
+// readForm decodes hex or base64 in the input. form is the form that the user selected, or "" if it is to be
+// detected.
 func readForm(in []byte, form string) (source, []byte, error) {
 	switch form {
 	case "raw":
@@ -125,7 +126,8 @@ func isField(in []byte) bool {
 	return len(in) > 2 && in[0] == '\n' && (in[1] == ' ' || in[1] >= '\t' && in[1] <= '\r') && int(in[1]) == len(in)-2
 }
 
-// mayBeText examines only the beginning, so that a large binary input is not decoded in vain.
+// mayBeText reports whether in may be hex or base64, i.e. has only ASCII text at its beginning. It examines only
+// that, so that a large binary input is not decoded in vain.
 func mayBeText(in []byte) bool {
 	for _, c := range in[:min(len(in), 4096)] {
 		if c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -230,7 +232,7 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 	return nil, err
 }
 
-// styleOf guesses the style from the first line. The caller verifies the guess.
+// styleOf guesses the layout of the hex or base64 in from its first line. The caller verifies the guess.
 func styleOf(in []byte, form string) style {
 	var s style
 	body := bytes.TrimRight(in, "\r\n\t ")
@@ -319,10 +321,10 @@ func (s style) appendHex(dst, data []byte) []byte {
 	return dst
 }
 
-// plain reports whether the input was the bytes themselves.
+// plain reports whether the input was neither hex, base64 nor compressed.
 func (s source) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
 
-// restore encodes data in the same way as the input.
+// restore encodes data (compression, then hex or base64) in the same way as the input was.
 func (s source) restore(data []byte) []byte {
 	if s.packed != "" {
 		data = s.pack(data)
@@ -349,7 +351,8 @@ func (s source) pack(data []byte) []byte {
 	return out
 }
 
-// words returns the words of the directive that describes how the input was encoded; nil for raw input.
+// words returns the words of the comment in which the printed text describes how the input was encoded; nil for raw
+// input.
 func (s source) words() ([]string, error) {
 	// A binary input needs no directive, because its bytes are the document itself.
 	if (s.form == "raw" || s.form == "") && s.packed == "" {
@@ -395,7 +398,7 @@ func (s source) words() ([]string, error) {
 	return append(w, "of:"+s.ofHash, "text:"+base64.RawStdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// parseWords parses the text that the method words returns.
+// parseWords parses the words that the method words returns.
 func parseWords(words []string) (source, error) {
 	s := source{form: words[0]}
 	if s.form != "hex" && s.form != "base64" && s.form != "raw" {

@@ -28,10 +28,10 @@ const (
 	// hexLine is the number of bytes of hex per line.
 	hexLine = 64
 
-	// certain is the probability from which on a reading is printed without its alternatives.
+	// certain is the minimum probability of a type that is printed without its alternatives.
 	certain = 0.95
 
-	// directive begins the comment that describes the encoding of the input.
+	// directive is the beginning of the comment that describes the encoding of the input.
 	directive = "# unwire: "
 )
 
@@ -98,23 +98,23 @@ type printer struct {
 	// find detects data that is encoded inside fields.
 	find nested.Finder
 
-	// sub is a reused printer for data inside fields.
+	// sub is a reused printer for encoded data inside fields.
 	sub *printer
 
-	// deep is the nesting depth of data inside data.
+	// deep is the nesting depth of encoded data inside encoded data.
 	deep int
 
 	// truncations is the number of truncated fields that enclose the current one.
 	truncations int
 
-	// base is the offset of the tree's data in the message.
+	// base is the offset of t's data in the whole message.
 	base int
 
 	// onWritten, if not nil, is called with the offset up to which the message has been printed.
 	onWritten func(off int)
 }
 
-// piece prints one envelope.
+// piece prints one envelope with its flags and its content.
 func (p *printer) piece(f piece, o Options) {
 	if !f.framed {
 		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
@@ -167,7 +167,8 @@ func (p *printer) piece(f piece, o Options) {
 // message prints data as the fields of a message.
 func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, o, 0, depth) }
 
-// segments prints data as fields, in segments of limited size. off is the offset of the first byte.
+// segments prints the fields in data in segments, i.e. runs of whole fields of limited size that are parsed at
+// once. off is the offset of data in the message.
 func (p *printer) segments(data []byte, o Options, off, depth int) {
 	for len(data) > 0 {
 		// Each segment has a tree of its own. Its fields do not depend on the others.
@@ -269,14 +270,15 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	}
 }
 
-// long prints the long-form of a varint that is extra bytes longer than necessary.
+// long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
+// is 0.
 func (p *printer) long(extra int) {
 	if extra > 0 {
 		fmt.Fprintf(p.w, "long-form:%d ", extra)
 	}
 }
 
-// group prints a group. Without its end tag, a group is printed as a tag with fields behind it.
+// group prints a group. If its end tag is missing, it is printed as a tag followed by its fields.
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
@@ -444,7 +446,7 @@ func messageOf(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	return fd.Message()
 }
 
-// declaration returns the declared type for comments.
+// declaration returns the declared type of fd for comments.
 func declaration(fd protoreflect.FieldDescriptor) string {
 	s := fd.Kind().String()
 	switch {

@@ -14,7 +14,7 @@ import (
 // ParseJSON returns the bytes that a JSON document describes, in the encoding of the input from which the
 // document was printed. It also accepts the fields that `unwire show --json` prints.
 //
-// Errors: an *Error with the place of a syntax error, or else with the beginning of the offending field, frame
+// Errors: an *Error with the position of a syntax error, or else with the beginning of the offending field, frame
 // or message.
 func ParseJSON(src []byte) ([]byte, error) {
 	r := newJSONReader(src)
