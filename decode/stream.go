@@ -49,7 +49,7 @@ var (
 // Limits: it buffers the incomplete frame of each direction, but no complete frames.
 type Stream struct {
 	// ex is the exchange's record as known so far.
-	ex   captures.Exchange
+	ex captures.Exchange
 
 	// call is the protocol, codec and method as known so far, and o are the options with defaults filled in.
 	call Call

@@ -427,7 +427,9 @@ func packedType(typ string) wire.Type {
 }
 
 // reportNumber reports a field that contains a number as a match.
-func (s *searcher) reportNumber(typ wire.Type, v uint64) { s.reportWhole(kindOf(typ), numberText(typ, v)) }
+func (s *searcher) reportNumber(typ wire.Type, v uint64) {
+	s.reportWhole(kindOf(typ), numberText(typ, v))
+}
 
 // reportField reports the field in node c of message t as a match of a query that has only a path.
 func (s *searcher) reportField(t *wire.Tree, c int32, n *wire.Node) {
