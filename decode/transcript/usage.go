@@ -11,7 +11,7 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// Usage is the number of tokens that the exchange reports. A nil number was not sent.
+// Usage has the numbers of tokens that the server reported. A number that was not sent is nil.
 type Usage struct {
 	// Input is the number of tokens of the prompt.
 	Input *int64 `json:"input,omitempty"`
@@ -34,13 +34,13 @@ type Usage struct {
 	// Frame is the sequence number of the frame in its direction.
 	Frame int `json:"frame"`
 
-	// Named is true if the members' names identify the numbers. Otherwise they were
-	// concluded from their order and from the length of the texts, and may be wrong.
+	// Named means that the members' names identify the numbers. Otherwise they were inferred from their order and
+	// from the length of the texts, and may be wrong.
 	Named bool `json:"named"`
 }
 
-// usage finds the numbers of tokens by their names or, if names are unknown, in the last
-// message that has two to five numbers and no text.
+// usage returns the token counts of the exchange, found by their names or, without names, by a message that has two
+// to five numbers and no text. It returns nil if there are none.
 func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 	if u := c.namedUsage(ex); u != nil {
 		return u
@@ -72,7 +72,7 @@ func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
 	return u
 }
 
-// makeUsage returns a Usage with the last value of each of the numbers that were found.
+// makeUsage returns a Usage with the last value of each of the numbers found.
 func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*numbers) *Usage {
 	u := &Usage{}
 	for f, n := range found {
@@ -93,15 +93,16 @@ const (
 	// leastTokens is the minimum number of tokens of a prompt.
 	leastTokens = 4
 
-	// surelySwapped is how much better, in log odds of the sizes, the output must fit as the first number.
+	// surelySwapped is the minimum advantage, in log odds of the sizes, by which the output must fit as the first
+	// of two numbers.
 	surelySwapped = 0.5
 
 	// mostTokens is the maximum plausible number of tokens.
 	mostTokens = 1 << 24
 )
 
-// likelyUsage finds a message of numbers in which one number fits the length of the
-// answer and another is large enough for the prompt; nil if there is none.
+// likelyUsage returns the token counts from a message of numbers without names in which one number fits the length
+// of the answer and another is large enough for the prompt; nil if there is none.
 func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage {
 	// Measure the answer and the prompt in bytes.
 	said, asked, end := 0.0, 0.0, 0
@@ -149,9 +150,9 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	return nil
 }
 
-// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before
-// output in every known API; a total is their sum. said and asked are the sizes in bytes
-// of the answer and of the prompt.
+// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before output in every known API; a
+// total is their sum. said and asked are the sizes in bytes of the answer and of the prompt. ok is false if they do
+// not fit.
 func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*numbers, ok bool) {
 	for _, n := range list {
 		if n.value < 0 || n.value > mostTokens {
@@ -200,10 +201,10 @@ type numbers struct {
 	path, name string
 	count      int
 
-	// first and last are indexes of frames.
+	// first and last are the indexes of the first and last frame with a value.
 	first, last int
 
-	// group is the message of the last value.
+	// group is the index of the message with the last value.
 	group int32
 
 	// value is the last value.
@@ -212,11 +213,11 @@ type numbers struct {
 	// most is the greatest value.
 	most int64
 
-	// falls reports whether a value was less than the one before it.
+	// falls means that a value was less than the previous one.
 	falls bool
 }
 
-// addValue records the next value.
+// addValue records the next value, which is in frame number frame and in message group.
 func (n *numbers) addValue(frame int, group int32, value int64) {
 	if n.count > 0 && value < n.value {
 		n.falls = true

@@ -19,7 +19,7 @@ package wire
 
 import "strconv"
 
-// A Type is a protobuf wire type, or one of two types of nodes that have none: Garbage and Message.
+// A Type is a protobuf wire type, or Garbage or Message, the types of nodes without a wire type.
 type Type uint8
 
 // Wire types have the numbers of the encoding (https://protobuf.dev/programming-guides/encoding/#structure).
