@@ -76,7 +76,7 @@ const (
 	HTTP Protocol = "http"
 )
 
-// A Call describes an exchange as far as its URL and headers show: protocol, codec, method.
+// A Call is the classification of an exchange by its URL and headers: protocol, codec and method.
 type Call struct {
 	// Protocol is the protocol that carries the messages, such as Connect or gRPC.
 	Protocol Protocol

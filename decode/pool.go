@@ -56,6 +56,7 @@ type Pool struct {
 
 // poolDoc is the JSON form of a Pool.
 type poolDoc struct {
+	// Version is poolVersion, Frames is Pool.Frames, and Evidence are the statistics.
 	Version  int      `json:"version"`
 	Frames   [2]int   `json:"frames"`
 	Evidence kind.Doc `json:"evidence"`

@@ -55,6 +55,7 @@ func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
 
 // A watchedExchange is an exchange that is still being recorded.
 type watchedExchange struct {
+	// Exchange is the metadata recorded so far, and stream decodes the frames.
 	*captures.Exchange
 	stream *Stream
 }

@@ -34,6 +34,7 @@ import (
 // A Set lists the split streams of a capture, i.e. bidirectional streams that were spread over several calls, with
 // the exchanges that each consists of.
 type Set struct {
+	// threads has the split streams, by request id and by exchange.
 	threads
 
 	// fromSummaries means that the calls of the streams were found in stored summaries, which may be
@@ -174,6 +175,7 @@ func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Excha
 // A requestReader decodes the first message of a request while chunks arrive. It does not decode messages nested
 // inside its fields.
 type requestReader struct {
+	// s decodes the exchange, and ex is the exchange with the decoded message, if that is complete.
 	s  *decode.Stream
 	ex *decode.Exchange
 }

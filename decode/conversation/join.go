@@ -20,6 +20,7 @@ import (
 // by the messages' numbers, and both are interleaved by the time at which a receiver could process the message.
 // T counts from the beginning of the first piece. Status and end are those of the last head with messages.
 type Conversation struct {
+	// Exchange is the joined stream, as if it had been recorded in one call.
 	*decode.Exchange
 
 	// RequestID is the id that all calls of the split stream carry in their requests.
@@ -153,6 +154,7 @@ const maxFaults = 20
 
 // faults collects up to maxFaults errors in errs, and counts further ones in more.
 type faults struct {
+	// errs are the first errors, at most maxFaults, and more is the number of further ones.
 	errs []error
 	more int
 }

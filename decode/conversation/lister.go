@@ -27,6 +27,7 @@ const (
 // A Lister is for one goroutine at a time. The exchanges that it reports are not modified afterwards: a change
 // replaces them.
 type Lister struct {
+	// store is the capture, and version is the version of the summaries in it that are valid; see summaryVersion.
 	store   captures.SummaryStore
 	version int
 
@@ -280,6 +281,7 @@ const leastRead = 16
 // A recordReader reads the records (metadata) of exchanges in the order of their numbers. It reads many with one
 // query, because preparing a query takes longer than reading a row.
 type recordReader struct {
+	// store is the capture that is read.
 	store captures.SummaryStore
 
 	// next returns the next record of the query, and stop ends it. next is nil if records are read one by one.

@@ -38,6 +38,7 @@ func summaryVersion(p *profile.Profile) int {
 //
 // Shape: of captures.Exchange, only the fields of captures.Listed are set.
 type Listed struct {
+	// Exchange is the exchange's metadata, and Call its protocol and method.
 	*captures.Exchange
 	decode.Call
 

@@ -12,6 +12,7 @@ import (
 // A Resolved is what an exchange number identifies: the conversation with that head, or else the exchange
 // itself.
 type Resolved struct {
+	// Exchange is the joined conversation as an exchange, or the single exchange.
 	*decode.Exchange
 
 	// Joined is the conversation, or nil for a single exchange.

@@ -44,6 +44,7 @@ type comparison struct {
 
 // A finding is a difference between A and B, with the volatile values that explain it.
 type finding struct {
+	// Change is the difference, whose Ignored is set at the end.
 	Change
 
 	// pairs are the volatile values of A with their counterparts in B, if A and B differ only in these; otherwise
@@ -57,12 +58,14 @@ type finding struct {
 
 // A pair is a volatile value a (an id or a time, for example) of A and the value b of B at the same position.
 type pair struct {
+	// class is the kind of the values, such as "uuid". a is the value of A, and b that of B.
 	class ident.Class
 	a, b  string
 }
 
 // A count is the number of times that a pair of values occurs.
 type count struct {
+	// pair are the two values, and n is the number of times that they occurred at the same position.
 	pair
 	n int
 }

@@ -8,7 +8,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxTruncatedNesting bounds how many truncated fields are compared inside each other.
+// maxTruncatedNesting is the maximum number of truncated fields inside each other that are compared.
 const maxTruncatedNesting = 100
 
 // truncated returns a node for the available part of a truncated field, i.e. one whose declared length exceeds the

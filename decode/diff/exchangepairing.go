@@ -58,8 +58,11 @@ type sketch struct {
 // An exchangePair has the numbers of two exchanges. 0 means that only the other capture has the call. nth is as
 // in CallChanges, counted in A, or in B if A does not have the call.
 type exchangePair struct {
+	// name is the name of the call, and nth its number among the calls of that name, from 0.
 	name string
 	nth  int
+
+	// a and b are the numbers of the exchanges in the captures A and B; 0 if one lacks the call.
 	a, b int64
 }
 

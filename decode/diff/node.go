@@ -360,7 +360,7 @@ func (n *node) plain(value any) any {
 	return value
 }
 
-// numberValue returns a number for JSON, by its likeliest or chosen type. NaN and infinities are returned as
+// numberValue returns a number for JSON, by its most probable or chosen type. NaN and infinities are returned as
 // integers, because JSON does not have them.
 func (n *node) numberValue() any {
 	best, chosen := n.reading()

@@ -64,6 +64,7 @@ type Variation struct {
 
 // A series collects the values at each path over several messages, in order to find the paths whose values vary.
 type series struct {
+	// comparison computes the hashes of values.
 	*comparison
 
 	// of is the number of messages added so far, including the current one.
@@ -76,6 +77,7 @@ type series struct {
 
 // A track collects the values at one path.
 type track struct {
+	// path is the path of the values, without indexes.
 	path string
 
 	// present is the number of messages that have the path.

@@ -23,6 +23,7 @@ func (n *node) isNumberID() bool {
 
 // A token is a volatile part of a text, such as an id or a time, with its class.
 type token struct {
+	// class is the kind of the part, such as "uuid", and value its text.
 	class ident.Class
 	value string
 }

@@ -64,6 +64,7 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 
 // decompressors decompresses payloads that are in memory, and reuses the decoders.
 type decompressors struct {
+	// Decompressor has the reusable decoders, and src is the reused reader of the current payload.
 	Decompressor
 	src bytes.Reader
 }

@@ -13,7 +13,7 @@ const (
 	// defaultMaxFrame is the default of Options.MaxFrame: 64 MiB.
 	defaultMaxFrame = 64 << 20
 
-	// keptOfTooLarge is how many bytes are kept of a frame that exceeds MaxFrame or MaxInflated: 64 KiB.
+	// keptOfTooLarge is the number of bytes that are kept of a frame that exceeds MaxFrame or MaxInflated: 64 KiB.
 	keptOfTooLarge = 64 << 10
 )
 

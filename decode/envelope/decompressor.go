@@ -27,6 +27,7 @@ type Decompressor struct {
 	// takes effect when the first zstd frame is opened.
 	MaxWindow uint64
 
+	// gzip, br and zstd are the decoders that are reused; nil until the first use.
 	gzip *gzip.Reader
 	br   *brotli.Reader
 	zstd *zstd.Decoder

@@ -14,7 +14,7 @@ type Push struct {
 	// closed means that the input has ended.
 	closed bool
 
-	// done means that the function has returned, with err as its error.
+	// done means that the function has returned. err is its error.
 	done bool
 	err  error
 

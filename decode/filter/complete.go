@@ -193,7 +193,8 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(escaped) + `"`
 }
 
-// completeNumber completes the operator behind a key, or the unit behind a number.
+// completeNumber completes the operator after key k, or the unit after a number. operatorAt is the offset in text
+// at which the operator begins.
 func completeNumber(text string, k *key, operatorAt int) Completion {
 	rest := text[operatorAt:]
 	digits := strings.TrimLeft(rest, ":=!<>,")

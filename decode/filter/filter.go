@@ -73,6 +73,7 @@ func (f *Filter) Needs() Facts { return f.needs }
 
 // An Exchange holds the properties of an exchange that a filter can examine.
 type Exchange struct {
+	// Exchange is the exchange's metadata, and Call its protocol, codec and method.
 	*captures.Exchange
 	decode.Call
 
@@ -97,6 +98,7 @@ type Exchange struct {
 
 // A Frame holds the properties of a frame that a filter can examine.
 type Frame struct {
+	// Frame is the decoded frame.
 	*decode.Frame
 
 	// Type is the definition of the frame's message, or nil.
@@ -166,6 +168,7 @@ type node struct {
 
 // An evaluation is the exchange, or the frame, for which a condition is evaluated.
 type evaluation struct {
+	// x is the exchange.
 	x *Exchange
 
 	// frame is the examined frame; nil for the exchange as a whole.

@@ -35,6 +35,7 @@ const (
 
 // A key is the name of a property that a filter can examine, such as status.
 type key struct {
+	// name is the key as users write it, and kind the kind of value that it takes.
 	name string
 	kind keyKind
 

@@ -34,6 +34,7 @@ func (c comparison) holds(order int) bool {
 // A number is a numeric value in a filter: integer if exact is true, and fraction otherwise. Times and durations
 // are in nanoseconds.
 type number struct {
+	// exact selects which of the two values is valid: integer if it is true, otherwise fraction.
 	exact    bool
 	integer  int64
 	fraction float64

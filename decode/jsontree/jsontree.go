@@ -58,6 +58,7 @@ type Value struct {
 
 // A text is a parsed JSON text, with the positions of all values in it in the order in which they begin.
 type text struct {
+	// data is the JSON text, and nodes are the positions of its values.
 	data  []byte
 	nodes []node
 }

@@ -11,6 +11,7 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that addMessage reuses between messages. levels has one entry per level of nesting.
 type scratch struct {
+	// path are the field numbers that lead to the current field, and levels the state for each level of nesting.
 	path   [MaxDepth + 1]int32
 	levels []*level
 

@@ -48,10 +48,10 @@ type costSums struct {
 	// byte order; 0 if that was not computed.
 	Numbers int64 `json:"numbers,omitempty" pb:"53"`
 
-	// Tops32 and Tops64 are histograms of the top six bits of packed 4-byte and 8-byte values; nil if
-	// there are none.
+	// Tops32 is a histogram of the top six bits of packed 4-byte values; nil if there are none.
 	Tops32 *histogram `json:"tops32,omitempty" pb:"54"`
 
+	// Tops64 is a histogram of the top six bits of packed 8-byte values; nil if there are none.
 	Tops64 *histogram `json:"tops64,omitempty" pb:"55"`
 
 	// Elements are the statistics of the numbers in packed varints; nil if there are none. Its maximum and minimum

@@ -23,18 +23,21 @@ type Doc struct {
 
 // A cutDoc identifies the last field that is kept, by the field numbers that lead to it and by its root type.
 type cutDoc struct {
+	// Path are the field numbers from the root message to the field, and Root is the name of the root type.
 	Path []int32 `json:"path" pb:"1"`
 	Root string  `json:"root" pb:"2"`
 }
 
 // A messageDoc is the JSON form of a Message.
 type messageDoc struct {
+	// Samples is the number of messages, and Fields are the statistics of their fields by number.
 	Samples int64               `json:"samples" pb:"1"`
 	Fields  map[int32]*fieldDoc `json:"fields,omitempty" pb:"2"`
 }
 
 // A fieldDoc is the JSON form of a Field.
 type fieldDoc struct {
+	// The members have the same meaning as the fields of Field.
 	Seen    int64       `json:"seen" pb:"1"`
 	Occurs  int64       `json:"occurs" pb:"2"`
 	Most    int64       `json:"most" pb:"3"`
@@ -105,6 +108,7 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 // A placeError is an error in one field of a Doc. Enclosing messages append their field numbers to path, so that it
 // is in reverse order.
 type placeError struct {
+	// path are the field numbers that lead to the field, innermost first, and reason is the error.
 	path   []int32
 	reason string
 }

@@ -224,6 +224,7 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 // A keySet is the set of keys of one message's map entries: a list and, above a certain size, a hash table of
 // indexes into it.
 type keySet struct {
+	// list has the encoded keys in the order in which they were added.
 	list [][]byte
 
 	// slots is an open-addressing hash table of indexes in list plus one, with 0 for free slots. At most half of it

@@ -7,6 +7,7 @@ import (
 
 // A key identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
 type key struct {
+	// path are the field numbers from the root message to the field, and root is the name of the root type.
 	path []int32
 	root string
 }

@@ -39,6 +39,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 // contenders collects the hypotheses about the type of a length-delimited field, with quantities from which their
 // costs are computed.
 type contenders struct {
+	// Payloads are the statistics of the field's payloads, and list are the hypotheses added so far.
 	*Payloads
 	list []hypothesis
 

@@ -201,6 +201,7 @@ type Judgement struct {
 
 // A hypothesis is a possible type of a length-delimited field, with its description length in nats.
 type hypothesis struct {
+	// kind is the possible kind and, if that is packed, element the encoding of the elements.
 	kind    wire.Kind
 	element Element
 

@@ -35,6 +35,7 @@ type Payloads struct {
 	// Skipped is the number of payloads that were not added to Values.
 	Skipped int64 `json:"skipped,omitempty" pb:"7"`
 
+	// costSums are the summed costs of the scored payloads, i.e. those whose sampling level is at least Threshold.
 	costSums
 
 	// Threshold is the lowest sampling level whose messages are included in the sums; see

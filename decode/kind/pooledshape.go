@@ -10,9 +10,9 @@ import (
 // Some shapes need statistics over many messages and are never certain: any message with one field may be a
 // wrapper, and a Status without details is only a number and a text.
 
-// The log-odds that a message with field 1 only is a wrapper: without further evidence, if it may be empty (a
-// wrapper of zero), for each sibling that may be a wrapper as well, and if it occurs often. They were chosen by
-// hand.
+// The log-odds that a message with field 1 only is a google.protobuf wrapper such as Int32Value: oddsWrapper
+// without further evidence, and increments if it may be empty (a wrapper of zero), for each sibling that may be a
+// wrapper as well, and if it occurs often. They were chosen by hand.
 const (
 	oddsWrapper = -1.7
 	oddsEmpty   = 1.3

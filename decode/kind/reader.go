@@ -221,6 +221,7 @@ type wireTypePart struct {
 
 // A partKey identifies a wireTypePart: a field and a wire type.
 type partKey struct {
+	// f are the statistics of the field, and t is the wire type.
 	f *Field
 	t wire.Type
 }
@@ -282,6 +283,7 @@ func (f *Field) onlyWireType(t wire.Type) *Field {
 
 // A judged caches the inferred types of a field.
 type judged struct {
+	// list are the possible types, most probable first; nil before they are inferred.
 	list []Reading
 
 	// why means that the cached types include the reasons for their probabilities.

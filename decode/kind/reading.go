@@ -50,7 +50,8 @@ const leastP = 0.001
 // and with reasons. The probabilities sum to 1.
 func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 
-// explainedReadings is Field.readings with cached costs. One Costs should be used for all fields of a tree.
+// explainedReadings returns the possible types of the field with reasons; see Field.readings. It uses cached costs:
+// one Costs should be used for all fields of a tree.
 func (c Costs) explainedReadings(f *Field) []Reading {
 	out := c.readings(f)
 	c.explain(f, out)

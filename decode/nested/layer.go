@@ -132,7 +132,7 @@ func (l Layer) wrap(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// spaced adds a space behind each comma and colon of compact JSON.
+// spaced adds a space after each comma and colon of compact JSON.
 func spaced(data []byte) []byte {
 	out := make([]byte, 0, len(data)+len(data)/8)
 	quoted := false

@@ -8,6 +8,7 @@ import (
 
 // A tailKey identifies a field by direction and path.
 type tailKey struct {
+	// dir is the direction of the frames, and path a hash of the field's path; see pathHash.
 	dir  captures.Direction
 	path uint64
 }

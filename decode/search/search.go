@@ -108,6 +108,7 @@ const (
 //
 // Limits: matches across frames extend over at most 4 KiB, and one value has at most 1,000 matches.
 type searcher struct {
+	// q is the query.
 	q Query
 
 	// emit receives the matches. If it returns false, the search ends.

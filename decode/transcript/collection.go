@@ -81,6 +81,7 @@ type collection struct {
 
 // A streamKey identifies a stream by direction and path.
 type streamKey struct {
+	// dir is the direction of the frames, and path the path of the texts.
 	dir  captures.Direction
 	path string
 }

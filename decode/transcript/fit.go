@@ -37,7 +37,7 @@ type FitReport struct {
 	// After is the rate of right roles with the fitted weights, on the labels that they were fitted to.
 	After float64 `json:"after"`
 
-	// Held is the rate on held-out labels in cross-validation, which is what to expect for similar labels.
+	// Held is the rate on held-out labels in cross-validation, an estimate for similar labels.
 	Held float64 `json:"held_out"`
 
 	// LossBefore is the loss of the initial weights.

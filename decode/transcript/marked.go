@@ -102,6 +102,7 @@ const leastSigns = 3
 
 // A marked is a conversation whose texts and calls are marked by names and roles in the messages.
 type marked struct {
+	// parts are the joined texts and calls.
 	parts *part.Parts
 
 	// answer is the text of the answer, and tier how explicitly it is marked, from 0 to 3.

@@ -51,6 +51,7 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 
 // A place is a path in one direction.
 type place struct {
+	// dir is the direction of the frames, and path the path of the text.
 	dir  captures.Direction
 	path string
 }

@@ -289,12 +289,14 @@ func (t *Tool) finish() {
 
 // names has the words that may be names of tools, by the index of their frame and by the identifier next to them.
 type names struct {
+	// byFrame has the words by the index of their frame, byID those next to each identifier.
 	byFrame map[int][]namePiece
 	byID    map[string][]namePiece
 }
 
 // A namePiece is a piece that may be the name of a tool.
 type namePiece struct {
+	// s is the stream that contains the piece, and p the piece.
 	s *stream
 	p piece
 }

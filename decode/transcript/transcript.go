@@ -303,6 +303,7 @@ func cutThinking(text string) (thoughts, answer string) {
 // A stream has the texts (pieces) of one path in one direction with one label, and the role that is inferred for
 // them.
 type stream struct {
+	// dir is the direction of the texts, and path their field path.
 	dir  captures.Direction
 	path string
 
@@ -343,6 +344,7 @@ type stream struct {
 	// hasOffsets means that a number next to each piece gives its position in the text.
 	hasOffsets bool
 
+	// pieces are the texts in the order in which they were sent.
 	pieces []piece
 
 	// seqs are the sequence numbers of the frames, without repetition.
@@ -366,6 +368,7 @@ type stream struct {
 	open  float64
 	class class
 
+	// features are the properties from which the role is inferred.
 	features [featureCount]float64
 
 	// role is an index into roleOrder.
@@ -374,7 +377,7 @@ type stream struct {
 	// sum is the log odds of the role.
 	sum float64
 
-	// score is the probability of the role.
+	// score is the probability of the role, and reasons are the features that contributed to it.
 	score   float64
 	reasons []Reason
 }

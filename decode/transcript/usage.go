@@ -197,6 +197,8 @@ func comparePaths(a, b string) int {
 
 // numbers summarizes the numbers that were sent at one path in one direction.
 type numbers struct {
+	// dir is the direction, path the path, name the last member name in JSON ("" for field numbers), and count how
+	// many numbers were sent.
 	dir        captures.Direction
 	path, name string
 	count      int

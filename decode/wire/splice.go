@@ -56,7 +56,7 @@ type Edit struct {
 // errOverlap is wrapped by Splice if two edits change the same bytes.
 var errOverlap = errors.New("edits overlap")
 
-// A patch replaces the bytes Data[lo:hi] of a tree by data.
+// A patch replaces the bytes Data[lo:hi] of a tree by data. It is the result of an Edit, or corrects a length.
 type patch struct {
 	// lo and hi are the offsets in Tree.Data of the replaced bytes.
 	lo, hi int

@@ -39,6 +39,7 @@ const (
 
 // A finder finds calls of tools in the protobuf messages of an exchange, frame by frame.
 type finder struct {
+	// out are the pieces of calls and results found so far.
 	out []keyed.Piece
 
 	// ids are the identifiers of the calls found so far, and callPath is the path of the first call.
@@ -102,6 +103,8 @@ func (f *finder) speaker(i int32) keyed.Speaker {
 
 // A callShape has those fields of a message that may be parts of a call of a tool: name, arguments and identifier.
 type callShape struct {
+	// name is the tool's name, args are the arguments as JSON, and id is the identifier; "" if the message has
+	// none.
 	name, args, id string
 
 	// nameAt and argsAt are the nodes of the name and the arguments.

@@ -98,6 +98,7 @@ func (n *Node) Is(fold string) bool {
 
 // A reader builds the nodes of events, and counts them for the limit.
 type reader struct {
+	// nodes is the number of nodes built so far.
 	nodes int
 
 	// folded caches folded names.

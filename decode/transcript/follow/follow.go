@@ -67,6 +67,7 @@ type Update struct {
 //
 // Limits: for conversations that are split over several exchanges, 4,096 exchanges and 64 MiB.
 type Follower struct {
+	// o are the options.
 	o Options
 
 	// running has the exchanges in progress by number.

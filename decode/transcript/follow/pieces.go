@@ -20,6 +20,7 @@ const (
 // pieces has the exchanges that belong to conversations split over several exchanges: those in progress, and ended
 // ones that later exchanges will be joined with.
 type pieces struct {
+	// profile describes how the service splits conversations over exchanges; may be nil.
 	profile *profile.Profile
 
 	// list has the exchanges in the order in which they began.

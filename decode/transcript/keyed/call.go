@@ -20,6 +20,7 @@ func isCall(n *event.Node) bool {
 
 // A parsedCall has the properties of a call of a tool that the members of an object contain.
 type parsedCall struct {
+	// id is the call's identifier and name the tool's name; "" if not found.
 	id, name string
 	rank     int // of id in callIDs
 

@@ -162,6 +162,7 @@ const maxPieces = 1 << 20
 
 // A finder finds the pieces of a conversation in one event after another.
 type finder struct {
+	// out are the pieces, token counts and errors found so far.
 	out *Pieces
 
 	// event is the current event, at its index, and messages the number of messages in lists so far.
@@ -172,6 +173,7 @@ type finder struct {
 
 // A scope has the properties that the objects around a value determine for it; see Piece.
 type scope struct {
+	// The following fields have the meaning of those of Piece; path are the names that Piece.Path joins.
 	path    []string
 	types   string
 	speaker Speaker

@@ -89,6 +89,8 @@ var speakerMembers = set(`role author sender from speaker participant authorrole
 
 // A typed has the properties of an object that the value of its discriminator (a member such as "type") implies.
 type typed struct {
+	// speaker and channel are set if the type implies them. delta, whole and error mean that it declares a part,
+	// something complete, or an error.
 	speaker             Speaker
 	channel             Channel
 	delta, whole, error bool

@@ -40,6 +40,7 @@ type key [sha256.Size]byte
 
 // A made is a tool call that the model made in an earlier exchange.
 type made struct {
+	// exchange is the number of the exchange in which the model made the call, and tool the call in its transcript.
 	exchange int64
 	tool     *transcript.Tool
 }

@@ -79,6 +79,7 @@ const maxCalls = 2_000
 
 // A callList collects the calls of an exchange.
 type callList struct {
+	// calls are the calls so far, in the order in which they began.
 	calls []*Call
 
 	// at has the call for each identity (identifier or index) of its pieces.

@@ -10,6 +10,7 @@ import (
 
 // A voice is the author of texts in one direction. Texts of one voice may repeat each other.
 type voice struct {
+	// dir is the direction. thought means that the text is thinking, and user that the user is its author.
 	dir     captures.Direction
 	thought bool
 	user    bool
@@ -17,6 +18,7 @@ type voice struct {
 
 // A moment is an event in which a voice sent a piece of one alternative answer (choice).
 type moment struct {
+	// voice is the author of the piece, choice the alternative answer, and event the index of the event.
 	voice
 	choice string
 	event  int
@@ -24,6 +26,7 @@ type moment struct {
 
 // A merger collects texts and omits those that repeat others.
 type merger struct {
+	// list are the texts that were kept.
 	list []Text
 
 	// same has the indexes of texts in list by their content without surrounding white space.

@@ -112,6 +112,7 @@ func Join(in *keyed.Pieces) *Parts {
 // A family has the properties that all pieces of one text have in common, except for keys. Pieces of several texts
 // may be of the same family.
 type family struct {
+	// The fields are those of keyed.Piece; types is Piece.Type.
 	dir     captures.Direction
 	speaker keyed.Speaker
 	channel keyed.Channel

@@ -82,6 +82,7 @@ type edge struct {
 
 // A path has the statistics about the payloads at one path.
 type path struct {
+	// edge is the path's position below its enclosing path.
 	edge
 
 	// empty and full are the numbers of payloads without and with bytes.
