@@ -14,8 +14,8 @@ import (
 // Until the exchange has ended, incomplete frames are omitted. After that, the result equals that of Decode.
 type Follower struct {
 	// src is the capture, and o are the options of decoding.
-	src  captures.Source
-	o    Options
+	src captures.Source
+	o   Options
 
 	// s decodes the exchange, and ex is the result so far.
 	s    *Stream

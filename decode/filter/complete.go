@@ -131,7 +131,7 @@ func completeKey(text string, from int) Completion {
 	return c
 }
 
-// completeWord completes one of the patterns after key k and a colon. text is the term up to the cursor.
+// completeWord completes one of the patterns after key k and a colon. text is the filter up to the position of the completion.
 func completeWord(text string, k *key, known func(string) []string) Completion {
 	from := strings.LastIndexAny(text, ":!,") + 1
 	// A quoted pattern may contain separators.
