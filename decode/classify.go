@@ -87,8 +87,8 @@ func classifyConnection(ex *captures.Exchange) Call {
 	return c
 }
 
-// isConnect distinguishes a Connect unary call from other POST requests. A JSON body is weak evidence: without
-// the version header, the path must name a package too.
+// isConnect reports whether a POST request is a Connect unary call of a service. req is its parsed content type. A
+// JSON body is weak evidence: without the version header, service must include a package.
 func isConnect(ex *captures.Exchange, req media, service string) bool {
 	switch {
 	case ex.RequestHeaders.Get("connect-protocol-version") != "":

@@ -185,7 +185,8 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	return s.deliver(out, dir, f)
 }
 
-// controlFrame returns the frame of a ping, a pong or a close.
+// controlFrame returns the frame of a ping, pong or close with the given opcode and payload; offset is its offset
+// in the body.
 func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	f := Frame{Opcode: op &^ captures.OpFinal, Frame: envelope.Frame{Offset: offset, Len: len(data), Raw: data, Data: data}}
 	if op.Kind() != captures.OpClose {

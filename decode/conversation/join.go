@@ -320,7 +320,7 @@ func sortKey(p *timedMessage) int64 {
 	return p.origin.Number
 }
 
-// compareBool compares two booleans; false sorts before true.
+// compareBool returns -1, 0 or +1 as a sorts before, with or after b; false sorts before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -144,7 +144,8 @@ func (f wrapping) Wrap(data []byte) ([]byte, error) {
 }
 
 // polled extracts the server's message from f, a frame of a response to a poll (a head whose profile wraps messages
-// in field h.Data). ok is false if f only reports that nothing follows.
+// in field h.Data). If full is true, the message is not decompressed, because the limit on decompressed bytes is
+// reached. ok is false if f only reports that nothing follows.
 func polled(h *profile.Head, f *decode.Frame, full bool) (p carriedMessage, ok bool) {
 	p.number = numberAt(f.Tree, h.Seq)
 	text := carried(f.Tree, h.Data)

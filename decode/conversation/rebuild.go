@@ -12,8 +12,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// RebuildHead returns the encoded request data with the request id replaced. The request is that of a head, i.e. a
-// call whose response carries the server's messages of a split stream. Other fields are unchanged.
+// RebuildHead returns data, the encoded request of call c, with requestID as its request id. The call must be a
+// head, i.e. its response carries the server's messages of a split stream. Other fields are unchanged.
 //
 // Errors: the request does not have exactly one request id.
 func RebuildHead(p *profile.Profile, c decode.Call, data []byte, requestID string) ([]byte, error) {

@@ -75,7 +75,7 @@ type item struct {
 	node *node
 }
 
-// compareDirection compares the frames of one direction of two exchanges.
+// compareDirection compares the frames that exchanges a and b have in one direction.
 func (c *comparison) compareDirection(a, b *decode.Exchange, dir captures.Direction) {
 	var s shape.Shape
 	addShapes(&s, a, dir)

@@ -75,7 +75,8 @@ func (r *decompressors) open(name string, p []byte) (io.Reader, error) {
 	return r.Open(name, &r.src)
 }
 
-// decompressAll decompresses a single payload and releases the decoders afterwards; see decompress.
+// decompressAll decompresses the single payload p to at most limit bytes, and releases the decoders afterwards; see
+// decompress.
 func (r *decompressors) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
 	defer r.Close()
 	return r.decompress(encoding, p, limit)

@@ -159,8 +159,8 @@ func appendFinite(b []byte, f float64, width int) []byte {
 	return strconv.AppendFloat(b, f, format, -1, width)
 }
 
-// appendShortest is appendFinite with the exponents of encoding/json: e-9 instead of e-09, and for 32 bits a
-// switch to exponents at limits of 32-bit precision.
+// appendShortest appends f, a float of width bits, with the fewest digits and with the exponents of encoding/json:
+// e-9 instead of e-09, and for 32 bits a switch to exponents at limits of 32-bit precision.
 func appendShortest(b []byte, f float64, width int) []byte {
 	abs, format := math.Abs(f), byte('f')
 	if width == 32 {

@@ -85,7 +85,8 @@ func elementType(k protoreflect.Kind) (typ wire.Type, packed bool) {
 	return wire.Varint, true
 }
 
-// packedTexts returns the texts of the elements of a packed list.
+// packedTexts returns the texts of the elements of the packed list data. fd declares their type, which has wire
+// type typ.
 func packedTexts(fd protoreflect.FieldDescriptor, typ wire.Type, data []byte) (texts []string) {
 	for len(data) > 0 {
 		var u uint64
@@ -139,8 +140,8 @@ func scalarTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []str
 	return texts
 }
 
-// declaredTexts returns the texts of a number by its declaration, or nil if the wire type contradicts the
-// declaration.
+// declaredTexts returns the texts of the number u by its declaration fd, or nil if the wire type typ contradicts
+// the declaration.
 func declaredTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []string {
 	if want, ok := elementType(fd.Kind()); !ok || want != typ {
 		return nil

@@ -59,8 +59,8 @@ type costSums struct {
 	Elements *Varints `json:"elements,omitempty" pb:"56"`
 }
 
-// score adds the cost of payload p, which represents weight payloads. known means that p is certainly text or a
-// message, and file that it has a file format. Refuted hypotheses are already marked.
+// score adds to s the cost of payload p, which represents weight payloads. known means that p is certainly text or
+// a message, and file that it begins like a known file format. Hypotheses that p refutes must be marked already.
 func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) {
 	n := int64(len(p))
 	s.Scored += weight * n
@@ -114,7 +114,8 @@ func (s *costSums) addVarints(p []byte, weight int64) {
 	s.Varints += weight * cost
 }
 
-// addFixed adds the cost of payload p as packed values of 4 bytes and, if wide is true, of 8 bytes.
+// addFixed adds the cost of payload p as packed values of 4 bytes and, if wide is true, of 8 bytes. p represents
+// weight payloads.
 func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 	if s.Tops32 == nil {
 		s.Tops32 = &histogram{}

@@ -88,7 +88,8 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 }
 
 // addPayload adds node i, a length-delimited occurrence of the field, to the statistics of payloads and of
-// messages. A payload that was not parsed because of its depth may be a message, too.
+// messages. path are the field numbers that lead to it. A payload that was not parsed because of its depth may be a
+// message, too.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
 	l := f.Len

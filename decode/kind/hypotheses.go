@@ -99,8 +99,9 @@ func (c *contenders) addHypothesis(k wire.Kind, e Element, prior, ifEmpty, sizes
 	c.list = append(c.list, h)
 }
 
-// addPlain adds the hypotheses of raw bytes, text and messages. Bytes may also contain text or a message. clean
-// means that all payloads are text and none of them can be a message.
+// addPlain adds the hypotheses of raw bytes, text and messages. Bytes may also contain text or a message.
+// messageCost is the description length of the payloads as messages, in nats. clean means that all payloads are
+// text and none of them can be a message.
 func (c *contenders) addPlain(messageCost float64, clean bool) {
 	text, sizes := float64(c.Text)*c.unit, c.costSize()
 	if clean {

@@ -181,7 +181,7 @@ func (l *Payloads) countPayload(p []byte) (file bool) {
 }
 
 // checkOnly marks the hypotheses that payload p refutes, without computing the cost of text. It is for payloads
-// that are not scored.
+// that are not scored. message means that p parses as a message.
 func (l *Payloads) checkOnly(p []byte, message bool) {
 	if message && len(p) >= messageLen {
 		l.notWide()

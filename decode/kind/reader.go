@@ -228,7 +228,7 @@ type partKey struct {
 
 // typesForWireType returns the possible types of those occurrences of f that have node i's wire type: the types of
 // the whole field that fit or, if there are none, those inferred from these occurrences alone. They are computed
-// once.
+// once. why adds the reasons for their probabilities.
 func (r *Reader) typesForWireType(f *Field, i int32, why bool) []Reading {
 	n := r.t.Node(i)
 	key := partKey{f, n.Type}

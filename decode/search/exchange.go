@@ -19,8 +19,8 @@ type Scope struct {
 	Split decode.Splitting
 }
 
-// Exchange searches an exchange of src while it is read, and calls emit with each match until emit returns
-// false.
+// Exchange searches the parts of exchange rec that scope selects, while it is read from src, and calls emit with
+// each match until emit returns false.
 //
 // Errors: src cannot be read. The part that was read has been searched.
 func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {

@@ -255,8 +255,8 @@ func (s *searcher) searchNode(t *wire.Tree, c int32, n *wire.Node) {
 	}
 }
 
-// searchPayload searches a length-delimited value: the fields of a message, or else the text and any data inside
-// it.
+// searchPayload searches the length-delimited value of node c in message t: the fields of a message, or else the
+// text and any data encoded inside it.
 func (s *searcher) searchPayload(t *wire.Tree, c int32, n *wire.Node) {
 	data := t.Payload(c)
 	if len(data) == 0 {

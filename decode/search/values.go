@@ -59,7 +59,8 @@ func (s *searcher) reportValue(v Value) {
 	}
 }
 
-// visit searches one field, unless the search is for Values and the path to the field cannot lead to one.
+// visit searches the field in node c of message t, unless the search is for Values and the path to the field cannot
+// lead to one.
 func (s *searcher) visit(t *wire.Tree, c int32, n *wire.Node) {
 	if s.onValue == nil || s.leadsTo(len(s.steps)) {
 		s.searchNode(t, c, n)

@@ -118,7 +118,8 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 	return all, markStays(ctx, src, red, rules, all)
 }
 
-// markStays sets Stays of the findings that also exist in the output of Clean.
+// markStays sets Stays of those findings in all that also exist in a view of src without its secrets, i.e. that
+// Clean cannot remove.
 func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules, all []Finding) error {
 	if len(all) == 0 {
 		return nil

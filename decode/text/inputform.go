@@ -163,7 +163,8 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// plausibleForm reports whether a text that is valid hex or base64 is probably meant as such.
+// plausibleForm reports whether the text in, which is valid in the given form (hex or base64), is probably meant as
+// such. data are the decoded bytes.
 func plausibleForm(in []byte, form string, data []byte) bool {
 	if form == "hex" && !isSource(in) {
 		return len(data) >= 2

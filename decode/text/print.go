@@ -229,7 +229,7 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 // anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// anyContent prints the message inside a google.protobuf.Any.
+// anyContent prints the message in node c, which is the content of a google.protobuf.Any. md is its type.
 func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
 	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
@@ -241,7 +241,7 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 	p.w.WriteString("}\n")
 }
 
-// field prints the field in node c.
+// field prints the field in node c at a nesting depth. fd is its declaration or nil.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	p.indent(depth)
 	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
@@ -278,7 +278,8 @@ func (p *printer) long(extra int) {
 	}
 }
 
-// group prints a group. If its end tag is missing, it is printed as a tag followed by its fields.
+// group prints the group in node c. If its end tag is missing, it is printed as a tag followed by its fields. fd is
+// its declaration or nil.
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
@@ -294,7 +295,7 @@ func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	p.w.WriteString("}\n")
 }
 
-// payload prints the value of a length-delimited field in braces.
+// payload prints the value of the length-delimited field in node c, in braces. fd is its declaration or nil.
 func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {

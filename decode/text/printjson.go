@@ -122,7 +122,8 @@ func (p *jsonPrinter) marshal(v any) []byte {
 	return bytes.TrimSuffix(p.buf.Bytes(), []byte("\n"))
 }
 
-// content prints data as a JSON member: "text", "fields" or "bytes".
+// content prints data as a JSON member: if isText is true, "text" or, for invalid UTF-8, "bytes"; otherwise
+// "fields".
 func (p *jsonPrinter) content(data []byte, isText bool) {
 	if isText {
 		if utf8.Valid(data) {

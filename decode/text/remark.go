@@ -167,8 +167,8 @@ func changesNumber(typ string) bool {
 // unzigzag decodes a zigzag-encoded number.
 func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
-// remarkText formats a remark for a comment. It omits formats that are obvious from the text, and the shape if a
-// declaration is more precise.
+// remarkText formats a remark for a comment. It omits formats that are obvious from the text and, if declared is
+// true (the schema has the field), the resemblance to a well-known type.
 func remarkText(r kind.Remark, declared bool) string {
 	if r == (kind.Remark{}) {
 		return ""

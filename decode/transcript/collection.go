@@ -345,7 +345,8 @@ func parseLines(lines [][]byte) ([]jsonValue, bool) {
 	return values, true
 }
 
-// addValue collects the strings of the JSON value v at path. Members are visited in the order of their names.
+// addValue collects the strings of the JSON value v, which is at path in frame f and in message group. index is the
+// index of the frame. Members are visited in the order of their names.
 func (c *collection) addValue(f *decode.Frame, index int, path []string, v jsonValue, group int32) {
 	if len(path) > maxDepth {
 		c.truncated = true

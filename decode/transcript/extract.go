@@ -72,7 +72,8 @@ func (t *Transcript) dropUnanswered(ex *decode.Exchange) {
 	}
 }
 
-// dropOther gives texts the role of metadata if the exchange is not a conversation but a call of another service.
+// dropOther infers the roles of all streams again, with the feature noSigns, if the exchange is not a conversation
+// but a call of another service. Most become metadata.
 func (c *collection) dropOther(ex *decode.Exchange, streams []*stream, w *Weights) {
 	if c.signs(ex, streams).Odds() >= 0 {
 		return

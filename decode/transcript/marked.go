@@ -155,7 +155,7 @@ func (m *marked) turns(tools []Tool) []Turn {
 	return out
 }
 
-// callBetween reports whether a call began between two events, given by their indexes.
+// callBetween reports whether one of the calls in tools began between the events with the indexes from and to.
 func callBetween(tools []Tool, from, to int) bool {
 	return slices.ContainsFunc(tools, func(t Tool) bool { return t.event >= from && t.event <= to && from != to })
 }

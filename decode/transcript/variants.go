@@ -43,8 +43,8 @@ type scalar struct {
 	value int64
 }
 
-// addNumber records a number in a message, both for the texts next to it and for the numbers of the whole exchange.
-// index is the index of frame f, and group the message.
+// addNumber records a number at path in message group, both for the texts next to it and for the numbers of the
+// whole exchange. index is the index of frame f, and name the member name in JSON or "".
 func (c *collection) addNumber(f *decode.Frame, index int, path, name string, group int32, value int64) {
 	key := streamKey{f.Dir, path}
 	at, ok := c.numberAt[key]
@@ -65,7 +65,7 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 	g.scalars = append(g.scalars, scalar{at, value})
 }
 
-// addJSONNumber records a number in JSON if it is an integer.
+// addJSONNumber is addNumber for a number in JSON. Numbers that are not integers are ignored.
 func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
 	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
 		c.addNumber(f, index, path, name, group, v)

@@ -79,11 +79,12 @@ func (p *parser) growNodes() (i int32) {
 }
 
 // fields parses the bytes from pos to end as children of parent, which is depth levels below the root. Within a
-// group it stops at the end tag with that group's number.
+// group it stops at the end tag with that group's number. Outside of groups, group is noGroup.
 //
-// A Len payload is parsed strictly, because it may be something other than a message: the first violation ends
-// the parse with ok false, and the caller removes the nodes. Elsewhere, violations become Garbage nodes and ok
-// is true. next is the offset where parsing ended, and closed reports whether the group's end tag was found.
+// A Len payload is parsed strictly (strict is true), because it may be something other than a message: the first
+// violation ends the parse with ok false, and the caller removes the nodes. Elsewhere, violations become Garbage
+// nodes and ok is true. next is the offset where parsing ended, and closed reports whether the group's end tag was
+// found.
 //
 // Parsing spends most of its time in this loop, so tags, varints and lengths of one byte are read inline.
 func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, strict bool) (next int, closed, ok bool) {
@@ -159,8 +160,8 @@ func isShortLen(data []byte, pos, end int) bool {
 	return pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1
 }
 
-// set makes n a field without children. It writes Err only if that is not nil already, since the write of a
-// pointer costs a write barrier.
+// set sets the properties of n, a field without children; the parameters have the names of Node's fields. It writes
+// Err only if that is not nil already, since the write of a pointer costs a write barrier.
 func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type, overlong bool) {
 	n.Number, n.Off, n.TagEnd, n.Val, n.End = number, off, tag, val, end
 	n.Parent, n.First, n.Next = parent, None, None
@@ -233,8 +234,8 @@ func (p *parser) errorDetails(bad Reason, typ Type, pos, end int) (found uint64,
 	return 0, left
 }
 
-// giveUp ends parsing at off: the rest becomes a Garbage node, or a strict parse fails. The results are those of
-// fields.
+// giveUp ends parsing at off because of reason: the bytes up to end become a Garbage node after prev, or a strict
+// parse fails. The results are those of fields.
 func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Reason) (next int, closed, ok bool) {
 	found := uint64(0)
 	if reason == tooMany {
@@ -256,8 +257,8 @@ func badTag(n int) Reason {
 	return tagTruncated
 }
 
-// malformed adds a Garbage node for the field from off, whose tag ends at pos. It returns the node's index and
-// the offset where parsing continues.
+// malformed adds a Garbage node, after node prev of parent, for the malformed field that begins at off and whose
+// tag ends at pos. It returns the node's index and the offset where parsing continues.
 func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, prev int32) (i int32, next int) {
 	found, left := p.errorDetails(bad, Type(tag&7), pos, end)
 	next = p.malformedEnd(bad, pos, end)
@@ -309,7 +310,8 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	}
 }
 
-// group parses the fields and the end tag of group node i.
+// group parses the fields and the end tag of group node i, which is depth levels below the root. strict and the
+// results are as in fields.
 func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool) {
 	n := &p.nodes[i]
 	number, off := n.Number, n.Off

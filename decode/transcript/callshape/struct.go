@@ -77,7 +77,8 @@ func mapEntry(b []byte) (key string, value []byte, ok bool) {
 	return string(k), value, ok && n == 2 && len(rest) == 0
 }
 
-// appendValue appends a google.protobuf.Value as JSON.
+// appendValue appends b, an encoded google.protobuf.Value, to dst as JSON. depth is its nesting. It returns false
+// if b is not one.
 func appendValue(dst, b []byte, depth int) ([]byte, bool) {
 	n, typ, size := protowire.ConsumeTag(b)
 	if size < 0 || depth > maxStructDepth {

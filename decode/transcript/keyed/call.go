@@ -128,7 +128,8 @@ func (c *parsedCall) setID(m *event.Node) {
 	}
 }
 
-// parseContent parses a call that is JSON inside the text of member m.
+// parseContent parses a call that is JSON inside the text of member m, and adds its properties to c. path are the
+// names that lead to m.
 func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []string) {
 	v, err := jsontree.Parse([]byte(m.Text))
 	if err != nil || v.Kind() != jsontree.Object || len(path) > 2 {
