@@ -36,10 +36,10 @@ type comparison struct {
 	dropped int
 
 	// pairs has the number of times that each pair of volatile values occurred at the same position of A and B.
-	pairs map[pair]*count
+	pairs map[pair]*pairCount
 
 	// ordered has the values of the map pairs in order of first occurrence.
-	ordered []*count
+	ordered []*pairCount
 }
 
 // A finding is a difference between A and B, with the volatile values that explain it.
@@ -63,8 +63,8 @@ type pair struct {
 	a, b  string
 }
 
-// A count is the number of times that a pair of values occurs.
-type count struct {
+// A pairCount is the number of times that a pair of values occurs.
+type pairCount struct {
 	// pair are the two values, and n is the number of times that they occurred at the same position.
 	pair
 	n int
@@ -75,7 +75,7 @@ func newComparison(o Options) *comparison {
 	if o.MaxChanges <= 0 {
 		o.MaxChanges = defaultChanges
 	}
-	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*count)}
+	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*pairCount)}
 	for i := range c.salt {
 		// Odd numbers lose no bits in a multiplication.
 		c.salt[i] = maphash.String(c.seed, strconv.Itoa(i)) | 1
@@ -83,33 +83,33 @@ func newComparison(o Options) *comparison {
 	return c
 }
 
-// A place is the position of a compared value: its path in A, and that of the corresponding value in B.
-type place struct{ a, b string }
+// A pathPair is the position of a compared value: its path in A, and that of the corresponding value in B.
+type pathPair struct{ a, b string }
 
-// at returns the place with the same path in A and B.
-func at(path string) place { return place{path, path} }
+// at returns the pathPair with the same path in A and B.
+func at(path string) pathPair { return pathPair{path, path} }
 
-// join returns the place of a member: both paths with a key appended.
-func (p place) join(key string) place {
+// join returns the position of a member: both paths with a key appended.
+func (p pathPair) join(key string) pathPair {
 	a := join(p.a, key)
 	if p.a == p.b {
-		return place{a, a}
+		return pathPair{a, a}
 	}
-	return place{a, join(p.b, key)}
+	return pathPair{a, join(p.b, key)}
 }
 
-// element returns the place of list elements: both paths with an index appended.
-func (p place) element(i, j int) place {
+// element returns the position of list elements: both paths with an index appended.
+func (p pathPair) element(i, j int) pathPair {
 	a := p.a + "[" + strconv.Itoa(i) + "]"
 	if p.a == p.b && i == j {
-		return place{a, a}
+		return pathPair{a, a}
 	}
-	return place{a, p.b + "[" + strconv.Itoa(j) + "]"}
+	return pathPair{a, p.b + "[" + strconv.Itoa(j) + "]"}
 }
 
-// compareNodes compares the values a and b at place p and records the differences. Either may be nil, if only one
-// side has a value.
-func (c *comparison) compareNodes(p place, a, b *node) {
+// compareNodes compares the values a and b at position p and records the differences. Either may be nil, if only
+// one side has a value.
+func (c *comparison) compareNodes(p pathPair, a, b *node) {
 	switch {
 	case a == nil && b == nil:
 	case a == nil:
@@ -140,7 +140,7 @@ func (c *comparison) compareNodes(p place, a, b *node) {
 }
 
 // compareMembers compares the objects a and b, whose children are sorted by key, key by key.
-func (c *comparison) compareMembers(p place, a, b *node) {
+func (c *comparison) compareMembers(p pathPair, a, b *node) {
 	as, bs := a.children, b.children
 	for len(as) > 0 || len(bs) > 0 {
 		key := ""
@@ -176,7 +176,7 @@ func run(nodes []*node, key string) int {
 
 // compareElements aligns and compares the values as and bs: those of one key, or the elements of two lists. If
 // indexed is false and each side has at most one value, the paths have no index.
-func (c *comparison) compareElements(p place, as, bs []*node, indexed bool) {
+func (c *comparison) compareElements(p pathPair, as, bs []*node, indexed bool) {
 	if !indexed && len(as) <= 1 && len(bs) <= 1 {
 		var a, b *node
 		if len(as) > 0 {
@@ -236,7 +236,7 @@ func isMap(nodes []*node) bool {
 }
 
 // addChange records that the value at p differs between a and b. volatile is as in finding.pairs.
-func (c *comparison) addChange(p place, a, b *node, volatile []pair) {
+func (c *comparison) addChange(p pathPair, a, b *node, volatile []pair) {
 	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
 	if _, was := a.packed(); was != "" || b.kind == blob {
 		// Show both as bytes if they are not packed lists of the same type.
@@ -298,7 +298,7 @@ func (c *comparison) countPair(class ident.Class, a, b string) pair {
 	p := pair{class, a, b}
 	n := c.pairs[p]
 	if n == nil {
-		n = &count{pair: p}
+		n = &pairCount{pair: p}
 		c.pairs[p] = n
 		c.ordered = append(c.ordered, n)
 	}
@@ -340,7 +340,7 @@ func (c *comparison) ignoreReason(f finding, renamed map[pair]bool) string {
 // renaming returns the pairs of volatile values that count as consistent renames. It selects them greedily, most
 // frequent first, so that each value of A is renamed to at most one value of B, and vice versa.
 func (c *comparison) renaming() map[pair]bool {
-	slices.SortStableFunc(c.ordered, func(x, y *count) int { return y.n - x.n })
+	slices.SortStableFunc(c.ordered, func(x, y *pairCount) int { return y.n - x.n })
 	type side struct {
 		class ident.Class
 		value string

@@ -147,7 +147,7 @@ func compareTrees(a, b *wire.Tree, o Options) []Change {
 	s.Add(b)
 	s.Choose(o.choices)
 	c := newComparison(o)
-	c.compareNodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
+	c.compareNodes(pathPair{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()
 }
 
@@ -160,7 +160,7 @@ func compareMessages(a, b []byte, o Options) []Change {
 		x, okX := c.fromJSON(a)
 		y, okY := c.fromJSON(b)
 		if okX && okY {
-			c.compareNodes(place{}, x, y)
+			c.compareNodes(pathPair{}, x, y)
 			return c.finish()
 		}
 	}

@@ -98,7 +98,7 @@ func (c *comparison) compareDirection(a, b *decode.Exchange, dir captures.Direct
 		if !inOrder[i] {
 			c.addFinding(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
 		}
-		c.compareNodes(place{left[i].path, right[j].path}, left[i].node, right[j].node)
+		c.compareNodes(pathPair{left[i].path, right[j].path}, left[i].node, right[j].node)
 	}
 	for _, j := range added {
 		c.compareNodes(at(right[j].path), nil, right[j].node)

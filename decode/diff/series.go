@@ -71,12 +71,12 @@ type series struct {
 	of int
 
 	// paths has the values at each path, and order has the same tracks in order of their first occurrence.
-	paths map[string]*track
-	order []*track
+	paths map[string]*pathValues
+	order []*pathValues
 }
 
-// A track collects the values at one path.
-type track struct {
+// A pathValues collects the values at one path.
+type pathValues struct {
 	// path is the path of the values, without indexes.
 	path string
 
@@ -103,7 +103,7 @@ type track struct {
 
 // newSeries returns a series without messages.
 func newSeries() *series {
-	return &series{comparison: newComparison(Options{}), paths: map[string]*track{}}
+	return &series{comparison: newComparison(Options{}), paths: map[string]*pathValues{}}
 }
 
 // TreeSeries determines which paths vary in messages of one type. choices are the types that users chose for
@@ -190,7 +190,7 @@ func (s *series) leaf(path string, n *node) {
 		if len(s.order) == maxVariations {
 			return
 		}
-		t = &track{path: path, exacts: map[uint64]bool{}, alikes: map[uint64]bool{}}
+		t = &pathValues{path: path, exacts: map[uint64]bool{}, alikes: map[uint64]bool{}}
 		s.paths[path] = t
 		s.order = append(s.order, t)
 	}
@@ -210,7 +210,7 @@ func (s *series) leaf(path string, n *node) {
 }
 
 // close finishes the values of one message: it adds their hashes to the sets and keeps an example.
-func (t *track) close() {
+func (t *pathValues) close() {
 	defer func() { t.example = t.example[:0] }()
 	if t.last == 0 || len(t.exacts) >= maxDistinct {
 		return

@@ -37,7 +37,7 @@ func NewPush(read func(src io.Reader) error) *Push {
 // pushed is a Push as the io.Reader from which its function reads.
 type pushed Push
 
-// Read suspends the coroutine while there is no input.
+// Read reads from the input that Feed was given. While there is none, it suspends the coroutine.
 func (p *pushed) Read(b []byte) (int, error) {
 	for len(p.in) == 0 {
 		if p.closed || !p.yield(struct{}{}) {

@@ -13,7 +13,7 @@ const maxNumber = 1<<29 - 1
 type scratch struct {
 	// path are the field numbers that lead to the current field, and levels the state for each level of nesting.
 	path   [MaxDepth + 1]int32
-	levels []*level
+	levels []*nestingLevel
 
 	// tree is the parsed message that is being added.
 	tree wire.Tree
@@ -32,20 +32,20 @@ type scratch struct {
 	nodes []*Field
 }
 
-// A level has the state of addMessage for one level of nesting.
-type level struct {
+// A nestingLevel has the state of addMessage for one level of nesting.
+type nestingLevel struct {
 	// touched are the fields that occurred in the message at this level.
 	touched []*Field
 
 	// entries are the embedded messages at this level that may be entries of a map.
-	entries []entry
+	entries []mapEntry
 
 	// keys detects duplicate map keys.
 	keys keySet
 }
 
-// An entry is an occurrence of a length-delimited field that may be an entry of a map.
-type entry struct {
+// A mapEntry is an occurrence of a length-delimited field that may be an entry of a map.
+type mapEntry struct {
 	// number is the field's number.
 	number int32
 
@@ -58,7 +58,7 @@ type entry struct {
 func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
-		e.scratch.levels = append(e.scratch.levels, &level{})
+		e.scratch.levels = append(e.scratch.levels, &nestingLevel{})
 	}
 
 	// Nested messages use levels of their own, so their state does not mix.
@@ -114,7 +114,7 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	}
 	// Fields behind the cut were dropped before, so they must not return.
 	if e.cut != nil {
-		k := key{append(slices.Clone(path), number), e.scratch.root}
+		k := fieldKey{append(slices.Clone(path), number), e.scratch.root}
 		if k.compare(*e.cut) > 0 {
 			return nil
 		}

@@ -129,8 +129,8 @@ func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	return k, c.Type
 }
 
-// A chosen is the effect of a user's Choice on one node (field occurrence) of a message.
-type chosen struct {
+// A chosenTypes is the effect of a user's Choice on one node (field occurrence) of a message.
+type chosenTypes struct {
 	// list are the possible types, the chosen one first; nil if the node's bytes contradict the choice.
 	list []Reading
 
@@ -147,14 +147,14 @@ type chosen struct {
 // last choice for a node counts. A payload around a chosen field becomes a message, unless something else was
 // chosen for that payload.
 func (r *Reader) Choose(choices []Choice) {
-	maps.DeleteFunc(r.chosen, func(_ int32, c chosen) bool { return c.implied })
+	maps.DeleteFunc(r.chosen, func(_ int32, c chosenTypes) bool { return c.implied })
 	for _, c := range choices {
 		for _, i := range r.t.Find(c.Path) {
 			if i == 0 {
 				continue
 			}
 			if r.chosen == nil {
-				r.chosen = map[int32]chosen{}
+				r.chosen = map[int32]chosenTypes{}
 			}
 			delete(r.chosen, i)
 			if c.Type == Auto {
@@ -187,12 +187,12 @@ func (r *Reader) implyMessages(i int32) {
 }
 
 // choose returns the effect of the user's choice c on node i.
-func (r *Reader) choose(i int32, c Choice) chosen {
+func (r *Reader) choose(i int32, c Choice) chosenTypes {
 	rest := r.possible(i, true)
 	g := Reading{P: 1, Why: []Feature{{Name: "chosen"}}}
 	g.Kind, g.Type = c.For(r.t.Node(i).Type)
 	if !r.fits(r.t.Node(i), i, &g) {
-		return chosen{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
+		return chosenTypes{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
 	}
 	out := []Reading{g}
 	for _, o := range rest {
@@ -200,7 +200,7 @@ func (r *Reader) choose(i int32, c Choice) chosen {
 			out = append(out, o)
 		}
 	}
-	return chosen{list: out}
+	return chosenTypes{list: out}
 }
 
 // Chosen reports whether a user chose the type of node i. The error, if any, describes why the node's bytes

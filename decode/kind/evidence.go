@@ -40,7 +40,7 @@ type Evidence struct {
 	count int
 
 	// cut is the last field, in the order of keys, that is kept; nil if no field was dropped.
-	cut     *key
+	cut     *fieldKey
 	scratch scratch
 }
 

@@ -93,7 +93,7 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 		if len(c.Path) > MaxDepth {
 			return nil, errors.New("cut is deeper than fields can be")
 		}
-		e.cut = &key{slices.Clone(c.Path), c.Root}
+		e.cut = &fieldKey{slices.Clone(c.Path), c.Root}
 	}
 	for name, d := range doc.Roots {
 		m, err := d.message(e, nil)

@@ -49,7 +49,7 @@ type Field struct {
 	dropped bool
 
 	// judged caches the inferred types, for a Reader that uses only this evidence.
-	judged judged
+	judged inferredTypes
 }
 
 // addNode adds one occurrence of the field, which is node i of t.
@@ -151,7 +151,7 @@ func (m *Message) markDropped() int {
 // addEntry records node i of t as a possible map entry, or notes that the field is not a map. An entry consists
 // of a key (field 1) and a value (field 2). Common encoders write both even if they are zero, which they do not
 // for ordinary messages.
-func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
+func (lv *nestingLevel) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 	n := &t.Nodes[i]
 	if n.First == wire.None {
 		// The payload may not have been parsed because of its depth.
@@ -160,7 +160,7 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 			l.notMap()
 			return
 		}
-		lv.entries = append(lv.entries, entry{number, key})
+		lv.entries = append(lv.entries, mapEntry{number, key})
 		return
 	}
 	key := &t.Nodes[n.First]
@@ -168,18 +168,18 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 		l.notMap()
 		return
 	}
-	lv.entries = append(lv.entries, entry{number, t.Data[key.TagEnd:key.End]})
+	lv.entries = append(lv.entries, mapEntry{number, t.Data[key.TagEnd:key.End]})
 }
 
 // addEntries examines whether the fields of one message whose occurrences are in lv.entries may be maps.
-func addEntries(m *Message, lv *level) {
+func addEntries(m *Message, lv *nestingLevel) {
 	if len(lv.entries) == 0 {
 		return
 	}
 	// Group the entries by field.
 	for i := 1; i < len(lv.entries); i++ {
 		if lv.entries[i].number < lv.entries[i-1].number {
-			slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+			slices.SortStableFunc(lv.entries, func(a, b mapEntry) int { return cmp.Compare(a.number, b.number) })
 			break
 		}
 	}
@@ -199,7 +199,7 @@ func addEntries(m *Message, lv *level) {
 
 // addMap examines the occurrences of a field in one message as map entries: a duplicate key refutes that the field
 // is a map. keys is empty before and after.
-func (l *Payloads) addMap(list []entry, keys *keySet) {
+func (l *Payloads) addMap(list []mapEntry, keys *keySet) {
 	defer keys.reset()
 	var last []byte
 	for i, en := range list {

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// A key identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
-type key struct {
+// A fieldKey identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
+type fieldKey struct {
 	// path are the field numbers from the root message to the field, and root is the name of the root type.
 	path []int32
 	root string
 }
 
 // compare returns -1, 0 or +1 as k sorts before, with or after o.
-func (k key) compare(o key) int {
+func (k fieldKey) compare(o fieldKey) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
 // trim drops the fields with the greatest keys (the deepest ones first), so that at most maxFields remain.
 func (e *Evidence) trim() {
-	var keys []key
+	var keys []fieldKey
 	for root, m := range e.roots {
 		collectKeys(m, root, nil, &keys)
 	}
@@ -29,16 +29,16 @@ func (e *Evidence) trim() {
 	}
 
 	// Deep fields with high numbers are dropped first.
-	slices.SortFunc(keys, key.compare)
+	slices.SortFunc(keys, fieldKey.compare)
 	e.dropAfter(keys[maxFields-1])
 }
 
 // collectKeys appends the keys of all fields below m to keys. path are the field numbers that lead from the root to
 // m.
-func collectKeys(m *Message, root string, path []int32, keys *[]key) {
+func collectKeys(m *Message, root string, path []int32, keys *[]fieldKey) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
-		*keys = append(*keys, key{p, root})
+		*keys = append(*keys, fieldKey{p, root})
 		for _, c := range m.Field(n).Children() {
 			collectKeys(c, root, p, keys)
 		}
@@ -46,7 +46,7 @@ func collectKeys(m *Message, root string, path []int32, keys *[]key) {
 }
 
 // dropAfter drops every field whose key is greater than last, now and whenever it occurs again.
-func (e *Evidence) dropAfter(last key) {
+func (e *Evidence) dropAfter(last fieldKey) {
 	if e.cut == nil || last.compare(*e.cut) < 0 {
 		e.cut = &last
 	}
@@ -60,7 +60,7 @@ func (e *Evidence) dropAfter(last key) {
 func (e *Evidence) dropIn(m *Message, root string, path []int32) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
-		if (key{p, root}).compare(*e.cut) > 0 {
+		if (fieldKey{p, root}).compare(*e.cut) > 0 {
 			if n < LowNumbers {
 				m.low[n] = nil
 			} else {

@@ -59,8 +59,8 @@ func (c Costs) Payloads(f *Field) float64 {
 	return c.messageCost(f.Child).Of(f.Len.Novelty())
 }
 
-// A tally sums the description lengths of the fields of one message type.
-type tally struct {
+// A costTally sums the description lengths of the fields of one message type.
+type costTally struct {
 	// samples is the number of messages.
 	samples int64
 
@@ -83,11 +83,11 @@ type lengthCost struct {
 }
 
 // NewTally returns an empty tally for a message type with the given number of messages.
-func NewTally(samples int64) *tally { return &tally{samples: samples} }
+func NewTally(samples int64) *costTally { return &costTally{samples: samples} }
 
 // Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
 // be added in ascending order of their numbers.
-func (t *tally) Add(f *Field, number int32, messageCost float64) {
+func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
 		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
@@ -146,7 +146,7 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 
 // Sum returns the cost of the messages. The length of a message is known, so the length of its last field is
 // free.
-func (t *tally) Sum() Cost {
+func (t *costTally) Sum() Cost {
 	sum, rest := t.sum, t.samples
 	for _, e := range slices.Backward(t.ends) {
 		n := min(rest, e.seen)

@@ -10,12 +10,12 @@ type Pooled struct {
 	costs Costs
 
 	// judged maps each field of m to its inferred types.
-	judged map[*Field]*judged
+	judged map[*Field]*inferredTypes
 }
 
 // NewPooled returns a Pooled for m, which may be nil. m must not change afterwards.
 func NewPooled(m *Message) *Pooled {
-	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field]*judged{}}
+	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field]*inferredTypes{}}
 	if m != nil {
 		p.enter(m)
 	}
@@ -26,7 +26,7 @@ func NewPooled(m *Message) *Pooled {
 func (p *Pooled) enter(m *Message) {
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
-		p.judged[f] = &judged{}
+		p.judged[f] = &inferredTypes{}
 		for _, c := range f.Children() {
 			p.enter(c)
 		}
@@ -35,7 +35,7 @@ func (p *Pooled) enter(m *Message) {
 
 // judgement returns the cache entry for a field's inferred types, or nil if the field does not belong to the
 // statistics.
-func (p *Pooled) judgement(f *Field) *judged {
+func (p *Pooled) judgement(f *Field) *inferredTypes {
 	if p == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ type Reader struct {
 	costs Costs
 
 	// judged caches the inferred types of fields, if pooled is true.
-	judged map[*Field]*judged
+	judged map[*Field]*inferredTypes
 
 	// parts caches the inferred types of fields that occur with several wire types.
 	parts map[partKey]*wireTypePart
@@ -41,7 +41,7 @@ type Reader struct {
 	shared *Pooled
 
 	// chosen has the nodes whose type a user chose.
-	chosen map[int32]chosen
+	chosen map[int32]chosenTypes
 }
 
 // NewReader returns a Reader of message t. If pooled is not nil, fields are judged by these statistics, and fields
@@ -52,7 +52,7 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 		r.collectEvidence(r.fields)
 		return r
 	}
-	r.judged = map[*Field]*judged{}
+	r.judged = map[*Field]*inferredTypes{}
 	if !r.assign(r.fields, 0, pooled) {
 		own := make([]*Field, len(t.Nodes))
 		r.collectEvidence(own)
@@ -281,8 +281,8 @@ func (f *Field) onlyWireType(t wire.Type) *Field {
 	return o
 }
 
-// A judged caches the inferred types of a field.
-type judged struct {
+// An inferredTypes caches the inferred types of a field.
+type inferredTypes struct {
 	// list are the possible types, most probable first; nil before they are inferred.
 	list []Reading
 
@@ -302,7 +302,7 @@ func (r *Reader) judge(f *Field, why bool) []Reading {
 		if j = r.shared.judgement(f); j != nil {
 			costs = r.shared.costs
 		} else if j = r.judged[f]; j == nil {
-			j = &judged{}
+			j = &inferredTypes{}
 			r.judged[f] = j
 		}
 	}

@@ -13,20 +13,20 @@ const sketchSize = 24
 // sketches", PODC 2007.
 type sketch struct {
 	// Items are sorted by hash.
-	Items []item `json:"items,omitempty" pb:"1"`
+	Items []sketchItem `json:"items,omitempty" pb:"1"`
 
 	// Full means that there were more distinct values than the sketch can store.
 	Full bool `json:"full,omitempty" pb:"2"`
 
 	// Texts has the texts of the first elements of Items as examples, if the values are payloads.
-	Texts texts `json:"texts,omitempty" pb:"3"`
+	Texts exampleTexts `json:"texts,omitempty" pb:"3"`
 
 	// recent caches, by the last three bits of a number, the index in Items at which such a number was found last.
 	recent [8]uint8
 }
 
-// An item is one distinct value in a sketch.
-type item struct {
+// A sketchItem is one distinct value in a sketch.
+type sketchItem struct {
 	// Hash is the hash of the value.
 	Hash uint64 `json:"h" pb:"1,fixed"`
 
@@ -44,21 +44,21 @@ func (s *sketch) addValue(v uint64) {
 		s.Items[i].Count++
 		return
 	}
-	if i, _ := s.insert(item{mix(v), v, 1}); i < sketchSize {
+	if i, _ := s.insert(sketchItem{mix(v), v, 1}); i < sketchSize {
 		s.recent[v%8] = uint8(i)
 	}
 }
 
 // addBytes counts a payload that represents weight payloads.
 func (s *sketch) addBytes(p []byte, weight int64) {
-	if i, fresh := s.insert(item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
+	if i, fresh := s.insert(sketchItem{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
 		s.Texts.insert(i, exampleText(p))
 	}
 }
 
 // insert adds an item, or its count if the value is known. It returns the item's index in Items, or sketchSize if
 // the item is not kept, and whether it is new.
-func (s *sketch) insert(it item) (place int, fresh bool) {
+func (s *sketch) insert(it sketchItem) (place int, fresh bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return sketchSize, false

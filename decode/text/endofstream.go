@@ -21,7 +21,7 @@ const (
 
 // end prints the details of an error in the end-of-stream frame f as comments, because the JSON contains them only
 // in base64.
-func (p *printer) end(f piece) {
+func (p *printer) end(f envelopePiece) {
 	if f.flags&envelope.EndStream == 0 {
 		return
 	}

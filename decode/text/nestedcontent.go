@@ -57,7 +57,7 @@ func (p *printer) inside(data []byte, depth int) {
 	case nested.Frames:
 		d := Document{Data: c.Data, o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}}
 		// The functions called here return no errors.
-		_ = d.pieces(func(f piece) error {
+		_ = d.pieces(func(f envelopePiece) error {
 			s.piece(f, d.o)
 			return nil
 		})

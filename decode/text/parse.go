@@ -92,8 +92,8 @@ func (p *parser) drain() error {
 // maxLong is the maximum number of bytes by which the word long-form may lengthen a varint.
 const maxLong = 1 << 12
 
-// A prefix is the length prefix that will be inserted before body[pos:].
-type prefix struct {
+// A lengthPrefix is the length prefix that will be inserted before body[pos:].
+type lengthPrefix struct {
 	// pos is the offset in body at which the length is inserted.
 	pos int
 
@@ -104,8 +104,8 @@ type prefix struct {
 	width int
 }
 
-// A level is an opening brace that is not closed yet.
-type level struct {
+// An openBrace is an opening brace that is not closed yet.
+type openBrace struct {
 	// at is the offset of the brace in the text.
 	at int
 
@@ -139,10 +139,10 @@ type parser struct {
 	body []byte
 
 	// prefixes are the length prefixes to be inserted into body.
-	prefixes []prefix
+	prefixes []lengthPrefix
 
 	// levels are the braces that are not closed yet, outermost first.
-	levels []level
+	levels []openBrace
 
 	// frame describes the envelope whose brace is open.
 	frame frameForm
@@ -159,7 +159,7 @@ type parser struct {
 	deep int
 
 	// from is the encoding of the document's bytes.
-	from source
+	from inputEncoding
 
 	// w receives the encoded bytes; nil collects all of them in out.
 	w io.Writer
@@ -459,9 +459,9 @@ func (p *parser) typeAhead() wire.Type {
 // 'l' for a length-delimited field, 'g' for a group and 'f' for a frame; number is the
 // field number of a group.
 func (p *parser) openLevel(kind byte, skip int, number uint64) error {
-	l := level{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
+	l := openBrace{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
 	if kind == 'l' {
-		p.prefixes = append(p.prefixes, prefix{pos: len(p.body)})
+		p.prefixes = append(p.prefixes, lengthPrefix{pos: len(p.body)})
 		p.long, p.pending = 0, false
 	}
 	p.levels = append(p.levels, l)

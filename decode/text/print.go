@@ -59,7 +59,7 @@ func (d *Document) Text(w io.Writer) error {
 	case "text":
 		p.quoted(d.Data, 0)
 	case "frames":
-		err = d.pieces(func(f piece) error {
+		err = d.pieces(func(f envelopePiece) error {
 			p.piece(f, d.o)
 			return nil
 		})
@@ -115,7 +115,7 @@ type printer struct {
 }
 
 // piece prints one envelope with its flags and its content.
-func (p *printer) piece(f piece, o Options) {
+func (p *printer) piece(f envelopePiece, o Options) {
 	if !f.framed {
 		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
 		p.hex(f.raw, 0)

@@ -44,7 +44,7 @@ func (d *Document) JSON(w io.Writer) error {
 	case "frames":
 		p.w.WriteString(`,"frames":[`)
 		sep := "\n"
-		err = d.pieces(func(f piece) error {
+		err = d.pieces(func(f envelopePiece) error {
 			p.w.WriteString(sep)
 			sep = ",\n"
 			p.piece(f)
@@ -162,7 +162,7 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 }
 
 // piece prints one envelope as JSON.
-func (p *jsonPrinter) piece(f piece) {
+func (p *jsonPrinter) piece(f envelopePiece) {
 	if !f.framed {
 		p.w.WriteString(`{"rest":`)
 		p.encode(f.raw)
@@ -365,7 +365,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 		d := Document{Data: c.Data, o: s.o}
 		sep := ""
 		// Errors of the function are in s.err.
-		_ = d.pieces(func(f piece) error {
+		_ = d.pieces(func(f envelopePiece) error {
 			s.w.WriteString(sep)
 			sep = ","
 			s.piece(f)

@@ -43,7 +43,7 @@ type jsonReader struct {
 	dec *json.Decoder
 
 	// from is the encoding of the document's bytes.
-	from source
+	from inputEncoding
 
 	// out are encoded bytes that were not written yet.
 	out []byte

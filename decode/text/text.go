@@ -97,7 +97,7 @@ type Document struct {
 	Data []byte
 
 	// source describes how the input encoded the bytes, for example as hex.
-	source source
+	source inputEncoding
 	o      Options
 }
 
@@ -249,8 +249,8 @@ func segmentOrLargeField(data []byte, minLen int) []byte {
 	return part
 }
 
-// A piece is an envelope of a document, or the rest of the data if no envelope fits.
-type piece struct {
+// An envelopePiece is an envelope of a document, or the rest of the data if no envelope fits.
+type envelopePiece struct {
 	// framed is false for the rest after the last valid envelope.
 	framed bool
 
@@ -277,13 +277,13 @@ type piece struct {
 }
 
 // pieces calls f for each envelope in data, in order.
-func (d *Document) pieces(f func(piece) error) error {
+func (d *Document) pieces(f func(envelopePiece) error) error {
 	for rest := d.Data; len(rest) > 0; {
 		if len(rest) < envelope.PrefixLen {
-			return f(piece{raw: rest})
+			return f(envelopePiece{raw: rest})
 		}
 		prefix := envelope.ParsePrefix(rest)
-		p := piece{framed: true, flags: prefix.Flags, length: prefix.Length}
+		p := envelopePiece{framed: true, flags: prefix.Flags, length: prefix.Length}
 		p.raw = rest[envelope.PrefixLen:]
 		whole := uint64(p.length) <= uint64(len(p.raw))
 		if whole {
@@ -310,7 +310,7 @@ func (d *Document) reportProgress(off int) {
 }
 
 // inflate decompresses p.raw if it begins with the magic number of gzip or zstd.
-func (d *Document) inflate(p *piece) {
+func (d *Document) inflate(p *envelopePiece) {
 	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: int64(len(p.raw)) + 1, MaxInflated: d.o.MaxInflated})
 	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
 	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {

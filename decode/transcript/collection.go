@@ -54,7 +54,7 @@ type collection struct {
 	groups []group
 
 	// numbers summarizes the numbers sent at each path, and numberAt has the index in it by direction and path.
-	numbers  []*numbers
+	numbers  []*pathNumbers
 	numberAt map[streamKey]int32
 
 	// at is reused memory for the paths of a tree's nodes.
@@ -101,7 +101,7 @@ type group struct {
 	texts int
 
 	// scalars are the small numbers and flags in the message.
-	scalars []scalar
+	scalars []smallNumber
 }
 
 // collect collects the texts of all frames, in order.
@@ -231,7 +231,7 @@ func (c *collection) addText(f *decode.Frame, index int, path, name string, grou
 		c.serverTexts = append(c.serverTexts, index)
 	}
 	c.groups[group].texts++
-	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
+	s.pieces = append(s.pieces, textPiece{frame: index, seq: f.Seq, group: group, text: text})
 }
 
 // A treeWalk collects the texts of one protobuf message.

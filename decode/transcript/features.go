@@ -42,8 +42,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 		}
 		return x
 	}
-	beside := func(p piece) *neighbourhood { return get(p.frame, int(p.group)) }
-	around := func(p piece) *neighbourhood {
+	beside := func(p textPiece) *neighbourhood { return get(p.frame, int(p.group)) }
+	around := func(p textPiece) *neighbourhood {
 		if texts[p.frame] > smallFrame {
 			return beside(p)
 		}
@@ -220,7 +220,7 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 			continue
 		}
 		// A tool's name near the JSON makes it the arguments of a call.
-		isNamed := func(p piece) bool {
+		isNamed := func(p textPiece) bool {
 			g := c.groups[p.group]
 			return beside[p.group] || within[p.group] || within[g.parent] || beside[g.parent] && !prosed[s.path] || asked[g.id]
 		}

@@ -36,7 +36,7 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 		return false
 	}
 	// Group the pieces by the number.
-	parts := make(map[int64][]piece)
+	parts := make(map[int64][]textPiece)
 	frames := make(map[int]map[int64]bool)
 	several, falls := 0, 0
 	last := int64(0)
@@ -63,7 +63,7 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 
 	// Texts that are sent at the same time are readable apart, but not together.
 	apart := 0.0
-	var most []piece
+	var most []textPiece
 	low, high := int64(maxVariants), int64(0)
 	for v, part := range parts {
 		low, high = min(low, v), max(high, v)
@@ -102,7 +102,7 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 
 // marksEnds reports whether some other number occurs next to the last pieces of several of the parts, and next to
 // no other piece.
-func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) bool {
+func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]textPiece) bool {
 	for _, mark := range c.groups[s.pieces[len(s.pieces)-1].group].scalars {
 		if mark.at == at || mark.value == 0 {
 			continue
@@ -127,7 +127,7 @@ func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) boo
 
 // countBreaks returns the number of borders at which pieces do not continue each other; uncertain ones count in
 // part.
-func countBreaks(pieces []piece) float64 {
+func countBreaks(pieces []textPiece) float64 {
 	n := 0.0
 	for i := 1; i < len(pieces); i++ {
 		n += breakBetween(pieces[i-1].text, pieces[i].text)

@@ -102,8 +102,8 @@ func (c *collection) serverTextBetween(from, to int) bool {
 
 // runs groups the pieces by the identifiers next to them; order has the identifiers in order of occurrence. If
 // almost every piece has an identifier of its own, the pieces are not grouped but considered separate.
-func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
-	runs = make(map[string][]piece)
+func (s *stream) runs(c *collection) (order []string, runs map[string][]textPiece) {
+	runs = make(map[string][]textPiece)
 	ids := make([]string, len(s.pieces))
 	levels := make([]int, len(s.pieces))
 
@@ -148,7 +148,7 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 		s.ownIDs = true
 	}
 	if s.ownIDs {
-		return []string{""}, map[string][]piece{"": s.pieces}
+		return []string{""}, map[string][]textPiece{"": s.pieces}
 	}
 	return order, runs
 }
@@ -156,7 +156,7 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 // joinPieces determines how pieces form a text. It returns the text and, for deltas, the share of borders that are
 // inside sentences. apart means that each piece has an identifier of its own: they are separate values unless they
 // continue each other. whole means that each piece is a complete message.
-func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
+func joinPieces(pieces []textPiece, apart, whole bool) (joining, string, float64) {
 	if n := len(pieces); n > 1 && language.IsStop(pieces[n-1].text) && !language.IsStop(pieces[n-2].text) {
 		pieces = pieces[:n-1]
 	}
@@ -195,7 +195,7 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 
 // isWordInParts reports whether the pieces are parts of one word that begins with a capital, or of a word in
 // another script than Latin. Separate names would each begin with a capital.
-func isWordInParts(pieces []piece) bool {
+func isWordInParts(pieces []textPiece) bool {
 	first, _ := utf8.DecodeRuneInString(pieces[0].text)
 	if !unicode.IsUpper(first) && first < utf8.RuneSelf {
 		return false
@@ -210,7 +210,7 @@ func isWordInParts(pieces []piece) bool {
 }
 
 // isDense reports whether most pieces are in a script without spaces between words.
-func isDense(pieces []piece) bool {
+func isDense(pieces []textPiece) bool {
 	dense := 0
 	for _, p := range pieces {
 		if r, _ := utf8.DecodeRuneInString(p.text); language.IsUnspaced(r) || language.IsWidePunct(r) {
@@ -221,12 +221,12 @@ func isDense(pieces []piece) bool {
 }
 
 // hasSpace reports whether a piece contains white space.
-func hasSpace(pieces []piece) bool {
-	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
+func hasSpace(pieces []textPiece) bool {
+	return slices.ContainsFunc(pieces, func(p textPiece) bool { return strings.ContainsAny(p.text, " \n\t") })
 }
 
 // concat joins the pieces' texts, with between in between.
-func concat(pieces []piece, between string) string {
+func concat(pieces []textPiece, between string) string {
 	var b strings.Builder
 	for i, p := range pieces {
 		if i > 0 {
@@ -238,7 +238,7 @@ func concat(pieces []piece, between string) string {
 }
 
 // areSame reports whether all pieces are equal and not just a repeated token.
-func areSame(pieces []piece) bool {
+func areSame(pieces []textPiece) bool {
 	for _, p := range pieces[1:] {
 		if p.text != pieces[0].text {
 			return false
@@ -249,9 +249,9 @@ func areSame(pieces []piece) bool {
 }
 
 // unique returns the pieces without those whose text occurred before.
-func unique(pieces []piece) []piece {
+func unique(pieces []textPiece) []textPiece {
 	seen := make(map[string]bool, len(pieces))
-	var out []piece
+	var out []textPiece
 	for _, p := range pieces {
 		if !seen[p.text] {
 			seen[p.text] = true
@@ -272,7 +272,7 @@ const (
 
 // grown returns the text whose growing snapshots the pieces are; ok is false if they are not snapshots. A piece
 // that does not begin with the previous one starts a new text.
-func grown(pieces []piece) (string, bool) {
+func grown(pieces []textPiece) (string, bool) {
 	steps, grows, again := 0, 0, 0
 	var text strings.Builder
 	for i := 1; i < len(pieces); i++ {
@@ -304,7 +304,7 @@ func grown(pieces []piece) (string, bool) {
 
 // areSeparate reports whether the pieces are separate values: several in a frame, or most of them complete in
 // themselves.
-func areSeparate(pieces []piece) bool {
+func areSeparate(pieces []textPiece) bool {
 	crowded, values, weighed := 0, 0, 0
 	for i, p := range pieces {
 		if i > 0 && p.frame == pieces[i-1].frame {
@@ -338,7 +338,7 @@ const (
 
 // areLines reports whether the pieces are separate lines, as in a log: the same ones recur apart from their digits,
 // or many pieces of several words have no space at their borders.
-func areLines(pieces []piece) bool {
+func areLines(pieces []textPiece) bool {
 	pieces = pieces[:min(len(pieces), linesSeen)]
 	runes, spaces := 0, 0
 	forms := make(map[string]int)
@@ -364,7 +364,7 @@ func areLines(pieces []piece) bool {
 const leastNames = 3
 
 // areNames reports whether the pieces are names in a program, each complete, such as the kinds of events.
-func areNames(pieces []piece) bool {
+func areNames(pieces []textPiece) bool {
 	joined := 0
 	for _, p := range pieces[:min(len(pieces), maxClassified)] {
 		if len(p.text) < 3 || !naming.IsKind(p.text) {
@@ -380,7 +380,7 @@ func areNames(pieces []piece) bool {
 
 // borders returns the share of borders between pieces that are inside a sentence (open), and the share between two
 // complete sentences without a space (closed).
-func borders(pieces []piece) (open, closed float64) {
+func borders(pieces []textPiece) (open, closed float64) {
 	for i := 1; i < len(pieces); i++ {
 		a, b := pieces[i-1].text, pieces[i].text
 		before, _ := utf8.DecodeLastRuneInString(a)

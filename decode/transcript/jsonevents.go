@@ -222,7 +222,7 @@ func carriesDeltas(list []jsonObject) bool {
 	if len(list) < leastCarried {
 		return false
 	}
-	texts := make(map[string][]piece)
+	texts := make(map[string][]textPiece)
 	for i, o := range list {
 		memberTexts(texts, "", o, i, 0)
 	}
@@ -241,7 +241,7 @@ func carriesDeltas(list []jsonObject) bool {
 }
 
 // spacedBorders returns the share of borders between pieces that have a space on either side.
-func spacedBorders(pieces []piece) float64 {
+func spacedBorders(pieces []textPiece) float64 {
 	n := 0
 	for i := 1; i < len(pieces); i++ {
 		before, _ := utf8.DecodeLastRuneInString(pieces[i-1].text)
@@ -255,13 +255,13 @@ func spacedBorders(pieces []piece) float64 {
 
 // memberTexts appends the texts of the members of o to texts, by path. at is the index of the object in its list,
 // and depth the nesting of o.
-func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth int) {
+func memberTexts(texts map[string][]textPiece, path string, o jsonObject, at, depth int) {
 	for name, v := range o {
 		switch v.Kind() {
 		case jsontree.String:
 			if text := v.Text(); text != "" {
 				key := path + "." + name
-				texts[key] = append(texts[key], piece{frame: at, text: text})
+				texts[key] = append(texts[key], textPiece{frame: at, text: text})
 			}
 		case jsontree.Object:
 			if depth < 3 {
@@ -273,7 +273,7 @@ func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth 
 
 // hasLanguage reports whether the joined pieces are natural language. Identifiers and names of kinds can look like
 // deltas, too.
-func hasLanguage(pieces []piece) bool {
+func hasLanguage(pieces []textPiece) bool {
 	text := language.Sample(concat(pieces[:min(len(pieces), 200)], ""))
 	return language.Likeness(text) >= 0.3 || language.MarkdownLike(text) > 0.6
 }

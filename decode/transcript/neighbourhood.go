@@ -40,7 +40,7 @@ type neighbourhood struct {
 }
 
 // addNeighbour adds piece p of stream s to the neighbourhood.
-func (x *neighbourhood) addNeighbour(s *stream, p piece) {
+func (x *neighbourhood) addNeighbour(s *stream, p textPiece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
 		if s.inMostFrames {
@@ -84,7 +84,7 @@ func (x *neighbourhood) callLikelihood(own int) float64 {
 // addNeighbourFeatures sets the features that are derived from the values next to the pieces of s, as the average
 // over the pieces. around and beside return the wide and the narrow neighbourhood of a piece; calls has the index
 // of the frame in which the identifier of each call was first sent.
-func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood, calls map[string]int) {
+func (s *stream) addNeighbourFeatures(around, beside func(textPiece) *neighbourhood, calls map[string]int) {
 	f := &s.features
 	pieces := s.pieces[:min(len(s.pieces), maxLooked)]
 	for _, p := range pieces {

@@ -84,7 +84,7 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 		if fits == len(s.pieces)-1 {
 			return true
 		}
-		var out []piece
+		var out []textPiece
 
 		// Remove the pieces behind each offset before the piece is added.
 		var starts []int64
@@ -144,7 +144,7 @@ func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	}
 
 	seen := make(map[int64]bool, len(texts))
-	var out []piece
+	var out []textPiece
 	for _, p := range s.pieces {
 		if v := c.scalarOf(p.group, at); !seen[v] {
 			seen[v] = true

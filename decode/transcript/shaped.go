@@ -33,7 +33,7 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 		return s.dir == captures.Down && s.role == assistant && s.class == plain && !isInside(s, inside)
 	})
 	for _, s := range streams {
-		isName := !slices.ContainsFunc(s.pieces, func(p piece) bool { return !names[p.text] })
+		isName := !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return !names[p.text] })
 		isProse := s.class == plain && (s.role == assistant || s.role == user || s.role == thinking)
 		if !isName && !isInside(s, inside) || isProse && !answered {
 			texts = append(texts, s)
@@ -191,7 +191,7 @@ func (c *collection) flagOf(s *stream) (at int32, ok bool) {
 // hasFlag reports whether number at (an index in c.numbers) is 1 in the message of each piece of s.
 func (c *collection) hasFlag(s *stream, at int32) bool {
 	for _, p := range s.pieces {
-		if !slices.Contains(c.groups[p.group].scalars, scalar{at, 1}) {
+		if !slices.Contains(c.groups[p.group].scalars, smallNumber{at, 1}) {
 			return false
 		}
 	}

@@ -180,7 +180,7 @@ func (s *stream) isWeak() bool {
 	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 || s.kind == separate && s.areHeadings() {
 		return len(s.seqs) <= 6
 	}
-	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p piece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
+	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
 		// A list that is sent whole, or line by line.
 		return true
 	}

@@ -80,16 +80,16 @@ func (s *stream) dropRepeatedPrefix() {
 	if s.dir != captures.Down || len(s.pieces) < 3 {
 		return
 	}
-	var out []piece
+	var out []textPiece
 	// before are the values of the frame before.
-	var before []piece
+	var before []textPiece
 	for i := 0; i < len(s.pieces); {
 		end := i + 1
 		for end < len(s.pieces) && s.pieces[end].frame == s.pieces[i].frame {
 			end++
 		}
 		list := s.pieces[i:end]
-		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b piece) bool { return a.text == b.text }) {
+		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b textPiece) bool { return a.text == b.text }) {
 			return
 		}
 		out = append(out, list[len(before):]...)
@@ -143,7 +143,7 @@ func (s *stream) splitIDs() *stream {
 // splitOff moves the pieces for whose index the function is returns true into a new stream with the variant sort.
 // It returns nil if that holds for all or none of them.
 func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
-	var taken, rest []piece
+	var taken, rest []textPiece
 	for i, p := range s.pieces {
 		if is(i) {
 			taken = append(taken, p)

@@ -67,14 +67,14 @@ type Tool struct {
 	group int32
 
 	// values are the arguments or the parts of a result until finish joins them.
-	values []value
+	values []toolValue
 }
 
-// A value is one argument, or one part of a result: the pieces of one stream.
-type value struct {
+// A toolValue is one argument of a call, or one part of a result: the pieces of one stream.
+type toolValue struct {
 	// s is the stream to which the pieces belong.
 	s      *stream
-	pieces []piece
+	pieces []textPiece
 }
 
 const (
@@ -245,7 +245,7 @@ func (c *collection) callParts(streams []*stream, role int, shared map[string]bo
 }
 
 // addPiece adds piece p of stream s to the arguments.
-func (t *Tool) addPiece(s *stream, p piece) {
+func (t *Tool) addPiece(s *stream, p textPiece) {
 	if p.frame < t.frame {
 		t.frame, t.group = p.frame, p.group
 	}
@@ -257,7 +257,7 @@ func (t *Tool) addPiece(s *stream, p piece) {
 			return
 		}
 	}
-	t.values = append(t.values, value{s, []piece{p}})
+	t.values = append(t.values, toolValue{s, []textPiece{p}})
 }
 
 // finish sets Arguments from the values: a single value as it is, several values with
@@ -266,7 +266,7 @@ func (t *Tool) finish() {
 	slices.Sort(t.Frames)
 	t.Frames = slices.Compact(t.Frames)
 	if len(t.values) > 1 {
-		t.values = slices.DeleteFunc(t.values, func(v value) bool { return v.s.class == word && v.pieces[0].text == t.Name })
+		t.values = slices.DeleteFunc(t.values, func(v toolValue) bool { return v.s.class == word && v.pieces[0].text == t.Name })
 	}
 	t.values = primaryValues(t.values)
 	if len(t.values) == 1 {
@@ -287,8 +287,9 @@ func (t *Tool) finish() {
 	t.values = nil
 }
 
-// names has the words that may be names of tools, by the index of their frame and by the identifier next to them.
-type names struct {
+// toolNameWords has the words that may be names of tools, by the index of their frame and by the identifier next to
+// them.
+type toolNameWords struct {
 	// byFrame has the words by the index of their frame, byID those next to each identifier.
 	byFrame map[int][]namePiece
 	byID    map[string][]namePiece
@@ -298,15 +299,15 @@ type names struct {
 type namePiece struct {
 	// s is the stream that contains the piece, and p the piece.
 	s *stream
-	p piece
+	p textPiece
 }
 
 // maxNames is the maximum number of such words for each frame or identifier.
 const maxNames = 64
 
 // toolNames collects the words of the server that may be names of tools.
-func (c *collection) toolNames(streams []*stream) names {
-	n := names{make(map[int][]namePiece), make(map[string][]namePiece)}
+func (c *collection) toolNames(streams []*stream) toolNameWords {
+	n := toolNameWords{make(map[int][]namePiece), make(map[string][]namePiece)}
 	for _, s := range streams {
 		if s.dir != captures.Down || s.role == toolCall && s.class != word || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
 			continue
@@ -328,7 +329,7 @@ func (c *collection) toolNames(streams []*stream) names {
 
 // nameFor returns the most likely name for the call t: the word nearest to the arguments
 // in the same frame, or next to the same identifier; "" if there is none.
-func (n names) nameFor(c *collection, t *Tool) string {
+func (n toolNameWords) nameFor(c *collection, t *Tool) string {
 	best, bestScore := "", 0.15
 	look := func(list []namePiece, far float64) {
 		for _, x := range list {
@@ -359,17 +360,17 @@ func (n names) nameFor(c *collection, t *Tool) string {
 
 // primaryValues removes values if another one contains the whole: the JSON of all arguments, or an output that is
 // much longer than the others.
-func primaryValues(values []value) []value {
+func primaryValues(values []toolValue) []toolValue {
 	for _, v := range values {
 		if v.s.features[jsonText] > 0 && v.s.role == toolCall {
-			return []value{v}
+			return []toolValue{v}
 		}
 	}
 	if len(values) < 2 || values[0].s.role != toolResult {
 		return values
 	}
-	longest := slices.MaxFunc(values, func(a, b value) int { return cmp.Compare(len(a.s.text), len(b.s.text)) })
-	return slices.DeleteFunc(values, func(v value) bool {
+	longest := slices.MaxFunc(values, func(a, b toolValue) int { return cmp.Compare(len(a.s.text), len(b.s.text)) })
+	return slices.DeleteFunc(values, func(v toolValue) bool {
 		return len(v.s.text)*4 < len(longest.s.text) && v.s.class != plain || v.s.text == longest.s.text && v.s != longest.s
 	})
 }

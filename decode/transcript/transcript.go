@@ -345,7 +345,7 @@ type stream struct {
 	hasOffsets bool
 
 	// pieces are the texts in the order in which they were sent.
-	pieces []piece
+	pieces []textPiece
 
 	// seqs are the sequence numbers of the frames, without repetition.
 	seqs []int
@@ -382,8 +382,8 @@ type stream struct {
 	reasons []Reason
 }
 
-// A piece is one string value at a path of the exchange's messages.
-type piece struct {
+// A textPiece is one string value at a path of the exchange's messages.
+type textPiece struct {
 	// frame is an index into the exchange's frames.
 	frame int
 

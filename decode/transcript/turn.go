@@ -38,11 +38,11 @@ type Turn struct {
 	event, order int
 }
 
-// An addition is the text that one piece adds to the text of its stream.
-type addition struct {
+// An addedText is the text that one piece adds to the text of its stream.
+type addedText struct {
 	// text is the text that piece adds to the text of s.
 	s     *stream
-	piece piece
+	piece textPiece
 	text  string
 }
 
@@ -52,7 +52,7 @@ const sureUser = 0.8
 // turns returns the turns of the conversation in the order in which they were sent.
 func turns(streams []*stream, tools []Tool) []Turn {
 	// Collect the texts of the user and of the assistant.
-	var said []addition
+	var said []addedText
 	var asked []string
 	for _, s := range streams {
 		switch s.role {
@@ -78,7 +78,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 	}
 
 	// Merge texts of one stream that follow each other into a turn.
-	slices.SortStableFunc(said, func(a, b addition) int { return comparePieces(a.piece, b.piece) })
+	slices.SortStableFunc(said, func(a, b addedText) int { return comparePieces(a.piece, b.piece) })
 	var out []Turn
 	var text strings.Builder
 	var last *stream
@@ -118,9 +118,9 @@ func turns(streams []*stream, tools []Tool) []Turn {
 }
 
 // additions returns the text that each piece adds to the text of s, in order.
-func (s *stream) additions() []addition {
-	out := make([]addition, 0, len(s.pieces))
-	add := func(p piece, text string) { out = append(out, addition{s, p, text}) }
+func (s *stream) additions() []addedText {
+	out := make([]addedText, 0, len(s.pieces))
+	add := func(p textPiece, text string) { out = append(out, addedText{s, p, text}) }
 	switch s.kind {
 	case single, same:
 		add(s.pieces[0], s.text)

@@ -50,7 +50,7 @@ func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 
 // namedUsage finds the numbers of tokens by the names of their members, or returns nil.
 func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
-	var out [naming.UsageFields]*numbers
+	var out [naming.UsageFields]*pathNumbers
 	for _, n := range c.numbers {
 		if n.dir != captures.Down || n.name == "" {
 			continue
@@ -73,7 +73,7 @@ func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
 }
 
 // makeUsage returns a Usage with the last value of each of the numbers found.
-func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*numbers) *Usage {
+func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*pathNumbers) *Usage {
 	u := &Usage{}
 	for f, n := range found {
 		if n == nil {
@@ -125,7 +125,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	}
 
 	// Find messages that contain only numbers and were sent after the answer began.
-	groups := make(map[int32][]*numbers)
+	groups := make(map[int32][]*pathNumbers)
 	for _, n := range c.numbers {
 		if n.dir == captures.Down && n.last >= end && n.group >= 0 && c.groups[n.group].texts == 0 {
 			groups[n.group] = append(groups[n.group], n)
@@ -142,7 +142,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 		if len(list) < 2 || len(list) > 5 {
 			continue
 		}
-		slices.SortStableFunc(list, func(a, b *numbers) int { return comparePaths(a.path, b.path) })
+		slices.SortStableFunc(list, func(a, b *pathNumbers) int { return comparePaths(a.path, b.path) })
 		if found, ok := fitUsage(list, said, asked); ok {
 			return makeUsage(ex, found)
 		}
@@ -153,7 +153,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 // fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before output in every known API; a
 // total is their sum. said and asked are the sizes in bytes of the answer and of the prompt. ok is false if they do
 // not fit.
-func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*numbers, ok bool) {
+func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields]*pathNumbers, ok bool) {
 	for _, n := range list {
 		if n.value < 0 || n.value > mostTokens {
 			return out, false
@@ -161,14 +161,14 @@ func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*nu
 	}
 
 	// A token has one to eight bytes, and the number may include hidden thinking.
-	fits := func(n *numbers) bool {
+	fits := func(n *pathNumbers) bool {
 		v := float64(n.value)
 		return v >= said/10 && v <= 3*said+200
 	}
 	a, b := list[0], list[1]
-	isInput := func(n *numbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
+	isInput := func(n *pathNumbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
 	// Some APIs have the output first: then the sizes of the texts fit much better in this order.
-	misfit := func(in, out *numbers) float64 {
+	misfit := func(in, out *pathNumbers) float64 {
 		return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
 	}
 	if isInput(b) && fits(a) && misfit(b, a)+surelySwapped < misfit(a, b) {
@@ -195,8 +195,8 @@ func comparePaths(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// numbers summarizes the numbers that were sent at one path in one direction.
-type numbers struct {
+// pathNumbers summarizes the numbers that were sent at one path in one direction.
+type pathNumbers struct {
 	// dir is the direction, path the path, name the last member name in JSON ("" for field numbers), and count how
 	// many numbers were sent.
 	dir        captures.Direction
@@ -220,7 +220,7 @@ type numbers struct {
 }
 
 // addValue records the next value, which is in frame number frame and in message group.
-func (n *numbers) addValue(frame int, group int32, value int64) {
+func (n *pathNumbers) addValue(frame int, group int32, value int64) {
 	if n.count > 0 && value < n.value {
 		n.falls = true
 	}

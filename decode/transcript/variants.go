@@ -36,8 +36,8 @@ const (
 	absent = -1
 )
 
-// A scalar is a small number or a flag in a message.
-type scalar struct {
+// A smallNumber is a small number or a flag in a message.
+type smallNumber struct {
 	// at is an index into collection.numbers.
 	at    int32
 	value int64
@@ -54,7 +54,7 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 			return
 		}
 		at = int32(len(c.numbers))
-		c.numbers = append(c.numbers, &numbers{dir: f.Dir, path: path, name: name, first: index})
+		c.numbers = append(c.numbers, &pathNumbers{dir: f.Dir, path: path, name: name, first: index})
 		c.numberAt[key] = at
 	}
 	c.numbers[at].addValue(index, group, value)
@@ -62,7 +62,7 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
 		return
 	}
-	g.scalars = append(g.scalars, scalar{at, value})
+	g.scalars = append(g.scalars, smallNumber{at, value})
 }
 
 // addJSONNumber is addNumber for a number in JSON. Numbers that are not integers are ignored.
@@ -282,7 +282,7 @@ func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 }
 
 // comparePieces orders pieces as they were sent.
-func comparePieces(a, b piece) int {
+func comparePieces(a, b textPiece) int {
 	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
 }
 

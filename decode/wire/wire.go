@@ -72,7 +72,7 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// None is the index that means "no node".
+// None is the index in Tree.Nodes that means "no node".
 const None int32 = -1
 
 // A Node is one field, a run of garbage, or the root.

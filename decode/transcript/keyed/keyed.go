@@ -131,7 +131,7 @@ type Error struct {
 	// Frame is the index of the frame in the exchange, Seq its number in its direction.
 	Frame, Seq int
 
-	// Code and Message are as sent.
+	// Code and Message are the error's code and text as the server sent them, or "".
 	Code, Message string
 }
 
@@ -157,7 +157,7 @@ type Pieces struct {
 	Finished bool
 }
 
-// maxPieces is the maximum number of pieces of an exchange.
+// maxPieces is the maximum number of pieces (texts, calls, results) that are found in an exchange.
 const maxPieces = 1 << 20
 
 // A finder finds the pieces of a conversation in one event after another.
