@@ -70,7 +70,7 @@ type series struct {
 	// of is the number of messages added so far, including the current one.
 	of int
 
-	// paths has the values at each path, and order has the same tracks in order of their first occurrence.
+	// paths has the values of each path by its name, and order has them in order of first occurrence.
 	paths map[string]*pathValues
 	order []*pathValues
 }

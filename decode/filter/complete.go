@@ -10,7 +10,7 @@ import (
 
 // A Candidate is one completion for a filter that a user is typing.
 type Candidate struct {
-	// Text is inserted in place of the range of the Completion.
+	// Text is the text that replaces the range Completion.From to Completion.To.
 	Text string
 
 	// About is a short description of the candidate, or "".

@@ -4,7 +4,7 @@ import "slices"
 
 // A Message holds the statistics of a message type: of all messages at one path of field numbers.
 type Message struct {
-	// Samples is the number of messages.
+	// Samples is the number of messages that were added.
 	Samples int64
 
 	// low has the fields with numbers below LowNumbers by index, and high the others.

@@ -82,7 +82,7 @@ func varintType(s *Varints, u Use) TypeEstimate {
 
 // A Use describes where a field of numbers is used. The zero value means that this is unknown.
 type Use struct {
-	// Number is the number of the field.
+	// Number is the number of the field. The share of bools among fields depends on it.
 	Number int32
 
 	// Fresh is the share of the field's messages that are not copies of messages at other fields, from

@@ -10,7 +10,7 @@ import (
 
 // A Feature is one reason for the probability of a possible type.
 type Feature struct {
-	// Name describes the reason in words.
+	// Name describes the reason in words, such as "characters of text".
 	Name string `json:"feature"`
 
 	// Weight is the log-odds of the reason in nats; positive values favour the type. For a payload they are

@@ -48,7 +48,7 @@ type Rules struct {
 	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// frameType returns the type of a call's frames, or nil.
+// frameType returns the type of the messages in a call's frames, or nil.
 func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.FrameType == nil {
 		return nil
@@ -56,7 +56,7 @@ func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect
 	return r.FrameType(call, dir)
 }
 
-// innerType returns the type of inner messages, or nil.
+// innerType returns the type of the messages that are encoded inside fields of a call's frames, or nil.
 func (r *Rules) innerType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.InnerType == nil {
 		return nil

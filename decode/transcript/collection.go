@@ -270,7 +270,7 @@ func (w *treeWalk) walk() {
 	w.message(0, w.c.root(w.frame))
 }
 
-// message collects the texts below node i, whose group is group.
+// message collects the texts in the message at node i; group is the index of the group for that message.
 func (w *treeWalk) message(i, group int32) {
 	for child := range w.tree.Children(i) {
 		n := &w.tree.Nodes[child]

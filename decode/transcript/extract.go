@@ -126,7 +126,8 @@ func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Sig
 	return g
 }
 
-// addMarks adds the evidence in s to g: roles, turns, names of models, calls of tools, templates.
+// addMarks adds to g the evidence for a conversation in s: roles, turns, names of models, calls of tools,
+// templates.
 func (s *stream) addMarks(g *dialogue.Signs) {
 	f := &s.features
 	for label := range strings.FieldsSeq(s.label) {
@@ -142,7 +143,7 @@ func (s *stream) addMarks(g *dialogue.Signs) {
 	g.Templated = g.Templated || f[thinkTag] > 0
 }
 
-// addQuestion adds the evidence in s, a text of the client, to g.
+// addQuestion adds to g the evidence for a conversation in s, a text of the client.
 func (s *stream) addQuestion(g *dialogue.Signs) {
 	g.Templated = g.Templated || dialogue.IsTemplate(s.text)
 	text := strings.TrimSpace(s.text)

@@ -66,8 +66,8 @@ func isInside(s *stream, places map[place]bool) bool {
 	return false
 }
 
-// knownShapes returns the pieces of calls at whose paths there are streams. JSON in a string that was unpacked as
-// an event is not a call.
+// knownShapes returns those pieces of calls whose paths have collected texts (streams). JSON in a string that was
+// unpacked as an event is not a call.
 func knownShapes(streams []*stream, pieces []keyed.Piece) []keyed.Piece {
 	if len(pieces) == 0 {
 		return nil

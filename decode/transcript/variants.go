@@ -298,8 +298,7 @@ func (s *stream) bytesEach() int {
 // minWhole is the minimum average size in bytes of pieces that may be complete messages.
 const minWhole = 15
 
-// minListed is the average size in bytes below which values of one frame are a list of
-// words.
+// minListed is the average size in bytes below which several values in one frame are considered a list of words.
 const minListed = 12
 
 // listed reports whether the pieces of s are a list of short values in one frame. Numbers next to them are their

@@ -104,7 +104,8 @@ func (c *parsedCall) setArguments(m *event.Node, path []string) {
 	}
 }
 
-// maxInner is the maximum number of nested objects in which the members of a call are searched.
+// maxInner is the maximum number of nested objects in which the members of a tool call (name, arguments,
+// identifier) are searched.
 const maxInner = 4
 
 // isArguments reports whether member m has the arguments of a call: a text, or an object or array. An object called

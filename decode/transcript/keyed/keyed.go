@@ -308,7 +308,7 @@ func (f *finder) visitArray(n *event.Node, sc scope) {
 	}
 }
 
-// hasContent reports whether an object that is a message has a member for its content.
+// hasContent reports whether a message of a conversation, as a JSON object, has a member for its content.
 func hasContent(n *event.Node) bool {
 	for _, m := range n.Items {
 		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
