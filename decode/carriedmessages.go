@@ -8,11 +8,12 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Messages decodes the messages of one stream that were transported inside messages of other calls; see
-// package conversation. The limits of one exchange apply to all of them together.
+// Messages decodes the messages of one stream that were transported as fields of messages of other calls (for
+// example, one unary call for each client message); see package conversation. The limits of one exchange apply to
+// all of them together.
 type Messages struct{ s *Stream }
 
-// NewMessages returns a decoder for the messages of call c.
+// NewMessages returns a decoder for carried messages; c is the call (service and method) whose messages they are.
 func NewMessages(c Call, o Options) *Messages {
 	s := NewStream(&captures.Exchange{}, o)
 	s.call = c

@@ -21,7 +21,7 @@ func Classify(ex *captures.Exchange) Call {
 	return classifyHTTP(ex)
 }
 
-// classifyHTTP is Classify for an exchange over HTTP.
+// classifyHTTP determines protocol, codec, service and method of an exchange over HTTP from its headers and URL.
 func classifyHTTP(ex *captures.Exchange) Call {
 	service, rpc := methodOf(ex.URL)
 	req := mediaOf(ex.RequestHeaders.Get("content-type"))
@@ -51,8 +51,9 @@ func classifyHTTP(ex *captures.Exchange) Call {
 	return c
 }
 
-// applyStream replaces the protocol that the request announced by that of a stream in the response, and sets a codec
-// that is still unknown.
+// applyStream corrects c by the response's content type: it sets the protocol if the response is a stream of SSE
+// events, JSON lines or AWS events, and the codec if it is still unknown. req and resp are the parsed content
+// types.
 func (c *Call) applyStream(req, resp media) {
 	switch resp.protocol {
 	case SSE:
@@ -69,13 +70,14 @@ func (c *Call) applyStream(req, resp media) {
 	}
 }
 
-// isRPC reports whether only services of an RPC framework use the protocol.
+// isRPC reports whether p is the protocol of an RPC framework, such as Connect or gRPC, and not plain HTTP, SSE,
+// JSON lines or AWS events.
 func (p Protocol) isRPC() bool {
 	return p != HTTP && p != SSE && p != ndjson && p != awsEvents
 }
 
-// classifyConnection is Classify for an exchange without HTTP. A WebSocket counts as a call of a method if its
-// path names a package, a service and a method.
+// classifyConnection is Classify for an exchange without HTTP (WebSocket, TCP or TLS). A WebSocket counts as a call
+// of a method if its path names a package, a service and a method.
 func classifyConnection(ex *captures.Exchange) Call {
 	c := Call{Protocol: Protocol(ex.Transport)}
 	service, rpc := methodOf(ex.URL)
@@ -85,8 +87,8 @@ func classifyConnection(ex *captures.Exchange) Call {
 	return c
 }
 
-// isConnect distinguishes a Connect unary call from other POST requests. A JSON body is weak evidence: without
-// the version header, the path must name a package too.
+// isConnect reports whether a POST request is a Connect unary call of a service. req is its parsed content type. A
+// JSON body is weak evidence: without the version header, service must include a package.
 func isConnect(ex *captures.Exchange, req media, service string) bool {
 	switch {
 	case ex.RequestHeaders.Get("connect-protocol-version") != "":
@@ -111,7 +113,8 @@ type media struct {
 	codec string
 }
 
-// framed reports whether such a body consists of envelopes, possibly in base64.
+// framed reports whether a body of this media type consists of length-prefixed envelopes (Connect streams and
+// gRPC), possibly in base64.
 func (m media) framed() bool {
 	switch m.protocol {
 	case ConnectStream, GRPC, GRPCWeb, GRPCWebText:
@@ -120,7 +123,8 @@ func (m media) framed() bool {
 	return false
 }
 
-// framedTypes are the media types whose bodies consist of envelopes. A suffix +codec may follow them.
+// framedTypes are the media types whose bodies consist of length-prefixed envelopes. A suffix +codec may follow
+// them, as in "application/grpc+json".
 var framedTypes = [...]struct {
 	name     string
 	protocol Protocol

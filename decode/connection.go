@@ -22,7 +22,7 @@ type Close struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// These close codes end a WebSocket without an error.
+// Close codes that end a WebSocket without an error.
 //
 // Source: RFC 6455, section 7.4.1
 const (
@@ -40,7 +40,7 @@ func (c *Close) String() string {
 	return s
 }
 
-// isError reports whether the code signals an error.
+// isError reports whether the close code signals an error, i.e. is none of the close… constants.
 func (c *Close) isError() bool {
 	return c.Code != closeNormal && c.Code != closeGoingAway && c.Code != closeNoStatus
 }
@@ -67,7 +67,8 @@ func OpcodeName(op captures.Opcode) string {
 // isControlOpcode reports whether op belongs to a control frame: close, ping or pong.
 func isControlOpcode(op captures.Opcode) bool { return op.Kind() >= captures.OpClose }
 
-// A connectionState is the state of decoding an exchange without HTTP.
+// A connectionState is the decoding state of an exchange without HTTP, i.e. of WebSocket messages or of raw TCP or
+// TLS data.
 type connectionState struct {
 	// codec is the codec of the messages so far: mixedCodec if they differ, and "" before the first.
 	codec string
@@ -77,7 +78,7 @@ type connectionState struct {
 	closedBy captures.Direction
 }
 
-// A messageParts collects the fragments of a WebSocket message.
+// A messageParts reassembles a WebSocket message from its fragments.
 type messageParts struct {
 	// begun means that a fragment of the message has arrived.
 	begun bool
@@ -92,7 +93,8 @@ type messageParts struct {
 	size int64
 }
 
-// feedConnection is Feed for an exchange without HTTP.
+// feedConnection processes the next chunk of an exchange without HTTP (WebSocket, TCP or TLS) and returns the
+// frames that it completes.
 func (s *Stream) feedConnection(c captures.Chunk) []Frame {
 	d := &s.dirs[c.Dir]
 	d.at, d.t = c.Seq, c.T
@@ -102,21 +104,22 @@ func (s *Stream) feedConnection(c captures.Chunk) []Frame {
 	case s.ex.Transport == captures.WebSocket:
 		return s.feedMessage(d, c)
 	case s.o.Split != "":
-		return s.split(c.Dir, c.Data)
+		return s.feedSplitter(c.Dir, c.Data)
 	}
 	f := Frame{Frame: envelope.Frame{Offset: d.bytes, Len: len(c.Data), Raw: c.Data, Data: c.Data}}
 	d.bytes += int64(len(c.Data))
 	return s.deliver(nil, c.Dir, f)
 }
 
-// feedMessage processes a chunk of a WebSocket: a whole message, a fragment, or a control frame.
+// feedMessage processes a chunk of a WebSocket, which is a whole message, a fragment, or a control frame. d is the
+// state of the chunk's direction. It returns the frames that the chunk completes.
 func (s *Stream) feedMessage(d *direction, c captures.Chunk) []Frame {
 	op := c.Opcode
 	if isControlOpcode(op) {
 		return s.deliver(nil, c.Dir, controlFrame(op, d.bytes+d.parts.size, c.Data))
 	}
 	if s.o.Split != "" {
-		return s.split(c.Dir, c.Data)
+		return s.feedSplitter(c.Dir, c.Data)
 	}
 
 	var out []Frame
@@ -182,7 +185,8 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	return s.deliver(out, dir, f)
 }
 
-// controlFrame returns the frame of a ping, a pong or a close.
+// controlFrame returns the frame of a ping, pong or close with the given opcode and payload; offset is its offset
+// in the body.
 func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	f := Frame{Opcode: op &^ captures.OpFinal, Frame: envelope.Frame{Offset: offset, Len: len(data), Raw: data, Data: data}}
 	if op.Kind() != captures.OpClose {
@@ -198,8 +202,9 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 	return f
 }
 
-// unwrapMessage undoes the encodings of a whole message: base64 in a text message, compression, and a single
-// envelope. splitMessage handles several envelopes.
+// unwrapMessage replaces the data of f, a whole WebSocket message, by its content: it undoes base64 in a text
+// message, compression, and a single envelope (a prefix of flags and length). splitMessage handles several
+// envelopes.
 func (s *Stream) unwrapMessage(f *Frame) {
 	if found, ok := s.find.Find(f.Data); ok && found.Encoding != "" {
 		f.Data, f.Encoding = found.Data, found.Encoding
@@ -384,11 +389,13 @@ func isJSONDocument(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[') && utf8.Valid(b) && json.Valid(b)
 }
 
-// connectionStatus is Status for an exchange without HTTP.
+// connectionStatus returns the status code and the error message of an exchange without HTTP, judged by its
+// end-of-stream frame, its WebSocket close frame, or the end of the recording. code is "" while the status is
+// unknown.
 func (s *Stream) connectionStatus() (code, message string) {
 	switch {
 	case s.end != nil:
-		return s.ended(s.end)
+		return s.statusOfEnd(s.end)
 	case s.conn.close != nil && s.conn.close.isError():
 		by := "client"
 		if s.conn.closedBy == captures.Down {

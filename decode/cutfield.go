@@ -12,14 +12,15 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxTruncatedNesting bounds how many truncated fields are decoded inside each other.
+// maxCuts is the maximum number of truncated fields that are decoded inside each other.
 const maxCuts = 100
 
-// cutField decodes the available part of a length-delimited field that extends beyond the end of the data.
-// It returns nil if node c is something else, or if no byte of the field's value is available.
+// cutField decodes the available part of node c of t, if that is a length-delimited field that extends beyond the
+// end of the data. It returns nil if the node is something else, or if no byte of the field's value is available.
 //
-// Shape: the field is a message if md declares that, or if the available part is sound apart from its missing
-// end. It is a string if the available part is text, up to the last whole character. Otherwise it is bytes.
+// Shape: the field is a message if md, the declared type of the enclosing message or nil, declares that, or if the
+// available part parses as one apart from its missing end. It is a string if the available part is text, up to the
+// last whole character. Otherwise it is bytes.
 func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) *field.Field {
 	var e *wire.Error
 	n := t.Node(c)

@@ -13,8 +13,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// setReadings sets the most probable type in f, and the other candidates as alternatives. rs is sorted
-// by descending probability.
+// setReadings sets in f the value and the probability of the most probable type, and the other candidate types as
+// alternatives. rs is sorted by descending probability.
 func setReadings(f *field.Field, rs []kind.Reading) {
 	best := rs[0]
 	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
@@ -38,8 +38,8 @@ func declarationOf(fd protoreflect.FieldDescriptor) string {
 	return s
 }
 
-// DeclaredNumbers returns the value of node i as fd declares it, if it is a fixed number or a packed list. ok is
-// false for other values, for values that contradict fd, and if fd is nil.
+// DeclaredNumbers returns the value of node i of t, decoded by its declaration fd, if that is a fixed-size number
+// or a packed list. ok is false for other types, for values that contradict fd, and if fd is nil.
 func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v any, ok bool) {
 	if fd == nil {
 		return nil, false
@@ -53,8 +53,8 @@ func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v 
 	return nil, false
 }
 
-// setDeclared decodes node i as fd declares it. It returns false if the wire type or the value contradicts the
-// declaration.
+// setDeclared decodes node i of t by its declaration fd and sets the result in f. It returns false if the wire type
+// or the value contradicts the declaration.
 func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
 	n := t.Node(i)
 	is := fd.Kind()
@@ -87,7 +87,7 @@ func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDes
 	return ok && fd.IsList()
 }
 
-// setSymbol sets the name of an enum value in f.
+// setSymbol sets the name of the enum value v in f, if fd declares an enum with a name for it.
 func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
 	number, ok := v.(int32)
 	if e := fd.Enum(); e != nil && ok {
@@ -97,7 +97,7 @@ func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
 	}
 }
 
-// scalarKind returns the kind of a scalar that was declared with wire type t.
+// scalarKind returns unwire's name for the kind of a scalar with wire type t, as field.Field.Kind has it.
 func scalarKind(t wire.Type) string {
 	switch t {
 	case wire.I32:
@@ -108,8 +108,8 @@ func scalarKind(t wire.Type) string {
 	return string(wire.KindVarint)
 }
 
-// scalar converts the bits u, which were read as wire type typ, to a value of the declared kind. ok is false if
-// that kind has another wire type.
+// scalar converts the bits u, which were parsed with wire type typ, to a Go value of the declared kind. ok is false
+// if the kind is encoded with another wire type.
 func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
 	// want is the wire type that the declared kind requires.
 	want := wire.Varint
@@ -148,8 +148,8 @@ func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
 	return v, typ == want
 }
 
-// packed decodes a packed repeated field with elements of the declared kind. It returns false, and the elements
-// so far, at the first malformed one.
+// packed decodes the payload of a packed repeated field with elements of the declared kind. At the first malformed
+// element it returns the elements before it and false.
 func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 	out := []any{}
 	for len(b) > 0 {

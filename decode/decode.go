@@ -76,7 +76,7 @@ const (
 	HTTP Protocol = "http"
 )
 
-// A Call describes an exchange as far as its URL and headers show: protocol, codec, method.
+// A Call is the classification of an exchange by its URL and headers: protocol, codec and method.
 type Call struct {
 	// Protocol is the protocol that carries the messages, such as Connect or gRPC.
 	Protocol Protocol
@@ -109,7 +109,7 @@ type Frame struct {
 	// other frames.
 	End *envelope.End
 
-	// Inner are encoded messages that were found inside the frame's fields.
+	// Inner are encoded messages that were found inside the frame's fields, for example protobuf in base64.
 	Inner []Inner
 
 	// Frame is the frame as transported: offset, payload, flags and error.
@@ -121,12 +121,12 @@ type Frame struct {
 	// Close is the content of a WebSocket close frame; nil for other frames.
 	Close *Close
 
-	// at is the sequence number of the chunk that completed the frame.
+	// at is the sequence number of the capture's chunk that completed the frame.
 	at int64
 }
 
-// An Exchange is a captured exchange with its frames. Frames of both directions are in the order in which they
-// were complete.
+// An Exchange is a captured exchange with its decoded frames. Frames of both directions are in the order in which
+// their last bytes were recorded.
 type Exchange struct {
 	// Exchange is the record in the capture: headers, times, sizes.
 	captures.Exchange
@@ -156,7 +156,8 @@ type Exchange struct {
 	Choices [2][]kind.Choice
 }
 
-// CallName returns the service and the method, or the HTTP method and the URL if the exchange is not a call.
+// CallName returns a name for display: "service/method", or the HTTP method and the URL if the exchange is not a
+// call.
 func (ex *Exchange) CallName() string {
 	if ex.Service != "" {
 		return ex.Service + "/" + ex.RPC
@@ -196,8 +197,8 @@ type Options struct {
 	// Wire are the options for each tree. By default, a tree may use all nodes that MaxNodes leaves.
 	Wire wire.Options
 
-	// Split names how bytes without HTTP are divided into messages. By default, each message of a WebSocket and
-	// each chunk of another connection is a frame.
+	// Split is how data without HTTP is divided into messages. By default, each message of a WebSocket and each
+	// chunk of another connection is a frame.
 	Split Splitting
 }
 

@@ -67,7 +67,7 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	return ex, err
 }
 
-// Limits for reading further exchanges in advance.
+// Limits for reading the chunks of an exchange in advance.
 const (
 	// aheadChunks and aheadBytes are the number of chunks and of bytes at which a batch
 	// is complete.
@@ -78,7 +78,8 @@ const (
 	aheadBatches = 4
 )
 
-// A batch is a run of consecutive chunks. err, if not nil, is the error behind them.
+// A batch is a run of consecutive chunks of an exchange. err, if not nil, is the error that prevented reading
+// further chunks.
 type batch struct {
 	chunks []captures.Chunk
 	err    error

@@ -11,11 +11,13 @@ import (
 // A Follower decodes an exchange while it is recorded. An update reads only the chunks that were recorded since
 // the previous one, so that a stream of many frames is not decoded again for each new frame.
 //
-// Until the exchange has ended, frames that are not complete are missing. From then on, the result is that of
-// Decode.
+// Until the exchange has ended, incomplete frames are omitted. After that, the result equals that of Decode.
 type Follower struct {
-	src  captures.Source
-	o    Options
+	// src is the capture, and o are the options of decoding.
+	src captures.Source
+	o   Options
+
+	// s decodes the exchange, and ex is the result so far.
 	s    *Stream
 	ex   *Exchange
 	next int64 // the sequence number of the next chunk

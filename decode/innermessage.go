@@ -35,10 +35,10 @@ const (
 	leastInner = 8
 )
 
-// inner finds encoded messages in the leaves of a frame's tree.
+// inner finds encoded messages in the string and bytes fields of a frame's tree.
 //
-// Shape: data that can be decoded counts as a message only if that is its likeliest reading. Fields that the
-// profile declares as carriers of messages need no such evidence.
+// Shape: data that can be decoded counts as a message only if that is its most probable interpretation. Fields that
+// the profile declares as carriers of messages need no such evidence.
 //
 // Source: RESEARCH.md#sse-fallback
 func (s *Stream) inner(f *Frame) []Inner {
@@ -69,8 +69,8 @@ func (s *Stream) inner(f *Frame) []Inner {
 	return out
 }
 
-// carrier returns the number of the field that, by the profile, carries messages as text; 0 if there is
-// none.
+// carrier returns the number of the field that, according to the service's profile, carries encoded messages as
+// text in that direction; 0 if there is none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
 	p := s.o.Profile
 	switch {

@@ -16,7 +16,7 @@ type Line struct {
 	// Seq is the number of the frame in its direction, from 0.
 	Seq int `json:"seq"`
 
-	// TMs is the time since the beginning of the exchange in milliseconds.
+	// TMs is the time of the frame's last byte since the beginning of the exchange, in milliseconds.
 	TMs float64 `json:"t_ms"`
 
 	// Flags are the flags of the frame's envelope, as a number.
@@ -114,7 +114,7 @@ func (f *Frame) Compressed() bool {
 // Up reports whether the frame was sent by the client.
 func (f *Frame) Up() bool { return f.Dir == captures.Up }
 
-// notNil returns an empty slice for nil, so that JSON has "" and not null.
+// notNil returns b, or an empty slice if b is nil, so that JSON has "" and not null.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -14,19 +14,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// Limits of the evidence that NewPool collects, so that an exchange of a capture of any size is shown at once.
-// The exchange itself is read first, then its neighbours.
+// Limits of the statistics that NewPool collects, so that an exchange of a capture of any size is shown at once.
+// The frames of the exchange itself count first, then those of its neighbours.
 const (
-	// maxOwnFrames is the number of frames of the exchange itself, per direction.
+	// poolFrames is the maximum number of frames of the exchange itself, for each direction.
 	poolFrames = 256
 
-	// maxNeighbourFrames is the number of frames of other exchanges, per direction.
+	// poolNear is the maximum number of frames of other exchanges, for each direction.
 	poolNear = 64
 
-	// maxPoolBytes is the number of bytes of all these frames, per direction.
+	// poolBytes is the maximum number of bytes of all these frames, for each direction.
 	poolBytes = 1 << 20
 
-	// maxReadBytes is the number of bytes of other exchanges' bodies.
+	// poolRead is the maximum number of bytes that are read of other exchanges' bodies.
 	poolRead = 2 << 20
 
 	// maxDistance is how many exchanges before and after are considered.
@@ -43,19 +43,20 @@ const (
 // used.
 const poolVersion = 1
 
-// A Pool is the evidence from messages of one method, by direction. Package kind uses it to infer types. Its
-// JSON can be cached and read by the same version of this package.
+// A Pool has statistics of the fields in messages of one method, by direction, from which package kind infers
+// types. Its JSON can be cached and read by the same version of this package.
 type Pool struct {
-	// roots are the top-level messages by direction, derived from evidence.
+	// roots are the statistics of the top-level messages by direction, derived from evidence.
 	roots    [2]*kind.Pooled
 	evidence *kind.Evidence
 
-	// Frames is the number of frames by direction from which the evidence was drawn.
+	// Frames is the number of frames, by direction, that the statistics cover.
 	Frames [2]int
 }
 
 // poolDoc is the JSON form of a Pool.
 type poolDoc struct {
+	// Version is poolVersion, Frames is Pool.Frames, and Evidence are the statistics.
 	Version  int      `json:"version"`
 	Frames   [2]int   `json:"frames"`
 	Evidence kind.Doc `json:"evidence"`
@@ -83,7 +84,8 @@ func (p *Pool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// newPool returns a Pool of ev, which must not change afterwards.
+// newPool returns a Pool with the statistics ev, which must not change afterwards. frames are the numbers of frames
+// by direction.
 func newPool(ev *kind.Evidence, frames [2]int) *Pool {
 	p := &Pool{evidence: ev, Frames: frames}
 	for dir := range p.roots {
@@ -94,7 +96,7 @@ func newPool(ev *kind.Evidence, frames [2]int) *Pool {
 	return p
 }
 
-// Of returns the evidence of a direction. It returns nil for a nil Pool and for a direction without
+// Of returns the statistics of a direction's messages. It returns nil for a nil Pool and for a direction without
 // messages.
 func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 	if p == nil {
@@ -132,7 +134,7 @@ func MethodOf(ex *captures.Exchange, c Call) string {
 	return string(ex.Transport) + " " + address
 }
 
-// NewPool collects evidence from the frames of ex and of neighbouring exchanges of the same method. src may be
+// NewPool collects statistics from the frames of ex and of neighbouring exchanges of the same method. src may be
 // nil, and then only ex counts.
 //
 // Limits: per direction 256 frames of ex, 64 of others and 1 MiB in total, from the 100 exchanges before and
@@ -145,14 +147,14 @@ func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 		p.addFrame(&ex.Frames[i], poolFrames)
 	}
 	if src != nil && p.trees > 0 {
-		p.near(ctx, src, ex)
+		p.addNeighbours(ctx, src, ex)
 	}
 	return newPool(p.ev, p.frames)
 }
 
-// A poolBuilder accumulates a Pool, the evidence from other frames of a method.
+// A poolBuilder accumulates the statistics for a Pool from the frames of a method.
 type poolBuilder struct {
-	// ev is the evidence collected so far.
+	// ev has the statistics collected so far.
 	ev *kind.Evidence
 
 	// frames, bytes and nodes count the collected data, by direction.
@@ -160,14 +162,15 @@ type poolBuilder struct {
 	bytes  [2]int
 	nodes  [2]int
 
-	// trees is the number of frames with decoded fields, whether collected or not.
+	// trees is the number of frames seen that have decoded fields, including those that were not collected.
 	trees int
 
 	// read is the number of bytes read from other exchanges.
 	read int
 }
 
-// addFrame adds a sound message, unless a limit is reached. maxFrames is the limit of frames in its direction.
+// addFrame adds a sound message to the statistics, unless a limit is reached. most is the maximum number of frames
+// in its direction.
 func (p *poolBuilder) addFrame(f *Frame, most int) {
 	d := f.Dir & 1
 	if f.Tree == nil || f.End != nil || f.Err != nil {
@@ -184,8 +187,8 @@ func (p *poolBuilder) addFrame(f *Frame, most int) {
 	}
 }
 
-// near adds frames of the exchanges around ex that have the same method.
-func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange) {
+// addNeighbours adds frames of the exchanges around ex that have the same method.
+func (p *poolBuilder) addNeighbours(ctx context.Context, src neighbourhood, ex *Exchange) {
 	most := [2]int{p.frames[0] + poolNear, p.frames[1] + poolNear}
 	method := MethodOf(&ex.Exchange, ex.Call)
 	seen := 0

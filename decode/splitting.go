@@ -11,21 +11,22 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Splitting is how bytes without HTTP divide into messages. It cannot be detected, so the user names it. ""
-// means that bytes are not divided.
+// A Splitting is a format in which messages follow each other in a byte stream without HTTP, such as
+// length-prefixed. It cannot be detected, so the user selects it. "" means that the bytes are not divided into
+// messages.
 type Splitting string
 
 const (
-	// splitVarint has a varint with the length before each message, as protobuf's writeDelimitedTo.
+	// splitVarint: a varint with the length precedes each message, as protobuf's writeDelimitedTo writes it.
 	splitVarint Splitting = "delimited"
 
-	// SplitBigEndian has a length of 4 bytes, big-endian, before each message.
+	// SplitBigEndian: a length of 4 bytes, big-endian, precedes each message.
 	SplitBigEndian Splitting = "delimited32be"
 
-	// SplitLittleEndian has a length of 4 bytes, little-endian, before each message.
+	// SplitLittleEndian: a length of 4 bytes, little-endian, precedes each message.
 	SplitLittleEndian Splitting = "delimited32le"
 
-	// splitEnvelopes has envelopes, as in gRPC.
+	// splitEnvelopes: each message is in an envelope (5-byte prefix of flags and length), as in gRPC.
 	splitEnvelopes Splitting = "frames"
 )
 
@@ -47,15 +48,15 @@ type splitter struct {
 	// off is the offset of buf in the direction's byte stream.
 	off int64
 
-	// lost is the offset behind which bytes could not be divided, if gaveUp is set.
+	// lost is the offset from which on bytes could not be divided, if gaveUp is set.
 	lost int64
 
 	// gaveUp means that a length was implausible, so later bytes are not divided any more.
 	gaveUp bool
 }
 
-// split processes the next bytes of a direction and returns the messages that they complete.
-func (s *Stream) split(dir captures.Direction, p []byte) []Frame {
+// feedSplitter processes the next bytes of a direction and returns the messages that they complete.
+func (s *Stream) feedSplitter(dir captures.Direction, p []byte) []Frame {
 	d := &s.dirs[dir]
 	if s.o.Split == splitEnvelopes {
 		return s.feedEnvelopes(dir, p)
@@ -102,11 +103,11 @@ func (s *Stream) feedEnvelopes(dir captures.Direction, p []byte) []Frame {
 		d.dec = envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated})
 	}
 	frames, err := d.dec.Feed(p)
-	s.fault(dir, err)
+	s.recordFault(dir, err)
 	return s.finish(dir, frames)
 }
 
-// unsplit returns a frame for bytes that cannot be divided.
+// unsplit returns a frame, with an error, for bytes that cannot be divided into messages.
 func (s *Stream) unsplit(sp *splitter, p []byte) Frame {
 	f := Frame{Frame: envelope.Frame{Offset: sp.off, Len: len(p), Raw: p, Data: p}}
 	f.Err = fmt.Errorf("at %#x: the bytes are not length-prefixed messages (%s): %w", sp.lost, s.o.Split, errUnsplit)
@@ -119,7 +120,7 @@ func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	d := &s.dirs[dir]
 	if d.dec != nil {
 		frames, err := d.dec.Close()
-		s.fault(dir, err)
+		s.recordFault(dir, err)
 		return s.finish(dir, frames)
 	}
 	sp := &d.splitter
@@ -138,7 +139,8 @@ func (s *Stream) closeSplit(dir captures.Direction) []Frame {
 	return s.deliver(nil, dir, f)
 }
 
-// Append appends a message as a writer of the splitting sends it. Envelopes are not its affair.
+// Append appends message data with the length prefix that the format requires. For envelopes it appends only the
+// data.
 func (sp Splitting) Append(dst, data []byte) []byte {
 	switch sp {
 	case splitVarint:

@@ -22,13 +22,13 @@ func (s *Stream) Status() (code, message string) {
 		return s.connectionStatus()
 	}
 	if s.end != nil {
-		return s.ended(s.end)
+		return s.statusOfEnd(s.end)
 	}
 	switch s.call.Protocol {
 	case GRPC, GRPCWeb, GRPCWebText:
 		for _, h := range []captures.Headers{s.ex.ResponseTrailers, s.ex.ResponseHeaders} {
 			if end, _ := envelope.ParseStatus(h.Get); end != nil {
-				return s.ended(end)
+				return s.statusOfEnd(end)
 			}
 		}
 	case ConnectUnary, ConnectGet, HTTP, ndjson, awsEvents:
@@ -41,14 +41,14 @@ func (s *Stream) Status() (code, message string) {
 	switch {
 	case s.ex.Status >= 400:
 		return s.codeOfStatus(), http.StatusText(s.ex.Status)
-	case s.call.Protocol == SSE && s.ex.Outcome == captures.Complete && !s.dirs[captures.Down].frame:
+	case s.call.Protocol == SSE && s.ex.Outcome == captures.Complete && !s.dirs[captures.Down].hasEnvelope:
 		// Plain events have no end marker, so a complete body means success.
 		return "ok", ""
 	}
 	return "", ""
 }
 
-// codeOfStatus returns the code for the HTTP status of an error.
+// codeOfStatus returns the status code to which clients map the HTTP status of the response.
 func (s *Stream) codeOfStatus() string {
 	if s.call.Protocol == HTTP || s.call.Protocol == ndjson || s.call.Protocol == awsEvents {
 		return envelope.CodeOfHTTP(s.ex.Status)
@@ -56,9 +56,9 @@ func (s *Stream) codeOfStatus() string {
 	return envelope.CodeOfStatus(s.ex.Status)
 }
 
-// ended returns the status in end. A code that does not exist is replaced as clients do: by the code for the
-// HTTP status if that is an error, else by "unknown".
-func (s *Stream) ended(end *envelope.End) (code, message string) {
+// statusOfEnd returns the status in end, the server's end-of-call status. A code that does not exist is replaced as
+// clients do: by the code for the HTTP status if that is an error, else by "unknown".
+func (s *Stream) statusOfEnd(end *envelope.End) (code, message string) {
 	if end.Error == nil {
 		return "ok", ""
 	}

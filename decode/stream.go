@@ -18,7 +18,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxErrors is how many errors a Stream keeps. A broken body can have one per frame.
+// maxErrors is the maximum number of errors that a Stream keeps. A broken body can have one for each frame.
 const maxErrors = 20
 
 const (
@@ -28,7 +28,7 @@ const (
 	defaultMaxNodes  = 1_000_000
 	defaultMaxFrame  = 64 << 20
 
-	// keptOfTooLarge is how many bytes are kept of a frame that exceeds a limit.
+	// keptOfTooLarge is the number of bytes that are kept of a frame that exceeds a limit: 64 KiB.
 	keptOfTooLarge = 64 << 10
 
 	// keptNodes is the size of a scratch tree, in nodes, above which its memory is released.
@@ -49,7 +49,9 @@ var (
 // Limits: it buffers the incomplete frame of each direction, but no complete frames.
 type Stream struct {
 	// ex is the exchange's record as known so far.
-	ex   captures.Exchange
+	ex captures.Exchange
+
+	// call is the protocol, codec and method as known so far, and o are the options with defaults filled in.
 	call Call
 	o    Options
 
@@ -74,10 +76,10 @@ type Stream struct {
 	// full means that the limit MaxFrames is reached.
 	full bool
 
-	// find decodes the layers of payloads (base64, gzip).
+	// find detects encoded data in fields, such as messages in base64.
 	find nested.Finder
 
-	// conn is the decoding state of an exchange that is not HTTP.
+	// conn is the decoding state of an exchange without HTTP.
 	conn connectionState
 
 	// scratch is the tree into which every frame is parsed first.
@@ -90,7 +92,7 @@ type Stream struct {
 	// afterwards. Without it, frames are returned.
 	onFrame func(*Frame)
 
-	// one is the frame that is being delivered.
+	// one is the memory of the frame that is passed to onFrame.
 	one Frame
 }
 
@@ -105,13 +107,13 @@ type direction struct {
 	// unary means that the body is a single message, which may be empty.
 	unary bool
 
-	// seq is the number of the next frame.
+	// seq is the number of the next frame of the direction, from 0.
 	seq int
 
-	// frame means that an envelope was found.
-	frame bool
+	// hasEnvelope means that one of the body's frames was in an envelope.
+	hasEnvelope bool
 
-	// at and t are the number and the time of the last chunk.
+	// at is the sequence number of the last chunk, and t its time since the beginning of the exchange.
 	at int64
 	t  time.Duration
 
@@ -121,7 +123,7 @@ type direction struct {
 	// done means that the body has ended.
 	done bool
 
-	// parts and splitter are used for exchanges without HTTP.
+	// parts and splitter divide data into messages in exchanges without HTTP.
 	parts    messageParts
 	splitter splitter
 }
@@ -164,7 +166,8 @@ func (s *Stream) Call() Call {
 	return call
 }
 
-// feedBytes is how many bytes of a chunk are split into frames at a time. Recorded chunks are usually smaller.
+// feedBytes is the maximum number of bytes of a chunk that are split into frames at a time. Recorded chunks are
+// usually smaller.
 const feedBytes = 1 << 20
 
 // Feed processes the next chunk and returns the frames that it completes.
@@ -179,7 +182,7 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	if s.ex.Transport != captures.HTTP {
 		return s.feedConnection(c)
 	}
-	s.open(c.Dir)
+	s.openDecoder(c.Dir)
 	d.at, d.t = c.Seq, c.T
 	d.bytes += int64(len(c.Data))
 	var out []Frame
@@ -189,12 +192,12 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 		part := rest[:min(len(rest), feedBytes)]
 		rest = rest[len(part):]
 		frames, err := d.dec.Feed(part)
-		s.fault(c.Dir, err)
+		s.recordFault(c.Dir, err)
 		out = append(out, s.finish(c.Dir, frames)...)
 	}
 
-	if d.unary && d.bytes > 0 && d.bytes == s.length(c.Dir) {
-		out = append(out, s.shut(c.Dir)...)
+	if d.unary && d.bytes > 0 && d.bytes == s.contentLength(c.Dir) {
+		out = append(out, s.closeDirection(c.Dir)...)
 	}
 	return out
 }
@@ -206,25 +209,25 @@ func (s *Stream) Close() []Frame {
 	}
 	var out []Frame
 	if s.call.Protocol == ConnectGet {
-		out = append(out, s.query()...)
+		out = append(out, s.queryFrame()...)
 	}
-	out = append(out, s.shut(captures.Up)...)
+	out = append(out, s.closeDirection(captures.Up)...)
 	if s.ex.Status != 0 || s.dirs[captures.Down].bytes > 0 {
-		out = append(out, s.shut(captures.Down)...)
+		out = append(out, s.closeDirection(captures.Down)...)
 	}
 	return out
 }
 
-// shut ends one body, and returns its incomplete frame.
-func (s *Stream) shut(dir captures.Direction) []Frame {
+// closeDirection ends the body of one direction, and returns its incomplete frame.
+func (s *Stream) closeDirection(dir captures.Direction) []Frame {
 	d := &s.dirs[dir]
 	if d.done {
 		return nil
 	}
-	s.open(dir)
+	s.openDecoder(dir)
 	d.done = true
 	frames, err := d.dec.Close()
-	s.fault(dir, err)
+	s.recordFault(dir, err)
 	out := s.finish(dir, frames)
 	// An empty body of a unary call is an empty message.
 	if d.unary && d.seq == 0 && s.call.Protocol == ConnectUnary && (dir == captures.Up || s.ex.Outcome == captures.Complete) {
@@ -236,8 +239,8 @@ func (s *Stream) shut(dir captures.Direction) []Frame {
 	return out
 }
 
-// open creates the decoder of a direction once its headers are known.
-func (s *Stream) open(dir captures.Direction) {
+// openDecoder creates the decoder that splits the body of a direction into frames, once its headers are known.
+func (s *Stream) openDecoder(dir captures.Direction) {
 	d := &s.dirs[dir]
 	if d.dec != nil {
 		return
@@ -285,7 +288,7 @@ func (s *Stream) open(dir captures.Direction) {
 		eo.Encoding = headers.Get("content-encoding")
 		if dir == captures.Down && s.call.Protocol == HTTP && s.ex.Status < http.StatusBadRequest {
 			eo.Values, eo.Lengths = possibleValues(m.codec)
-			eo.Sized = s.length(dir) >= 0
+			eo.Sized = s.contentLength(dir) >= 0
 		}
 	}
 	if !d.unary {
@@ -294,8 +297,8 @@ func (s *Stream) open(dir captures.Direction) {
 	d.dec = envelope.NewDecoder(eo)
 }
 
-// possibleValues reports whether the body of a response may consist of several JSON values, and whether lengths may
-// precede them. The header is often silent about it.
+// possibleValues returns whether the body of a response with that codec may consist of several JSON values, and
+// whether binary lengths may precede them. Headers often do not declare either.
 func possibleValues(codec string) (values envelope.Values, lengths bool) {
 	switch {
 	case codec == "json" || strings.HasSuffix(codec, "+json"):
@@ -306,8 +309,8 @@ func possibleValues(codec string) (values envelope.Values, lengths bool) {
 	return envelope.NoValues, false
 }
 
-// contentLength returns the content-length of a body, or -1.
-func (s *Stream) length(dir captures.Direction) int64 {
+// contentLength returns the value of the content-length header of a body in bytes, or -1 without one.
+func (s *Stream) contentLength(dir captures.Direction) int64 {
 	headers := s.ex.RequestHeaders
 	if dir == captures.Down {
 		headers = s.ex.ResponseHeaders
@@ -346,7 +349,7 @@ func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
 	one := &s.one
 	one.Dir, one.Seq, one.T, one.at = dir, d.seq, d.t, d.at
 	d.seq++
-	d.frame = d.frame || one.Framed
+	d.hasEnvelope = d.hasEnvelope || one.Framed
 
 	// From here on, the frame's content is examined.
 	s.enforceTotalLimit(one)
@@ -391,15 +394,16 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 		return &s.scratch
 	}
 	// The caller keeps the tree, so copy exactly its nodes.
-	t := &wire.Tree{Data: data, Nodes: s.keep(s.scratch.Nodes)}
+	t := &wire.Tree{Data: data, Nodes: s.copyNodes(s.scratch.Nodes)}
 	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
 		s.scratch = wire.Tree{}
 	}
 	return t
 }
 
-// keep copies nodes. Small trees share a slab, whose size grows with the exchange, to save allocations.
-func (s *Stream) keep(nodes []wire.Node) []wire.Node {
+// copyNodes copies nodes to memory that is not reused. Small trees share a slab, whose size grows with the
+// exchange, to save allocations.
+func (s *Stream) copyNodes(nodes []wire.Node) []wire.Node {
 	n := len(nodes)
 	if n > slabNodes/8 {
 		return slices.Clone(nodes)
@@ -412,7 +416,7 @@ func (s *Stream) keep(nodes []wire.Node) []wire.Node {
 	return s.slab[from : from+n : from+n]
 }
 
-// interpret determines the content of a frame: a status or a message.
+// interpret determines whether a frame is a status or a message, and parses it.
 func (s *Stream) interpret(f *Frame, d *direction) {
 	end, err := s.endOf(f, d)
 	if end != nil {
@@ -444,7 +448,8 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	}
 }
 
-// endOf returns the status in frame f, or nil if f is not the end of a call.
+// endOf returns the status in frame f (end-of-stream frame, trailer or error body), or nil if f is not the end of a
+// call.
 func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
 	switch {
 	case f.Framed && f.Flags&envelope.EndStream != 0:
@@ -462,8 +467,8 @@ func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
 	return nil, nil
 }
 
-// treeFor parses the data if it is protobuf. It returns true if the headers declare protobuf, so that a
-// malformed message is an error.
+// treeFor parses the frame's data and sets f.Tree if it is protobuf. It returns true if the headers declare
+// protobuf, so that a malformed message is an error.
 func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	if d.codec == "proto" && (f.Err == nil || f.Partial || f.Encoding != "") {
 		f.Tree = s.parse(f.Data)
@@ -521,8 +526,8 @@ func trailerEnd(data []byte) (*envelope.End, error) {
 	return end, errors.Join(err, serr)
 }
 
-// query returns the frame for the message in the URL of a Connect GET request.
-func (s *Stream) query() []Frame {
+// queryFrame returns the frame for the message in the URL of a Connect GET request.
+func (s *Stream) queryFrame() []Frame {
 	q := queryOf(s.ex.URL)
 	d := &s.dirs[captures.Up]
 	d.codec, d.done = q.Get("encoding"), true
@@ -530,7 +535,7 @@ func (s *Stream) query() []Frame {
 	if q.Get("base64") == "1" {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(raw), "="))
 		if err != nil {
-			s.fault(captures.Up, fmt.Errorf("envelope: message of the query: %w", err))
+			s.recordFault(captures.Up, fmt.Errorf("envelope: message of the query: %w", err))
 		}
 		raw = b
 	}
@@ -538,17 +543,17 @@ func (s *Stream) query() []Frame {
 	// The decoder undoes the compression that the query names.
 	dec := envelope.NewDecoder(envelope.Options{Encoding: q.Get("compression"), MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated})
 	_, err := dec.Feed(raw)
-	s.fault(captures.Up, err)
+	s.recordFault(captures.Up, err)
 	frames, err := dec.Close()
-	s.fault(captures.Up, err)
+	s.recordFault(captures.Up, err)
 	if len(frames) == 0 {
 		frames = []envelope.Frame{{Raw: []byte{}, Data: []byte{}}}
 	}
 	return s.finish(captures.Up, frames)
 }
 
-// fault records an error in the framing of a direction.
-func (s *Stream) fault(dir captures.Direction, err error) {
+// recordFault records an error in splitting the body of a direction into frames; nil is ignored.
+func (s *Stream) recordFault(dir captures.Direction, err error) {
 	// Errors within a frame are recorded with that frame.
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, envelope.ErrTooLarge) {
 		s.recordError(fmt.Errorf("%s: %w", dir, err))

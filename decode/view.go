@@ -16,13 +16,13 @@ import (
 // A View determines how the fields of a message are decoded. The zero value infers types from the message's own
 // bytes.
 //
-// Shape: a user's choice takes precedence over the declaration in a schema, and that over evidence.
+// Shape: a user's choice takes precedence over the declaration in a schema, and that over inferred types.
 type View struct {
 	// Type is the message's definition in the schema, or nil.
 	Type protoreflect.MessageDescriptor
 
-	// Evidence is statistics from other messages of the same type, which improve type inference; nil
-	// for none.
+	// Evidence are statistics of other messages of the same type, which improve type inference; nil if there are
+	// none.
 	Evidence *kind.Pooled
 
 	// Choices are the types that users chose for fields.
@@ -32,21 +32,22 @@ type View struct {
 	// default is known.Message.
 	Find func(name string) protoreflect.MessageDescriptor
 
-	// base is the offset of a truncated field that is being decoded, and truncations the number of truncated
-	// fields around it.
+	// base is the offset, in the message, of the truncated field that is being decoded, and cuts the number of
+	// truncated fields around it.
 	base, cuts int
 }
 
-// Reader returns a reader of t that uses v's evidence and choices. It ignores v.Type.
+// Reader returns a kind.Reader, which infers the types of t's fields, with v's evidence and choices. It ignores
+// v.Type.
 func (v View) Reader(t *wire.Tree) *kind.Reader {
 	r := v.Evidence.NewReader(t)
 	r.Choose(v.Choices)
 	return r
 }
 
-// Fields returns the annotated fields of a tree. If v has a Type, fields have names, and fields that match their
-// declaration are decoded as declared, with probability 1. A field that contradicts its declaration or a choice
-// has that in Error.
+// Fields returns the decoded fields of a tree. If v has a Type, fields have names, and fields that match their
+// declaration are decoded as declared, with probability 1. A field that contradicts its declaration or a choice has
+// that in Error.
 func (v View) Fields(t *wire.Tree) []*field.Field {
 	if v.Find == nil {
 		v.Find = known.Message
@@ -57,7 +58,7 @@ func (v View) Fields(t *wire.Tree) []*field.Field {
 // anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// fieldsOf returns the annotated fields of node i, a message of type md, which may be nil.
+// fieldsOf returns the decoded fields of node i, a message of type md, which may be nil. r infers their types.
 func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []*field.Field {
 	out := []*field.Field{}
 	// contained is the type of the message inside an Any.
@@ -74,7 +75,7 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		if n.Err != nil {
 			f.Error = wire.ErrorText(n.Err, v.base)
 		}
-		sub := v.read(f, t, r, c, md, held)
+		sub := v.decodeField(f, t, r, c, md, held)
 		setRemark(f, r, c)
 		if n.Type == wire.Garbage {
 			f.Cut = v.cutField(t, c, md)
@@ -88,9 +89,9 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 	return out
 }
 
-// read decodes node c into f: as chosen, as declared in md, or as inferred. contained is the type of the
-// message inside an Any, or nil. It returns the type of the message that f is, or nil.
-func (v View) read(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
+// decodeField decodes node c into f: as the user chose, as declared in md, or as inferred. held is the type of the
+// message inside an Any, or nil. It returns the type of the message in f if f is one, or nil.
+func (v View) decodeField(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
 	isChosen, unfit := r.Chosen(c)
 	if unfit != nil && f.Error == "" {
 		f.Error = unfit.Error()
@@ -132,20 +133,22 @@ func declarationIn(md protoreflect.MessageDescriptor, n *wire.Node) protoreflect
 	return md.Fields().ByNumber(protowire.Number(n.Number))
 }
 
-// setRemark sets what the value of f looks like: a UUID, a time, a well-known type.
+// setRemark sets in f the format or well-known type that the value of node i resembles: a UUID, a time, a
+// Timestamp.
 func setRemark(f *field.Field, r *kind.Reader, i int32) {
 	if s := r.Remark(i, wire.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
 		f.Form, f.Shape, f.ShapeP, f.Note = s.Form, s.Shape, s.P, s.Note
 	}
 }
 
-// A remembering is a source that stores users' choices: a *store.Store, for example.
+// A remembering is a source that stores the types that users chose for fields, for example a *store.Store.
 type remembering interface {
 	// Readings returns the types that the user chose for the fields of a method.
 	Readings(ctx context.Context, method string) ([]captures.Reading, error)
 }
 
-// LoadChoices sets the types that a user chose for fields of the method of ex, and that src stores. Malformed choices are ignored.
+// LoadChoices sets ex.Choices to the types that a user chose for fields of the method of ex, and that src stores.
+// Malformed choices are ignored.
 func (ex *Exchange) LoadChoices(ctx context.Context, src captures.Source) {
 	if s, ok := src.(remembering); ok {
 		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))

@@ -6,8 +6,8 @@ import (
 	"unwire/captures"
 )
 
-// A Watcher is a set of functions that are called during recording. Each of them may be nil. An error of one
-// ends Watch.
+// A Watcher has the functions that Watch calls while exchanges are recorded. Each of them may be nil. An error of
+// one ends Watch.
 type Watcher struct {
 	// Split and NoTrees have the same meaning as in Options.
 	Split   Splitting
@@ -55,11 +55,12 @@ func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
 
 // A watchedExchange is an exchange that is still being recorded.
 type watchedExchange struct {
+	// Exchange is the metadata recorded so far, and stream decodes the frames.
 	*captures.Exchange
 	stream *Stream
 }
 
-// event processes one event e of the exchange id.
+// event processes event e of exchange id. running has the exchanges that are being recorded, by number.
 func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.Event) error {
 	ex := running[id]
 	if ex == nil {

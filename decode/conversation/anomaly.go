@@ -9,11 +9,12 @@ import (
 	"unwire/decode"
 )
 
-// An anomalyKind is a way in which pieces deviate from a continuous stream.
+// An anomalyKind is a kind of irregularity found while the messages of a split stream are put into order, such as a
+// missing sequence number.
 type anomalyKind string
 
 const (
-	// Gap: Count numbers before this one are missing.
+	// Gap: the anomaly.Count sequence numbers before this message are missing.
 	Gap anomalyKind = "gap"
 
 	// duplicate: the same message occurs again and is omitted.
@@ -22,17 +23,18 @@ const (
 	// conflict: a different message with the number of an earlier one, which is omitted.
 	conflict anomalyKind = "conflict"
 
-	// overtook: the message arrived before one with a lower number.
+	// overtook: the message was recorded before one with a lower sequence number.
 	overtook anomalyKind = "overtook"
 
-	// declined: the server answered the append with an error.
+	// declined: the server answered the call that carried this client message with an error.
 	declined anomalyKind = "declined"
 
 	// unread: the carried message could not be decoded.
 	unread anomalyKind = "unread"
 )
 
-// An anomaly is a deviation that the frames of a conversation do not show.
+// An anomaly is an irregularity, such as a gap or a repeated message, that was found while a conversation was
+// assembled. The list of its frames does not show it.
 type anomaly struct {
 	// Kind is the kind of irregularity, such as a gap.
 	Kind anomalyKind
@@ -40,11 +42,11 @@ type anomaly struct {
 	// Dir is the direction of the affected frame.
 	Dir captures.Direction
 
-	// Seq is the number of the affected frame in the conversation: the frame itself, the one that is repeated,
-	// or the one behind the gap.
+	// Seq is the number, within Dir, of the affected frame in the conversation. This is the frame itself, for a
+	// repeated message the frame that was kept, and for a gap the frame after it.
 	Seq int
 
-	// Exchange is the exchange in which the deviation occurred.
+	// Exchange is the number of the exchange that carried the message.
 	Exchange int64
 
 	// Number is the sequence number that the message has in the protocol.
@@ -84,7 +86,8 @@ func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []anomaly) {
 	return list
 }
 
-// remark records an anomaly of message p, which affects frame seq.
+// remark records an anomaly of message p. seq is the number of the affected frame, and count the number of missing
+// messages (only for a Gap).
 func (c *Conversation) remark(kind anomalyKind, p timedMessage, seq int, count int64) {
 	c.Anomalies = append(c.Anomalies, anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
 }

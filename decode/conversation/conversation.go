@@ -31,8 +31,10 @@ import (
 	"unwire/decode"
 )
 
-// A Set records which exchanges of a capture are pieces of which stream.
+// A Set lists the split streams of a capture, i.e. bidirectional streams that were spread over several calls, with
+// the exchanges that each consists of.
 type Set struct {
+	// threads has the split streams, by request id and by exchange.
 	threads
 
 	// fromSummaries means that the calls of the streams were found in stored summaries, which may be
@@ -40,18 +42,20 @@ type Set struct {
 	fromSummaries bool
 }
 
-// threads maps request ids to the calls of each split stream.
+// threads finds split streams (streams spread over several calls) by request id and by exchange.
 type threads struct {
 	// profile describes how the service splits streams over calls.
 	profile *profile.Profile
 
-	// list has the streams in the order of their first piece, byName by request id, byPart by exchange.
+	// list has the streams in the order of their first call, byName finds them by request id, and byPart by the
+	// number of an exchange.
 	list   []*splitStream
 	byName map[string]*splitStream
 	byPart map[int64]*splitStream
 }
 
-// A splitStream has the pieces with one request id. Its heads are those of one method.
+// A splitStream lists the exchanges that share a request id and together form one bidirectional stream. All its
+// heads are calls of the same method.
 type splitStream struct {
 	// id is the request id that all calls of the stream share.
 	id string
@@ -59,7 +63,8 @@ type splitStream struct {
 	// service and rpc name the bidirectional method; "" before a head was found.
 	service, rpc string
 
-	// heads and appends are the numbers of the exchanges.
+	// heads are the numbers of the exchanges whose responses carry the server's messages, appends those that carry
+	// one client message each.
 	heads, appends []int64
 }
 
@@ -68,7 +73,8 @@ func newThreads(p *profile.Profile) threads {
 	return threads{profile: p, byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
 }
 
-// threadOf returns the request id of a piece. It returns "" if the piece has none, or if ex is not a piece.
+// threadOf returns the request id in the request of ex, by which the calls of a split stream are recognised. It
+// returns "" if ex is not such a call, or has no id.
 func threadOf(p *profile.Profile, ex *decode.Exchange) string {
 	switch h := headOf(p, ex.Call); {
 	case h != nil:
@@ -79,11 +85,11 @@ func threadOf(p *profile.Profile, ex *decode.Exchange) string {
 	return ""
 }
 
-// addPiece adds an exchange. It ignores exchanges that are not pieces or have no request id, and heads of
-// another method than the first one with that id.
+// addPiece adds ex to the stream with its request id. It ignores exchanges that are not calls of a split stream or
+// have no request id, and heads (calls with the server's messages) of another method than the stream's first one.
 func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(t.profile, ex)) }
 
-// addCall is addPiece for an exchange given by number, call and request id.
+// addCall is addPiece for an exchange given by its number, its call and its request id.
 func (t *threads) addCall(number int64, call decode.Call, id string) {
 	h := headOf(t.profile, call)
 	if id == "" || h == nil && !isAppend(t.profile, call) {
@@ -128,8 +134,8 @@ func FindAll(ctx context.Context, src captures.Capture) (*Set, error) {
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
-// find adds the pieces among the given exchanges. It continues after a damaged exchange and returns the first
-// damage.
+// find decodes the requests among the given exchanges and adds those that are calls of split streams. It continues
+// after a damaged exchange and returns the first damage.
 func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
@@ -166,8 +172,10 @@ func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Excha
 	return r.close(), nil
 }
 
-// A requestReader decodes the first message of a request while chunks arrive. It does not decode inner messages.
+// A requestReader decodes the first message of a request while chunks arrive. It does not decode messages nested
+// inside its fields.
 type requestReader struct {
+	// s decodes the exchange, and ex is the exchange with the decoded message, if that is complete.
 	s  *decode.Stream
 	ex *decode.Exchange
 }
@@ -186,7 +194,7 @@ func (r *requestReader) feed(chunk captures.Chunk) bool {
 	return len(r.ex.Frames) > 0
 }
 
-// close ends the request, and returns the exchange with its message, if there is one.
+// close ends the request, and returns the exchange with the request's first message, if there is one.
 func (r *requestReader) close() *decode.Exchange {
 	if len(r.ex.Frames) > 0 {
 		return r.ex
@@ -199,8 +207,8 @@ func (r *requestReader) close() *decode.Exchange {
 	return r.ex
 }
 
-// Head returns the exchange that identifies a conversation: the first head of the one that exchange id is a
-// piece of. It returns 0 if id is not a piece of a conversation.
+// Head returns the number of the exchange that identifies the conversation to which exchange id belongs: its first
+// head, i.e. the first call with the server's messages. It returns 0 if id does not belong to a conversation.
 func (c *Set) Head(id int64) int64 {
 	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
 		return th.heads[0]
@@ -208,8 +216,9 @@ func (c *Set) Head(id int64) int64 {
 	return 0
 }
 
-// parts returns the exchanges of the conversation with the given head: heads first, each in the order of their
-// beginning. It returns nil if there is none.
+// parts returns the numbers of the exchanges of the conversation that head identifies: heads (calls with the
+// server's messages) before appends (calls with a client message), each in the order of their beginning. It returns
+// nil if head does not identify a conversation.
 func (c *Set) parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
 		return nil
@@ -218,10 +227,11 @@ func (c *Set) parts(head int64) []int64 {
 	return append(append([]int64{}, th.heads...), th.appends...)
 }
 
-// errNoConversation is wrapped if an exchange is not the head of a conversation.
+// errNoConversation is wrapped if an exchange is not the first head of a conversation, i.e. does not identify one.
 var errNoConversation = errors.New("no conversation goes by this exchange")
 
-// Decode decodes and joins the pieces of the conversation with the given head.
+// Decode decodes and joins the calls of the conversation whose first head (call with the server's messages) is
+// exchange head.
 //
 // Limits: MaxTotal and MaxNodes of the options apply to all pieces together.
 //
@@ -266,8 +276,8 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 	return joined[0], nil
 }
 
-// Decode decodes the conversation whose head is exchange id. It returns nil without an error if id is not a
-// head. It searches src only if id may be a head.
+// Decode decodes the conversation whose first head (call with the server's messages) is exchange id. It returns nil
+// without an error if id is not one. It searches src only if id may be a head.
 func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options) (*Conversation, error) {
 	capture, ok := src.(captures.Capture)
 	if !ok {
@@ -292,15 +302,16 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 	return all.Decode(ctx, src, id, o)
 }
 
-// DropJoined removes from a call the frames that its conversation contains unchanged, so that they are
-// not counted twice. Frames that transported other messages remain.
+// DropJoined removes from ex, a call of a conversation, the frames that the joined conversation contains unchanged,
+// so that they are not counted twice. Frames that carried other messages in their fields remain.
 func DropJoined(ex *decode.Exchange) {
 	if h := headOf(ex.Profile, ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	}
 }
 
-// Joined returns the call that a head's call is a part of: the bidirectional method.
+// Joined returns c with the name of the bidirectional method if c is a head, i.e. a call that carries the server's
+// messages of that method. Other calls are returned unchanged.
 func Joined(p *profile.Profile, c decode.Call) decode.Call {
 	if h := headOf(p, c); h != nil {
 		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)

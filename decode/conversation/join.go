@@ -20,9 +20,10 @@ import (
 // by the messages' numbers, and both are interleaved by the time at which a receiver could process the message.
 // T counts from the beginning of the first piece. Status and end are those of the last head with messages.
 type Conversation struct {
+	// Exchange is the joined stream, as if it had been recorded in one call.
 	*decode.Exchange
 
-	// RequestID identifies the split stream.
+	// RequestID is the id that all calls of the split stream carry in their requests.
 	RequestID string
 
 	// Heads are the exchanges that carry the server's messages, in order of their start; never empty.
@@ -60,29 +61,32 @@ type origin struct {
 	// Number is the sequence number that the message has in the protocol, or -1.
 	Number int64
 
-	// Form describes how the message was wrapped, for example as hex.
+	// Form describes how the message was wrapped in its call, for example as hex.
 	Form wrapping
 }
 
-// A timedMessage is a message of one direction, before both directions are interleaved.
+// A timedMessage is one message of a conversation with its times, before both directions are interleaved.
 type timedMessage struct {
+	// frame is the decoded message, and origin the call that carried it.
 	frame  decode.Frame
 	origin origin
 
 	// at is when the message was recorded.
 	at time.Time
 
-	// due is when a receiver could process the message: not before those with lower numbers.
+	// due is when a receiver that needs the messages in order could process this one: the latest at of it and all
+	// earlier messages of its direction.
 	due time.Time
 
 	// failed means that the server rejected the call with the message.
 	failed bool
 
-	// place is the index of the message's exchange in order of their start.
+	// place is the index of the message's exchange in Conversation.Heads or Appends, which are in the order of
+	// their start.
 	place int
 }
 
-// Join finds the conversations among exchanges and joins them.
+// Join finds the conversations (streams split over several calls) among exchanges and joins each into one.
 //
 // Shape: a conversation needs a head and an append with the same request id. Other exchanges are ignored. The
 // exchanges are not changed, and the result shares their bytes.
@@ -109,7 +113,7 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	return out
 }
 
-// join assembles the calls of one split stream to a Conversation.
+// join assembles the calls of one split stream to a Conversation. byID has the decoded exchanges by their numbers.
 func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
 	// The first head is the template of the joined exchange.
 	first := byID[th.heads[0]]
@@ -148,8 +152,9 @@ func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *
 // maxFaults is the maximum number of errors that a conversation keeps.
 const maxFaults = 20
 
-// faults collects up to maxFaults errors, and counts further ones.
+// faults collects up to maxFaults errors in errs, and counts further ones in more.
 type faults struct {
+	// errs are the first errors, at most maxFaults, and more is the number of further ones.
 	errs []error
 	more int
 }
@@ -174,8 +179,8 @@ func (f *faults) err() error {
 	return err
 }
 
-// conclude copies the end of the conversation from the last head with messages, or from the last head, and
-// returns the number of that exchange.
+// conclude sets status, trailers and duration of c from its last head (call with the server's messages) that has
+// messages, or from the last head if none has any. It returns the number of that exchange.
 func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	last := byID[c.Heads[len(c.Heads)-1]]
 	for _, id := range c.Heads {
@@ -192,7 +197,7 @@ func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	return last.ID
 }
 
-// appended returns the client's messages of the stream.
+// appended decodes the client's messages of the stream, one from each call in c.Appends.
 func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []timedMessage {
 	var out []timedMessage
 	for i, id := range c.Appends {
@@ -214,7 +219,8 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 	return out
 }
 
-// answered returns the server's messages and the end. numbered reports whether the protocol numbers them.
+// answered decodes the server's messages from the calls in c.Heads, and the frame that ends exchange last. numbered
+// reports whether the protocol numbers these messages.
 func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []timedMessage, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
@@ -240,8 +246,8 @@ func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o d
 	return out, numbered
 }
 
-// decode returns the frame of the carried message. carrier is the frame that carried it.
-func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.Frame {
+// decode decodes p and returns its frame. carrier is the frame in whose field p was transported.
+func (p *carriedMessage) decode(messages *decode.Messages, carrier *decode.Frame) decode.Frame {
 	encoding := ""
 	if p.form.Gzip {
 		encoding = "gzip"
@@ -249,8 +255,8 @@ func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.
 	return messages.Decode(carrier, p.data, encoding, p.err)
 }
 
-// order sorts the messages of one direction by sequence number, removes repeated ones, and records
-// irregularities. A message without a number keeps its place in time.
+// order sorts the messages of one direction by sequence number, removes repeated ones, and records anomalies. If
+// numbered is false, it sorts by time.
 func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage {
 	// Without sequence numbers, the time of recording is the only order.
 	if !numbered {
@@ -305,7 +311,8 @@ func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage 
 	return due(out)
 }
 
-// sortKey returns the number by which messages are sorted. The end comes last.
+// sortKey returns the sequence number by which p is sorted. A message without a number, such as the end of the
+// stream, comes last.
 func sortKey(p *timedMessage) int64 {
 	if p.origin.Number < 0 {
 		return 1<<63 - 1
@@ -313,7 +320,7 @@ func sortKey(p *timedMessage) int64 {
 	return p.origin.Number
 }
 
-// compareBool compares two booleans; false sorts before true.
+// compareBool returns -1, 0 or +1 as a sorts before, with or after b; false sorts before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -324,7 +331,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// due sets the time at which each message could be processed.
+// due sets the due time of each message: the latest time at which it or one before it in the list was recorded.
 func due(half []timedMessage) []timedMessage {
 	for i := range half {
 		half[i].due = half[i].at
@@ -335,8 +342,8 @@ func due(half []timedMessage) []timedMessage {
 	return half
 }
 
-// merge interleaves the messages of both directions by the time at which the receiver could process
-// them.
+// merge appends the messages of both directions to the conversation's frames, interleaved by their due times, and
+// numbers the frames again.
 func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
@@ -372,7 +379,7 @@ func (c *Conversation) push(p timedMessage) {
 	c.Origins = append(c.Origins, p.origin)
 }
 
-// requestOf returns the message of a unary request, or nil.
+// requestOf returns the first decoded message of the client, or nil.
 func requestOf(ex *decode.Exchange) *decode.Frame {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Up && f.End == nil && f.Tree != nil {

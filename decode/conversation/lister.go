@@ -14,42 +14,46 @@ import (
 )
 
 const (
-	// listedBatch is how many exchanges Update reports at a time.
+	// listedBatch is the maximum number of exchanges that one call of the changed function reports.
 	listedBatch = 512
 
-	// derivingBatch is how long Update derives summaries before it reports them.
+	// derivingBatch is how long Update decodes exchanges before it reports their summaries.
 	derivingBatch = 100 * time.Millisecond
 )
 
 // A Lister keeps the list of a capture's exchanges up to date while the capture grows. An update reads only what
 // was recorded since the previous one.
 //
-// It is for one goroutine at a time. The exchanges that it reports are not modified afterwards: a change replaces
-// them.
+// A Lister is for one goroutine at a time. The exchanges that it reports are not modified afterwards: a change
+// replaces them.
 type Lister struct {
+	// store is the capture, and version is the version of the summaries in it that are valid; see summaryVersion.
 	store   captures.SummaryStore
 	version int
 
-	// last is the number up to which all of the capture is listed, and seen the last number at the last update.
+	// last is the row number of the store up to which everything is listed, and seen the largest one at the last
+	// update. They differ while a part is damaged.
 	last, seen int64
 
-	// exchanges are in the order of their numbers; positions finds them.
+	// exchanges are in the order of their numbers, and positions maps a number to its index.
 	exchanges []*Listed
 	positions map[int64]int
 
-	// requests are the request ids of the exchanges that are pieces of conversations.
+	// requests maps the number of an exchange that belongs to a conversation to its request id.
 	requests map[int64]string
 
-	// derived are summaries that were not stored yet. Up to the number upTo, all exchanges have a summary.
+	// derived are summaries that were computed but not stored yet. Up to exchange number upTo, all exchanges have a
+	// summary.
 	derived []captures.Summary
 	upTo    int64
 
-	// unread are the errors of exchanges that cannot be read, and damage the error that ended the last listing.
+	// unread maps the number of an exchange that cannot be read to its error, and damage is the error that ended
+	// the last listing.
 	unread map[int64]error
 	damage error
 }
 
-// NewLister returns a Lister of a capture, with which nothing was listed yet.
+// NewLister returns a Lister of a capture. Its list is empty until the first Update.
 func NewLister(store captures.SummaryStore) *Lister {
 	return &Lister{
 		store: store, version: summaryVersion(store.Profile()), seen: -1,
@@ -57,9 +61,9 @@ func NewLister(store captures.SummaryStore) *Lister {
 	}
 }
 
-// Update reads what has changed since the last update. It calls changed, unless that is nil, with the positions
-// of the exchanges that are new, were replaced or moved. An exchange without a stored summary is reported twice: at once, without its frames and its code
-// and with the method that its URL names, and when it was decoded.
+// Update reads what has changed since the last update. It calls changed, unless that is nil, with the positions of
+// the exchanges that are new, were replaced or moved. An exchange without a stored summary is reported twice: first
+// without frame counts and status code and with the method that its URL names, and again after it was decoded.
 //
 // Errors: everything that could not be read; the rest is listed. After an error of ctx, the next update reads the
 // same again.
@@ -120,7 +124,7 @@ func (l *Lister) Save(ctx context.Context) error {
 	return (&List{derived: derived, upTo: l.upTo}).Save(ctx, l.store)
 }
 
-// err returns the errors as one, or nil.
+// err returns the errors of the last update as one, or nil.
 func (l *Lister) err() error {
 	var first error
 	if n := len(l.unread); n > 0 {
@@ -135,8 +139,8 @@ func (l *Lister) err() error {
 	return errors.Join(first, l.damage)
 }
 
-// read lists the exchanges that have changed. It returns those without a stored summary, and whether the others
-// have pieces of conversations.
+// read lists the exchanges that have changed in the store. It returns those without a stored summary as pending.
+// pieces reports whether another one belongs to a conversation.
 func (l *Lister) read(ctx context.Context, changed func([]int)) (pending []captures.Listed, pieces bool, err error) {
 	l.damage = nil
 	var batch []int
@@ -178,7 +182,8 @@ func (l *Lister) read(ctx context.Context, changed func([]int)) (pending []captu
 	return pending, pieces, nil
 }
 
-// derive decodes exchanges without a stored summary. It reports whether one is a piece of a conversation.
+// derive decodes the pending exchanges, which have no stored summary. pieces reports whether one of them belongs to
+// a conversation.
 func (l *Lister) derive(ctx context.Context, pending []captures.Listed, changed func([]int)) (pieces bool, err error) {
 	var batch []int
 	began := time.Now()
@@ -215,7 +220,8 @@ func (l *Lister) derive(ctx context.Context, pending []captures.Listed, changed 
 	return pieces, nil
 }
 
-// put adds or replaces an exchange, and adds the positions that have changed to batch.
+// put adds exchange ex with summary m to the list, or replaces it. It returns batch with the positions that have
+// changed appended.
 func (l *Lister) put(batch []int, ex *captures.Exchange, m *captures.Summary) []int {
 	listed := &Listed{Exchange: ex, Call: callOf(m), Code: m.Code, FramesUp: m.FramesUp, FramesDown: m.FramesDown}
 	if m.Thread != "" {
@@ -241,7 +247,8 @@ func (l *Lister) put(batch []int, ex *captures.Exchange, m *captures.Summary) []
 	return batch
 }
 
-// join finds the conversations anew, and replaces the exchanges whose conversation has changed.
+// join finds the conversations among the listed exchanges again, and replaces the exchanges whose conversation has
+// changed.
 func (l *Lister) join(changed func([]int)) {
 	all := Set{threads: newThreads(l.store.Profile())}
 	for _, ex := range l.exchanges {
@@ -268,13 +275,16 @@ func (l *Lister) join(changed func([]int)) {
 	}
 }
 
-// leastRead is how many exchanges are read at once rather than one by one.
+// leastRead is the minimum number of exchanges that are read with one query rather than one by one.
 const leastRead = 16
 
-// A recordReader reads the records of exchanges in order, many with one query: preparing the query takes longer than
-// reading a row.
+// A recordReader reads the records (metadata) of exchanges in the order of their numbers. It reads many with one
+// query, because preparing a query takes longer than reading a row.
 type recordReader struct {
+	// store is the capture that is read.
 	store captures.SummaryStore
+
+	// next returns the next record of the query, and stop ends it. next is nil if records are read one by one.
 	next  func() (*captures.Exchange, error, bool)
 	stop  func()
 	ahead *captures.Exchange // the last one that was read

@@ -20,14 +20,15 @@ import (
 // maxRequestID is the maximum length in bytes of a request id.
 const maxRequestID = 256
 
-// headOf returns the description of a head's method, or nil.
+// headOf returns the profile's description of c's method if that is a head, i.e. its response carries the server's
+// messages of a split stream. Otherwise it returns nil.
 func headOf(p *profile.Profile, c decode.Call) *profile.Head { return p.Head(c.Service, c.RPC) }
 
-// isAppend reports whether a call carries one client message of a split stream.
+// isAppend reports whether c is an append, i.e. a call that carries one client message of a split stream.
 func isAppend(p *profile.Profile, c decode.Call) bool { return p.IsAppend(c.Service, c.RPC) }
 
-// IsPiece reports whether a call, by its name and the profile, is a piece of a conversation: a head or an
-// append.
+// IsPiece reports whether c, judged by its method and the profile, belongs to a split stream: as a head, whose
+// response carries the server's messages, or as an append, which carries one client message.
 func IsPiece(p *profile.Profile, c decode.Call) bool { return headOf(p, c) != nil || isAppend(p, c) }
 
 // pathOf returns the field path for a list of field numbers.
@@ -39,7 +40,8 @@ func pathOf(numbers []uint64) fieldpath.Path {
 	return path
 }
 
-// textAt returns the text in the field that numbers select. It returns "" unless there is exactly one.
+// textAt returns the text of the field with that path of field numbers. It returns "" if the path selects no field
+// or several, or if the value is longer than maxRequestID or not text.
 func textAt(f *decode.Frame, numbers []uint64) string {
 	if f == nil || f.Tree == nil {
 		return ""
@@ -55,8 +57,8 @@ func textAt(f *decode.Frame, numbers []uint64) string {
 	return string(b)
 }
 
-// numberAt returns the number in a field of a message, or 0 if the field is missing. The last occurrence counts,
-// as protobuf requires.
+// numberAt returns the varint in a top-level field of a message, or 0 if the field is missing. Of repeated fields
+// the last counts, as protobuf requires.
 func numberAt(t *wire.Tree, field uint64) int64 {
 	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if field == 0 || len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Varint {
@@ -65,7 +67,8 @@ func numberAt(t *wire.Tree, field uint64) int64 {
 	return int64(t.Uint(at[len(at)-1]))
 }
 
-// carried returns the last value of a length-delimited field, or nil.
+// carried returns the value of a top-level length-delimited field, the last one if it is repeated, or nil if it is
+// missing.
 func carried(t *wire.Tree, field uint64) []byte {
 	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Len {
@@ -74,15 +77,15 @@ func carried(t *wire.Tree, field uint64) []byte {
 	return t.Payload(at[len(at)-1])
 }
 
-// A piece is a message that another message carried.
-type piece struct {
-	// number is the sequence number that the message has in the protocol.
+// A carriedMessage is an encoded message that was transported as a field of another message.
+type carriedMessage struct {
+	// number is the message's sequence number in the stream.
 	number int64
 
 	// data is the encoded message.
 	data []byte
 
-	// form describes how the message was wrapped.
+	// form describes how the message was wrapped in the field.
 	form wrapping
 
 	// err is the reason why data could not be unwrapped completely, or nil.
@@ -101,10 +104,11 @@ type wrapping struct {
 	Enveloped bool
 }
 
-// appended returns the message of an append. Redaction may have put placeholders into the hex; the message
-// contains them too. If full is true, the message is not decompressed, because the limit is reached.
-func appended(by *profile.Append, f *decode.Frame, full bool) piece {
-	p := piece{number: numberAt(f.Tree, by.Seq)}
+// appended extracts the client's message from f, the request of an append (a call with one client message).
+// Redaction may have put placeholders into hex; they are kept. If full is true, the message is neither decompressed
+// nor taken out of its envelope, because the limit on decompressed bytes is reached.
+func appended(by *profile.Append, f *decode.Frame, full bool) carriedMessage {
+	p := carriedMessage{number: numberAt(f.Tree, by.Seq)}
 	data := carried(f.Tree, by.Binary)
 	// Clients send the message as bytes, or as hex in a string.
 	if text := carried(f.Tree, by.Text); len(data) == 0 && len(text) > 0 {
@@ -139,9 +143,10 @@ func (f wrapping) Wrap(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// polled returns the server's message in a polled response. ok is false if the response only reports that
-// nothing follows.
-func polled(h *profile.Head, f *decode.Frame, full bool) (p piece, ok bool) {
+// polled extracts the server's message from f, a frame of a response to a poll (a head whose profile wraps messages
+// in field h.Data). If full is true, the message is not decompressed, because the limit on decompressed bytes is
+// reached. ok is false if f only reports that nothing follows.
+func polled(h *profile.Head, f *decode.Frame, full bool) (p carriedMessage, ok bool) {
 	p.number = numberAt(f.Tree, h.Seq)
 	text := carried(f.Tree, h.Data)
 	if len(text) == 0 {
@@ -185,7 +190,8 @@ const envelopeHead = 5
 // Source: captures/README.md#redaction
 var placeholder = regexp.MustCompile(`redacted-[0-9a-f]{8}\.*`)
 
-// unhex decodes hex that may contain placeholders in place of the hex of secrets.
+// unhex decodes hex in which redaction may have replaced secrets by placeholders; these are kept as text, see
+// halfPlaceholder.
 func unhex(text []byte) ([]byte, error) {
 	var out []byte
 	for {
@@ -211,7 +217,8 @@ func unhex(text []byte) ([]byte, error) {
 	}
 }
 
-// halfPlaceholder returns a placeholder shortened to half of its length, which is the length of the secret.
+// halfPlaceholder returns placeholder p shortened to half of its length, so that in decoded hex it is as long as
+// the decoded secret was.
 func halfPlaceholder(p []byte) []byte {
 	half := len(p) / 2
 	name := bytes.TrimRight(p, ".")

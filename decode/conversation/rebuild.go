@@ -12,7 +12,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// RebuildHead returns the request of a head with another request id. Other fields are unchanged.
+// RebuildHead returns data, the encoded request of call c, with requestID as its request id. The call must be a
+// head, i.e. its response carries the server's messages of a split stream. Other fields are unchanged.
 //
 // Errors: the request does not have exactly one request id.
 func RebuildHead(p *profile.Profile, c decode.Call, data []byte, requestID string) ([]byte, error) {
@@ -28,8 +29,9 @@ func RebuildHead(p *profile.Profile, c decode.Call, data []byte, requestID strin
 	return wire.Splice(t, []wire.Edit{edit})
 }
 
-// RebuildAppend returns the request of an append with another request id, number and message. The message is
-// wrapped like the original one. Other fields are unchanged.
+// RebuildAppend returns data, the encoded request of an append (a call that carries one client message), with
+// another request id, sequence number and message. The message is wrapped like the original one. Other fields are
+// unchanged.
 //
 // Errors: the request does not have exactly one request id, or has several numbers or messages.
 func RebuildAppend(by *profile.Append, data []byte, requestID string, number int64, message []byte) ([]byte, error) {
@@ -65,7 +67,8 @@ func RebuildAppend(by *profile.Append, data []byte, requestID string, number int
 	return wire.Splice(t, edits)
 }
 
-// setID returns the edit of a message that sets its request id.
+// setID returns the edit that sets the request id in message t. numbers are the path of field numbers to it. It is
+// an error if the path does not select exactly one field.
 func setID(t *wire.Tree, numbers []uint64, id string) (wire.Edit, error) {
 	p := pathOf(numbers)
 	at := t.Find(p)
@@ -75,8 +78,8 @@ func setID(t *wire.Tree, numbers []uint64, id string) (wire.Edit, error) {
 	return wire.Edit{Op: wire.SetValue, Node: at[0], Data: []byte(id)}, nil
 }
 
-// setField sets the value of a top-level field. tagged is the whole encoded field, which is added if the field
-// is missing, unless the value is the default.
+// setField appends to edits the edit that sets the top-level field number to value. If the field is missing,
+// tagged, the whole encoded field, is added, unless isDefault is true.
 func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []byte, isDefault bool) ([]wire.Edit, error) {
 	at := t.Find(fieldpath.Path{fieldpath.Field(number)})
 	switch {
@@ -90,8 +93,8 @@ func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []by
 	return append(edits, wire.Edit{Op: wire.AppendInto, Node: 0, Data: tagged}), nil
 }
 
-// Carried returns the server's messages in frames of a head's response: the frames themselves, unless the method
-// wraps messages.
+// Carried returns the server's messages that are contained in frames of a head's response. These are the frames
+// themselves, unless the profile says that the method wraps messages in a field.
 func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Frame {
 	h := headOf(o.Profile, c)
 	if h == nil || h.Data == 0 {
@@ -114,8 +117,8 @@ func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Fr
 	return out
 }
 
-// IsLast reports whether the server's messages end with these frames of a head's response. A poll announces the
-// end, because further polls may follow. The response of another head is always complete.
+// IsLast reports whether the server sends no messages after these frames, which are the response to head c. A
+// response to a poll has a field for that, because further polls may follow; any other response is complete.
 func IsLast(p *profile.Profile, c decode.Call, frames []decode.Frame) bool {
 	h := headOf(p, c)
 	if h == nil || h.Data == 0 {

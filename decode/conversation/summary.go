@@ -38,19 +38,20 @@ func summaryVersion(p *profile.Profile) int {
 //
 // Shape: of captures.Exchange, only the fields of captures.Listed are set.
 type Listed struct {
+	// Exchange is the exchange's metadata, and Call its protocol and method.
 	*captures.Exchange
 	decode.Call
 
-	// Code is the status code of the call.
+	// Code is the status code of the call, such as "ok" or "not_found".
 	Code string
 
 	// FramesUp and FramesDown are the numbers of frames by direction.
 	FramesUp, FramesDown int
 
-	// Joined is the head of the conversation that the exchange is a piece of, or 0.
+	// Joined is the number of the first head of the conversation to which the exchange belongs, or 0.
 	Joined int64
 
-	// Parts are all pieces of the conversation, if the exchange is a head.
+	// Parts are the numbers of all exchanges of the conversation, if this exchange is its first head.
 	Parts []int64
 }
 
@@ -62,7 +63,7 @@ type List struct {
 	// derived are newly computed summaries that the capture does not store yet.
 	derived []captures.Summary
 
-	// upTo is the number up to which all exchanges have a summary.
+	// upTo is the exchange number up to which all exchanges have a summary.
 	upTo int64
 }
 
@@ -82,7 +83,8 @@ func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, err
 	return list, err
 }
 
-// One returns an exchange that has ended as a listing contains it, but without its conversation.
+// One decodes exchange id, which must have ended, and returns it as a listing contains it, but without Joined and
+// Parts.
 //
 // Errors: errors of the source, with what could be read.
 func One(ctx context.Context, src captures.Source, id int64) (Listed, error) {
@@ -134,7 +136,7 @@ func Index(ctx context.Context, store captures.SummaryStore) error {
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
 
-// callOf returns the call that a summary describes.
+// callOf returns the protocol, codec, service and method in a stored summary.
 func callOf(m *captures.Summary) decode.Call {
 	return decode.Call{Protocol: decode.Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
 }
@@ -144,7 +146,7 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 	return summarizeFrom(ctx, src, l, src.Exchange)
 }
 
-// summarizeFrom is summarize with a function that returns the record of the exchange.
+// summarizeFrom is summarize with record as the function that returns the metadata of an exchange.
 func summarizeFrom(ctx context.Context, src captures.Source, l captures.Listed, record func(context.Context, int64) (*captures.Exchange, error)) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion(src.Profile()), ExchangeHash: l.ExchangeHash}
 	rec, err := record(ctx, m.Exchange)
@@ -189,8 +191,8 @@ func summarizeFrom(ctx context.Context, src captures.Source, l captures.Listed, 
 	return m, err
 }
 
-// Find is FindAll for the stream of one exchange. Stored summaries name the other pieces, so few exchanges are
-// read. Set.Decode verifies the summaries.
+// Find is FindAll for only the split stream to which exchange id belongs. Stored summaries name its other calls, so
+// few exchanges are read. Set.Decode verifies the summaries.
 func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	c := &Set{threads: newThreads(src.Profile())}
 	rec, err := src.Exchange(ctx, id)

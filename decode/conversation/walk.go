@@ -12,6 +12,7 @@ import (
 // A Resolved is what an exchange number identifies: the conversation with that head, or else the exchange
 // itself.
 type Resolved struct {
+	// Exchange is the joined conversation as an exchange, or the single exchange.
 	*decode.Exchange
 
 	// Joined is the conversation, or nil for a single exchange.
@@ -21,7 +22,8 @@ type Resolved struct {
 	Head int64
 }
 
-// Resolve decodes what number id identifies. If part is true, it decodes only the exchange itself.
+// Resolve decodes the conversation whose first head (call with the server's messages) is exchange id. If there is
+// none, or if part is true, it decodes the exchange itself.
 //
 // Errors: errors of a damaged capture, with the readable part of the exchange.
 func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options) (Resolved, error) {
@@ -85,8 +87,8 @@ func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, o 
 	return damage
 }
 
-// eachCall is EachCall for one exchange, whose conversation, if any, is in c. For a damaged exchange it
-// calls do with the readable part, and returns the error.
+// eachCall is EachCall for one exchange. If c lists a conversation with it as first head, do is called for the
+// conversation too. For a damaged exchange it calls do with the readable part, and returns the error.
 func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options, do func(ex *decode.Exchange, joined bool) error) error {
 	// The conversation is visited before its first head.
 	joined := c.Head(id) == id && !part

@@ -24,8 +24,8 @@ type CallChanges struct {
 	Changes []Change
 }
 
-// Captures pairs the calls of two captures and compares each pair. A call that only one capture has is a single
-// change without a path. Calls without differences are omitted.
+// Captures pairs the calls of captures a and b that repeat the same call, and compares each pair. A call that only
+// one capture has is a single change without a path. Calls without differences are omitted.
 //
 // Limits: those of pairing. Both exchanges of a pair are in memory.
 //
@@ -68,8 +68,8 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 	return list, nil
 }
 
-// EachOfMethod decodes the calls of one method of a capture. method is the method's name, with or without its
-// service.
+// EachOfMethod decodes the calls of one method in a capture and calls do with each. method is the method's name,
+// with or without its service.
 func EachOfMethod(ctx context.Context, src captures.Capture, method string, do func(*decode.Exchange)) error {
 	return eachCall(ctx, src, func(name string, ex *decode.Exchange) {
 		if name == method || strings.HasSuffix(name, "/"+method) {
@@ -78,7 +78,7 @@ func EachOfMethod(ctx context.Context, src captures.Capture, method string, do f
 	})
 }
 
-// eachCall decodes the calls of a capture and names them as in CallChanges.
+// eachCall decodes the calls of a capture and calls do with each and its name; see CallChanges.Name.
 func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
 	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
 		name := ex.Service + "/" + ex.RPC

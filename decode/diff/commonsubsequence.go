@@ -1,7 +1,8 @@
 package diff
 
 const (
-	// maxTable is the maximum number of cells of the table for an exact longest common subsequence.
+	// maxTable is the maximum number of cells of the dynamic programming table for an exact longest common
+	// subsequence.
 	maxTable = 1 << 16
 
 	// maxSplit is the maximum recursion depth of splitting lists at unique elements.
@@ -22,8 +23,9 @@ type lcs struct {
 	pair func(i, j int)
 }
 
-// common pairs elements of left and right, which are ascending indexes.
-func (c *lcs) common(left, right []int, depth int) {
+// pairCommon pairs equal elements of left and right, which are ascending indexes into ha and hb. depth is the
+// recursion depth, 0 for the whole lists.
+func (c *lcs) pairCommon(left, right []int, depth int) {
 	for len(left) > 0 && len(right) > 0 && c.ha[left[0]] == c.hb[right[0]] {
 		c.pair(left[0], right[0])
 		left, right = left[1:], right[1:]
@@ -36,28 +38,28 @@ func (c *lcs) common(left, right []int, depth int) {
 		return
 	}
 	if len(left)*len(right) <= maxTable {
-		c.table(left, right)
+		c.pairByTable(left, right)
 		return
 	}
 
 	// Too large for the table: split at unique elements.
 	anchors := c.anchors(left, right)
 	if len(anchors) == 0 || depth == maxSplit {
-		c.greedy(left, right)
+		c.pairGreedily(left, right)
 		return
 	}
 	i, j := 0, 0
 	for _, a := range anchors {
-		c.common(left[i:a[0]], right[j:a[1]], depth+1)
+		c.pairCommon(left[i:a[0]], right[j:a[1]], depth+1)
 		c.pair(left[a[0]], right[a[1]])
 		i, j = a[0]+1, a[1]+1
 	}
-	c.common(left[i:], right[j:], depth+1)
+	c.pairCommon(left[i:], right[j:], depth+1)
 }
 
-// table finds a longest common subsequence by dynamic programming: best[i][j] is its length for left[i:] and
-// right[j:].
-func (c *lcs) table(left, right []int) {
+// pairByTable pairs the elements of a longest common subsequence, by dynamic programming: best[i][j] is its length
+// for left[i:] and right[j:].
+func (c *lcs) pairByTable(left, right []int) {
 	n, m := len(left), len(right)
 	best := make([]int32, (n+1)*(m+1))
 	// The table has one row and one column more than elements.
@@ -87,8 +89,8 @@ func (c *lcs) table(left, right []int) {
 	}
 }
 
-// anchors returns the positions in left and right of elements that occur once in each list. They are ascending
-// in both lists.
+// anchors returns the pairs of positions in left and right at which equal elements are that occur once in each
+// list. Positions ascend in both lists.
 func (c *lcs) anchors(left, right []int) [][2]int {
 	type places struct{ i, j, ni, nj int }
 	met := make(map[uint64]*places, len(left))
@@ -127,9 +129,9 @@ func (c *lcs) anchors(left, right []int) [][2]int {
 	return list
 }
 
-// greedy pairs each element of left with the next equal one of right. It is the fallback for lists without
+// pairGreedily pairs each element of left with the next equal one of right. It is the fallback for lists without
 // unique elements.
-func (c *lcs) greedy(left, right []int) {
+func (c *lcs) pairGreedily(left, right []int) {
 	where := make(map[uint64][]int)
 	for j, k := range right {
 		where[c.hb[k]] = append(where[c.hb[k]], j)
@@ -149,7 +151,8 @@ func (c *lcs) greedy(left, right []int) {
 	}
 }
 
-// longestRun marks the elements of a longest increasing subsequence of mates. Negative mates are ignored. Among
+// longestRun marks the elements that kept their order: those of a longest increasing subsequence of mates, which
+// has for each element the index of its partner in another list. Negative mates (no partner) are ignored. Among
 // several subsequences of equal length, it prefers elements that kept their positions.
 func longestRun(mates []int) []bool {
 	in := make([]bool, len(mates))

@@ -15,9 +15,10 @@ import (
 // defaultChanges is the default of Options.MaxChanges.
 const defaultChanges = 10_000
 
-// A comparison collects differences, and counts which volatile value of A corresponds to which value of
-// B.
+// A comparison collects the differences between A and B. It also counts which volatile value (an id or a time, for
+// example) of A corresponds to which value of B.
 type comparison struct {
+	// o are the options, with defaults filled in.
 	o Options
 
 	// seed and salt make hashes unpredictable, so that hostile input cannot cause collisions.
@@ -34,32 +35,37 @@ type comparison struct {
 	found   []finding
 	dropped int
 
-	// pairs counts pairs of corresponding volatile values, such as two ids.
-	pairs map[pair]*count
+	// pairs has the number of times that each pair of volatile values occurred at the same position of A and B.
+	pairs map[pair]*pairCount
 
-	// ordered has the elements of pairs in order of first occurrence.
-	ordered []*count
+	// ordered has the values of the map pairs in order of first occurrence.
+	ordered []*pairCount
 }
 
-// A finding is a change, with the pairs of volatile values that it consists of.
+// A finding is a difference between A and B, with the volatile values that explain it.
 type finding struct {
+	// Change is the difference, whose Ignored is set at the end.
 	Change
 
-	// pairs is nil if the change is not only in volatile values.
+	// pairs are the volatile values of A with their counterparts in B, if A and B differ only in these; otherwise
+	// nil.
 	pairs []pair
 
-	// ignored is the reason to ignore the change, if that is independent of volatile values.
+	// ignored is the reason to ignore the change, such as "map order", if that is independent of volatile values;
+	// otherwise "".
 	ignored string
 }
 
-// A pair is a volatile value of A and the value of B in the same position.
+// A pair is a volatile value a (an id or a time, for example) of A and the value b of B at the same position.
 type pair struct {
+	// class is the kind of the values, such as "uuid". a is the value of A, and b that of B.
 	class ident.Class
 	a, b  string
 }
 
-// A count is the number of times that a pair of values occurs.
-type count struct {
+// A pairCount is the number of times that a pair of values occurs.
+type pairCount struct {
+	// pair are the two values, and n is the number of times that they occurred at the same position.
 	pair
 	n int
 }
@@ -69,7 +75,7 @@ func newComparison(o Options) *comparison {
 	if o.MaxChanges <= 0 {
 		o.MaxChanges = defaultChanges
 	}
-	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*count)}
+	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*pairCount)}
 	for i := range c.salt {
 		// Odd numbers lose no bits in a multiplication.
 		c.salt[i] = maphash.String(c.seed, strconv.Itoa(i)) | 1
@@ -77,32 +83,33 @@ func newComparison(o Options) *comparison {
 	return c
 }
 
-// A place is the path of a value in A, and that of the corresponding value in B.
-type place struct{ a, b string }
+// A pathPair is the position of a compared value: its path in A, and that of the corresponding value in B.
+type pathPair struct{ a, b string }
 
-// at returns the place whose path is the same in A and B.
-func at(path string) place { return place{path, path} }
+// at returns the pathPair with the same path in A and B.
+func at(path string) pathPair { return pathPair{path, path} }
 
-// join returns the place of a member: both paths with a key appended.
-func (p place) join(key string) place {
+// join returns the position of a member: both paths with a key appended.
+func (p pathPair) join(key string) pathPair {
 	a := join(p.a, key)
 	if p.a == p.b {
-		return place{a, a}
+		return pathPair{a, a}
 	}
-	return place{a, join(p.b, key)}
+	return pathPair{a, join(p.b, key)}
 }
 
-// element returns the place of list elements: both paths with an index appended.
-func (p place) element(i, j int) place {
+// element returns the position of list elements: both paths with an index appended.
+func (p pathPair) element(i, j int) pathPair {
 	a := p.a + "[" + strconv.Itoa(i) + "]"
 	if p.a == p.b && i == j {
-		return place{a, a}
+		return pathPair{a, a}
 	}
-	return place{a, p.b + "[" + strconv.Itoa(j) + "]"}
+	return pathPair{a, p.b + "[" + strconv.Itoa(j) + "]"}
 }
 
-// nodes compares the values a and b at place p. Either may be nil, if only one side has a value.
-func (c *comparison) nodes(p place, a, b *node) {
+// compareNodes compares the values a and b at position p and records the differences. Either may be nil, if only
+// one side has a value.
+func (c *comparison) compareNodes(p pathPair, a, b *node) {
 	switch {
 	case a == nil && b == nil:
 	case a == nil:
@@ -111,29 +118,29 @@ func (c *comparison) nodes(p place, a, b *node) {
 		c.addFinding(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
 	// Equal hashes mean equal content.
 	case a.exact == b.exact:
-		c.note(a)
+		c.countVolatile(a)
 	// Values of different kinds have no common structure.
 	case a.kind != b.kind || a.wire != b.wire:
-		c.modify(p, a, b, nil)
+		c.addChange(p, a, b, nil)
 	case a.kind == object:
-		c.members(p, a, b)
+		c.compareMembers(p, a, b)
 	case a.kind == list:
-		c.elements(p, a.children, b.children, true)
+		c.compareElements(p, a.children, b.children, true)
 	case a.kind == text:
-		c.modify(p, a, b, c.facing(a.text, b.text))
+		c.addChange(p, a, b, c.pairVolatile(a.text, b.text))
 	case a.kind == integer && ident.IsTime(a.number) && ident.IsTime(b.number):
-		c.modify(p, a, b, []pair{{class: ident.Time}})
+		c.addChange(p, a, b, []pair{{class: ident.Time}})
 	case a.isNumberID() && b.isNumberID():
-		c.modify(p, a, b, []pair{c.pair(numberID, strconv.FormatUint(a.number, 10), strconv.FormatUint(b.number, 10))})
+		c.addChange(p, a, b, []pair{c.countPair(numberID, strconv.FormatUint(a.number, 10), strconv.FormatUint(b.number, 10))})
 	case a.kind == blob && ident.IsBytes(a.bytes) && ident.IsBytes(b.bytes):
-		c.modify(p, a, b, []pair{c.pair(ident.Bytes, string(a.bytes), string(b.bytes))})
+		c.addChange(p, a, b, []pair{c.countPair(ident.Bytes, string(a.bytes), string(b.bytes))})
 	default:
-		c.modify(p, a, b, nil)
+		c.addChange(p, a, b, nil)
 	}
 }
 
-// members compares objects key by key. Their children are sorted by key.
-func (c *comparison) members(p place, a, b *node) {
+// compareMembers compares the objects a and b, whose children are sorted by key, key by key.
+func (c *comparison) compareMembers(p pathPair, a, b *node) {
 	as, bs := a.children, b.children
 	for len(as) > 0 || len(bs) > 0 {
 		key := ""
@@ -145,12 +152,12 @@ func (c *comparison) members(p place, a, b *node) {
 		}
 		// A key may repeat, as a repeated field does.
 		i, j := run(as, key), run(bs, key)
-		c.elements(p.join(key), as[:i], bs[:j], false)
+		c.compareElements(p.join(key), as[:i], bs[:j], false)
 		as, bs = as[i:], bs[j:]
 	}
 }
 
-// less orders keys: names as text, and field numbers as numbers.
+// less reports whether key a sorts before b. Names (names is true) are compared as text, field numbers as numbers.
 func less(a, b string, names bool) bool {
 	if !names && len(a) != len(b) {
 		return len(a) < len(b)
@@ -167,9 +174,9 @@ func run(nodes []*node, key string) int {
 	return i
 }
 
-// elements compares the values of one key, or the elements of lists. If indexed is false, single values have no
-// index in their path.
-func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
+// compareElements aligns and compares the values as and bs: those of one key, or the elements of two lists. If
+// indexed is false and each side has at most one value, the paths have no index.
+func (c *comparison) compareElements(p pathPair, as, bs []*node, indexed bool) {
 	if !indexed && len(as) <= 1 && len(bs) <= 1 {
 		var a, b *node
 		if len(as) > 0 {
@@ -178,7 +185,7 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 		if len(bs) > 0 {
 			b = bs[0]
 		}
-		c.nodes(p, a, b)
+		c.compareNodes(p, a, b)
 		return
 	}
 
@@ -192,7 +199,7 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 	for i, j := range mates {
 		switch {
 		case j < 0:
-			c.nodes(p.element(i, i), as[i], nil)
+			c.compareNodes(p.element(i, i), as[i], nil)
 			continue
 		case !inOrder[i]:
 			to := p.element(i, j)
@@ -201,18 +208,18 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 
 		// Equal elements need no comparison, however large they are.
 		if as[i].exact == bs[j].exact {
-			c.note(as[i])
+			c.countVolatile(as[i])
 		} else {
-			c.nodes(p.element(i, j), as[i], bs[j])
+			c.compareNodes(p.element(i, j), as[i], bs[j])
 		}
 	}
 	for _, j := range added {
-		c.nodes(p.element(j, j), nil, bs[j])
+		c.compareNodes(p.element(j, j), nil, bs[j])
 	}
 }
 
-// isMap reports whether all nodes may be entries of a map, whose order has no meaning: messages of a key and at
-// most one value, with unique keys.
+// isMap reports whether the nodes look like the entries of a protobuf map, whose order has no meaning: messages
+// with a key (field 1), at most one value (field 2), and no key twice.
 func isMap(nodes []*node) bool {
 	seen := make(map[uint64]bool, len(nodes))
 	for _, n := range nodes {
@@ -228,8 +235,8 @@ func isMap(nodes []*node) bool {
 	return true
 }
 
-// modify adds a change from a to b. volatile is as in finding.pairs.
-func (c *comparison) modify(p place, a, b *node, volatile []pair) {
+// addChange records that the value at p differs between a and b. volatile is as in finding.pairs.
+func (c *comparison) addChange(p pathPair, a, b *node, volatile []pair) {
 	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
 	if _, was := a.packed(); was != "" || b.kind == blob {
 		// Show both as bytes if they are not packed lists of the same type.
@@ -252,45 +259,46 @@ func (c *comparison) addFinding(f finding) {
 	c.found = append(c.found, f)
 }
 
-// note counts the volatile values in an equal subtree: each is paired with itself.
-func (c *comparison) note(n *node) {
+// countVolatile counts the volatile values below n, a value that A and B have in common: each is paired with
+// itself.
+func (c *comparison) countVolatile(n *node) {
 	// Equal hashes mean that the subtree has no volatile values.
 	if n.exact == n.alike {
 		return
 	}
 	switch {
 	case n.kind == text:
-		c.facing(n.text, n.text)
+		c.pairVolatile(n.text, n.text)
 	case n.kind == blob && ident.IsBytes(n.bytes):
-		c.pair(ident.Bytes, string(n.bytes), string(n.bytes))
+		c.countPair(ident.Bytes, string(n.bytes), string(n.bytes))
 	case n.isNumberID():
-		c.pair(numberID, strconv.FormatUint(n.number, 10), strconv.FormatUint(n.number, 10))
+		c.countPair(numberID, strconv.FormatUint(n.number, 10), strconv.FormatUint(n.number, 10))
 	}
 	for _, child := range n.children {
-		c.note(child)
+		c.countVolatile(child)
 	}
 }
 
-// facing pairs the volatile parts of two texts and counts the pairs. It returns nil if the texts differ in other
-// parts.
-func (c *comparison) facing(a, b string) []pair {
+// pairVolatile pairs the volatile parts (ids, times) of two texts and counts the pairs. It returns nil if the texts
+// differ in other parts.
+func (c *comparison) pairVolatile(a, b string) []pair {
 	var as, bs []token
 	if skeleton(a, &as) != skeleton(b, &bs) {
 		return nil
 	}
 	pairs := make([]pair, 0, len(as))
 	for i := range as {
-		pairs = append(pairs, c.pair(as[i].class, as[i].value, bs[i].value))
+		pairs = append(pairs, c.countPair(as[i].class, as[i].value, bs[i].value))
 	}
 	return pairs
 }
 
-// pair counts one more occurrence of the volatile value b of B in place of a of A.
-func (c *comparison) pair(class ident.Class, a, b string) pair {
+// countPair counts one more occurrence of the volatile value b of B in place of a of A, and returns the pair.
+func (c *comparison) countPair(class ident.Class, a, b string) pair {
 	p := pair{class, a, b}
 	n := c.pairs[p]
 	if n == nil {
-		n = &count{pair: p}
+		n = &pairCount{pair: p}
 		c.pairs[p] = n
 		c.ordered = append(c.ordered, n)
 	}
@@ -298,8 +306,8 @@ func (c *comparison) pair(class ident.Class, a, b string) pair {
 	return p
 }
 
-// finish determines which volatile values were renamed consistently, and marks the changes that consist of such
-// renames as ignored.
+// finish determines which volatile values were renamed consistently, marks the changes that consist of such renames
+// as ignored, and returns all changes.
 func (c *comparison) finish() []Change {
 	renamed := c.renaming()
 	changes := make([]Change, 0, len(c.found))
@@ -313,7 +321,7 @@ func (c *comparison) finish() []Change {
 	return changes
 }
 
-// ignoreReason returns the reason why a difference is ignored, or "".
+// ignoreReason returns the reason why a difference is ignored, or "". renamed are the consistent renames.
 func (c *comparison) ignoreReason(f finding, renamed map[pair]bool) string {
 	switch {
 	case f.ignored != "":
@@ -329,10 +337,10 @@ func (c *comparison) ignoreReason(f finding, renamed map[pair]bool) string {
 	return ""
 }
 
-// renaming selects pairs greedily, most frequent first, so that each value of A is renamed to at most one value
-// of B, and vice versa.
+// renaming returns the pairs of volatile values that count as consistent renames. It selects them greedily, most
+// frequent first, so that each value of A is renamed to at most one value of B, and vice versa.
 func (c *comparison) renaming() map[pair]bool {
-	slices.SortStableFunc(c.ordered, func(x, y *count) int { return y.n - x.n })
+	slices.SortStableFunc(c.ordered, func(x, y *pairCount) int { return y.n - x.n })
 	type side struct {
 		class ident.Class
 		value string
@@ -353,7 +361,8 @@ func (c *comparison) renaming() map[pair]bool {
 	return renamed
 }
 
-// explain returns the class of the first renamed value if all pairs of f are renames. Otherwise it returns "".
+// explain returns the class of the first renamed value, such as "uuid", if all pairs of f are renames. Otherwise it
+// returns "".
 func explain(f finding, renamed map[pair]bool) ident.Class {
 	class := ident.Class("")
 	for _, p := range f.pairs {
@@ -367,7 +376,7 @@ func explain(f finding, renamed map[pair]bool) ident.Class {
 	return class
 }
 
-// indexes matches the indexes in a path.
+// indexes matches the list indexes in a path, such as "[3]".
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // isIgnored reports whether Options.Ignore contains path or a path that encloses it.
@@ -386,7 +395,7 @@ func (c *comparison) isIgnored(path string) bool {
 	})
 }
 
-// join appends a key to a path, which may be the address of a frame such as @down/3.
+// join appends a key to a path with a dot, or with a space if the path is the address of a frame, such as @down/3.
 func join(path, key string) string {
 	switch {
 	case path == "":

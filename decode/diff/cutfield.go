@@ -8,11 +8,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxTruncatedNesting bounds how many truncated fields are compared inside each other.
+// maxTruncatedNesting is the maximum number of truncated fields inside each other that are compared.
 const maxTruncatedNesting = 100
 
-// truncated returns a node for the available part of a truncated field. It returns nil if node i is something
-// else.
+// truncated returns a node for the available part of a truncated field, i.e. one whose declared length exceeds the
+// data. It returns nil if node i is not such a field.
 //
 // Shape: a message if the part begins with a field and is sound apart from its missing end. Text if it is text
 // up to its last whole character. Bytes otherwise. Text and bytes have the wire type Garbage, so that a
@@ -25,7 +25,7 @@ func (c *comparison) truncated(t *wire.Tree, i int32) *node {
 	}
 	data := t.Payload(i)
 	available := data[head:]
-	n := &node{key: c.key(number), wire: wire.Garbage, tree: t, at: i}
+	n := &node{key: c.fieldKey(number), wire: wire.Garbage, tree: t, at: i}
 	// The kinds are those of package decode, but text takes precedence, because nothing declares a message here.
 	content := wholeRunes(available)
 	switch sub := wire.Parse(available, wire.Options{}); {
@@ -56,12 +56,13 @@ func (c *comparison) truncated(t *wire.Tree, i int32) *node {
 	c.hash(n)
 	// The declared length is part of the content.
 	n.exact = c.mix(n.exact, length)
-	n.member = c.mix(c.sum(n.key), n.exact)
+	n.member = c.mix(c.hashString(n.key), n.exact)
 	return n
 }
 
-// truncatedHead returns the number and the declared length of a field that extends beyond the data, and the size
-// of its tag and length in bytes.
+// truncatedHead parses the tag and length of node i, if it is a field that extends beyond the data; otherwise ok is
+// false. number is the field's number, length its declared length, and head the size of tag and length, both in
+// bytes.
 func truncatedHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
 	var e *wire.Error
 	if !errors.As(t.Nodes[i].Err, &e) || e.Reason != wire.LengthRange {
@@ -87,7 +88,8 @@ func beginsWithField(t *wire.Tree) bool {
 	return ok || t.Nodes[1].Type != wire.Garbage
 }
 
-// shift adds by to the offsets of a node and its children, which were relative to a part of the message.
+// shift adds by to the offsets of n and all nodes below it. It converts offsets in a part of the message to offsets
+// in the whole message.
 func (n *node) shift(by int) {
 	n.base += by
 	for _, child := range n.children {

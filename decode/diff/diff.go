@@ -59,7 +59,7 @@ type Change struct {
 	// Op is the kind of the change, such as an added field.
 	Op Op `json:"op"`
 
-	// Old is the value in A and New the value in B, as JSON needs them: a string, a number, []byte, or a list of
+	// Old is the value in A and New the value in B, in a form for JSON: a string, a number, []byte, or a list of
 	// Fields for a message. For a move, they are the indexes of the element.
 	Old any `json:"old"`
 	New any `json:"new"`
@@ -75,7 +75,7 @@ type Change struct {
 	NewBytes Bytes `json:"-"`
 }
 
-// Bytes is a field on the wire, including its tag. It is empty for joined deltas, for JSON, and for values that
+// Bytes is a compared field as encoded, with its tag. It is empty for joined deltas, for JSON, and for values that
 // are not fields.
 type Bytes struct {
 	// Off is the offset of the field in the message, in bytes.
@@ -102,27 +102,29 @@ type Field struct {
 
 // Options selects what counts as a change. The zero value is the default.
 type Options struct {
-	// Volatile also reports changes of volatile values, such as ids and times. Default: they are
+	// Volatile also reports changes of volatile values, such as ids and times. By default they are marked as
 	// ignored.
 	Volatile bool
 
-	// Ignore are paths, without frames and indexes, below which changes are ignored.
+	// Ignore are paths, such as "4.1", below which changes are marked as ignored. They have neither frame addresses
+	// nor list indexes.
 	Ignore []string
 
-	// Answer compares only the server's side of exchanges.
+	// Answer compares only what the server sent, and ignores the client's frames.
 	Answer bool
 
 	// MaxChanges is the maximum number of changes that are returned. The default is 10,000.
 	MaxChanges int
 
-	// records compares each frame separately, without joining the deltas of a text.
+	// records means that frames are independent records: each is compared on its own, and deltas of a text (pieces
+	// of a streamed text) are not joined.
 	records bool
 
-	// choices are the types that users chose for fields of two messages. Exchanges have their own.
+	// choices are the types that users chose for fields, if two messages are compared. Exchanges bring their own.
 	choices []kinds.Choice
 }
 
-// Same reports whether a list of changes has only ignored ones.
+// Same reports whether all changes in the list are ignored ones, i.e. nothing relevant differs.
 func Same(changes []Change) bool {
 	for i := range changes {
 		if changes[i].Ignored == "" {
@@ -137,15 +139,15 @@ func Same(changes []Change) bool {
 // Shape: changes have the order of A's fields at each level, followed by additions.
 //
 // Limits: the time is proportional to the size of the trees, and to the square of the number of elements that
-// differ between two equal elements of a repeated field. At most 400 such elements per side are aligned, and
-// more are paired in order.
+// differ between two equal elements of a repeated field. At most 400 such elements per side are aligned, and more
+// are paired in order.
 func compareTrees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
 	s.Choose(o.choices)
 	c := newComparison(o)
-	c.nodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
+	c.compareNodes(pathPair{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()
 }
 
@@ -158,7 +160,7 @@ func compareMessages(a, b []byte, o Options) []Change {
 		x, okX := c.fromJSON(a)
 		y, okY := c.fromJSON(b)
 		if okX && okY {
-			c.nodes(place{}, x, y)
+			c.compareNodes(pathPair{}, x, y)
 			return c.finish()
 		}
 	}

@@ -12,10 +12,10 @@ const (
 	// maxCompared is the maximum sum of node weights that one alignment examines.
 	maxCompared = 4e6
 
-	// maxTried is the number of pairs by which a key is judged.
+	// maxTried is the maximum number of pairs by whose similarity a member is judged as key.
 	maxTried = 64
 
-	// maxKeys is the number of members that are tried as the key of elements.
+	// maxKeys is the maximum number of members that are tried as the key that identifies elements.
 	maxKeys = 16
 
 	// mateFloor is the similarity below which two objects are considered unrelated.
@@ -54,7 +54,7 @@ type alignment struct {
 	// used has, for each element of bs, whether it is paired.
 	used []bool
 
-	// budget is how many node weights may still be examined.
+	// budget is how much weight (node.weight, about 1 for each value) may still be compared for similarity.
 	budget float64
 }
 
@@ -76,17 +76,17 @@ func align(as, bs []*node) (mates, added []int) {
 	}
 
 	// Each step examines only what the previous steps left over.
-	al.byHash(func(n *node) uint64 { return n.exact })
+	al.pairByHash(func(n *node) uint64 { return n.exact })
 	if al.isOpen() {
-		al.byHash(func(n *node) uint64 { return n.alike })
+		al.pairByHash(func(n *node) uint64 { return n.alike })
 	}
 	if al.isOpen() {
-		al.byShared()
-		al.byKey()
+		al.pairByShared()
+		al.pairByKey()
 	}
 	if al.isOpen() {
-		al.inGaps()
-		al.moved()
+		al.alignGaps()
+		al.pairMoved()
 	}
 	if swapped {
 		al.swap()
@@ -116,8 +116,8 @@ func (al *alignment) swap() {
 	al.as, al.bs, al.mates, al.used = al.bs, al.as, mates, used
 }
 
-// left returns the indexes of the unpaired elements of both lists.
-func (al *alignment) left() (left, right []int) {
+// unpaired returns the indexes of the elements of as (left) and bs (right) that are still unpaired.
+func (al *alignment) unpaired() (left, right []int) {
 	for i, j := range al.mates {
 		if j < 0 {
 			left = append(left, i)
@@ -136,9 +136,10 @@ func (al *alignment) isOpen() bool {
 	return slices.Contains(al.mates, -1) && slices.Contains(al.used, false)
 }
 
-// byHash pairs elements with equal hashes: a common subsequence first, then moved elements.
-func (al *alignment) byHash(hash func(*node) uint64) {
-	left, right := al.left()
+// pairByHash pairs elements for which hash returns the same: those of a common subsequence first, then moved
+// elements.
+func (al *alignment) pairByHash(hash func(*node) uint64) {
+	left, right := al.unpaired()
 	c := lcs{pair: al.pair, ha: make([]uint64, len(al.as)), hb: make([]uint64, len(al.bs))}
 	for _, i := range left {
 		c.ha[i] = hash(al.as[i])
@@ -146,7 +147,7 @@ func (al *alignment) byHash(hash func(*node) uint64) {
 	for _, j := range right {
 		c.hb[j] = hash(al.bs[j])
 	}
-	c.common(left, right, 0)
+	c.pairCommon(left, right, 0)
 	if !al.isOpen() {
 		return
 	}
@@ -166,10 +167,11 @@ func (al *alignment) byHash(hash func(*node) uint64) {
 	}
 }
 
-// byShared pairs elements that exclusively share a value, most similar first. Short texts and small numbers do
-// not count, since they coincide by accident.
-func (al *alignment) byShared() {
-	left, right := al.left()
+// pairByShared pairs an element of as with an element of bs if both have a member with the same value that no other
+// element has, most similar pairs first. Short texts and small numbers do not count, since they coincide by
+// accident.
+func (al *alignment) pairByShared() {
+	left, right := al.unpaired()
 	type holders struct{ a, b, na, nb int }
 	owners := make(map[uint64]*holders)
 	each := func(n *node, do func(uint64)) {
@@ -213,19 +215,20 @@ func (al *alignment) byShared() {
 			}
 		})
 	}
-	al.best(list, shareFloor)
+	al.pairBest(list, shareFloor)
 }
 
 // A candidate is a possible pair of elements with its similarity.
 type candidate struct {
+	// i is the index of the element in the first list, j that in the second.
 	i, j int
 
 	// similarity is from 0 (unrelated) to 1 (equal).
 	similarity float64
 }
 
-// best pairs candidates of at least the similarity floor, most similar first, each element once.
-func (al *alignment) best(list []candidate, floor float64) {
+// pairBest pairs the candidates whose similarity is at least floor, most similar first, each element at most once.
+func (al *alignment) pairBest(list []candidate, floor float64) {
 	slices.SortStableFunc(list, func(x, y candidate) int {
 		return cmp.Or(cmp.Compare(y.similarity, x.similarity), cmp.Compare(abs(x.i-x.j), abs(y.i-y.j)))
 	})
@@ -239,10 +242,10 @@ func (al *alignment) best(list []candidate, floor float64) {
 // abs returns the absolute value of n.
 func abs(n int) int { return max(n, -n) }
 
-// byKey pairs elements by the member that identifies them, such as a name. If several members have
-// unique values, it uses the member for which the resulting pairs are most similar.
-func (al *alignment) byKey() {
-	left, right := al.left()
+// pairByKey pairs elements by the member that identifies them, such as a name. If several members have unique
+// values, it uses the member for which the resulting pairs are most similar.
+func (al *alignment) pairByKey() {
+	left, right := al.unpaired()
 	if len(left) == 0 || len(right) == 0 {
 		return
 	}
@@ -285,7 +288,8 @@ func (al *alignment) byKey() {
 	}
 }
 
-// isUnique reports whether each node has exactly one member key, and all of them have different values.
+// isUnique reports whether the member named key identifies the nodes: each has it exactly once, with a different
+// value.
 func isUnique(nodes []*node, key string) bool {
 	seen := make(map[uint64]bool, len(nodes))
 	for _, n := range nodes {
@@ -298,7 +302,7 @@ func isUnique(nodes []*node, key string) bool {
 	return true
 }
 
-// memberHash returns the hash of n's member key. ok is false unless there is exactly one.
+// memberHash returns the hash of the member of n with the given key. ok is false unless there is exactly one.
 func memberHash(n *node, key string) (uint64, bool) {
 	var h uint64
 	found := 0
@@ -311,8 +315,9 @@ func memberHash(n *node, key string) (uint64, bool) {
 	return h, found == 1
 }
 
-// inGaps aligns the unpaired elements between elements that are paired in order.
-func (al *alignment) inGaps() {
+// alignGaps aligns the unpaired elements in each gap, i.e. between two pairs that are in the same order on both
+// sides.
+func (al *alignment) alignGaps() {
 	inOrder := longestRun(al.mates)
 	gap := func(i0, i1, j0, j1 int) {
 		var left, right []int
@@ -327,7 +332,7 @@ func (al *alignment) inGaps() {
 			}
 		}
 		if len(left) > 0 && len(right) > 0 {
-			al.gap(left, right)
+			al.alignGap(left, right)
 		}
 	}
 
@@ -342,9 +347,9 @@ func (al *alignment) inGaps() {
 	gap(i, len(al.as), j, len(al.bs))
 }
 
-// gap aligns the unpaired elements between two pairs, or pairs them in order if there are too many to
-// align.
-func (al *alignment) gap(left, right []int) {
+// alignGap aligns the unpaired elements of one gap by similarity, or pairs them in order if there are too many.
+// left and right are their indexes.
+func (al *alignment) alignGap(left, right []int) {
 	n, m := len(left), len(right)
 	cost := 0.0
 	for _, i := range left {
@@ -368,9 +373,9 @@ func (al *alignment) gap(left, right []int) {
 	alignInOrder(n, m, at, pair)
 }
 
-// moved pairs elements that changed both their position and their content.
-func (al *alignment) moved() {
-	left, right := al.left()
+// pairMoved pairs remaining elements that are similar, although both their position and their content changed.
+func (al *alignment) pairMoved() {
+	left, right := al.unpaired()
 	if len(left) > maxAligned || len(right) > maxAligned {
 		return
 	}
@@ -389,11 +394,12 @@ func (al *alignment) moved() {
 			}
 		}
 	}
-	al.best(list, movedFloor)
+	al.pairBest(list, movedFloor)
 }
 
-// alignInOrder selects pairs of n and m elements that do not cross, so that the sum of similarities is maximal
-// (Needleman and Wunsch, 1970). at returns the elements, and pair is called for each pair.
+// alignInOrder selects pairs of n and m elements in increasing order on both sides, so that the sum of similarities
+// is maximal (Needleman and Wunsch, 1970). at returns the elements of a possible pair, and pair is called for each
+// selected one.
 func alignInOrder(n, m int, at func(i, j int) (a, b *node), pair func(i, j int)) {
 	// best[i][j] is the maximal sum for the elements from i and j on.
 	same := make([][]float64, n)

@@ -25,21 +25,21 @@ import (
 // Limits: those of compareTrees.
 func Exchanges(a, b *decode.Exchange, o Options) []Change {
 	c := newComparison(o)
-	c.property("status", number(a.Status), number(b.Status))
-	c.property("codec", a.Codec, b.Codec)
-	c.property("outcome", string(a.Outcome), string(b.Outcome))
+	c.compareProperty("status", number(a.Status), number(b.Status))
+	c.compareProperty("codec", a.Codec, b.Codec)
+	c.compareProperty("outcome", string(a.Outcome), string(b.Outcome))
 	if !o.Answer {
-		c.direction(a, b, captures.Up)
+		c.compareDirection(a, b, captures.Up)
 	}
-	c.direction(a, b, captures.Down)
-	c.words("code", a.Code, b.Code)
-	c.words("message", a.Message, b.Message)
-	c.details(a, b)
-	c.trailers(a, b)
+	c.compareDirection(a, b, captures.Down)
+	c.compareTexts("code", a.Code, b.Code)
+	c.compareTexts("message", a.Message, b.Message)
+	c.compareDetails(a, b)
+	c.compareTrailers(a, b)
 	return c.finish()
 }
 
-// number formats n in decimal; 0, which means unknown, becomes "".
+// number formats n in decimal. 0 means unknown and becomes "".
 func number(n int) string {
 	if n == 0 {
 		return ""
@@ -47,16 +47,18 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// property compares a property of two exchanges, unless it is unknown on one side.
-func (c *comparison) property(path, a, b string) {
+// compareProperty compares a property of two exchanges, such as the status, unless it is unknown ("") on one side.
+// path is its name.
+func (c *comparison) compareProperty(path, a, b string) {
 	if a != "" && b != "" {
-		c.words(path, a, b)
+		c.compareTexts(path, a, b)
 	}
 }
 
-// words compares two texts word by word.
-func (c *comparison) words(path, a, b string) {
-	c.nodes(at(path), c.textNode("", a), c.textNode("", b))
+// compareTexts compares the values a and b of a text property whose path is path. Volatile parts of the texts, such
+// as ids, are recognised.
+func (c *comparison) compareTexts(path, a, b string) {
+	c.compareNodes(at(path), c.textNode("", a), c.textNode("", b))
 }
 
 // textNode returns a node with a text as its value.
@@ -66,21 +68,22 @@ func (c *comparison) textNode(key, s string) *node {
 	return n
 }
 
-// An item is an element of the alignment: a frame, or joined deltas.
+// An item is an element of the lists that are aligned: a frame, or the joined deltas of several frames.
 type item struct {
+	// path is the item's address, such as "@down/3" for a frame or "@down 1.2" for joined deltas.
 	path string
 	node *node
 }
 
-// direction compares the frames of one direction of two exchanges.
-func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
+// compareDirection compares the frames that exchanges a and b have in one direction.
+func (c *comparison) compareDirection(a, b *decode.Exchange, dir captures.Direction) {
 	var s shape.Shape
 	addShapes(&s, a, dir)
 	addShapes(&s, b, dir)
 	left, right := c.items(&s, a, dir), c.items(&s, b, dir)
 	if !c.o.records {
-		left, right = c.heartbeats("@"+dir.String(), left, right)
-		left, right = c.join("@"+dir.String(), left, right)
+		left, right = c.removeHeartbeats("@"+dir.String(), left, right)
+		left, right = c.joinDeltas("@"+dir.String(), left, right)
 	}
 
 	// Frames are aligned like elements of a repeated field.
@@ -88,21 +91,22 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	inOrder := longestRun(mates)
 	for i, j := range mates {
 		if j < 0 {
-			c.nodes(at(left[i].path), left[i].node, nil)
+			c.compareNodes(at(left[i].path), left[i].node, nil)
 			continue
 		}
 		// Frames of concurrent activities have no fixed order.
 		if !inOrder[i] {
 			c.addFinding(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
 		}
-		c.nodes(place{left[i].path, right[j].path}, left[i].node, right[j].node)
+		c.compareNodes(pathPair{left[i].path, right[j].path}, left[i].node, right[j].node)
 	}
 	for _, j := range added {
-		c.nodes(at(right[j].path), nil, right[j].node)
+		c.compareNodes(at(right[j].path), nil, right[j].node)
 	}
 }
 
-// addShapes adds the messages of one direction to the statistics s.
+// addShapes adds the messages of one direction of ex, and the types that users chose for their fields, to the
+// statistics s, from which the kind of each field (text, message, bytes) is determined.
 func addShapes(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == dir && f.Tree != nil && f.End == nil {
@@ -121,7 +125,8 @@ func nodesOf(items []item) []*node {
 	return nodes
 }
 
-// items returns an item for each frame except ends of streams.
+// items returns an item for each frame of one direction except ends of streams. s are the statistics from which
+// kinds of fields are determined.
 func (c *comparison) items(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) []item {
 	var items []item
 	for i := range ex.Frames {
@@ -134,7 +139,8 @@ func (c *comparison) items(s *shape.Shape, ex *decode.Exchange, dir captures.Dir
 	return items
 }
 
-// fromFrame returns a node for a frame: protobuf, JSON, text or bytes.
+// fromFrame converts a frame (protobuf, JSON, text or bytes) to a node for comparison. s are the statistics from
+// which kinds of fields are determined.
 func (c *comparison) fromFrame(s *shape.Shape, f *decode.Frame) *node {
 	if f.Tree != nil {
 		return c.fromTree(s, f.Tree)
@@ -150,9 +156,10 @@ func (c *comparison) fromFrame(s *shape.Shape, f *decode.Frame) *node {
 	return n
 }
 
-// heartbeats removes frames without any value. Their number is ignored. But if only one side has such a frame as
-// its last, the change counts, because the end of a turn has no value either.
-func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
+// removeHeartbeats removes frames without any value from both lists. A different number of them is recorded as an
+// ignored change at path. But if only one side has such a frame as its last, the change counts, because the end of
+// a turn has no value either.
+func (c *comparison) removeHeartbeats(path string, left, right []item) (l, r []item) {
 	counts := make(map[uint64][2]int)
 	var order []item
 	var last [2]uint64
@@ -192,7 +199,7 @@ func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
 	return slices.DeleteFunc(left, empty), slices.DeleteFunc(right, empty)
 }
 
-// isEmpty reports whether n contains no values, only fields around nothing.
+// isEmpty reports whether n and all nodes below it have no value: only empty messages and empty texts.
 func isEmpty(n *node) bool {
 	switch n.kind {
 	case object:
@@ -208,7 +215,7 @@ func isEmpty(n *node) bool {
 	return false
 }
 
-// firstKeys returns the path along the first fields of n.
+// firstKeys returns the path that leads from n down along the first child of each node.
 func firstKeys(n *node) string {
 	path := ""
 	for len(n.children) > 0 {
@@ -218,23 +225,23 @@ func firstKeys(n *node) string {
 	return path
 }
 
-// details compares the details of two errors.
-func (c *comparison) details(a, b *decode.Exchange) {
+// compareDetails compares the error details (typed messages in the status) of two exchanges.
+func (c *comparison) compareDetails(a, b *decode.Exchange) {
 	var sides [2][]*node
 	for side, ex := range []*decode.Exchange{a, b} {
 		for i := range ex.Frames {
 			if end := ex.Frames[i].End; end != nil && end.Error != nil {
 				for _, d := range end.Error.Details {
-					sides[side] = append(sides[side], c.detail(d))
+					sides[side] = append(sides[side], c.detailNode(d))
 				}
 			}
 		}
 	}
-	c.elements(at("details"), sides[0], sides[1], true)
+	c.compareElements(at("details"), sides[0], sides[1], true)
 }
 
-// detail returns a node for an error detail. It prefers the JSON rendering that the server included.
-func (c *comparison) detail(d envelope.Detail) *node {
+// detailNode returns a node for an error detail. It prefers the JSON rendering that the server included.
+func (c *comparison) detailNode(d envelope.Detail) *node {
 	value, ok := c.fromJSON(d.Debug)
 	if !ok {
 		value = c.textNode("", base64.StdEncoding.EncodeToString(d.Value))
@@ -245,9 +252,9 @@ func (c *comparison) detail(d envelope.Detail) *node {
 	return n
 }
 
-// trailers compares the metadata at the end of both exchanges, from trailers and from end-of-stream frames.
+// compareTrailers compares the metadata at the end of both exchanges, from trailers and from end-of-stream frames.
 // Fields of the gRPC status are omitted, because the code is compared separately.
-func (c *comparison) trailers(a, b *decode.Exchange) {
+func (c *comparison) compareTrailers(a, b *decode.Exchange) {
 	var sides [2]*node
 	for side, ex := range []*decode.Exchange{a, b} {
 		// Trailers are in the response's trailers, or in the end of the stream.
@@ -274,5 +281,5 @@ func (c *comparison) trailers(a, b *decode.Exchange) {
 		sides[side] = n
 	}
 
-	c.nodes(at("trailers"), sides[0], sides[1])
+	c.compareNodes(at("trailers"), sides[0], sides[1])
 }

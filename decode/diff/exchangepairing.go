@@ -13,10 +13,10 @@ const (
 	// maxPaired is the maximum number of calls of one method and side that are paired by similarity.
 	maxPaired = 1000
 
-	// sketchSize is the number of hashes in the sketch of an exchange.
+	// sketchSize is the maximum number of hashes that an exchange's sketch keeps.
 	sketchSize = 128
 
-	// maxWords is the number of words of a text that count individually.
+	// maxWords is the maximum number of words of a text that enter a sketch.
 	maxWords = 200
 
 	// inOrderFloor is added to the similarity of calls of one method, so that even dissimilar calls are paired
@@ -58,8 +58,11 @@ type sketch struct {
 // An exchangePair has the numbers of two exchanges. 0 means that only the other capture has the call. nth is as
 // in CallChanges, counted in A, or in B if A does not have the call.
 type exchangePair struct {
+	// name is the name of the call, and nth its number among the calls of that name, from 0.
 	name string
 	nth  int
+
+	// a and b are the numbers of the exchanges in the captures A and B; 0 if one lacks the call.
 	a, b int64
 }
 
@@ -83,7 +86,7 @@ func (p *pairing) addExchange(side int, name string, ex *decode.Exchange) {
 	p.sides[side][name] = append(list, sketch{ex.ID, len(list), p.sketch(ex)})
 }
 
-// sketch returns a sample of the hashes of an exchange's content, from which its similarity to others
+// sketch returns the sketchSize smallest hashes of the values of an exchange, from which its similarity to others
 // is estimated.
 func (p *pairing) sketch(ex *decode.Exchange) []uint64 {
 	var hashes []uint64
@@ -98,39 +101,40 @@ func (p *pairing) sketch(ex *decode.Exchange) []uint64 {
 		var s shape.Shape
 		addShapes(&s, ex, dir)
 		for _, it := range p.c.items(&s, ex, dir) {
-			p.leaves(p.c.sum(dir.String()), it.node, add)
+			p.hashLeaves(p.c.hashString(dir.String()), it.node, add)
 		}
 	}
 	return smallest(hashes)
 }
 
-// leaves calls add with a hash of each value below n combined with its path, and with hashes of the
-// words of texts, so that an edited text still resembles the original.
-func (p *pairing) leaves(path uint64, n *node, add func(uint64)) {
+// hashLeaves calls add with a hash of each value below n combined with its path, and with hashes of the words of
+// texts, so that an edited text still resembles the original. path is the hash of n's path.
+func (p *pairing) hashLeaves(path uint64, n *node, add func(uint64)) {
 	if n.kind != object && n.kind != list {
 		add(p.c.mix(path, n.alike))
 		rest := n.text
 		for words := 0; words < maxWords && rest != "" && n.kind == text; words++ {
 			word := ""
 			word, rest, _ = strings.Cut(rest, " ")
-			add(p.c.mix(path, p.c.sum(word)))
+			add(p.c.mix(path, p.c.hashString(word)))
 		}
 		return
 	}
 	for _, child := range n.children {
-		p.leaves(p.c.mix(path, p.c.sum(child.key)), child, add)
+		p.hashLeaves(p.c.mix(path, p.c.hashString(child.key)), child, add)
 	}
 }
 
-// smallest returns the sketchSize smallest hashes in ascending order.
+// smallest returns the sketchSize smallest of the hashes in ascending order, without duplicates. It sorts its
+// argument.
 func smallest(hashes []uint64) []uint64 {
 	slices.Sort(hashes)
 	hashes = slices.Compact(hashes)
 	return slices.Clip(hashes[:min(len(hashes), sketchSize)])
 }
 
-// common estimates the Jaccard similarity: the share of values that two exchanges have in common.
-func (s sketch) common(o sketch) float64 {
+// jaccard estimates the Jaccard similarity of two exchanges: the share of their values that both have, from 0 to 1.
+func (s sketch) jaccard(o sketch) float64 {
 	all, both := 0, 0
 	a, b := s.hashes, o.hashes
 	for (len(a) > 0 || len(b) > 0) && all < sketchSize {
@@ -152,8 +156,8 @@ func (s sketch) common(o sketch) float64 {
 	return float64(both) / float64(all)
 }
 
-// pairs returns all pairs and all unpaired calls: by name in the order of their addition, then in the order of
-// A, followed by calls that only B has.
+// pairs returns all pairs and all unpaired calls. They are sorted by name in order of first occurrence, then by the
+// order of A; calls that only B has follow.
 func (p *pairing) pairs() []exchangePair {
 	var list []exchangePair
 	for _, name := range p.names {
@@ -177,7 +181,8 @@ func (p *pairing) pairs() []exchangePair {
 	return list
 }
 
-// pairSketches returns the index in bs for each element of as, or -1.
+// pairSketches aligns the calls of one name in two captures. It returns, for each element of as, the index of its
+// partner in bs, or -1.
 func pairSketches(as, bs []sketch) []int {
 	mates := make([]int, len(as))
 	used := make([]bool, len(bs))
@@ -202,7 +207,7 @@ func pairSketches(as, bs []sketch) []int {
 	for i := n - 1; i >= 0; i-- {
 		like[i], best[i] = make([]float64, m), make([]float64, m+1)
 		for j := m - 1; j >= 0; j-- {
-			like[i][j] = as[i].common(bs[j])
+			like[i][j] = as[i].jaccard(bs[j])
 			best[i][j] = max(best[i+1][j], best[i][j+1], inOrderFloor+like[i][j]+best[i+1][j+1])
 		}
 	}

@@ -8,37 +8,39 @@ import (
 )
 
 const (
-	// maxLeaves is the maximum number of values in a frame that may be a delta.
+	// maxLeaves is the maximum number of values in a frame that may be a delta, i.e. carry a piece of a streamed
+	// text.
 	maxLeaves = 32
 
-	// maxTexts is the maximum number of texts among them.
+	// maxTexts is the maximum number of texts in a frame that may be a delta.
 	maxTexts = 4
 
-	// fewDeltas is the minimum number of frames that are considered deltas.
+	// fewDeltas is the minimum number of similar frames that are considered deltas of one text.
 	fewDeltas = 2
 
-	// fewCounts is the minimum number of frames that are considered a counter.
+	// fewCounts is the minimum number of frames with a single number that are considered a counter.
 	fewCounts = 3
 )
 
-// A leaf is a scalar value in a frame, with its path without list indexes.
+// A leaf is a scalar value in a frame. path is its path without list indexes.
 type leaf struct {
 	path string
 	node *node
 }
 
-// A variant is a kind of frames: those that have values at the same paths.
+// A variant is the set of frames that have values of the same types at the same paths.
 type variant struct {
-	// sides are the indexes of the variant's items in the two compared lists.
+	// sides are the indexes of the variant's frames in the two compared lists of items.
 	sides [2][]int
 
 	// paths are the leaves of the variant's first frame.
 	paths []leaf
 }
 
-// join replaces, on both sides, the deltas of a streamed text by one item with the whole text, and the
-// frames of a counter by one item with their sum. The new item takes the position of the first frame.
-func (c *comparison) join(path string, left, right []item) (l, r []item) {
+// joinDeltas replaces, on both sides, the deltas of a streamed text by one item with the whole text, and the frames
+// of a counter by one item with their sum. The new item takes the position of the first frame. path is the address
+// of the direction, such as "@down".
+func (c *comparison) joinDeltas(path string, left, right []item) (l, r []item) {
 	sides := [2][]item{left, right}
 	leaves := [2][][]leaf{}
 	variants := make(map[string]*variant)
@@ -82,8 +84,8 @@ func (c *comparison) join(path string, left, right []item) (l, r []item) {
 	return slices.DeleteFunc(sides[0], joined), slices.DeleteFunc(sides[1], joined)
 }
 
-// leavesOf appends the values of n that are not empty. ok is false if n cannot be a delta, because it has too
-// many values or is damaged.
+// leavesOf appends the non-empty values below n, which has the given path, to ls. ok is false if n cannot be a
+// delta, because it has too many values or is damaged.
 func leavesOf(ls []leaf, path string, n *node) (_ []leaf, ok bool) {
 	switch n.kind {
 	case object, list:
@@ -102,7 +104,7 @@ func leavesOf(ls []leaf, path string, n *node) (_ []leaf, ok bool) {
 	return append(ls, leaf{path, n}), len(ls) < maxLeaves
 }
 
-// signature returns a key for the paths and types of leaves.
+// signature returns a map key that is equal for leaves with equal paths and types.
 func signature(ls []leaf) string {
 	var b strings.Builder
 	for _, l := range ls {
@@ -113,8 +115,8 @@ func signature(ls []leaf) string {
 	return b.String()
 }
 
-// deltaLeaf returns the index of the leaf that contains deltas, or -1: the text without which most frames of v
-// are equal.
+// deltaLeaf returns the index of the leaf whose text is a delta: most frames of v are equal apart from it. It
+// returns -1 if there is none.
 func (c *comparison) deltaLeaf(v *variant, leaves *[2][][]leaf) int {
 	best, fewest, texts := -1, 0, 0
 	for k, l := range v.paths {
@@ -144,7 +146,7 @@ func (c *comparison) deltaLeaf(v *variant, leaves *[2][][]leaf) int {
 	return best
 }
 
-// restHash returns a hash of all leaves except the one at index k. Frames that differ only in that leaf
+// restHash returns a hash of all leaves except the one at index k, so that frames that differ only in that leaf
 // have the same hash.
 func (c *comparison) restHash(ls []leaf, k int) uint64 {
 	var sum uint64
@@ -156,8 +158,8 @@ func (c *comparison) restHash(ls []leaf, k int) uint64 {
 	return sum
 }
 
-// joinTexts replaces frames that differ only in the text of leaf k by one item with the concatenated
-// text.
+// joinTexts replaces frames that differ only in the text of leaf k by one item with the concatenated text. frames
+// are the indexes of the frames in items, leaves the leaves of each item; replaced items get a nil node.
 func (c *comparison) joinTexts(path string, items []item, frames []int, leaves [][]leaf, k int) {
 	groups := make(map[uint64][]int)
 	var order []uint64
@@ -199,8 +201,8 @@ func joinParts(parts []string) string {
 	return strings.Join(parts, "")
 }
 
-// joinCounts replaces frames that contain one integer each by one item with their sum. Times are not
-// summed: the first one is kept.
+// joinCounts replaces frames that contain one integer each by one item with their sum. Times are not summed: the
+// first one is kept. The parameters are those of joinTexts.
 func (c *comparison) joinCounts(path string, items []item, frames []int, leaves [][]leaf) {
 	if len(frames) == 0 {
 		return
@@ -218,7 +220,8 @@ func (c *comparison) joinCounts(path string, items []item, frames []int, leaves 
 	items[first] = item{path, c.replace(items[first].node, old, &sum)}
 }
 
-// replace returns a copy of n in which old is replaced by now.
+// replace returns a copy of the tree n in which the node old is replaced by now. If old is not in the tree, it
+// returns n itself.
 func (c *comparison) replace(n, old, now *node) *node {
 	if n == old {
 		return now

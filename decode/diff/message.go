@@ -27,7 +27,7 @@ type Message struct {
 	delimited bool
 }
 
-// maxFieldsRead bounds the number of fields in a file of several messages.
+// maxFieldsRead is the maximum number of fields that are parsed in a file of several messages.
 const maxFieldsRead = 1_000_000
 
 // ReadDocument returns the message or the messages in a file.
@@ -69,7 +69,8 @@ func Compare(a, b Message, o Options) []Change {
 	return compareMessages(a.Data, b.Data, o)
 }
 
-// exchange returns an exchange in which the client sent the messages.
+// exchange returns an artificial exchange in which the client sent the messages, so that they can be compared like
+// frames.
 func (m *Message) exchange() *decode.Exchange {
 	frames := m.several
 	if frames == nil {

@@ -22,16 +22,16 @@ type node struct {
 	// key is a field number or the name of a member. It is "" for elements of lists and for roots.
 	key string
 
-	// kind is the kind of the node's value: text, number, message, list, and so on.
+	// kind is the kind of the value: text, number, message, list, and so on.
 	kind kind
 
-	// wire is the wire type, if the node is a protobuf field.
+	// wire is the wire type if the node is a protobuf field, and 0 if it is a JSON value.
 	wire wire.Type
 
 	// children are sorted by key. Children of one key, and elements of a list, keep their order.
 	children []*node
 
-	// text is the value of a string or literal.
+	// text is the value of a string, or the digits or word of a JSON literal.
 	text string
 
 	// bytes is the value of a bytes field or of undecodable data.
@@ -43,17 +43,19 @@ type node struct {
 	// exact is a hash of the node's content without its key.
 	exact uint64
 
-	// alike is like exact, but volatile values such as ids are replaced by their class.
+	// alike is a hash of the content like exact, but with volatile values such as ids replaced by their class.
+	// Nodes that differ only in such values have the same one.
 	alike uint64
 
 	// member is a hash of the node's key and content.
 	member uint64
 
-	// tree and at are the field's node, if the value is a field.
+	// tree is the parsed message, and at the index of the field in tree.Nodes, if the value is a protobuf field.
 	tree *wire.Tree
 	at   int32
 
-	// base is the offset of the node's parsed tree in the whole message, in bytes.
+	// base is the offset in bytes of tree in the whole message. It is not 0 for fields inside a truncated field,
+	// which are parsed on their own.
 	base int
 
 	// choice is the type that a user chose for the field, or nil.
@@ -89,13 +91,14 @@ const (
 	garbage
 )
 
-// fromTree returns a node for t. s has the kind of each path.
+// fromTree converts the parsed message t to a node. s has statistics that determine the kind of each field.
 func (c *comparison) fromTree(s *shape.Shape, t *wire.Tree) *node {
 	at := s.Locate(t, nil, false)
 	return c.fromField(s, t, at, 0)
 }
 
-// fromField converts node i of the protobuf tree t to a node for comparison.
+// fromField converts node i of the message t to a node for comparison. at has the path of each node of t, by which
+// s knows its kind.
 func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) *node {
 	f := &t.Nodes[i]
 	if f.Err != nil && f.Type == wire.Garbage {
@@ -106,7 +109,7 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 
 	n := &node{wire: f.Type, tree: t, at: i}
 	if i > 0 && f.Type != wire.Garbage {
-		n.key = c.key(f.Number)
+		n.key = c.fieldKey(f.Number)
 	}
 	n.choice = s.Chosen(at[i])
 	switch f.Type {
@@ -136,7 +139,7 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 	return n
 }
 
-// fields sets the children of n, sorted by field number.
+// fields makes n an object and sets its children, sorted by field number, from the fields inside node i of t.
 func (c *comparison) fields(n *node, s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) {
 	n.kind = object
 	for child := range t.Children(i) {
@@ -156,7 +159,7 @@ func (c *comparison) fromJSON(data []byte) (n *node, ok bool) {
 	return c.fromValue("", root), true
 }
 
-// fromValue converts a JSON value to a node for comparison.
+// fromValue converts the JSON value v of member key to a node for comparison.
 func (c *comparison) fromValue(key string, v jsontree.Value) *node {
 	n := &node{key: key}
 	switch v.Kind() {
@@ -212,51 +215,51 @@ func (c *comparison) hash(n *node) {
 				nth = 1
 			}
 			exact += c.mix(child.member, nth)
-			alike += c.mix(c.mix(c.sum(child.key), child.alike), nth)
+			alike += c.mix(c.mix(c.hashString(child.key), child.alike), nth)
 			n.weight += child.weight
 		}
 
 	// Scalars: the second hash replaces volatile values by their class.
 	case text:
-		exact = c.sum(n.text)
+		exact = c.hashString(n.text)
 		alike = exact
 		if s := skeleton(n.text, nil); len(s) != len(n.text) || s != n.text {
-			alike = c.sum(s)
+			alike = c.hashString(s)
 		}
 	case integer:
 		exact = n.number
 		alike = exact
 		if ident.IsTime(n.number) {
-			alike = c.sum(string(ident.Time))
+			alike = c.hashString(string(ident.Time))
 		} else if n.isNumberID() {
-			alike = c.sum(string(numberID))
+			alike = c.hashString(string(numberID))
 		}
 	case literal:
-		exact = c.sum(n.text)
+		exact = c.hashString(n.text)
 		alike = exact
 	default:
 		exact = maphash.Bytes(c.seed, n.bytes)
 		alike = exact
 		if ident.IsBytes(n.bytes) {
-			alike = c.sum(string(ident.Bytes))
+			alike = c.hashString(string(ident.Bytes))
 		}
 	}
 	n.exact, n.alike = c.mix(kind, exact), c.mix(kind, alike)
-	n.member = c.mix(c.sum(n.key), n.exact)
+	n.member = c.mix(c.hashString(n.key), n.exact)
 }
 
-// mix returns a hash of two numbers. It is a keyed multiply-and-fold hash, as in wyhash.
+// mix returns a hash of a and b. It is a keyed multiply-and-fold hash, as in wyhash.
 func (c *comparison) mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^c.salt[0], b^c.salt[1])
 	hi, lo = bits.Mul64(hi^lo^c.salt[2], a^bits.RotateLeft64(b, 32)^c.salt[0])
 	return hi ^ lo
 }
 
-// sum returns a hash of the string s.
-func (c *comparison) sum(s string) uint64 { return maphash.String(c.seed, s) }
+// hashString returns a hash of the string s.
+func (c *comparison) hashString(s string) uint64 { return maphash.String(c.seed, s) }
 
-// key returns a field number as the key of a node.
-func (c *comparison) key(number uint64) string {
+// fieldKey returns a field number in decimal, as node.key has it.
+func (c *comparison) fieldKey(number uint64) string {
 	k, ok := c.keys[number]
 	if !ok {
 		k = strconv.FormatUint(number, 10)
@@ -265,10 +268,10 @@ func (c *comparison) key(number uint64) string {
 	return k
 }
 
-// keyed combines a key and the hash of its value to one hash.
-func (c *comparison) keyed(key string, sum uint64) uint64 { return c.mix(c.sum(key), sum) }
+// keyed combines a key and the hash of its value into one hash.
+func (c *comparison) keyed(key string, sum uint64) uint64 { return c.mix(c.hashString(key), sum) }
 
-// raw returns the encoded bytes of the field, with their offset.
+// raw returns the encoded bytes and the offset of the node's field, or zero if it is not a field.
 func (n *node) raw() Bytes {
 	if n.tree == nil {
 		return Bytes{}
@@ -319,7 +322,7 @@ func (n *node) value() any {
 	return n.bytes
 }
 
-// reading returns the most probable type of the field, or the type that a user chose.
+// reading decodes the field by its most probable type, or by the type that a user chose. chosen reports the latter.
 func (n *node) reading() (best kinds.Reading, chosen bool) {
 	t := wire.Parse(n.raw().Data, wire.Options{})
 	if len(t.Nodes) < 2 {
@@ -335,9 +338,9 @@ func (n *node) reading() (best kinds.Reading, chosen bool) {
 	return r.Readings(1)[0], chosen
 }
 
-// packed decodes a payload as a packed list of numbers, or returns nil if its most probable type is
-// another one. A list of varints must be chosen by a user, because a few bytes are often a valid list
-// by accident.
+// packed decodes the node's payload as a packed list of numbers, and returns the list and its type. It returns nil
+// if the most probable type is another one. A list of varints must be chosen by a user, because a few bytes are
+// often a valid list by accident.
 func (n *node) packed() (list any, typ string) {
 	if n.kind != blob || n.wire != wire.Len || n.tree == nil {
 		return nil, ""
@@ -349,7 +352,7 @@ func (n *node) packed() (list any, typ string) {
 	return kinds.JSONValue(best.Value), best.Type
 }
 
-// plain returns value or, if it is a payload, the bytes of the payload.
+// plain returns the node's bytes if it is a payload, and otherwise value.
 func (n *node) plain(value any) any {
 	if n.kind == blob {
 		return n.bytes
@@ -357,7 +360,7 @@ func (n *node) plain(value any) any {
 	return value
 }
 
-// numberValue returns a number for JSON, by its likeliest or chosen type. NaN and infinities are returned as
+// numberValue returns a number for JSON, by its most probable or chosen type. NaN and infinities are returned as
 // integers, because JSON does not have them.
 func (n *node) numberValue() any {
 	best, chosen := n.reading()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxVariations is the maximum number of paths in a series.
+	// maxVariations is the maximum number of paths in a series. Further paths are ignored.
 	maxVariations = 20_000
 
 	// maxExamples is the number of examples per path.
@@ -21,7 +21,7 @@ const (
 	// maxElements is the maximum number of elements of a repeated field in an example.
 	maxElements = 8
 
-	// maxDistinct is up to how many different values are counted per path.
+	// maxDistinct is the maximum number of different values that are counted for each path.
 	maxDistinct = 1000
 )
 
@@ -41,11 +41,11 @@ const (
 
 // A Variation describes how the values at one path vary over a series of messages.
 type Variation struct {
-	// Path has no indexes, because the elements of a repeated field count together. In a series of exchanges it
-	// begins with the direction.
+	// Path is the path of the values, without indexes, because the elements of a repeated field count together. In
+	// a series of exchanges it begins with the direction.
 	Path string `json:"path"`
 
-	// Class is the kind of variation, such as constant, counter or random.
+	// Class is Constant, Volatile or Varies.
 	Class Class `json:"class"`
 
 	// Present is the number of messages that have the path.
@@ -62,45 +62,48 @@ type Variation struct {
 	Examples []any `json:"examples"`
 }
 
-// A series collects the values at each path over several messages.
+// A series collects the values at each path over several messages, in order to find the paths whose values vary.
 type series struct {
+	// comparison computes the hashes of values.
 	*comparison
 
-	// of is the number of messages added so far.
+	// of is the number of messages added so far, including the current one.
 	of int
 
-	// paths are the tracks by path, and order in the order of their first occurrence.
-	paths map[string]*track
-	order []*track
+	// paths has the values of each path by its name, and order has them in order of first occurrence.
+	paths map[string]*pathValues
+	order []*pathValues
 }
 
-// A track collects the values at one path.
-type track struct {
+// A pathValues collects the values at one path.
+type pathValues struct {
+	// path is the path of the values, without indexes.
 	path string
 
-	// present is the number of samples that have the path.
+	// present is the number of messages that have the path.
 	present int
 
-	// last is the number of the last sample that has the path, from 1.
+	// last is the number, from 1, of the last message that has the path.
 	last int
 
-	// exact and alike are the hashes of the values in the current sample, and nth their number.
+	// exact and alike hash all values in the current message; alike treats volatile values such as ids as equal.
+	// nth is the number of these values.
 	exact, alike uint64
 	nth          uint64
 
-	// exacts and alikes are the hashes of the values in all messages.
+	// exacts and alikes are the sets of these hashes over all messages.
 	exacts, alikes map[uint64]bool
 
-	// example are the first values in the current sample.
+	// example are the first values in the current message, at most maxElements.
 	example []*node
 
-	// examples are sample values from all messages.
+	// examples are values from several messages, at most maxExamples.
 	examples []any
 }
 
 // newSeries returns a series without messages.
 func newSeries() *series {
-	return &series{comparison: newComparison(Options{}), paths: map[string]*track{}}
+	return &series{comparison: newComparison(Options{}), paths: map[string]*pathValues{}}
 }
 
 // TreeSeries determines which paths vary in messages of one type. choices are the types that users chose for
@@ -144,7 +147,7 @@ func ExchangeSeries(exchanges []*decode.Exchange) []Variation {
 					kept = append(kept, it)
 				}
 			}
-			joined, _ := s.join(path, kept, nil)
+			joined, _ := s.joinDeltas(path, kept, nil)
 			for _, it := range joined {
 				s.walk(path, it.node)
 			}
@@ -180,14 +183,14 @@ func (s *series) walk(path string, n *node) {
 	}
 }
 
-// leaf adds one scalar value of the current message.
+// leaf adds n, a scalar value of the current message, to the values at path.
 func (s *series) leaf(path string, n *node) {
 	t := s.paths[path]
 	if t == nil {
 		if len(s.order) == maxVariations {
 			return
 		}
-		t = &track{path: path, exacts: map[uint64]bool{}, alikes: map[uint64]bool{}}
+		t = &pathValues{path: path, exacts: map[uint64]bool{}, alikes: map[uint64]bool{}}
 		s.paths[path] = t
 		s.order = append(s.order, t)
 	}
@@ -206,8 +209,8 @@ func (s *series) leaf(path string, n *node) {
 	t.alike += s.mix(n.alike, t.nth)
 }
 
-// close ends the values that belong to one message.
-func (t *track) close() {
+// close finishes the values of one message: it adds their hashes to the sets and keeps an example.
+func (t *pathValues) close() {
 	defer func() { t.example = t.example[:0] }()
 	if t.last == 0 || len(t.exacts) >= maxDistinct {
 		return
@@ -221,7 +224,7 @@ func (t *track) close() {
 	t.alikes[t.alike] = true
 }
 
-// exampleOf returns the value of a sample, or a list of several.
+// exampleOf returns the value of a single node, or a list of the values of several.
 func exampleOf(nodes []*node) any {
 	if len(nodes) == 1 {
 		return nodes[0].value()

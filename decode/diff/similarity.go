@@ -10,7 +10,7 @@ import (
 	"unwire/decode/transcript/shape"
 )
 
-// order compares two nodes by content, for sorting.
+// order compares two nodes by key, kind, value and children, for sorting. Nodes with equal content are equal.
 func order(a, b *node) int {
 	if a.exact == b.exact {
 		return 0
@@ -21,7 +21,7 @@ func order(a, b *node) int {
 	)
 }
 
-// similarity returns a number from 0 (nothing in common) to 1 (equal).
+// similarity returns how much the contents of two nodes have in common, from 0 (nothing) to 1 (equal).
 func similarity(a, b *node) float64 {
 	switch {
 	case a.kind != b.kind || a.wire != b.wire:

@@ -8,7 +8,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// numberID is the class of large integers that are consistently renamed.
+// numberID is the class of large integers that are identifiers.
 const numberID ident.Class = "number id"
 
 // fewIDBits is the minimum size in bits of an integer that may be an identifier. Snowflake ids have about 60
@@ -23,6 +23,7 @@ func (n *node) isNumberID() bool {
 
 // A token is a volatile part of a text, such as an id or a time, with its class.
 type token struct {
+	// class is the kind of the part, such as "uuid", and value its text.
 	class ident.Class
 	value string
 }

@@ -50,7 +50,7 @@ func Words(old, now string, lines bool) []Segment {
 	for j, s := range bs {
 		right[j], c.hb[j] = j, maphash.String(seed, s)
 	}
-	c.common(left, right, 0)
+	c.pairCommon(left, right, 0)
 
 	// Interleave the segments of both texts.
 	var b segments
@@ -73,7 +73,8 @@ func Words(old, now string, lines bool) []Segment {
 	return b.list
 }
 
-// ends returns the common beginning, the different middles, and the common end of two texts.
+// ends compares two texts by their ends only. It returns the common beginning, the differing middles, and the
+// common end.
 func ends(old, now string) []Segment {
 	head := 0
 	for head < min(len(old), len(now)) && old[head] == now[head] {

@@ -22,10 +22,10 @@ import (
 //
 // Source: https://smithy.io/2.0/aws/amazon-eventstream.html
 type awsReader struct {
-	// o has the limits.
+	// o has the limits on sizes.
 	o Options
 
-	// buf has the bytes of the incomplete message, which begins at the offset off.
+	// buf has the bytes of the incomplete message, and off is the offset in the body at which it begins.
 	buf []byte
 	off int64
 
@@ -69,7 +69,8 @@ func (r *awsReader) feed(p []byte) (frames []Frame, err error) {
 	return frames, nil
 }
 
-// prelude returns the lengths of the message at the beginning of buf.
+// prelude parses and verifies the prelude of the message at the beginning of buf. It returns the sizes in bytes of
+// the whole message and of its headers.
 func (r *awsReader) prelude() (total, headers int, err error) {
 	if sum := crc32.ChecksumIEEE(r.buf[:8]); sum != binary.BigEndian.Uint32(r.buf[8:]) {
 		return 0, 0, fmt.Errorf("envelope: event at %#x: the CRC of the lengths is wrong, the rest cannot be split", r.off)
@@ -84,7 +85,7 @@ func (r *awsReader) prelude() (total, headers int, err error) {
 	return int(all), int(head), nil
 }
 
-// message returns the frame of a complete message with that many bytes of headers.
+// message returns the frame of the complete message b. headers is the size of its headers in bytes.
 func (r *awsReader) message(b []byte, headers int) Frame {
 	end := len(b) - awsCRC
 	payload := b[awsPrelude+headers : end : end]
@@ -100,8 +101,8 @@ func (r *awsReader) message(b []byte, headers int) Frame {
 	return f
 }
 
-// awsSizes are the sizes in bytes of the values of headers, by type: booleans, integers, a time, a UUID. The sizes
-// of bytes (6) and strings (7) precede the values.
+// awsSizes are the sizes in bytes of the values of headers, by the type number in the header: booleans, integers, a
+// time, a UUID. -1 stands for bytes (6) and strings (7), whose size precedes the value.
 var awsSizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
 // awsEvent returns the name of the event in the headers of a message.
@@ -131,7 +132,7 @@ func awsEvent(headers []byte) (event string, err error) {
 	return event, nil
 }
 
-// close returns a message that the end of the body truncated, with an error.
+// close returns the frame of a message that the end of the body truncated, with an error, if there is one.
 func (r *awsReader) close() ([]Frame, error) {
 	if len(r.buf) == 0 || r.fail != nil {
 		return nil, r.fail

@@ -27,10 +27,10 @@ type base64Reader struct {
 	marks []mark
 }
 
-// A mark records that the decoded byte at offset out comes from the group of characters at offset text.
+// A mark records that the decoded byte at offset out comes from the group of four characters at offset text.
 type mark struct{ text, out int64 }
 
-// decode returns the bytes of all groups that p completes.
+// decode decodes the next characters p and returns the bytes of all groups of four that they complete.
 func (r *base64Reader) decode(p []byte) (out []byte, err error) {
 	for _, c := range p {
 		switch c {
@@ -74,7 +74,7 @@ func (r *base64Reader) flush(out []byte) ([]byte, error) {
 	return append(out, b...), nil
 }
 
-// at returns the text offset of the group of four that decoded byte off comes from.
+// at returns the offset in the text of the group of four characters from which decoded byte off comes.
 func (r *base64Reader) at(off int64) int64 {
 	m := mark{}
 	for k := len(r.marks) - 1; k >= 0; k-- {

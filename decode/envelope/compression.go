@@ -28,8 +28,8 @@ var writers = map[string]func(io.Writer) (io.WriteCloser, error){
 	"deflate": func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
 }
 
-// normalEncoding returns the encoding's name in lower case without aliases, or "" if there is nothing to undo
-// (identity).
+// normalEncoding returns the name of a content encoding in lower case and without aliases ("x-gzip" becomes
+// "gzip"). It returns "" for identity, i.e. no compression.
 func normalEncoding(name string) string {
 	switch name = strings.ToLower(strings.TrimSpace(name)); name {
 	case "identity":
@@ -64,6 +64,7 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 
 // decompressors decompresses payloads that are in memory, and reuses the decoders.
 type decompressors struct {
+	// Decompressor has the reusable decoders, and src is the reused reader of the current payload.
 	Decompressor
 	src bytes.Reader
 }
@@ -74,13 +75,15 @@ func (r *decompressors) open(name string, p []byte) (io.Reader, error) {
 	return r.Open(name, &r.src)
 }
 
-// decompressAll is decompress for a single payload: it releases the decoders afterwards.
+// decompressAll decompresses the single payload p to at most limit bytes, and releases the decoders afterwards; see
+// decompress.
 func (r *decompressors) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
 	defer r.Close()
 	return r.decompress(encoding, p, limit)
 }
 
-// decompress undoes a list of encodings and leaves the decoders open for the next payload.
+// decompress undoes a list of encodings separated by commas. The result has at most limit bytes. The decoders
+// remain allocated for the next payload.
 func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultMaxInflated
@@ -102,8 +105,8 @@ func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]by
 	return p, nil
 }
 
-// probeInflated is the number of bytes to which a frame is decompressed at first. Only a frame that is larger is
-// measured before memory is allocated for the rest.
+// probeInflated is the number of bytes to which a frame is decompressed at first. Only for a larger frame is the
+// size measured before memory is allocated for the rest.
 const probeInflated = 4 << 20
 
 // frame is decompress for one of the many frames of a body. If a frame exceeds limit, only its first
@@ -123,8 +126,8 @@ func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, e
 	return bytes.Clone(data[:min(len(data), keptOfTooLarge)]), err
 }
 
-// measure decompresses p and discards the bytes. It returns ErrInflated if they exceed limit. Other
-// errors are left to the decompression that follows.
+// measure decompresses p, discards the result, and returns ErrInflated if it has more than limit bytes. It ignores
+// other errors, because the decompression that follows reports them.
 func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 	name := normalEncoding(encoding)
 	if !Known(name) {
@@ -147,8 +150,7 @@ func pastLimit(name string, compressed int, limit int64) error {
 	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
-// inflate decompresses p, which has one named compression. limit is the maximum size of the result in
-// bytes.
+// inflate undoes one compression of p, whose name is name. The result has at most limit bytes.
 func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, error) {
 	if !Known(name) {
 		return nil, unknownError(name)

@@ -13,11 +13,12 @@ const (
 	// defaultMaxFrame is the default of Options.MaxFrame: 64 MiB.
 	defaultMaxFrame = 64 << 20
 
-	// keptOfTooLarge is how many bytes are kept of a frame that exceeds MaxFrame or MaxInflated: 64 KiB.
+	// keptOfTooLarge is the number of bytes that are kept of a frame that exceeds MaxFrame or MaxInflated: 64 KiB.
 	keptOfTooLarge = 64 << 10
 )
 
-// Options describes how one direction's body is framed. The zero value reads a unary body without compression.
+// Options describes how messages are delimited and compressed in one direction's body. The zero value means a
+// single uncompressed message.
 type Options struct {
 	// Encoding is the compression of each frame, or of a unary body: gzip, br, zstd, deflate or identity. The
 	// default is none.
@@ -29,20 +30,22 @@ type Options struct {
 	// Base64 means that the envelopes are encoded in base64 (grpc-web-text). It implies Framed.
 	Base64 bool
 
-	// Events means that the body is labelled text/event-stream. It contains events, or bare envelopes in spite
-	// of the label.
+	// Events means that the body is labelled text/event-stream. It contains server-sent events, or bare envelopes
+	// in spite of the label.
 	Events bool
 
 	// AWSEvents means that the body is labelled application/vnd.amazon.eventstream.
 	AWSEvents bool
 
-	// Values says whether the body may be a sequence of JSON values. The default is that it is not.
+	// Values says whether the body may be a stream of several JSON values. The default is that it is not.
 	Values Values
 
-	// Lengths means that the values may have binary lengths before them.
+	// Lengths means that each JSON value may be preceded by its length in binary. It matters only if Values allows
+	// values.
 	Lengths bool
 
-	// Sized means that the headers state the size of the body, so that its pieces have no meaning.
+	// Sized means that the headers state the size of the body (content-length). Then the chunks in which it arrives
+	// do not indicate where values end.
 	Sized bool
 
 	// Whole is the compression of the entire framed body, around the frames: HTTP's content-encoding. The
@@ -60,7 +63,7 @@ type Options struct {
 	MaxInflated int64
 }
 
-// Values says whether a body consists of JSON values.
+// Values says whether a body may be a stream of several JSON values, such as JSON Lines.
 type Values uint8
 
 const (
@@ -155,7 +158,7 @@ func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 	return frames, errors.Join(err, werr)
 }
 
-// feed is like Feed, for bytes after the decompression of the whole body.
+// feed is like Feed, after the compression of the body as a whole was undone.
 func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -261,7 +264,7 @@ func (d *Decoder) close() ([]Frame, error) {
 	return frames, d.fail
 }
 
-// frames is like Feed, for a body that consists of envelopes.
+// frames is like Feed, for a body that consists of length-prefixed envelopes.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 	frames = d.list[:0]
 	for len(p) > 0 {
@@ -318,7 +321,8 @@ func (d *Decoder) frame(b []byte) Frame {
 	return f
 }
 
-// tooLarge starts a frame that exceeds MaxFrame. Its prefix is in buf, and drop skips its payload.
+// tooLarge starts a frame of n payload bytes that exceeds MaxFrame, and returns the error for it. Its prefix is in
+// buf, and drop skips its payload.
 func (d *Decoder) tooLarge(n int64) error {
 	err := fmt.Errorf("envelope: frame at %#x: flags %#02x, length %d is %w of %d bytes", d.off, d.buf[0], n, ErrTooLarge, d.o.MaxFrame)
 	d.large = &Frame{Offset: d.off, Len: PrefixLen + int(n), Flags: Flags(d.buf[0]), Framed: true, Err: err}

@@ -27,6 +27,7 @@ type Decompressor struct {
 	// takes effect when the first zstd frame is opened.
 	MaxWindow uint64
 
+	// gzip, br and zstd are the decoders that are reused; nil until the first use.
 	gzip *gzip.Reader
 	br   *brotli.Reader
 	zstd *zstd.Decoder
@@ -43,7 +44,7 @@ func Known(encoding string) bool {
 
 // Open returns a reader of the decompressed bytes of src. It is valid until the next call.
 //
-// Shape: if src is an io.ByteReader, nothing behind its compressed data is read.
+// Shape: if src is an io.ByteReader, the reader does not read bytes of src after the end of the compressed data.
 //
 // Limits: only memory is bounded. The caller bounds how much is read.
 //
@@ -102,7 +103,7 @@ func openDeflate(src io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// Close releases resources other than memory. The Decompressor may be used again.
+// Close releases resources other than memory, such as goroutines of decoders. The Decompressor may be used again.
 func (d *Decompressor) Close() {
 	if d.zstd != nil {
 		d.zstd.Close()

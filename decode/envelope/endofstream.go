@@ -89,7 +89,7 @@ func parseError(raw []byte) (*Error, error) {
 	return e, errors.Join(errs...)
 }
 
-// parseCode parses a code. The specification has names only, but some servers send numbers.
+// parseCode parses a status code. The specification has names only, but some servers send gRPC's numbers.
 func parseCode(raw json.RawMessage) string {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
@@ -144,7 +144,7 @@ func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// atOffset adds the offset in the JSON text to an error.
+// atOffset adds to a JSON syntax or type error the offset in the text at which it occurred.
 func atOffset(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

@@ -19,8 +19,8 @@ type eventReader struct {
 	// line is the incomplete last line of the event stream.
 	line []byte
 
-	// cr means that the last byte was a carriage return, which ended a line. A line feed behind it belongs to
-	// the same line end.
+	// cr means that the last byte was a carriage return, which ended a line. A line feed after it belongs to the
+	// same line end.
 	cr bool
 
 	// pos is the offset of the next byte in the body.
@@ -139,8 +139,9 @@ func (r *eventReader) dispatch() []Frame {
 	return inner
 }
 
-// eventPayload decodes an event's data if that is base64. Short plain words are valid base64, too. So unless the
-// bytes are envelopes, the text must be padded to groups of four and have a character that is unusual in words.
+// eventPayload decodes the data of an event if that is base64, and reports whether it is. Short plain words are
+// valid base64, too. So unless the decoded bytes are envelopes, the text must be padded to groups of four and have
+// a character that is unusual in words.
 func eventPayload(data []byte) ([]byte, bool) {
 	s := strings.ReplaceAll(string(data), "\n", "")
 	if s == "" {

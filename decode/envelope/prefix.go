@@ -33,6 +33,7 @@ func Append(dst []byte, f Flags, payload []byte) []byte {
 
 // A PrefixReader assembles prefixes that arrive in pieces. The zero value is ready to use.
 type PrefixReader struct {
+	// bytes are the bytes of the prefix that have arrived.
 	bytes [PrefixLen]byte
 
 	// have is the number of bytes of the prefix that have arrived.

@@ -14,7 +14,7 @@ type Push struct {
 	// closed means that the input has ended.
 	closed bool
 
-	// done means that the function has returned, with err as its error.
+	// done means that the function has returned. err is its error.
 	done bool
 	err  error
 
@@ -34,10 +34,10 @@ func NewPush(read func(src io.Reader) error) *Push {
 	return p
 }
 
-// pushed is the io.Reader from which the function of a Push reads.
+// pushed is a Push as the io.Reader from which its function reads.
 type pushed Push
 
-// Read suspends the coroutine while there is no input.
+// Read reads from the input that Feed was given. While there is none, it suspends the coroutine.
 func (p *pushed) Read(b []byte) (int, error) {
 	for len(p.in) == 0 {
 		if p.closed || !p.yield(struct{}{}) {

@@ -28,13 +28,15 @@ type ResponseEnd struct {
 	// bodiless means that the response cannot have a body, because of its method or status.
 	bodiless bool
 
-	// opaque means that the body has no frame that marks the end of the response.
+	// opaque means that the end cannot be recognised, because the frames of the body cannot be read or do not mark
+	// it.
 	opaque bool
 
 	// endFlag is the flag of a stream's last frame, or 0 if the body has no frames.
 	endFlag Flags
 
-	// prefix and flags belong to the current frame, and left is the number of payload bytes still missing.
+	// prefix collects the bytes of an envelope's prefix. flags are the flags of the current envelope, and left is
+	// the number of its payload bytes that have not arrived.
 	prefix PrefixReader
 	flags  Flags
 	left   uint32
@@ -74,8 +76,7 @@ func NewResponseEnd(method string, status int, header func(name string) string) 
 	return e
 }
 
-// AddBody passes the next bytes of the response body, whose last frame may contain the end of the
-// stream.
+// AddBody processes the next bytes of the response body, which may contain the frame that ends the response.
 func (e *ResponseEnd) AddBody(p []byte) {
 	e.Received += int64(len(p))
 	if e.endFlag == 0 {
@@ -103,7 +104,7 @@ func (e *ResponseEnd) AddBody(p []byte) {
 	}
 }
 
-// Complete reports whether the response is complete as far as can be determined.
+// Complete reports whether the response is complete, even if the transport has not marked its end.
 func (e *ResponseEnd) Complete() bool {
 	switch {
 	case e.bodiless:

@@ -13,7 +13,7 @@ import (
 
 // A trailerField is one line of the trailers in a gRPC-Web body.
 type trailerField struct {
-	// Name is in lower case. Value has no white space around it.
+	// Name is the field's name in lower case, and Value its value without surrounding white space.
 	Name, Value string
 }
 

@@ -55,7 +55,7 @@ func (d *Decoder) unary() []Frame {
 	return []Frame{f}
 }
 
-// feedValues is Feed for a body that may consist of JSON values.
+// feedValues is Feed for a body that may be a stream of JSON values.
 func (d *Decoder) feedValues(p []byte) ([]Frame, error) {
 	r := d.values
 	if int64(len(r.buf))+int64(len(p)) <= d.o.MaxFrame {

@@ -19,17 +19,18 @@ import (
 //
 // Limits: it buffers the incomplete value, or the unary body, up to Options.MaxFrame.
 type valueReader struct {
-	// o has the limits.
+	// o are the options, with the limit on sizes.
 	o Options
 
-	// sure means that the body is a stream of values.
+	// sure means that the body is certainly a stream of values and not a unary body.
 	sure bool
 
-	// buf has the bytes from the offset off on that are not part of a returned frame.
+	// buf has the bytes that are not part of a returned frame, and off is the offset of the first of them in the
+	// body.
 	buf []byte
 	off int64
 
-	// scan is the position in buf up to which bytes were examined, and scanner the state there.
+	// scan is the index in buf up to which bytes were scanned, and scanner the state of scanning there.
 	scan    int
 	scanner valueScanner
 
@@ -43,21 +44,23 @@ type valueReader struct {
 	perChunk int
 
 	// aligned is the number of chunks that ended between two elements of an array, and torn the number of chunks
-	// that ended inside an element after another one. several means that a chunk had several elements.
+	// that ended inside an element although they completed others. several means that a chunk completed several
+	// elements. An array whose chunks are aligned is a stream.
 	aligned, torn int
 	several       bool
 
-	// lengths reads the binary length before each value, or is nil. examined means that the first bytes were
-	// examined for one.
+	// lengths parses the binary length before each value; nil if there are none. examined means that the beginning
+	// of the body was already searched for one.
 	lengths  lengthFormat
 	examined bool
 }
 
-// A lengthFormat reads a binary length at the beginning of p. n is the size of the length in bytes, 0 if it is
-// incomplete, and negative if it is malformed.
+// A lengthFormat parses a binary length at the beginning of p. n is the encoded length's own size in bytes, 0 if it
+// is incomplete, and negative if it is malformed.
 type lengthFormat func(p []byte) (length uint64, n int)
 
-// lengthFormats are the formats of lengths that are recognised by the JSON value that follows the first of them.
+// lengthFormats are the binary formats of lengths before JSON values: 32 bits big-endian, 32 bits little-endian,
+// and varint. Which one a body uses is recognised by the valid JSON value of that length.
 var lengthFormats = [...]lengthFormat{
 	func(p []byte) (uint64, int) {
 		if len(p) < 4 {
@@ -80,7 +83,8 @@ var lengthFormats = [...]lengthFormat{
 	},
 }
 
-// longestLength is the maximum size in bytes of a length with the byte behind it.
+// longestLength is the number of bytes that suffice to recognise a binary length: its maximum size and one byte of
+// the value.
 const longestLength = binary.MaxVarintLen32 + 1
 
 // feed processes the next chunk and returns the frames that it completes.
@@ -101,7 +105,8 @@ func (r *valueReader) feed(p []byte) ([]Frame, error) {
 	return r.taken(), nil
 }
 
-// findLengths examines the first bytes for a binary length. It returns false if more bytes are needed.
+// findLengths searches the beginning of the body for a binary length and sets lengths. It returns false if more
+// bytes are needed. last means that no more follow.
 func (r *valueReader) findLengths(last bool) bool {
 	if !r.o.Lengths || len(r.buf) > 0 && (r.buf[0] == '{' || r.buf[0] == '[') {
 		r.examined = true
@@ -131,7 +136,7 @@ func (r *valueReader) findLengths(last bool) bool {
 	return true
 }
 
-// prefixed returns the complete values with a length before each.
+// prefixed returns the complete values of a body whose values are preceded by binary lengths.
 func (r *valueReader) prefixed() (frames []Frame, err error) {
 	for len(r.buf) > 0 {
 		length, n := r.lengths(r.buf)
@@ -150,7 +155,7 @@ func (r *valueReader) prefixed() (frames []Frame, err error) {
 	return frames, nil
 }
 
-// cut removes the first end bytes of buf and returns those from start on as a frame.
+// cut removes the first end bytes of buf and returns those from index start on as a frame.
 func (r *valueReader) cut(start, end int) Frame {
 	data := r.buf[start:end:end]
 	f := Frame{Offset: r.off, Len: end, Raw: data, Data: data}
@@ -158,7 +163,7 @@ func (r *valueReader) cut(start, end int) Frame {
 	return f
 }
 
-// split moves the complete values of buf to ready.
+// split scans the new bytes of buf and appends the values that are complete to ready.
 func (r *valueReader) split() {
 	for at := r.scan; at < len(r.buf); at++ {
 		start, end := r.scanner.next(r.buf[at], at)
@@ -179,16 +184,18 @@ func (r *valueReader) split() {
 	r.scan = len(r.buf)
 }
 
-// setUnary gives up looking for values.
+// setUnary decides that the body is a unary body and not a stream of values.
 func (r *valueReader) setUnary() {
 	r.unary, r.ready = true, nil
 	r.scanner.start = -1
 }
 
-// mostElements is the maximum number of elements of an array in the chunks after which it may turn out to be a stream.
+// mostElements is the maximum number of array elements that are kept while it is undecided whether the array is a
+// stream.
 const mostElements = 10_000
 
-// judgeChunk decides at the end of a chunk whether the elements of an array arrive one by one.
+// judgeChunk decides at the end of a chunk whether the elements of an array arrive one by one, so that the array is
+// a stream.
 func (r *valueReader) judgeChunk() {
 	if r.sure || !r.scanner.array || r.perChunk == 0 {
 		return
@@ -206,7 +213,8 @@ func (r *valueReader) judgeChunk() {
 	}
 }
 
-// taken returns the complete values of a stream, and releases the memory before the incomplete one.
+// taken returns the complete values if the body is certainly a stream, and releases the memory before the
+// incomplete one.
 func (r *valueReader) taken() []Frame {
 	if !r.sure {
 		return nil
@@ -223,7 +231,8 @@ func (r *valueReader) taken() []Frame {
 	return frames
 }
 
-// close ends the body. rest is the unary body if it is no stream of values.
+// close ends the body. It returns the remaining frames of a stream of values, or the whole body in rest if it is
+// not such a stream.
 func (r *valueReader) close() (frames []Frame, rest []byte, err error) {
 	if !r.examined && r.findLengths(true) && r.lengths == nil {
 		r.split()
@@ -281,7 +290,7 @@ func splitValues(body []byte, o Options) (frames []Frame, ok bool) {
 	return frames, err == nil && len(rest) == 0 && len(frames) > 0
 }
 
-// newValueReader returns a reader for a body that Options.Values describes.
+// newValueReader returns a reader for a body that may be a stream of JSON values as o.Values says.
 func newValueReader(o Options) *valueReader {
 	return &valueReader{o: o, sure: o.Values == ValuesDeclared, scanner: valueScanner{start: -1, whole: o.Values == ValuesDeclared}}
 }

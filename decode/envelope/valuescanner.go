@@ -7,14 +7,14 @@ package envelope
 // which some services send as its length, and a line that begins with )]}', which protects against inclusion as a
 // script.
 type valueScanner struct {
-	// whole means that an array is a value like any other. Otherwise an array that is the first value is opened, and
-	// its elements are the values.
+	// whole means that an array is a value like any other. Otherwise, if the first value is an array, its elements
+	// are the values.
 	whole bool
 
 	// array means that the values are elements of an array, and closed that the array has ended.
 	array, closed bool
 
-	// begun means that a value has begun.
+	// begun means that the first value, or the array that contains all values, has begun.
 	begun bool
 
 	// start is the position of the current value, or -1 between values.
@@ -23,7 +23,8 @@ type valueScanner struct {
 	// line means that the current value is text up to the end of the line.
 	line bool
 
-	// skip means that the current line is no value, and digits that it has only digits so far.
+	// skip means that the current line is not a value but a )]}' prefix, and digits that it consists of digits so
+	// far and may be a length.
 	skip, digits bool
 
 	// depth is the number of open brackets in the value, quoted whether the position is inside a string, and escaped
@@ -58,7 +59,7 @@ func (s *valueScanner) next(c byte, at int) (start, end int) {
 	return 0, -1
 }
 
-// begin examines a byte between values.
+// begin examines the byte c at position at between values. It begins a value unless c is a separator.
 func (s *valueScanner) begin(c byte, at int) {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', 0x1e:
@@ -82,7 +83,7 @@ func (s *valueScanner) begin(c byte, at int) {
 	s.skip = s.line && c == ')'
 }
 
-// isText reports whether the current value is text and not JSON, where a stream was not announced.
+// isText reports whether the current value is text and not JSON. If the headers announced values, it is false.
 func (s *valueScanner) isText() bool {
 	return !s.whole && s.start >= 0 && s.line && !s.skip && !s.digits
 }
@@ -105,7 +106,8 @@ func (s *valueScanner) lineByte(c byte, at int) (start, end int) {
 	return start, at
 }
 
-// end returns the value that ends with the input at position at, if it is a line. Otherwise end is 0.
+// end returns the start and end of the last value if that is a line without a line feed; at is the end of the
+// input. Otherwise it returns 0, 0.
 func (s *valueScanner) end(at int) (start, end int) {
 	if s.start < 0 || !s.line || s.array || s.skip || s.digits {
 		return 0, 0
@@ -113,4 +115,5 @@ func (s *valueScanner) end(at int) (start, end int) {
 	return s.start, at
 }
 
+// isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

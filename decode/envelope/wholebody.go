@@ -18,11 +18,12 @@ type wholeReader struct {
 	total int64
 	limit int64
 
-	// failed means that the error was already returned once.
+	// failed means that the error of decompression was already returned; it is returned only once.
 	failed bool
 }
 
-// newWholeReader returns a wholeReader, or nil if the encoding is identity or empty.
+// newWholeReader returns a wholeReader that decompresses up to limit bytes. It returns nil if the encoding is
+// identity or empty.
 func newWholeReader(encoding string, limit int64) *wholeReader {
 	name := normalEncoding(encoding)
 	if name == "" {
@@ -67,7 +68,8 @@ func (w *wholeReader) run(name string, src io.Reader) error {
 	}
 }
 
-// feed returns the bytes that p adds to the decompressed body. It returns the error that ended the body once.
+// feed returns the decompressed bytes that the compressed bytes p yield. It returns an error of decompression once,
+// and then ignores input.
 func (w *wholeReader) feed(p []byte) ([]byte, error) {
 	w.push.Feed(p)
 	_, err := w.push.Done()

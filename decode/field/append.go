@@ -32,7 +32,7 @@ func AppendFields(dst []byte, fields []*Field, rewrap rewrapFunc) ([]byte, error
 	return dst, nil
 }
 
-// wireTypes maps the JSON names of wire types to their numbers.
+// wireTypes maps the names of wire types in JSON to the types.
 var wireTypes = map[string]wire.Type{"varint": wire.Varint, "i64": wire.I64, "len": wire.Len, "group": wire.StartGroup, "i32": wire.I32}
 
 // Append encodes a field that was read from JSON and appends the bytes to dst. If rewrap is nil, Inner is
@@ -180,8 +180,8 @@ func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage,
 	return dst, nil
 }
 
-// floatBits returns the bits of a float of the given width: s is a number, "NaN", "Infinity", or the bits in hex
-// behind 0x. nan are the bits of the usual NaN.
+// floatBits parses s and returns the bits of a float of width bits. s is a number, "NaN", "Infinity", or the bits
+// in hex after 0x. nan are the bits to use for "NaN".
 func floatBits(s string, width int, nan uint64) (uint64, error) {
 	if strings.EqualFold(s, "nan") {
 		return nan, nil
@@ -196,7 +196,7 @@ func floatBits(s string, width int, nan uint64) (uint64, error) {
 	return math.Float64bits(f), err
 }
 
-// scalarBits returns the bits of s, read as the protobuf type name.
+// scalarBits parses the text s as a value of protobuf type name and returns its bits as encoded in wire type typ.
 func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
 	switch {
 	case s == "true":

@@ -14,7 +14,8 @@ package field
 
 import "encoding/json"
 
-// A Field is one node of a message's tree.
+// A Field is one decoded field of a message, with its value, type and position, in the form of unwire's JSON
+// output.
 //
 // Shape: a scalar made from bytes has Value: a number with all its digits, a string, a bool, []byte, or a list
 // of numbers. "NaN", "Infinity" and "-Infinity" are strings. JSON readers that know only doubles lose digits
@@ -39,7 +40,8 @@ type Field struct {
 	// Val is the offset of the value in the frame's data, in bytes.
 	Val int `json:"val"`
 
-	// Kind is the chosen or most probable kind of the field, one of the names of wire.Kind.
+	// Kind is the chosen or most probable kind of the value, one of the names of wire.Kind, such as "message" or
+	// "packed".
 	Kind string `json:"kind"`
 
 	// Type is the protobuf type: "int32", "packed double", the name of a message. It is empty for a message
@@ -55,19 +57,20 @@ type Field struct {
 	// Symbol is the name of the enum value; "" if no schema declares it.
 	Symbol string `json:"symbol"`
 
-	// Form is the format of a string: "uuid", "jwt" and others of kind.Remark. It is empty for plain text.
+	// Form is the format that a string has: "uuid", "jwt" and others of kind.Remark. It is empty for plain text.
 	Form string `json:"form"`
 
-	// Shape is the name of the well-known type that the message resembles, or empty.
+	// Shape is the name of the well-known type, such as google.protobuf.Timestamp, whose structure the message has;
+	// or "".
 	Shape string `json:"shape"`
 
-	// ShapeP is the probability from 0 to 1 that the message is of the type Shape.
+	// ShapeP is the probability, from 0 to 1, that the message is of the type Shape.
 	ShapeP float64 `json:"shape_p"`
 
-	// Note explains the field's format, shape or timestamp in words.
+	// Note is a remark in words on the field's format, resemblance to a well-known type, or timestamp.
 	Note string `json:"note"`
 
-	// Chosen reports that a user chose the reading, so that nothing was inferred.
+	// Chosen means that a user chose the type, so that nothing was inferred.
 	Chosen bool `json:"chosen"`
 
 	// P is the probability of the type, from 0 to 1.
@@ -76,16 +79,16 @@ type Field struct {
 	// Alternatives are other possible types of the field, most probable first.
 	Alternatives []Alternative `json:"alternatives"`
 
-	// LongTag is by how many bytes the varint of the tag is longer than necessary.
+	// LongTag is the number of bytes by which the varint of the tag is longer than necessary, normally 0.
 	LongTag int `json:"long_tag"`
 
-	// LongLen is the number of bytes of an overlong length prefix; 0 if the length has normal size.
+	// LongLen is the number of bytes by which the varint of the length is longer than necessary, normally 0.
 	LongLen int `json:"long_len"`
 
-	// LongValue is the number of bytes of an overlong varint value; 0 if the value has normal size.
+	// LongValue is the number of bytes by which a varint value is longer than necessary, normally 0.
 	LongValue int `json:"long_value"`
 
-	// LongEnd is the number of bytes of an overlong end-group tag; 0 if the tag has normal size.
+	// LongEnd is the number of bytes by which the varint of the end-group tag is longer than necessary, normally 0.
 	LongEnd int `json:"long_end"`
 
 	// Open means that the end tag of the group is missing.
@@ -95,14 +98,15 @@ type Field struct {
 	// message.
 	Fields []*Field `json:"fields"`
 
-	// Cut is set for garbage that is the beginning of a truncated field: the field as far as its bytes exist.
+	// Cut is the field, as far as its bytes exist, if this Field is garbage that begins a truncated field;
+	// otherwise nil.
 	Cut *Field `json:"cut"`
 
 	// Inner is set in edited JSON only: the content of the value after its layers (gzip, base64 and others) were
 	// undone.
 	Inner json.RawMessage `json:"inner"`
 
-	// Error describes a defect of the field's bytes, or is empty.
+	// Error describes a defect of the field's encoding, or is empty.
 	Error string `json:"error"`
 }
 

@@ -46,7 +46,8 @@ func appendEscaped[T string | []byte](b []byte, s T, short bool) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// escapeLetter returns the letter that represents c behind a backslash, or 0 if c needs a \u escape.
+// escapeLetter returns the letter that represents c after a backslash, or 0 if c needs a \u escape. short is as in
+// appendEscaped.
 func escapeLetter(c byte, short bool) byte {
 	switch {
 	case c == '"', c == '\\':

@@ -73,13 +73,13 @@ func appendBytes(b, v []byte) []byte {
 	return append(b, '"')
 }
 
-// An Exact is a value with all its bits. Its JSON can be converted back to the same bits: unusual NaNs are
-// written in hex, and a 32-bit float has only the digits that 32 bits need.
+// An Exact is a field's value whose JSON can be converted back to the same bits: unusual NaNs are written in hex,
+// and a 32-bit float has only the digits that 32 bits need.
 type Exact struct {
 	// Kind decides whether Data is a string, a packed list or bytes, or whether the value is the number Bits.
 	Kind wire.Kind
 
-	// Type is the protobuf type of Bits, or "packed " and that of the elements in Data.
+	// Type is the protobuf type of the number Bits or, for a packed list, "packed " and the type of its elements.
 	Type string
 
 	// Bits is the value of a number, and Data the payload of other values.
@@ -87,7 +87,7 @@ type Exact struct {
 	Data []byte
 }
 
-// AppendJSON appends the number as JSON without loss of precision.
+// AppendJSON appends the value as JSON without loss of precision.
 func (e Exact) AppendJSON(b []byte) []byte {
 	switch e.Kind {
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
@@ -159,8 +159,8 @@ func appendFinite(b []byte, f float64, width int) []byte {
 	return strconv.AppendFloat(b, f, format, -1, width)
 }
 
-// appendShortest is appendFinite with the exponents of encoding/json: e-9 instead of e-09, and for 32 bits a
-// switch to exponents at limits of 32-bit precision.
+// appendShortest appends f, a float of width bits, with the fewest digits and with the exponents of encoding/json:
+// e-9 instead of e-09, and for 32 bits a switch to exponents at limits of 32-bit precision.
 func appendShortest(b []byte, f float64, width int) []byte {
 	abs, format := math.Abs(f), byte('f')
 	if width == 32 {

@@ -31,7 +31,7 @@ import (
 	"strings"
 )
 
-// All is the Index of a step that selects every element of its field.
+// All is the value of Step.Index that selects every element of a repeated field.
 const All = -1
 
 // Any and AnySteps are wildcards in patterns of paths. Elsewhere they are ordinary names.
@@ -55,8 +55,8 @@ type Step struct {
 	// Index selects one of the elements with the name, counted from 0, or All of them.
 	Index int
 
-	// Layers are the encodings around the value, outermost first, joined by exclamation marks: hex!gzip. Empty
-	// means none.
+	// Layers are the encodings to undo before the value is read, outermost first, joined by exclamation marks, as
+	// in hex!gzip. Empty means none.
 	Layers string
 }
 
@@ -68,7 +68,7 @@ func Field(number uint64) Step {
 	return Step{Name: strconv.FormatUint(number, 10), Index: All}
 }
 
-// Number returns the step's field number. ok is false if Name is not a number below 2^61.
+// Number returns the step's field number. ok is false if Name is not a decimal number below 2^61.
 func (s Step) Number() (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s.Name, 10, 61)
 	return n, err == nil

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// inNames are the characters that end a bare name.
+	// inNames are the characters that always end an unquoted name.
 	inNames = ".[]!"
 
-	// afterPath are the characters that also end a bare name if other text may follow the path.
+	// afterPath are the characters that also end an unquoted name if other text may follow the path.
 	afterPath = ":=\" \t"
 )
 

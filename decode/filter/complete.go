@@ -10,7 +10,7 @@ import (
 
 // A Candidate is one completion for a filter that a user is typing.
 type Candidate struct {
-	// Text is inserted in place of the range of the Completion.
+	// Text is the text that replaces the range Completion.From to Completion.To.
 	Text string
 
 	// About is a short description of the candidate, or "".
@@ -19,8 +19,7 @@ type Candidate struct {
 
 // A Completion lists the texts that may be written at a position of a filter.
 type Completion struct {
-	// From is the offset where the replaced text begins.
-	// To is the offset where the replaced text ends. Both are in bytes.
+	// From and To are the offsets in bytes at which the text to be replaced begins and ends.
 	From, To int
 
 	// Candidates are the possible texts, best first.
@@ -78,8 +77,8 @@ func eachRune(text string, do func(i int, r rune, quoted bool)) {
 	}
 }
 
-// checkBefore returns the error in the text before a term. Missing terms and closing parentheses are not errors,
-// since they may follow.
+// checkBefore parses the part of a filter before the term that is being typed, and returns its syntax error.
+// Missing terms and closing parentheses are not errors, since they may follow.
 func checkBefore(text string) error {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	open := 0
@@ -100,7 +99,7 @@ func checkBefore(text string) error {
 	return err
 }
 
-// endsInOperand reports whether text ends with an operand, so that none must follow.
+// endsInOperand reports whether text ends with an operand of "and" or "or", so that an operator must follow.
 func endsInOperand(text string) bool {
 	last := text[termStart(text):]
 	return text == "" || strings.HasSuffix(text, ")") || last != "" && last != "or" && last != "and" && last != "not"
@@ -132,7 +131,7 @@ func completeKey(text string, from int) Completion {
 	return c
 }
 
-// completeWord completes one of the patterns after a key and a colon.
+// completeWord completes one of the patterns after key k and a colon. text is the filter up to the position of the completion.
 func completeWord(text string, k *key, known func(string) []string) Completion {
 	from := strings.LastIndexAny(text, ":!,") + 1
 	// A quoted pattern may contain separators.
@@ -162,7 +161,7 @@ func openQuote(text string) int {
 	return at
 }
 
-// values returns the values of a key that occur in the capture.
+// values returns the values of a key that occur in the capture, by calling known, which may be nil.
 func values(key string, known func(string) []string) []string {
 	if known == nil {
 		return nil
@@ -194,7 +193,8 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(escaped) + `"`
 }
 
-// completeNumber completes the operator behind a key, or the unit behind a number.
+// completeNumber completes the operator after key k, or the unit after a number. operatorAt is the offset in text
+// at which the operator begins.
 func completeNumber(text string, k *key, operatorAt int) Completion {
 	rest := text[operatorAt:]
 	digits := strings.TrimLeft(rest, ":=!<>,")
@@ -234,7 +234,7 @@ func completeNumber(text string, k *key, operatorAt int) Completion {
 	return c
 }
 
-// Value returns the value of an exchange that completion offers for a key, or "".
+// Value returns the value of exchange x for a key such as "host", in the form that completion offers, or "".
 func Value(key string, x *Exchange) string {
 	k := keyOf(key)
 	if k == nil || k.kind != wordKey || k.facts != 0 || k.name == "is" {

@@ -9,10 +9,10 @@ import (
 	"unwire/decode"
 )
 
-// Truth is the value of a condition. The zero value is Unknown.
+// Truth is the value of a condition in three-valued logic: Yes, No or Unknown. The zero value is Unknown.
 type Truth int8
 
-// The values are ordered: "and" is the minimum of both sides, "or" the maximum.
+// The values of Truth. They are ordered: "and" is the minimum of both sides, "or" the maximum.
 const (
 	// No means that the condition is false for the exchange or frame.
 	No Truth = -1
@@ -32,7 +32,8 @@ func truthOf(b bool) Truth {
 	return No
 }
 
-// Facts are groups of facts about an exchange. They differ in the cost of reading them.
+// Facts is a set of groups of properties of an exchange, e.g. Notes or Frames. The groups differ in the cost of
+// reading them.
 type Facts uint8
 
 const (
@@ -46,7 +47,7 @@ const (
 	// Frames are the frames, which require decoding of bodies.
 	Frames
 
-	// Types are the definitions of the frames' messages.
+	// Types are the definitions (message descriptors) of the frames' messages.
 	Types
 )
 
@@ -59,7 +60,7 @@ type Filter struct {
 	// all its frames.
 	frames, exchanges *node
 
-	// groups is the number of nodes in exchanges that are opSome.
+	// groups is the number of opSome nodes in exchanges, and needs are the facts that the filter depends on.
 	groups int
 	needs  Facts
 }
@@ -72,6 +73,7 @@ func (f *Filter) Needs() Facts { return f.needs }
 
 // An Exchange holds the properties of an exchange that a filter can examine.
 type Exchange struct {
+	// Exchange is the exchange's metadata, and Call its protocol, codec and method.
 	*captures.Exchange
 	decode.Call
 
@@ -90,12 +92,13 @@ type Exchange struct {
 	// Missing are the facts that are not available. Terms that depend on them are Unknown.
 	Missing Facts
 
-	// Now is the time until which an open exchange has lasted.
+	// Now is the current time, until which the duration of an exchange that has not ended is counted.
 	Now time.Time
 }
 
 // A Frame holds the properties of a frame that a filter can examine.
 type Frame struct {
+	// Frame is the decoded frame.
 	*decode.Frame
 
 	// Type is the definition of the frame's message, or nil.
@@ -118,7 +121,7 @@ type Scan struct {
 	f *Filter
 	x *Exchange
 
-	// found reports which groups of terms have been matched by a frame.
+	// found has, for each opSome node of the filter, whether one of the frames so far has met its condition.
 	found []bool
 }
 
@@ -159,12 +162,13 @@ type node struct {
 	operands []*node
 	term     *term
 
-	// group is the number of an opSome node, for recording that a frame has matched it.
+	// group is the index of an opSome node in the found slices, in which matching frames are recorded.
 	group int
 }
 
-// An evaluation is the subject for which a condition is evaluated.
+// An evaluation is the exchange, or the frame, for which a condition is evaluated.
 type evaluation struct {
+	// x is the exchange.
 	x *Exchange
 
 	// frame is the examined frame; nil for the exchange as a whole.
@@ -209,7 +213,7 @@ func (n *node) eval(e evaluation) Truth {
 	return value
 }
 
-// noOrUnknown returns the value of a condition that is not true so far: No if that is final.
+// noOrUnknown returns the value of a condition that was not met so far: No if that is final, otherwise Unknown.
 func noOrUnknown(final bool) Truth {
 	if final {
 		return No
@@ -217,7 +221,7 @@ func noOrUnknown(final bool) Truth {
 	return Unknown
 }
 
-// find marks in found the opSome groups whose condition the frame meets.
+// find sets found for the opSome nodes below n whose condition the frame e.frame meets.
 func (n *node) find(e evaluation, found []bool) {
 	if n.op != opSome {
 		for _, o := range n.operands {
@@ -236,8 +240,8 @@ func (n *node) find(e evaluation, found []bool) {
 	found[n.group] = true
 }
 
-// forExchanges converts a condition on frames to one on exchanges: terms of frames in one "and" become a group
-// that a single frame must match.
+// forExchanges converts a condition on a frame to one on an exchange: terms about frames in one "and" become an
+// opSome node, which a single frame must meet. groups counts these nodes.
 func forExchanges(n *node, groups *int) *node {
 	some := func(terms []*node) *node {
 		*groups++

@@ -6,7 +6,7 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// Given returns what is left of the filter for the frames of one direction of a running exchange, of which x is known:
+// Given simplifies the filter for the frames of one direction of a running exchange, whose properties so far are x:
 // terms whose value can no longer change are replaced by it. value is Yes or No if that decides about all frames of
 // the direction. Otherwise it is Unknown, and rest.Frame has the same result as f.Frame, but examines less.
 func (f *Filter) Given(x *Exchange, d captures.Direction) (rest *Filter, value Truth) {
@@ -17,7 +17,8 @@ func (f *Filter) Given(x *Exchange, d captures.Direction) (rest *Filter, value T
 	return &Filter{text: f.text, frames: n, exchanges: f.exchanges, groups: f.groups, needs: f.needs}, Unknown
 }
 
-// given returns what is left of a condition, or its value if that is certain.
+// given simplifies condition n for the frames of one direction of x, see Filter.Given. If value is not Unknown, it
+// is the value for all these frames.
 func (n *node) given(x *Exchange, d captures.Direction) (rest *node, value Truth) {
 	switch n.op {
 	case opTerm:
@@ -51,7 +52,8 @@ func (n *node) given(x *Exchange, d captures.Direction) (rest *node, value Truth
 	return rest, Unknown
 }
 
-// given returns the value of a term for all frames of a direction; Unknown if they differ or if it may still change.
+// given returns the value of the term for all frames of direction d of x. It is Unknown if they differ or if it may
+// still change.
 func (t *term) given(x *Exchange, d captures.Direction) Truth {
 	responded := x.Status != 0 || x.Ended()
 	switch {
@@ -71,10 +73,11 @@ func (t *term) given(x *Exchange, d captures.Direction) Truth {
 	return value
 }
 
-// FirstField returns the number of a field that the message of each frame that matches has at its top, if the message
-// is protobuf. It returns 0 if the filter requires no such field.
+// FirstField returns a field number that occurs at the top level of every protobuf message that matches the filter,
+// so that other messages need not be decoded. It returns 0 if the filter requires no such field.
 func (f *Filter) FirstField() uint64 { return f.frames.firstField() }
 
+// firstField is Filter.FirstField for condition n.
 func (n *node) firstField() uint64 {
 	switch {
 	case n.op == opTerm && n.term.key.kind == pathKey && len(n.term.path) > 0:
@@ -90,8 +93,8 @@ func (n *node) firstField() uint64 {
 	return 0
 }
 
-// OfMethod returns the value of the filter for the frames of one direction of calls of a method, if nothing else is
-// known of them.
+// OfMethod evaluates the filter for the frames of one direction of all calls of a method, using only the method and
+// the direction.
 func (f *Filter) OfMethod(service, rpc string, d captures.Direction) Truth {
 	x := &Exchange{Exchange: &captures.Exchange{}, Call: decode.Call{Service: service, RPC: rpc}}
 	return f.frames.evalBy(func(t *term) Truth {
@@ -105,7 +108,7 @@ func (f *Filter) OfMethod(service, rpc string, d captures.Direction) Truth {
 	})
 }
 
-// evalBy evaluates a condition by the values of its terms.
+// evalBy evaluates the condition, with value as the function that returns the value of each term.
 func (n *node) evalBy(value func(*term) Truth) Truth {
 	switch n.op {
 	case opTerm:
@@ -127,9 +130,10 @@ func (n *node) evalBy(value func(*term) Truth) Truth {
 	return result
 }
 
-// Paths returns the paths of fields that the filter names.
+// Paths returns the field paths that the filter's terms examine.
 func (f *Filter) Paths() (paths []fieldpath.Path) { return f.frames.paths(nil) }
 
+// paths appends the field paths in the terms of condition n to list.
 func (n *node) paths(list []fieldpath.Path) []fieldpath.Path {
 	if n.op == opTerm && n.term.key.kind == pathKey {
 		return append(list, n.term.path)

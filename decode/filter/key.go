@@ -33,8 +33,9 @@ const (
 	headerKey
 )
 
-// A key is the name of a property in a filter, such as status.
+// A key is the name of a property that a filter can examine, such as status.
 type key struct {
+	// name is the key as users write it, and kind the kind of value that it takes.
 	name string
 	kind keyKind
 
@@ -45,8 +46,8 @@ type key struct {
 	words  []string
 	closed bool
 
-	// part means that a pattern needs to match only a part of the text.
-	// sameCase means that upper and lower case differ.
+	// part means that a pattern needs to match only a part of the text, and sameCase that matching is
+	// case-sensitive.
 	part, sameCase bool
 
 	// facts are the properties that must be known to evaluate the key.

@@ -12,7 +12,8 @@ import (
 // A comparison is an operator between a key and a value, such as "<".
 type comparison string
 
-// comparisons are all operators. Longer ones precede their prefixes.
+// comparisons are all operators of comparison. Longer ones precede their prefixes, so that the first match is
+// right.
 var comparisons = [...]comparison{"!=", "<=", ">=", "=", "<", ">"}
 
 // holds reports whether the comparison is true. order is the result of cmp.Compare for the two values.
@@ -30,8 +31,10 @@ func (c comparison) holds(order int) bool {
 	return order == 0
 }
 
-// A number is an integer if exact is true, and a fraction otherwise. Times and durations are in nanoseconds.
+// A number is a numeric value in a filter: integer if exact is true, and fraction otherwise. Times and durations
+// are in nanoseconds.
 type number struct {
+	// exact selects which of the two values is valid: integer if it is true, otherwise fraction.
 	exact    bool
 	integer  int64
 	fraction float64
@@ -40,7 +43,7 @@ type number struct {
 // exactly returns the number for an integer without rounding.
 func exactly(n int64) number { return number{exact: true, integer: n, fraction: float64(n)} }
 
-// parseNumber parses a number in the form of a field's value.
+// parseNumber parses the text of a field's value as a number; the result is false if it is not one.
 func parseNumber(text string) (number, bool) {
 	// Integers are compared exactly.
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -53,7 +56,8 @@ func parseNumber(text string) (number, bool) {
 	return number{fraction: f}, true
 }
 
-// compare compares as integers if both are exact, because a float64 has only 53 bits.
+// compare returns -1, 0 or +1 as n is less than, equal to or greater than m. Two exact numbers are compared as
+// integers, because a float64 has only 53 bits.
 func (n number) compare(m number) int {
 	if n.exact && m.exact {
 		return cmp.Compare(n.integer, m.integer)
@@ -61,7 +65,7 @@ func (n number) compare(m number) int {
 	return cmp.Compare(n.fraction, m.fraction)
 }
 
-// sizeUnits are the units of sizes.
+// sizeUnits are the units that may follow a number of bytes, from B to TB.
 var sizeUnits = []struct {
 	name  string
 	bytes float64
@@ -81,7 +85,7 @@ var sizeUnits = []struct {
 	{"TiB", 1 << 40},
 }
 
-// durationUnits are the units of durations.
+// durationUnits are the units that may follow the number of a duration.
 var durationUnits = []struct {
 	name string
 	unit time.Duration

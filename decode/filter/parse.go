@@ -83,7 +83,7 @@ type parser struct {
 	terms int
 }
 
-// at returns err with the column of the byte offset off.
+// at returns the syntax error err with its position: the column, in characters, of the byte offset off.
 func (p *parser) at(off int, err error) error {
 	if e, ok := err.(*Error); ok && e.Column == 0 {
 		return &Error{1 + utf8.RuneCountInString(p.text[:min(off, len(p.text))]), e.Text}
@@ -318,7 +318,8 @@ func (p *parser) negation() bool {
 	return true
 }
 
-// negate returns a function that negates a term if negated is true.
+// negate returns a function that passes on the result of a parser method and negates the condition if negated is
+// true.
 func negate(negated bool) func(*node, error) (*node, error) {
 	return func(n *node, err error) (*node, error) {
 		if err != nil || !negated {
@@ -328,7 +329,8 @@ func negate(negated bool) func(*node, error) (*node, error) {
 	}
 }
 
-// alternatives parses patterns that are separated by commas.
+// alternatives parses patterns separated by commas into t.patterns, and returns the node of t. One of them has to
+// match.
 func (p *parser) alternatives(t *term) (*node, error) {
 	negated := p.negation()
 	for {
@@ -348,7 +350,7 @@ func (p *parser) alternatives(t *term) (*node, error) {
 	}
 }
 
-// check returns an error for a word that the key does not have. text is the word as written.
+// check returns an error if one is a word that key k does not have. text is the word as the user wrote it.
 func (k *key) check(one pattern, text string) error {
 	word, literal := one.literal()
 	if !k.closed || !literal && k.name != "is" {
@@ -360,7 +362,7 @@ func (k *key) check(one pattern, text string) error {
 	return nil
 }
 
-// compared parses a comparison with a number behind a key.
+// compared parses a comparison operator and a number after key k.
 func (p *parser) compared(k *key) (*node, error) {
 	start := p.off
 	c := p.comparison()

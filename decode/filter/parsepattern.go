@@ -33,7 +33,7 @@ func (p *parser) bare() string {
 	return rest[:n]
 }
 
-// port parses a colon and digits behind a host name.
+// port parses a colon and the digits of a port after a host name, or returns "".
 func (p *parser) port() string {
 	rest := p.text[p.off:]
 	if !strings.HasPrefix(rest, ":") {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a text with wildcards that a value is compared with.
+// A pattern is a text with the wildcards * (any text) and ? (one character), with which values are compared.
 type pattern struct {
 	// parts are the texts between the * wildcards. A pattern without * has one part. In a part, anyRune
 	// represents the wildcard ?.
@@ -45,7 +45,7 @@ func (p pattern) literal() (text string, ok bool) {
 	return p.parts[0], len(p.parts) == 1 && !strings.ContainsRune(p.parts[0], anyRune)
 }
 
-// lower returns the pattern in lower case, for case-insensitive matching.
+// lower returns the pattern in lower case, for comparison with texts in lower case.
 func (p pattern) lower() pattern {
 	parts := make([]string, len(p.parts))
 	for i, s := range p.parts {
@@ -54,7 +54,7 @@ func (p pattern) lower() pattern {
 	return pattern{parts}
 }
 
-// anywhere returns a pattern that matches texts of which a part matches p.
+// anywhere returns a pattern that matches every text that contains a match of p.
 func (p pattern) anywhere() pattern {
 	parts := append([]string{""}, p.parts...)
 	return pattern{append(parts, "")}

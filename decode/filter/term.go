@@ -15,6 +15,7 @@ import (
 
 // A term is a condition on a single property, such as status>=400.
 type term struct {
+	// key is the property that the term examines.
 	key *key
 
 	// patterns are alternatives, in lower case unless the key is case-sensitive.
@@ -36,7 +37,8 @@ type term struct {
 	texts []*search.Text
 }
 
-// newTerm completes a term. Several words behind is become separate terms, because they examine different facts.
+// newTerm prepares a parsed term for evaluation (lower case, compiled patterns) and returns its node. Several words
+// after "is:" become alternatives of their own, because they examine different facts.
 func newTerm(t *term) (*node, error) {
 	switch {
 	case t.key.name == "is" && len(t.patterns) > 1:
@@ -77,7 +79,7 @@ func newTerm(t *term) (*node, error) {
 	return &node{op: opTerm, term: t}, nil
 }
 
-// isWord returns the word after "is:".
+// isWord returns the word after "is:" in the term.
 func (t *term) isWord() string {
 	word, _ := t.patterns[0].literal()
 	return word
@@ -145,7 +147,8 @@ func (t *term) eval(e evaluation) Truth {
 	return No
 }
 
-// matchesWord reports whether text matches one of the patterns. The empty text is no value.
+// matchesWord reports whether one of the term's patterns matches text. The empty text stands for a missing value
+// and never matches.
 func (t *term) matchesWord(text string) bool {
 	if text == "" {
 		return false
@@ -156,7 +159,8 @@ func (t *term) matchesWord(text string) bool {
 	return slices.ContainsFunc(t.patterns, func(p pattern) bool { return p.matches(text) })
 }
 
-// words returns the texts of a property. known is false if they may change before the exchange ends.
+// words returns the texts that the term's property has in x; one of them has to match. known is false if they may
+// change before the exchange ends.
 func (t *term) words(x *Exchange) (values []string, known bool) {
 	ended := x.Ended()
 	switch t.key.name {
@@ -270,12 +274,12 @@ func (t *term) compare(x *Exchange) Truth {
 	return truthOf(holds)
 }
 
-// holds reports whether n satisfies the term's comparison, or equals one of its alternatives.
+// holds reports whether the number n satisfies the term's comparison, or equals one of its alternatives.
 func (t *term) holds(n number) bool {
 	return slices.ContainsFunc(t.numbers, func(m number) bool { return t.comparison.holds(n.compare(m)) })
 }
 
-// isExchange evaluates those words after "is:" that concern exchanges.
+// isExchange evaluates a term "is:" with a word that concerns exchanges, such as failed or open.
 func (t *term) isExchange(x *Exchange) Truth {
 	switch t.isWord() {
 	case "open":

@@ -15,7 +15,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// matchesPath reports whether a field at the path exists and has a matching value.
+// matchesPath reports whether frame f has a field at the term's path with a matching value. Without a value in the
+// term, any value matches.
 func (t *term) matchesPath(f *Frame) (found bool) {
 	search.Values(f.Frame, t.path, f.Type, func(v search.Value) bool {
 		switch {
@@ -34,13 +35,13 @@ func (t *term) matchesPath(f *Frame) (found bool) {
 	return found
 }
 
-// matchesText is matchesWord for texts that may be empty.
+// matchesText reports whether one of the term's patterns matches text, which may be empty.
 func (t *term) matchesText(text string) bool {
 	return slices.ContainsFunc(t.patterns, func(p pattern) bool { return p.matches(text) })
 }
 
-// textsOf returns the texts with which a pattern is compared: one for each reading that the value's bytes and
-// its declaration allow.
+// textsOf returns the texts with which a pattern is compared: one for each interpretation of the value that its
+// bytes and its declaration allow, such as text and hex.
 func textsOf(v search.Value) []string {
 	if v.Tree == nil {
 		return textsOfJSON(v.JSON)
@@ -84,7 +85,8 @@ func elementType(k protoreflect.Kind) (typ wire.Type, packed bool) {
 	return wire.Varint, true
 }
 
-// packedTexts returns the texts of the elements of a packed list.
+// packedTexts returns the texts of the elements of the packed list data. fd declares their type, which has wire
+// type typ.
 func packedTexts(fd protoreflect.FieldDescriptor, typ wire.Type, data []byte) (texts []string) {
 	for len(data) > 0 {
 		var u uint64
@@ -108,7 +110,8 @@ func packedTexts(fd protoreflect.FieldDescriptor, typ wire.Type, data []byte) (t
 	return texts
 }
 
-// scalarTexts returns the texts of a number: as declared, or else one for each possible type.
+// scalarTexts returns the texts of a number with wire type typ and bits u: the one by its declaration fd or, if fd
+// is nil, one for each possible protobuf type.
 func scalarTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []string {
 	if fd != nil {
 		if texts := declaredTexts(fd, typ, u); texts != nil {
@@ -137,8 +140,8 @@ func scalarTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []str
 	return texts
 }
 
-// declaredTexts returns the texts of a number by its declaration, or nil if the wire type contradicts the
-// declaration.
+// declaredTexts returns the texts of the number u by its declaration fd, or nil if the wire type typ contradicts
+// the declaration.
 func declaredTexts(fd protoreflect.FieldDescriptor, typ wire.Type, u uint64) []string {
 	if want, ok := elementType(fd.Kind()); !ok || want != typ {
 		return nil

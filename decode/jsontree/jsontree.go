@@ -56,8 +56,9 @@ type Value struct {
 	at int32
 }
 
-// A text is a JSON text with the positions of all values in it, in the order in which they begin.
+// A text is a parsed JSON text, with the positions of all values in it in the order in which they begin.
 type text struct {
+	// data is the JSON text, and nodes are the positions of its values.
 	data  []byte
 	nodes []node
 }
@@ -71,7 +72,7 @@ type node struct {
 	off int32
 	end int32
 
-	// next is the index of the first node behind the value and everything in it.
+	// next is the index in text.nodes of the first node after the value and everything in it.
 	next int32
 	kind Kind
 }
@@ -97,8 +98,8 @@ func Parse(data []byte) (Value, error) {
 	return Value{text: t}, nil
 }
 
-// scan appends the value at off and everything in it, and returns the value's end. It relies on the text being
-// valid, so it checks nothing.
+// scan appends to nodes the value at offset off and everything in it, and returns the offset of its end. name is
+// the offset of its member name, or off. The text must be valid: scan checks nothing.
 func (t *text) scan(name, off int) (end int) {
 	at := len(t.nodes)
 	t.nodes = append(t.nodes, node{name: int32(name), off: int32(off)})
@@ -152,7 +153,7 @@ func (t *text) skipSpace(i int) int {
 	return i
 }
 
-// stringEnd returns the end of the string that begins at i, behind its quote.
+// stringEnd returns the offset after the closing quote of the string that begins at i.
 func (t *text) stringEnd(i int) int {
 	for i++; t.data[i] != '"'; i++ {
 		// The next byte is escaped and cannot end the string. The digits of \u need no attention.

@@ -11,8 +11,9 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that addMessage reuses between messages. levels has one entry per level of nesting.
 type scratch struct {
+	// path are the field numbers that lead to the current field, and levels the state for each level of nesting.
 	path   [MaxDepth + 1]int32
-	levels []*level
+	levels []*nestingLevel
 
 	// tree is the parsed message that is being added.
 	tree wire.Tree
@@ -23,39 +24,41 @@ type scratch struct {
 	// sample is the number of messages of the type that were added before.
 	sample int64
 
-	// samplingLevel is the level of the message for coordinated sampling; see the function
-	// samplingLevel.
+	// samplingLevel is the message's level for coordinated sampling: a hash decides which messages are kept as
+	// samples; see the function samplingLevel.
 	samplingLevel int
 
-	// nodes, if not nil, receives the field of each node of the tree.
+	// nodes, if not nil, receives for each node of the tree the Field whose statistics it belongs to.
 	nodes []*Field
 }
 
-// A level has the fields of the message that is being added at one level of nesting.
-type level struct {
-	// touched are the fields that occurred in the message.
+// A nestingLevel has the state of addMessage for one level of nesting.
+type nestingLevel struct {
+	// touched are the fields that occurred in the message at this level.
 	touched []*Field
 
-	// entries are its length-delimited occurrences that may be entries of maps.
-	entries []entry
+	// entries are the embedded messages at this level that may be entries of a map.
+	entries []mapEntry
 
 	// keys detects duplicate map keys.
 	keys keySet
 }
 
-// An entry is a length-delimited occurrence that may be an entry of a map.
-type entry struct {
+// A mapEntry is an occurrence of a length-delimited field that may be an entry of a map.
+type mapEntry struct {
+	// number is the field's number.
 	number int32
 
 	// key is the encoded key of the map entry.
 	key []byte
 }
 
-// addMessage adds the fields of node i of t. path has the field numbers from the root to the node.
+// addMessage adds the fields inside node i of t to the statistics of message type m. path has the field numbers
+// from the root to the node.
 func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
-		e.scratch.levels = append(e.scratch.levels, &level{})
+		e.scratch.levels = append(e.scratch.levels, &nestingLevel{})
 	}
 
 	// Nested messages use levels of their own, so their state does not mix.
@@ -103,14 +106,15 @@ func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	addEntries(m, lv)
 }
 
-// newField adds a field to m. It returns nil if the limit on fields or the nesting does not allow it.
+// newField adds a field without statistics to m. path are the field numbers that lead to m. It returns nil if the
+// limit on fields or on nesting does not allow it.
 func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	if len(path) >= MaxDepth {
 		return nil
 	}
 	// Fields behind the cut were dropped before, so they must not return.
 	if e.cut != nil {
-		k := key{append(slices.Clone(path), number), e.scratch.root}
+		k := fieldKey{append(slices.Clone(path), number), e.scratch.root}
 		if k.compare(*e.cut) > 0 {
 			return nil
 		}

@@ -2,7 +2,7 @@ package kind
 
 import "math/bits"
 
-// A bitset is a set of field numbers below LowNumbers.
+// A bitset is a set of field numbers below LowNumbers (higher numbers are not represented).
 type bitset [LowNumbers / 64]uint64
 
 // Set adds the number n, which must be below LowNumbers.

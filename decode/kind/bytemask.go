@@ -9,8 +9,8 @@ import (
 // maskLen is the maximum size in bytes of payloads whose bytes are compared position by position.
 const maskLen = 64
 
-// addMask merges the bits that are set in all of some payloads (ones) and in any of them (anys). first means
-// that there are no earlier payloads.
+// addMask adds payloads to Ones and Anys: ones are the bits that are set in all of them, anys those set in any.
+// first means that there are no earlier payloads.
 func (l *Payloads) addMask(ones, anys []byte, first bool) {
 	switch {
 	case first && len(ones) <= maskLen:
@@ -27,15 +27,16 @@ func (l *Payloads) addMask(ones, anys []byte, first bool) {
 	}
 }
 
-// The cost in nats of stating that a byte, or its upper half, is the same in all payloads.
+// The costs in nats of stating that a byte (costSameColumn) or its upper half (costSameNibble) is the same in all
+// payloads.
 const (
 	costSameColumn = 3.0
 	costSameNibble = 4.5
 )
 
-// costMasked is the cost of the payloads, all of one size, as bytes some of which are constant: identifiers with
-// a time or a version inside, headers, padding. It is infinite for texts and messages, which have constant bytes
-// for other reasons.
+// costMasked returns the cost in nats of the payloads, all of one size, as bytes some of which are the same in all
+// payloads: identifiers with a time or a version inside, headers, padding. It is infinite for texts and messages,
+// which have constant bytes for other reasons. novelty is the result of Novelty.
 func (l *Payloads) costMasked(novelty float64) float64 {
 	n := float64(l.N) * novelty
 	if len(l.Ones) == 0 || n < 1.5 || !l.NotText || !l.NotMessage {
@@ -54,8 +55,8 @@ func (l *Payloads) costMasked(novelty float64) float64 {
 	return cost
 }
 
-// highSame reports whether, within numbers of width bytes, constant bytes are the upper ones only. That suggests
-// similar numbers rather than identifiers.
+// highSame reports whether, if the payloads consist of numbers of width bytes, only upper bytes of the numbers are
+// the same in all payloads. That suggests similar numbers rather than identifiers.
 func (l *Payloads) highSame(width int) bool {
 	for i := range l.Ones {
 		same, above := l.Ones[i] == l.Anys[i], (i+1)%width

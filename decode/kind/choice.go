@@ -19,7 +19,7 @@ type Choice struct {
 	// Path selects the field whose type is chosen.
 	Path fieldpath.Path
 
-	// Kind is the kind of the type, or "" for a timestamp, which any number may be.
+	// Kind is the wire kind that Type implies, or "" for a timestamp, which any number may be.
 	Kind wire.Kind
 
 	// Type is the chosen type: string, bytes, message, group, a type of numbers, or "packed " and a
@@ -28,7 +28,7 @@ type Choice struct {
 	Type string
 }
 
-// Auto is the type of a Choice that leaves the decision to the evidence.
+// Auto is the type of a Choice that revokes earlier choices, so that the type is inferred.
 const Auto = "auto"
 
 // chosenKinds are the types that users can choose, with synonyms.
@@ -110,7 +110,7 @@ func (c Choice) String() string {
 	return c.Path.String() + ":" + strings.ReplaceAll(c.Type, " ", "-")
 }
 
-// For returns the kind and the type that the choice means for a field of wire type t.
+// For returns the kind and the type to which the choice sets a field of wire type t.
 func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	k := c.Kind
 	// A timestamp may be any number.
@@ -129,8 +129,8 @@ func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	return k, c.Type
 }
 
-// A chosen is the effect of a user's Choice on one node of a message.
-type chosen struct {
+// A chosenTypes is the effect of a user's Choice on one node (field occurrence) of a message.
+type chosenTypes struct {
 	// list are the possible types, the chosen one first; nil if the node's bytes contradict the choice.
 	list []Reading
 
@@ -142,18 +142,19 @@ type chosen struct {
 	implied bool
 }
 
-// Choose applies choices to the nodes that they select. If a node's bytes allow the chosen type, that reading
-// comes first, with probability 1, and the others keep their probabilities. The last choice for a node counts. A
-// payload around a chosen field becomes a message, unless something else was chosen for that payload.
+// Choose applies the users' choices to the nodes that they select. If a node's bytes allow the chosen type, it
+// becomes the first of the node's possible types, with probability 1, and the others keep their probabilities. The
+// last choice for a node counts. A payload around a chosen field becomes a message, unless something else was
+// chosen for that payload.
 func (r *Reader) Choose(choices []Choice) {
-	maps.DeleteFunc(r.chosen, func(_ int32, c chosen) bool { return c.implied })
+	maps.DeleteFunc(r.chosen, func(_ int32, c chosenTypes) bool { return c.implied })
 	for _, c := range choices {
 		for _, i := range r.t.Find(c.Path) {
 			if i == 0 {
 				continue
 			}
 			if r.chosen == nil {
-				r.chosen = map[int32]chosen{}
+				r.chosen = map[int32]chosenTypes{}
 			}
 			delete(r.chosen, i)
 			if c.Type == Auto {
@@ -164,13 +165,13 @@ func (r *Reader) Choose(choices []Choice) {
 	}
 	for _, i := range slices.Collect(maps.Keys(r.chosen)) {
 		if r.chosen[i].err == nil {
-			r.imply(i)
+			r.implyMessages(i)
 		}
 	}
 }
 
-// imply marks the payloads that enclose node i as messages.
-func (r *Reader) imply(i int32) {
+// implyMessages sets the type of all payloads that enclose node i to message.
+func (r *Reader) implyMessages(i int32) {
 	for up := r.t.Node(i).Parent; up > 0; up = r.t.Node(up).Parent {
 		if _, explicit := r.chosen[up]; explicit || r.t.Node(up).Type != wire.Len {
 			continue
@@ -185,13 +186,13 @@ func (r *Reader) imply(i int32) {
 	}
 }
 
-// choose applies the user's choice c to node i.
-func (r *Reader) choose(i int32, c Choice) chosen {
+// choose returns the effect of the user's choice c on node i.
+func (r *Reader) choose(i int32, c Choice) chosenTypes {
 	rest := r.possible(i, true)
 	g := Reading{P: 1, Why: []Feature{{Name: "chosen"}}}
 	g.Kind, g.Type = c.For(r.t.Node(i).Type)
 	if !r.fits(r.t.Node(i), i, &g) {
-		return chosen{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
+		return chosenTypes{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.mismatch(i, &g, c))}
 	}
 	out := []Reading{g}
 	for _, o := range rest {
@@ -199,21 +200,22 @@ func (r *Reader) choose(i int32, c Choice) chosen {
 			out = append(out, o)
 		}
 	}
-	return chosen{list: out}
+	return chosenTypes{list: out}
 }
 
-// Chosen reports whether node i has a chosen reading. The error describes why its bytes contradict the choice.
+// Chosen reports whether a user chose the type of node i. The error, if any, describes why the node's bytes
+// contradict the choice.
 func (r *Reader) Chosen(i int32) (bool, error) {
 	c, ok := r.chosen[i]
 	return ok && c.err == nil, c.err
 }
 
-// wireWords describe wire types in errors.
+// wireWords describe wire types in error messages.
 var wireWords = map[wire.Type]string{
 	wire.Varint: "a varint", wire.I32: "a fixed 32-bit value", wire.I64: "a fixed 64-bit value", wire.StartGroup: "a group",
 }
 
-// mismatch describes why node i cannot be read as g, which choice c asks for, with the offset of the
+// mismatch describes why node i cannot be decoded as the type g that choice c asks for, with the offset of the
 // contradiction.
 func (r *Reader) mismatch(i int32, g *Reading, c Choice) string {
 	n := r.t.Node(i)

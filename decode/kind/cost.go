@@ -18,8 +18,8 @@ import (
 // adjusted for a recording of the stand-in (TestInferTraps). TestRandomSchemas measures with other seeds. No
 // traffic of a live server was used, so the random values reflect our own idea of what is usual.
 
-// costVarintLen is the cost of a packed varint by its encoded length: the rarity of that length, and seven bits
-// for each byte.
+// costVarintLen is the cost of a packed varint by its encoded length in bytes, in thousandths of a nat: the rarity
+// of that length, and seven bits for each byte.
 var costVarintLen = func() (t [11]int64) {
 	share := [11]float64{1: .66, 2: .2, 3: .06, 4: .025, 5: .03, 6: .005, 7: .003, 8: .003, 9: .005, 10: .009}
 	for n := 1; n < len(t); n++ {
@@ -28,10 +28,10 @@ var costVarintLen = func() (t [11]int64) {
 	return t
 }()
 
-// costLengths returns the cost in nats of varints by their lengths, and the cost of describing the distribution
-// of lengths. It chooses the cheaper of two descriptions: by lengths in bits, where the bits below the top one
-// are free, or by lengths in bytes, where seven bits each are free. scale and thin describe the sampling, see
-// Payloads.scale.
+// costLengths returns the cost in nats of varints by their lengths (values), and the cost of describing the
+// distribution of lengths (shape). It chooses the cheaper of two descriptions: by lengths in bits, where the bits
+// below the top one are incompressible, or by lengths in bytes, where seven bits each are. scale and thin correct
+// for sampling, see Payloads.scale.
 func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	var sizes [11]float64
 	used, usedSizes := 0.0, 0.0
@@ -71,9 +71,8 @@ func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	return values, shape
 }
 
-// costVarints returns the cost in nats of a field's varints, in two encodings: each is the cost of
-// describing every value separately, least the smaller cost if the distinct values are listed once and
-// then selected.
+// costVarints returns the cost in nats of a field's varints, in two encodings: each is the cost of describing every
+// value separately, least the smaller cost if the distinct values are listed once and then selected.
 func costVarints(s *Varints) (each, least float64) {
 	if s.N == 0 {
 		return 0, 0
@@ -88,7 +87,7 @@ func costVarints(s *Varints) (each, least float64) {
 	return each + odd, least + odd
 }
 
-// costFixeds is like costVarints, for fixed-width values.
+// costFixeds returns the cost in nats of a field's fixed-width values in two encodings; see costVarints.
 func costFixeds(s *fixeds) (each, least float64) {
 	each = float64(min(s.Float, s.Int)) / bytecost.Nat
 	least = each
@@ -98,8 +97,8 @@ func costFixeds(s *fixeds) (each, least float64) {
 	return each, least
 }
 
-// costDistinct is the cost of values from a small set: each distinct value is described once at the price each,
-// and every occurrence selects one.
+// costDistinct returns the cost in nats of values from a small set: each distinct value is described once, at the
+// cost each, and every occurrence selects one.
 func costDistinct(s *sketch, each float64) float64 {
 	var n, cost float64
 	for _, it := range s.Items {

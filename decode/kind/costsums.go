@@ -6,20 +6,22 @@ import (
 	"unwire/decode/kind/bytecost"
 )
 
-// costSums are the summed costs of the scored payloads under each hypothesis that no payload has refuted, in
-// thousandths of a nat.
+// costSums are the summed costs (description lengths, in thousandths of a nat) of the scored payloads under each
+// hypothesis about their type that no payload has refuted.
 type costSums struct {
 	// Scored is the number of bytes of the scored payloads, each multiplied by its weight: how many payloads it
 	// represents.
 	Scored int64 `json:"scored,omitempty" pb:"40"`
 
-	// Uneven is the same sum with squared weights.
+	// Uneven is the same sum with squared weights. It measures how unevenly the payloads were sampled; see
+	// Payloads.scale.
 	Uneven int64 `json:"uneven,omitempty" pb:"41"`
 
-	// Raw is the description length of the payloads as arbitrary bytes.
+	// Raw is the description length of the payloads as bytes without known structure.
 	Raw int64 `json:"raw,omitempty" pb:"42"`
 
-	// Repeated is the cost of the bytes with their repetitions, as encoded numbers.
+	// Repeated is the cost of the payloads as bytes if only regularities that encoded numbers share, such as
+	// repeated bytes, are used.
 	Repeated int64 `json:"repeated,omitempty" pb:"43"`
 
 	// UTF16 is the cost as UTF-16, if the payloads consist of 16-bit words, and Words the cost as 16-bit
@@ -36,7 +38,7 @@ type costSums struct {
 	// Varints is the description length of the payloads as packed varints.
 	Varints int64 `json:"varints,omitempty" pb:"48"`
 
-	// Float32, Int32, Float64 and Int64 are the costs as packed fixed values.
+	// Float32, Int32, Float64 and Int64 are the costs as packed fixed-width numbers of that type.
 	Float32 int64 `json:"float32,omitempty" pb:"49"`
 	Int32   int64 `json:"int32,omitempty" pb:"50"`
 	Float64 int64 `json:"float64,omitempty" pb:"51"`
@@ -46,19 +48,19 @@ type costSums struct {
 	// byte order; 0 if that was not computed.
 	Numbers int64 `json:"numbers,omitempty" pb:"53"`
 
-	// Tops32 and Tops64 are histograms of the top six bits of packed 4-byte and 8-byte values; nil if
-	// there are none.
+	// Tops32 is a histogram of the top six bits of packed 4-byte values; nil if there are none.
 	Tops32 *histogram `json:"tops32,omitempty" pb:"54"`
 
+	// Tops64 is a histogram of the top six bits of packed 8-byte values; nil if there are none.
 	Tops64 *histogram `json:"tops64,omitempty" pb:"55"`
 
-	// Elements are the packed varints; nil if there are none. Its maximum and minimum cover all payloads, scored
-	// or not.
+	// Elements are the statistics of the numbers in packed varints; nil if there are none. Its maximum and minimum
+	// cover all payloads, scored or not.
 	Elements *Varints `json:"elements,omitempty" pb:"56"`
 }
 
-// score adds the cost of payload p, which represents weight payloads. known means that p is certainly text or a
-// message, and file that it has a file format. Refuted hypotheses are already marked.
+// score adds to s the cost of payload p, which represents weight payloads. known means that p is certainly text or
+// a message, and file that it begins like a known file format. Hypotheses that p refutes must be marked already.
 func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) {
 	n := int64(len(p))
 	s.Scored += weight * n
@@ -112,7 +114,8 @@ func (s *costSums) addVarints(p []byte, weight int64) {
 	s.Varints += weight * cost
 }
 
-// addFixed adds p as packed values of 4 bytes, and of 8 bytes if wide is true.
+// addFixed adds the cost of payload p as packed values of 4 bytes and, if wide is true, of 8 bytes. p represents
+// weight payloads.
 func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 	if s.Tops32 == nil {
 		s.Tops32 = &histogram{}
@@ -171,12 +174,20 @@ func (s *costSums) addSums(o *costSums) {
 	}
 }
 
-// noText, noWords, noVarints, noFixed32 and noFixed64 clear the sums of a refuted
-// hypothesis, so that the order of payloads does not matter.
-func (s *costSums) noText()    { s.Text, s.Control = 0, 0 }
-func (s *costSums) noWords()   { s.UTF16, s.Words = 0, 0 }
+// noText, noWords, noVarints, noFixed32 and noFixed64 clear the sums of a refuted hypothesis, so that the order of
+// payloads does not matter. noText is for UTF-8 text.
+func (s *costSums) noText() { s.Text, s.Control = 0, 0 }
+
+// noWords clears the sums of the hypothesis that payloads consist of 16-bit words.
+func (s *costSums) noWords() { s.UTF16, s.Words = 0, 0 }
+
+// noVarints clears the sums of the hypothesis of packed varints.
 func (s *costSums) noVarints() { s.Varints, s.Elements = 0, nil }
+
+// noFixed32 clears the sums of the hypothesis of packed 4-byte numbers.
 func (s *costSums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
+
+// noFixed64 clears the sums of the hypothesis of packed 8-byte numbers.
 func (s *costSums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
 
 // valid reports whether the sums, which were read from a file, are plausible.

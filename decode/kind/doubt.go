@@ -6,8 +6,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// ResolvingEvidence describes observations that would decide between the two likeliest readings of a field. It
-// returns "" if there is no ambiguity.
+// ResolvingEvidence describes, in words, values that would decide between the two most probable types of a field.
+// list are its possible types, most probable first. It returns "" if there is no ambiguity.
 func ResolvingEvidence(f *Field, list []Reading) string {
 	if f == nil || len(list) < 2 {
 		return ""

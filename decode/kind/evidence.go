@@ -12,18 +12,18 @@ import (
 // deepest one 20 levels. Fields with the smallest (depth, path) are kept, so the result does not depend on the
 // order of samples.
 const (
-	// maxFields is the number of fields in total.
+	// maxFields is the maximum number of fields in total.
 	maxFields = 100_000
 
-	// MaxDepth is the number of levels of nesting below the root.
+	// MaxDepth is the maximum number of levels of nesting below the root message.
 	MaxDepth = 48
 
-	// maxRoots is the number of root types.
+	// maxRoots is the maximum number of root types, i.e. types of top-level messages.
 	maxRoots = 4096
 )
 
-// Evidence has the statistics of every field of some root types, over all samples. Adding samples in any order,
-// or merging the evidence of parts in any order, yields the same evidence.
+// Evidence has the statistics of every field of some root types (types of top-level messages), over all samples.
+// Adding samples in any order, or merging the evidence of parts in any order, yields the same evidence.
 //
 // A length-delimited payload is recorded under every hypothesis that it does not refute by itself: text, bytes,
 // packed numbers, and a message, whose fields are recorded in turn. JudgeField chooses among them.
@@ -39,8 +39,8 @@ type Evidence struct {
 	// count is the number of fields, without dropped subtrees.
 	count int
 
-	// cut is the last field that is kept; nil if none was dropped.
-	cut     *key
+	// cut is the last field, in the order of keys, that is kept; nil if no field was dropped.
+	cut     *fieldKey
 	scratch scratch
 }
 
@@ -102,7 +102,7 @@ func (e *Evidence) Roots() []string {
 	return list
 }
 
-// Root returns the evidence of the named root type, or nil.
+// Root returns the statistics of the named root type, or nil.
 func (e *Evidence) Root(name string) *Message { return e.roots[name] }
 
 // Fields returns the number of distinct fields in the evidence, including nested ones.

@@ -17,24 +17,27 @@ type Doc struct {
 	// Roots maps the names of root types to their messages.
 	Roots map[string]*messageDoc `json:"roots" pb:"3"`
 
-	// Cut lists the fields that were dropped at a limit; nil if there are none.
+	// Cut is the last field that is kept, if fields were dropped because of the limits; otherwise nil.
 	Cut *cutDoc `json:"cut,omitempty" pb:"4"`
 }
 
-// A cutDoc is the last field that is kept, if fields were dropped.
+// A cutDoc identifies the last field that is kept, by the field numbers that lead to it and by its root type.
 type cutDoc struct {
+	// Path are the field numbers from the root message to the field, and Root is the name of the root type.
 	Path []int32 `json:"path" pb:"1"`
 	Root string  `json:"root" pb:"2"`
 }
 
 // A messageDoc is the JSON form of a Message.
 type messageDoc struct {
+	// Samples is the number of messages, and Fields are the statistics of their fields by number.
 	Samples int64               `json:"samples" pb:"1"`
 	Fields  map[int32]*fieldDoc `json:"fields,omitempty" pb:"2"`
 }
 
 // A fieldDoc is the JSON form of a Field.
 type fieldDoc struct {
+	// The members have the same meaning as the fields of Field.
 	Seen    int64       `json:"seen" pb:"1"`
 	Occurs  int64       `json:"occurs" pb:"2"`
 	Most    int64       `json:"most" pb:"3"`
@@ -90,7 +93,7 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 		if len(c.Path) > MaxDepth {
 			return nil, errors.New("cut is deeper than fields can be")
 		}
-		e.cut = &key{slices.Clone(c.Path), c.Root}
+		e.cut = &fieldKey{slices.Clone(c.Path), c.Root}
 	}
 	for name, d := range doc.Roots {
 		m, err := d.message(e, nil)
@@ -102,8 +105,10 @@ func (doc *Doc) Evidence() (*Evidence, error) {
 	return e, nil
 }
 
-// A placeError is an error in one field. Enclosing messages append their field numbers to path.
+// A placeError is an error in one field of a Doc. Enclosing messages append their field numbers to path, so that it
+// is in reverse order.
 type placeError struct {
+	// path are the field numbers that lead to the field, innermost first, and reason is the error.
 	path   []int32
 	reason string
 }
@@ -117,7 +122,8 @@ func (p *placeError) Error() string {
 	return b.String() + ": " + p.reason
 }
 
-// message validates and converts a message with its fields.
+// message validates and converts the statistics of a message type with its fields. path are the field numbers that
+// lead to it.
 func (d *messageDoc) message(e *Evidence, path []int32) (*Message, *placeError) {
 	if d == nil || !countsValid(d.Samples) {
 		return nil, &placeError{reason: "samples out of range"}
@@ -238,7 +244,7 @@ func (l *Payloads) valid() bool {
 		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.KeyOrders.valid()
 }
 
-// summed reports whether the sums exist for exactly those hypotheses that are not refuted.
+// summed reports whether s has sums for exactly those hypotheses that the payloads do not refute.
 func (l *Payloads) summed(s *costSums) bool {
 	return (s.Elements != nil) == !l.NotVarints && (s.Tops32 != nil) == !l.NotFixed32 && (s.Tops64 != nil) == !l.NotFixed64
 }

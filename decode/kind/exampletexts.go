@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// maxTexts is the number of payloads of a field that are kept as examples.
+	// maxTexts is the maximum number of payloads of a field that are kept as examples.
 	maxTexts = 3
 
 	// maxTextSize is the maximum size in bytes of an example. Longer text is prose.
 	maxTextSize = 40
 )
 
-// texts are the first payloads of a sketch, in the order of their hashes; "" for payloads that are not short
-// printable text.
-type texts []string
+// exampleTexts are example payloads, parallel to the first items of a sketch (in the order of their hashes); "" for
+// payloads that are not short printable text.
+type exampleTexts []string
 
 // exampleText returns a payload as an example for the user, or "" if it is not suitable.
 func exampleText(p []byte) string {
@@ -32,7 +32,7 @@ func exampleText(p []byte) string {
 }
 
 // insert inserts text at index i and drops everything beyond maxTexts.
-func (t *texts) insert(i int, text string) {
+func (t *exampleTexts) insert(i int, text string) {
 	for len(*t) < i {
 		*t = append(*t, "")
 	}
@@ -41,9 +41,9 @@ func (t *texts) insert(i int, text string) {
 	}
 }
 
-// merge adds the text of the same payload from another sketch. If two texts differ, one of them is redacted, and
-// the redaction wins.
-func (t *texts) merge(i int, text string) {
+// merge adds the text of item i from another sketch of the same field. If the two texts differ, one of them is
+// redacted, and the redaction is kept.
+func (t *exampleTexts) merge(i int, text string) {
 	for len(*t) <= i {
 		*t = append(*t, "")
 	}
@@ -53,12 +53,12 @@ func (t *texts) merge(i int, text string) {
 	}
 }
 
-// Redacted replaces a secret example.
+// Redacted is the text that replaces an example that may be secret.
 const Redacted = "[redacted]"
 
 // valid reports whether the texts, which were read from a file, may be examples of a
 // sketch with the given number of items.
-func (t texts) valid(items int) bool {
+func (t exampleTexts) valid(items int) bool {
 	for _, s := range t {
 		if len(s) > maxTextSize || s != "" && exampleText([]byte(s)) == "" {
 			return false

@@ -23,11 +23,12 @@ type Field struct {
 	// now counts the occurrences in the current message; 0 between messages.
 	now int64
 
-	// Before has the fields that preceded this one in some message. Two fields occurred together if one is in
-	// the other's set. A smaller number behind a greater one suggests a oneof, which Go's encoder writes last.
+	// Before has the numbers of fields that preceded this one in some message. Two fields occurred together if one
+	// is in the other's set. A greater number before a smaller one suggests a oneof, which Go's encoder writes
+	// last.
 	Before bitset
 
-	// Varint, Fixed32, Fixed64 and Len have the values by wire type; nil if there are none.
+	// Varint, Fixed32, Fixed64 and Len have the statistics of the values by wire type; nil if there are none.
 	Varint  *Varints
 	Fixed32 *fixeds
 	Fixed64 *fixeds
@@ -48,7 +49,7 @@ type Field struct {
 	dropped bool
 
 	// judged caches the inferred types, for a Reader that uses only this evidence.
-	judged judged
+	judged inferredTypes
 }
 
 // addNode adds one occurrence of the field, which is node i of t.
@@ -86,8 +87,9 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 }
 
-// addPayload adds a payload under every hypothesis. A payload that was not parsed because of its depth may be a
-// message.
+// addPayload adds node i, a length-delimited occurrence of the field, to the statistics of payloads and of
+// messages. path are the field numbers that lead to it. A payload that was not parsed because of its depth may be a
+// message, too.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
 	l := f.Len
@@ -117,7 +119,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	e.addMessage(f.Child, t, i, path)
 }
 
-// Children returns the message types below the field.
+// Children returns the message types below the field: that of its payloads and that of its groups, if any.
 func (f *Field) Children() []*Message {
 	var list []*Message
 	if f.Child != nil {
@@ -129,7 +131,7 @@ func (f *Field) Children() []*Message {
 	return list
 }
 
-// markDropped marks the fields below m as dropped and returns their number.
+// markDropped marks all fields below m as dropped, so that they are not used any more, and returns their number.
 func (m *Message) markDropped() int {
 	if m == nil {
 		return 0
@@ -149,7 +151,7 @@ func (m *Message) markDropped() int {
 // addEntry records node i of t as a possible map entry, or notes that the field is not a map. An entry consists
 // of a key (field 1) and a value (field 2). Common encoders write both even if they are zero, which they do not
 // for ordinary messages.
-func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
+func (lv *nestingLevel) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 	n := &t.Nodes[i]
 	if n.First == wire.None {
 		// The payload may not have been parsed because of its depth.
@@ -158,7 +160,7 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 			l.notMap()
 			return
 		}
-		lv.entries = append(lv.entries, entry{number, key})
+		lv.entries = append(lv.entries, mapEntry{number, key})
 		return
 	}
 	key := &t.Nodes[n.First]
@@ -166,18 +168,18 @@ func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
 		l.notMap()
 		return
 	}
-	lv.entries = append(lv.entries, entry{number, t.Data[key.TagEnd:key.End]})
+	lv.entries = append(lv.entries, mapEntry{number, t.Data[key.TagEnd:key.End]})
 }
 
-// addEntries examines whether the repeated length-delimited fields of one message may be maps.
-func addEntries(m *Message, lv *level) {
+// addEntries examines whether the fields of one message whose occurrences are in lv.entries may be maps.
+func addEntries(m *Message, lv *nestingLevel) {
 	if len(lv.entries) == 0 {
 		return
 	}
 	// Group the entries by field.
 	for i := 1; i < len(lv.entries); i++ {
 		if lv.entries[i].number < lv.entries[i-1].number {
-			slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+			slices.SortStableFunc(lv.entries, func(a, b mapEntry) int { return cmp.Compare(a.number, b.number) })
 			break
 		}
 	}
@@ -195,8 +197,9 @@ func addEntries(m *Message, lv *level) {
 	clear(lv.entries)
 }
 
-// addMap examines the entries of one message: duplicate keys refute a map.
-func (l *Payloads) addMap(list []entry, keys *keySet) {
+// addMap examines the occurrences of a field in one message as map entries: a duplicate key refutes that the field
+// is a map. keys is empty before and after.
+func (l *Payloads) addMap(list []mapEntry, keys *keySet) {
 	defer keys.reset()
 	var last []byte
 	for i, en := range list {
@@ -219,12 +222,14 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	}
 }
 
-// A keySet is the set of keys of one message's entries: a list, and above a certain size an open-addressing hash
-// table of indexes plus one.
+// A keySet is the set of keys of one message's map entries: a list and, above a certain size, a hash table of
+// indexes into it.
 type keySet struct {
+	// list has the encoded keys in the order in which they were added.
 	list [][]byte
 
-	// slots is an open-addressing hash table with at least twice as many elements as keys.
+	// slots is an open-addressing hash table of indexes in list plus one, with 0 for free slots. At most half of it
+	// is used.
 	slots []int32
 	seed  maphash.Seed
 }
@@ -257,7 +262,7 @@ func (s *keySet) addKey(key []byte) bool {
 	if 2*len(s.list) >= len(s.slots) {
 		s.grow()
 	}
-	at := s.place(key)
+	at := s.slotOf(key)
 	if s.slots[at] != 0 {
 		return false
 	}
@@ -282,12 +287,12 @@ func (s *keySet) grow() {
 		clear(s.slots)
 	}
 	for i, k := range s.list {
-		s.slots[s.place(k)] = int32(i + 1)
+		s.slots[s.slotOf(k)] = int32(i + 1)
 	}
 }
 
-// place returns the index of a key in the hash table, or of the free slot where it can be inserted.
-func (s *keySet) place(key []byte) int {
+// slotOf returns the index in slots of a key, or of the free slot where it can be inserted.
+func (s *keySet) slotOf(key []byte) int {
 	at := int(maphash.Bytes(s.seed, key)) & (len(s.slots) - 1)
 	for s.slots[at] != 0 && !bytes.Equal(s.list[s.slots[at]-1], key) {
 		at = (at + 1) & (len(s.slots) - 1)

@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// A key identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
-type key struct {
+// A fieldKey identifies a field by root type and field numbers. Keys are ordered by depth, then path, then root.
+type fieldKey struct {
+	// path are the field numbers from the root message to the field, and root is the name of the root type.
 	path []int32
 	root string
 }
 
-// compare compares two map keys for sorting.
-func (k key) compare(o key) int {
+// compare returns -1, 0 or +1 as k sorts before, with or after o.
+func (k fieldKey) compare(o fieldKey) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim drops the fields with the greatest keys, so that at most maxFields remain.
+// trim drops the fields with the greatest keys (the deepest ones first), so that at most maxFields remain.
 func (e *Evidence) trim() {
-	var keys []key
+	var keys []fieldKey
 	for root, m := range e.roots {
 		collectKeys(m, root, nil, &keys)
 	}
@@ -28,37 +29,38 @@ func (e *Evidence) trim() {
 	}
 
 	// Deep fields with high numbers are dropped first.
-	slices.SortFunc(keys, key.compare)
-	e.forget(keys[maxFields-1])
+	slices.SortFunc(keys, fieldKey.compare)
+	e.dropAfter(keys[maxFields-1])
 }
 
-// collectKeys appends the keys of all fields below m.
-func collectKeys(m *Message, root string, path []int32, keys *[]key) {
+// collectKeys appends the keys of all fields below m to keys. path are the field numbers that lead from the root to
+// m.
+func collectKeys(m *Message, root string, path []int32, keys *[]fieldKey) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
-		*keys = append(*keys, key{p, root})
+		*keys = append(*keys, fieldKey{p, root})
 		for _, c := range m.Field(n).Children() {
 			collectKeys(c, root, p, keys)
 		}
 	}
 }
 
-// forget drops every field whose key is greater than last, now and in the future.
-func (e *Evidence) forget(last key) {
+// dropAfter drops every field whose key is greater than last, now and whenever it occurs again.
+func (e *Evidence) dropAfter(last fieldKey) {
 	if e.cut == nil || last.compare(*e.cut) < 0 {
 		e.cut = &last
 	}
 	e.count = 0
 	for root, m := range e.roots {
-		e.forgetIn(m, root, nil)
+		e.dropIn(m, root, nil)
 	}
 }
 
-// forgetIn drops the fields below m when a limit is reached, and counts the other ones.
-func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
+// dropIn drops the fields below m whose keys are greater than e.cut, and counts the others in e.count.
+func (e *Evidence) dropIn(m *Message, root string, path []int32) {
 	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
-		if (key{p, root}).compare(*e.cut) > 0 {
+		if (fieldKey{p, root}).compare(*e.cut) > 0 {
 			if n < LowNumbers {
 				m.low[n] = nil
 			} else {
@@ -68,7 +70,7 @@ func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
 		}
 		e.count++
 		for _, c := range m.Field(n).Children() {
-			e.forgetIn(c, root, p)
+			e.dropIn(c, root, p)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// hypotheses returns the possible types that no payload rules out, with their description lengths.
-// messageCost is the description length of the payloads as messages.
+// hypotheses returns the possible types of a length-delimited field that no payload refutes, with their description
+// lengths. messageCost is the description length of the payloads as messages, in nats.
 func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	c := newContenders(l)
 	// Payloads that parse as messages, too, are judged by their characters: nothing else separates the two.
@@ -31,17 +31,20 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 			h := &c.list[i]
 			least = min(least, h.cost-h.prior-h.empty-h.sizes)
 		}
-		c.add(wire.KindBytes, notPacked, priorBytes, emptyBytes, 0, least)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes, emptyBytes, 0, least)
 	}
 	return c.list
 }
 
-// contenders collects the hypotheses about the type of a field, with quantities that their costs share.
+// contenders collects the hypotheses about the type of a length-delimited field, with quantities from which their
+// costs are computed.
 type contenders struct {
+	// Payloads are the statistics of the field's payloads, and list are the hypotheses added so far.
 	*Payloads
 	list []hypothesis
 
-	// empty is how much the empty payloads count, in nats.
+	// empty is the factor by which the cost of one empty payload is multiplied. It grows with the logarithm of
+	// their number.
 	empty float64
 
 	// allFiles is set if all payloads that are not empty have a file format.
@@ -50,16 +53,17 @@ type contenders struct {
 	// novelty, factor and thin are the results of Novelty and scale.
 	novelty, factor, thin float64
 
-	// unit is the number of nats of evidence that one unit of a cost sum represents.
+	// unit converts a cost sum of the sampled payloads (in thousandths of a nat) to nats for all payloads, without
+	// repeated values.
 	unit float64
 
-	// masked is the cost of bytes of which some are the same in all payloads.
+	// masked is the cost in nats as bytes of which some are the same in all payloads; see costMasked.
 	masked float64
 
-	// repeated is the cost of the bytes with their repetitions, as encoded numbers.
+	// repeated is the cost in nats as bytes, using only regularities that encoded numbers share.
 	repeated float64
 
-	// raw is the cost of arbitrary bytes.
+	// raw is the cost in nats as bytes without known structure, or as masked if that is less.
 	raw float64
 
 	// differ is the number of distinct payload sizes minus one; addFixed sets it. If the sizes differ
@@ -68,7 +72,7 @@ type contenders struct {
 	differ float64
 }
 
-// newContenders returns an empty list of hypotheses.
+// newContenders returns contenders for the payloads l without hypotheses.
 func newContenders(l *Payloads) contenders {
 	c := contenders{Payloads: l, list: make([]hypothesis, 0, 6), allFiles: l.files(), novelty: l.Novelty()}
 	// An empty payload is evidence, and further ones add less.
@@ -83,8 +87,9 @@ func newContenders(l *Payloads) contenders {
 	return c
 }
 
-// add adds a hypothesis with its prior and its costs. ifEmpty is the cost of one empty payload.
-func (c *contenders) add(k wire.Kind, e Element, prior, ifEmpty, sizes, content float64) {
+// addHypothesis adds the hypothesis that the type is k, with elements e if it is packed. Its cost in nats is the
+// sum of prior (how rare the type is), ifEmpty for empty payloads, sizes, and content.
+func (c *contenders) addHypothesis(k wire.Kind, e Element, prior, ifEmpty, sizes, content float64) {
 	h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * c.empty, sizes: sizes}
 	if c.allFiles && k != wire.KindBytes {
 		h.file = costMagic
@@ -94,8 +99,9 @@ func (c *contenders) add(k wire.Kind, e Element, prior, ifEmpty, sizes, content 
 	c.list = append(c.list, h)
 }
 
-// addPlain adds raw bytes, text and messages. Bytes may also contain text or a message. clean means that all
-// payloads are text and none of them can be a message.
+// addPlain adds the hypotheses of raw bytes, text and messages. Bytes may also contain text or a message.
+// messageCost is the description length of the payloads as messages, in nats. clean means that all payloads are
+// text and none of them can be a message.
 func (c *contenders) addPlain(messageCost float64, clean bool) {
 	text, sizes := float64(c.Text)*c.unit, c.costSize()
 	if clean {
@@ -104,19 +110,19 @@ func (c *contenders) addPlain(messageCost float64, clean bool) {
 		text = min(text, c.raw)
 	}
 	if !c.NotText {
-		c.add(wire.KindString, notPacked, priorString, emptyString, 0, text)
+		c.addHypothesis(wire.KindString, notPacked, priorString, emptyString, 0, text)
 	}
-	c.add(wire.KindBytes, notPacked, priorBytes, emptyBytes, sizes, c.raw)
+	c.addHypothesis(wire.KindBytes, notPacked, priorBytes, emptyBytes, sizes, c.raw)
 	if !c.NotMessage {
-		c.add(wire.KindMessage, notPacked, priorMessage, emptyMessage, 0, messageCost)
-		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
+		c.addHypothesis(wire.KindMessage, notPacked, priorMessage, emptyMessage, 0, messageCost)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
 	}
 	if !c.NotText {
 		rarer := bytesOfText
 		if c.Forms.JSON == c.N-c.Empty {
 			rarer = bytesOfJSON
 		}
-		c.add(wire.KindBytes, notPacked, priorBytes+rarer, emptyBytes, 0, text)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+rarer, emptyBytes, 0, text)
 	}
 }
 
@@ -125,11 +131,11 @@ func (c *contenders) addBlocks() {
 	if block := c.block(); block >= leastBlock {
 		// Sizes that are multiples of a block are a coincidence unless there is a block.
 		fit := min(float64(c.sizes()-1), maxSizes) * math.Log(float64(block))
-		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, c.raw)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, c.raw)
 	}
 	if !c.NotWide {
-		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.UTF16)*c.unit)
-		c.add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.Words)*c.unit)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.UTF16)*c.unit)
+		c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(c.Words)*c.unit)
 	}
 }
 
@@ -146,7 +152,7 @@ func (c *contenders) addVarints() {
 	}
 	// The last byte of each number has its top bit clear.
 	one := c.masked - float64(c.N-c.Empty)*c.novelty*math.Ln2
-	c.add(wire.KindPacked, PackedVarint, priorVarints+c.costZeroColumns(), emptyPacked, c.costOneSize(), min(float64(c.Varints)*c.unit, values*c.novelty+shape, again, one))
+	c.addHypothesis(wire.KindPacked, PackedVarint, priorVarints+c.costZeroColumns(), emptyPacked, c.costOneSize(), min(float64(c.Varints)*c.unit, values*c.novelty+shape, again, one))
 }
 
 // addFixed adds the hypotheses of packed 4-byte and 8-byte numbers.
@@ -155,7 +161,7 @@ func (c *contenders) addFixed() {
 	if !c.NotFixed32 {
 		c.addWidth(PackedFixed32, 32, c.Float32, c.Int32, c.Tops32)
 		if c.Numbers > 0 {
-			c.add(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -c.differ*math.Log(4), float64(c.Numbers)*c.unit)
+			c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -c.differ*math.Log(4), float64(c.Numbers)*c.unit)
 		}
 	}
 	if !c.NotFixed64 {
@@ -163,7 +169,8 @@ func (c *contenders) addFixed() {
 	}
 }
 
-// addWidth adds packed numbers of width bits. reals and ints are their costs, and tops counts their top bits.
+// addWidth adds the hypothesis of packed numbers of width bits. reals and ints are the cost sums as floating-point
+// numbers and as integers, and tops counts the numbers' top bits.
 func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *histogram) {
 	// Numbers that are hashes cost as much as raw bytes.
 	full := min((float64(c.Bytes)*bytecost.RawByte/bytecost.Nat)*c.novelty+costHashes, c.repeated)
@@ -176,16 +183,16 @@ func (c *contenders) addWidth(e Element, width int, reals, ints int64, tops *his
 	default:
 		cost = min(cost, c.masked+costHashes)
 	}
-	c.add(wire.KindPacked, e, priorFixed+c.costAlwaysOne(width/8), emptyPacked, fit, cost)
-	c.add(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost-min(single, cost))
+	c.addHypothesis(wire.KindPacked, e, priorFixed+c.costAlwaysOne(width/8), emptyPacked, fit, cost)
+	c.addHypothesis(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost-min(single, cost))
 }
 
 // cleanText reports whether all payloads are text without control characters, and not all are empty.
 func (l *Payloads) cleanText() bool { return !l.NotText && l.Control == 0 && l.N > l.Empty }
 
-// describeTextAsBest lets text use the shortest description of the content that another hypothesis but a message
-// has. The characters of patterns, tables and lists of signs follow no common statistics, so these must not reject
-// text that nothing refutes: the priors decide.
+// describeTextAsBest reduces the cost of text to the shortest description of the content that a hypothesis other
+// than message has. The characters of patterns, tables and lists of signs follow no common statistics, so these
+// must not reject text that nothing refutes: the priors decide.
 func describeTextAsBest(list []hypothesis) {
 	content := func(h *hypothesis) float64 { return h.cost - h.prior - h.empty - h.sizes }
 	least := math.Inf(1)
@@ -201,8 +208,8 @@ func describeTextAsBest(list []hypothesis) {
 	}
 }
 
-// costSingle is the cost of integers, in nats, if each payload has the size of exactly one: bytes that contain one
-// number are as common as lists that never have two.
+// costSingle returns the extra cost in nats of packed integers of width bytes if each payload has the size of
+// exactly one: bytes that contain one number are as common as lists that never have two.
 func (l *Payloads) costSingle(width int) float64 {
 	if l.Shortest != l.Longest || l.Longest != int64(width) {
 		return 0
@@ -210,7 +217,8 @@ func (l *Payloads) costSingle(width int) float64 {
 	return costSingleNumber
 }
 
-// costAlwaysOne is the cost of a list that has one element each time, which grows with the number of payloads.
+// costAlwaysOne returns the extra cost in nats of a packed list that has one element of width bytes each time. It
+// grows with the number of payloads.
 func (l *Payloads) costAlwaysOne(width int) float64 {
 	if l.Shortest != l.Longest || l.Longest != int64(width) {
 		return 0
@@ -218,8 +226,8 @@ func (l *Payloads) costAlwaysOne(width int) float64 {
 	return min(math.Log(float64(max(len(l.Values.Items), 1))), mostAlwaysOne)
 }
 
-// costZeroColumns is the cost of varints if all payloads have one size of a number and begin or end with two zero
-// bytes: these are numbers of fixed width in either byte order.
+// costZeroColumns returns the extra cost in nats of packed varints if all payloads have 4 or 8 bytes and begin or
+// end with two zero bytes: these are numbers of fixed width in either byte order.
 func (l *Payloads) costZeroColumns() float64 {
 	n := len(l.Anys)
 	if n != 4 && n != 8 {
@@ -231,17 +239,18 @@ func (l *Payloads) costZeroColumns() float64 {
 	return 0
 }
 
-// files reports whether all payloads that are not empty have a file format.
+// files reports whether all payloads that are not empty begin like a known file format.
 func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.FileCount() == l.N-l.Empty }
 
-// mostZeros is the maximum share of zero bytes that is taken into account, because zeros are clustered.
+// mostZeros is the maximum share of zero bytes that varintOrder assumes for arbitrary bytes, because zeros are
+// clustered.
 const mostZeros = 0.25
 
-// fewVarints is the minimum number of varints whose order is evidence.
+// fewVarints is the minimum number of varints whose positions in the payloads are evidence.
 const fewVarints = 16
 
-// varintOrder is the evidence in nats for varints from the fact that all are complete and minimal. Arbitrary
-// bytes would often end inside a varint and have zero bytes at the end of one.
+// varintOrder returns the evidence in nats for packed varints from the fact that all are complete and minimal.
+// Arbitrary bytes would often end inside a varint and have zero bytes at the end of one.
 func (l *Payloads) varintOrder() float64 {
 	all, ends, zeros, filled := float64(l.Scored), float64(l.Elements.N), float64(l.Elements.Zero), float64(l.N-l.Empty)
 	switch {
@@ -254,7 +263,8 @@ func (l *Payloads) varintOrder() float64 {
 	return -filled*math.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))
 }
 
-// costOneSize is a cost of the varint hypothesis if all payloads have the same size, as identifiers do.
+// costOneSize returns the extra cost in nats of packed varints if all payloads have the same size, as identifiers
+// do.
 func (l *Payloads) costOneSize() float64 {
 	if l.Shortest < l.Longest || l.Elements.N >= l.Scored || l.Longest != 2 && l.Longest != 4 && l.Longest != 8 && !isDigestLen(l.Longest) {
 		return 0
@@ -262,7 +272,7 @@ func (l *Payloads) costOneSize() float64 {
 	return costSameSize * min(float64(len(l.Values.Items)-1), 4)
 }
 
-// leastBlock is the minimum size of a cipher's block or a file's record.
+// leastBlock is the minimum size in bytes that counts as the block of a cipher or the record of a file.
 const leastBlock = 16
 
 // block returns the greatest common divisor of the payloads' sizes, or 0 if all have the same size.
@@ -278,8 +288,8 @@ func (l *Payloads) block() (block uint64) {
 	return block
 }
 
-// costSize is the cost of the payloads' sizes under the hypothesis of bytes: digests, keys and identifiers have
-// one size, and uneven or tiny sizes are rare.
+// costSize returns the cost in nats of the payloads' sizes under the hypothesis of bytes; it may be negative.
+// Digests, keys and identifiers have one size, and uneven or tiny sizes are rare.
 func (l *Payloads) costSize() float64 {
 	switch {
 	case l.Longest < 4:
@@ -308,9 +318,9 @@ func isDigestLen(n int64) bool {
 	return false
 }
 
-// costTops returns the cost in nats of fixed-width values, estimated from the histogram of their top
-// six bits; the cost excludes the other bits. width is in bits. size is the size of all payloads in
-// bytes, while the histogram covers only their beginnings.
+// costTops returns the cost in nats of fixed-width values, estimated from the histogram h of their top six bits;
+// the other bits cost one bit each. width is in bits. size is the size of all payloads in bytes, while the
+// histogram covers only their beginnings. thin is as in Payloads.scale.
 func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	n, used := 0.0, 0.0
 	for _, c := range h {
@@ -329,13 +339,13 @@ func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(math.Log(64)+0.5*math.Log(n+1))
 }
 
-// costUnseen corrects the cost of a histogram that was made from a sample. A histogram with used classes fits
-// its own sample better than the remaining data. times is the ratio of all values to the counted ones.
+// costUnseen returns the correction, in nats, of a cost that a histogram of a sample yields. A histogram with used
+// classes fits its own sample better than the remaining data. times is the ratio of all values to the counted ones.
 func costUnseen(used, times float64) float64 {
 	return max(used-1, 0) * max(times-1, 0)
 }
 
-// sizes counts the distinct sizes of payloads, as far as the sketch has them.
+// sizes returns the number of distinct sizes of the payloads in the sketch, without empty ones.
 func (l *Payloads) sizes() int {
 	seen := make([]uint64, 0, sketchSize)
 	for _, it := range l.Values.Items {
@@ -346,8 +356,8 @@ func (l *Payloads) sizes() int {
 	return len(seen)
 }
 
-// Novelty is the share of the payloads' bytes that belongs to the first occurrence of each value. Repetitions
-// are no evidence for any hypothesis.
+// Novelty returns the share, from 0 to 1, of the payloads' bytes that belong to the first occurrence of each value.
+// Repetitions are no evidence for any hypothesis.
 func (l *Payloads) Novelty() float64 {
 	if l.Values.Full || len(l.Values.Items) == 0 {
 		return 1

@@ -56,22 +56,24 @@ const (
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
 
-	// mostEmpty is the maximum factor for several empty payloads. A sender that writes one usually writes many.
+	// mostEmpty is the maximum factor by which the cost of one empty payload is multiplied if there are several. A
+	// sender that writes one usually writes many.
 	mostEmpty = 2.4
 
-	// costNewField is the cost of describing a field once.
+	// costNewField is the cost in nats of describing a field once.
 	costNewField = 2.3
 
-	// costNumber is multiplied by the logarithm of the distance to the previous field number.
+	// costNumber is the cost in nats of a field number, multiplied by the logarithm of the distance to the previous
+	// number.
 	costNumber = 1.6
 
-	// costOutOfOrder is for a field that occurs behind a greater number.
+	// costOutOfOrder is the cost of a field that occurs after one with a greater number.
 	costOutOfOrder = 2.5
 
-	// costOddWire is for an occurrence with another wire type than the field's.
+	// costOddWire is the cost of an occurrence with another wire type than the field's.
 	costOddWire = 8.0
 
-	// costNewGroup is for a group.
+	// costNewGroup is the cost of a field that is a group, which is rare.
 	costNewGroup = 12.0
 
 	// costFixedField is for fixed-width fields, which are rarer than others.
@@ -148,10 +150,10 @@ const (
 	maxSizes = 6
 )
 
-// Samples of one field resemble each other, so their costs are not independent. The sum over n samples counts as
-// much as n to the power of poolPower.
+// Parameters of the conversion of costs to probabilities. Samples of one field resemble each other, so their costs
+// are not independent: the sum over n samples counts as much as n to the power of poolPower.
 const (
-	// poolPower is that exponent.
+	// poolPower is the exponent of the number of samples.
 	poolPower = 0.75
 
 	// inverseTemperature scales cost differences before the softmax. Below 1, the model trusts its own costs
@@ -179,7 +181,7 @@ const (
 	PackedFixed64
 )
 
-// A Judgement is the likeliest kind of a field, judged by all its occurrences.
+// A Judgement is the most probable kind of a field, judged by all its occurrences.
 type Judgement struct {
 	// Kind is the most probable kind of the field.
 	Kind wire.Kind
@@ -199,22 +201,23 @@ type Judgement struct {
 
 // A hypothesis is a possible type of a length-delimited field, with its description length in nats.
 type hypothesis struct {
+	// kind is the possible kind and, if that is packed, element the encoding of the elements.
 	kind    wire.Kind
 	element Element
 
 	// cost is the total description length of the hypothesis, in nats.
 	cost float64
 
-	// prior, empty and sizes are parts of cost: of the kind itself, of empty payloads, and of the payloads'
-	// sizes.
+	// prior, empty and sizes are summands of cost, in nats: for the kind itself, for empty payloads, and for the
+	// payloads' sizes.
 	prior, empty, sizes float64
 
-	// file is the part of prior that is due to a file format.
+	// file is the part of prior that is added because all payloads begin like a file format.
 	file float64
 }
 
-// JudgeField determines the likeliest kind of a field. messageCost is the cost of its payloads as messages, in
-// nats.
+// JudgeField determines the most probable kind of a field from its statistics. messageCost is the description
+// length of its payloads as messages, in nats.
 func JudgeField(f *Field, messageCost float64) Judgement {
 	counts := [...]struct {
 		kind    wire.Kind
@@ -245,7 +248,7 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	}
 	if f.Len == nil {
 		odd := f.Occurs - best.n
-		return Judgement{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+		return Judgement{Kind: best.kind, Odd: odd, P: wireTypeConfidence(best.n, odd)}
 	}
 	list := hypotheses(f.Len, messageCost)
 	if best.n == 0 {
@@ -267,23 +270,23 @@ func JudgeField(f *Field, messageCost float64) Judgement {
 	}
 	if v := judge(mixed, f.Len.N); v.Kind == wire.KindPacked && v.Element == best.element {
 		v.Odd = f.Occurs - best.n - f.Len.N
-		v.P *= share(best.n+f.Len.N, v.Odd)
+		v.P *= wireTypeConfidence(best.n+f.Len.N, v.Odd)
 		return v
 	}
 	// For a list of numbers, decoders would interpret the payloads as packed numbers and fail. For a single
 	// number, they would skip the payloads.
 	if best.n > f.Len.N && f.Most == 1 {
 		odd := f.Occurs - best.n
-		return Judgement{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+		return Judgement{Kind: best.kind, Odd: odd, P: wireTypeConfidence(best.n, odd)}
 	}
 	v := judge(list, f.Len.N)
 	v.Odd = f.Occurs - f.Len.N
-	v.P *= share(f.Len.N, v.Odd)
+	v.P *= wireTypeConfidence(f.Len.N, v.Odd)
 	return v
 }
 
-// boundUnrefuted limits the probability of bytes whose payloads are all text without a file format: as long as no
-// payload refutes text, bytes cannot be certain.
+// boundUnrefuted limits the probability of bytes in v to mostUnrefuted if all payloads are text without a file
+// format: as long as no payload refutes text, bytes cannot be certain.
 func boundUnrefuted(l *Payloads, v Judgement) Judgement {
 	if v.Kind != wire.KindBytes || v.P <= mostUnrefuted || !l.cleanText() || l.files() {
 		return v
@@ -301,13 +304,14 @@ func boundUnrefuted(l *Payloads, v Judgement) Judgement {
 	return v
 }
 
-// share is the confidence in a wire type that n occurrences have and odd occurrences do not.
-func share(n, odd int64) float64 {
+// wireTypeConfidence returns the confidence, from 0 to 1, in a kind whose wire type n occurrences have and odd
+// occurrences do not.
+func wireTypeConfidence(n, odd int64) float64 {
 	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
 }
 
-// judge converts costs over n samples to probabilities by a softmax. Priors count in full, while the cost of the
-// content counts less with more samples, because samples of one field are not independent.
+// judge converts the costs of the hypotheses over n samples to probabilities by a softmax. Priors count in full,
+// while the cost of the content counts less with more samples, because samples of one field are not independent.
 func judge(list []hypothesis, n int64) Judgement {
 	// The total cost of n samples counts as much as n^poolPower samples.
 	scale := inverseTemperature * math.Pow(float64(max(n, 1)), poolPower-1)

@@ -20,15 +20,15 @@ func (e *Evidence) Merge(o *Evidence) {
 	}
 	keepFirst(e.roots)
 	if o.cut != nil {
-		e.forget(*o.cut)
+		e.dropAfter(*o.cut)
 	}
 	if e.cut != nil {
-		e.forget(*e.cut)
+		e.dropAfter(*e.cut)
 	}
 	e.trim()
 }
 
-// keepFirst removes all but the alphabetically first maxRoots names.
+// keepFirst removes all but the alphabetically first maxRoots names from m.
 func keepFirst[V any](m map[string]V) {
 	if len(m) <= maxRoots {
 		return
@@ -71,7 +71,7 @@ func (f *Field) merge(o *Field) {
 	}
 }
 
-// MergeFlat adds the evidence of another field without the messages below it.
+// MergeFlat adds the statistics of another field without those of the messages below it.
 func (f *Field) MergeFlat(o *Field) {
 	f.Seen += o.Seen
 	f.Occurs += o.Occurs

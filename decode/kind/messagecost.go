@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A Cost is the description length of all samples of a message, in nats.
+// A Cost is the description length, in nats, of all samples of a message type, as four summands.
 type Cost struct {
-	// Once is for the description of the fields. Each is for the values if each is described on its own, and
-	// Values if repeated values are described once. Shape is for the presence and number of fields in each
-	// message.
+	// Once is the cost of describing the fields. Each is the cost of the values if each is described on its own,
+	// and Values if repeated values are described once. Shape is the cost of the presence and the number of fields
+	// in each message.
 	Once, Each, Values, Shape float64
 }
 
-// Of returns the cost if only the share novelty of the payloads is new. Repetition of payloads or of the values
-// inside them is counted only once.
+// Of returns the total cost if only the share novelty (from 0 to 1) of the payloads is new. Repetition of payloads
+// or of the values inside them is counted only once.
 func (c Cost) Of(novelty float64) float64 {
 	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
 }
@@ -27,11 +27,11 @@ func (c *Cost) addCost(o Cost) {
 	c.Shape += o.Shape
 }
 
-// Costs caches the description lengths of messages.
+// Costs caches the description lengths of message types, which are computed recursively.
 type Costs map[*Message]Cost
 
-// message returns the description length of all samples of m.
-func (c Costs) message(m *Message) Cost {
+// messageCost returns the description length of all samples of m.
+func (c Costs) messageCost(m *Message) Cost {
 	sum, ok := c[m]
 	if ok {
 		return sum
@@ -41,7 +41,7 @@ func (c Costs) message(m *Message) Cost {
 		f := m.Field(n)
 		tally.Add(f, n, c.Payloads(f))
 		if f.Group != nil {
-			inner := c.message(f.Group)
+			inner := c.messageCost(f.Group)
 			inner.Once += costNewGroup
 			sum.addCost(inner)
 		}
@@ -51,41 +51,43 @@ func (c Costs) message(m *Message) Cost {
 	return sum
 }
 
-// Payloads returns the cost of a field's payloads as messages, in nats.
+// Payloads returns the description length of a field's payloads as messages, in nats.
 func (c Costs) Payloads(f *Field) float64 {
 	if f.Child == nil {
 		return 0
 	}
-	return c.message(f.Child).Of(f.Len.Novelty())
+	return c.messageCost(f.Child).Of(f.Len.Novelty())
 }
 
-// A tally sums the description lengths of the fields of one message type.
-type tally struct {
+// A costTally sums the description lengths of the fields of one message type.
+type costTally struct {
 	// samples is the number of messages.
 	samples int64
 
 	// last is the number of the field that was added last.
 	last int32
 
-	// sum is the cost so far, and ends holds the costs of encoding the lengths.
+	// sum is the cost of the fields so far, and ends has the costs of encoding the payloads' lengths for each
+	// field.
 	sum  Cost
-	ends []end
+	ends []lengthCost
 }
 
-// An end is the cost of the lengths of a field's payloads.
-type end struct {
+// A lengthCost is the cost of the lengths of a field's payloads.
+type lengthCost struct {
+	// seen is the number of messages that contain the field.
 	seen int64
 
-	// each and values are the costs per message, as in Cost.
+	// each and values are the costs in nats for each message, as in Cost.
 	each, values float64
 }
 
 // NewTally returns an empty tally for a message type with the given number of messages.
-func NewTally(samples int64) *tally { return &tally{samples: samples} }
+func NewTally(samples int64) *costTally { return &costTally{samples: samples} }
 
-// Add adds a field. messageCost is the cost of the field's payloads as messages. Fields must be added
-// in ascending order of their numbers.
-func (t *tally) Add(f *Field, number int32, messageCost float64) {
+// Add adds the cost of a field. messageCost is the cost of the field's payloads as messages, in nats. Fields must
+// be added in ascending order of their numbers.
+func (t *costTally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
 		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
@@ -93,7 +95,7 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 
 	// The costs are description lengths in nats.
 	t.last = number
-	if !f.pure() {
+	if !f.hasOneWireType() {
 		c.Once += costOddWire * float64(JudgeField(f, messageCost).Odd)
 	}
 	if f.Most > 1 {
@@ -124,7 +126,7 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 	}
 
 	// Payloads: the cheapest hypothesis, and the length of each.
-	last := end{seen: f.Seen}
+	last := lengthCost{seen: f.Seen}
 	if l := f.Len; l != nil {
 		least := math.Inf(1)
 		for _, h := range hypotheses(l, messageCost) {
@@ -144,7 +146,7 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 
 // Sum returns the cost of the messages. The length of a message is known, so the length of its last field is
 // free.
-func (t *tally) Sum() Cost {
+func (t *costTally) Sum() Cost {
 	sum, rest := t.sum, t.samples
 	for _, e := range slices.Backward(t.ends) {
 		n := min(rest, e.seen)
@@ -155,15 +157,15 @@ func (t *tally) Sum() Cost {
 	return sum
 }
 
-// costPresence is the cost of stating which of n messages have a field that seen messages have.
+// costPresence returns the cost in nats of stating which of n messages have a field, if seen messages have it.
 func costPresence(seen, n int64) float64 {
 	k, rest := float64(seen), float64(max(n-seen, 0))
 	total := k + rest + 1
 	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
 }
 
-// outOfOrder reports whether the field ever occurred behind a greater number, which common encoders do only for
-// fields of a oneof.
+// outOfOrder reports whether the field, with the given number, ever occurred after one with a greater number, which
+// common encoders do only for fields of a oneof.
 func (f *Field) outOfOrder(number int32) bool {
 	for _, n := range f.Before.List() {
 		if n > number {

@@ -2,9 +2,9 @@ package kind
 
 import "slices"
 
-// A Message holds the statistics of the messages at one path.
+// A Message holds the statistics of a message type: of all messages at one path of field numbers.
 type Message struct {
-	// Samples is the number of messages.
+	// Samples is the number of messages that were added.
 	Samples int64
 
 	// low has the fields with numbers below LowNumbers by index, and high the others.
@@ -12,8 +12,8 @@ type Message struct {
 	high map[int32]*Field
 }
 
-// LowNumbers is the number from which on fields are stored in a map. Only fields below it are recorded in
-// Field.Before.
+// LowNumbers is the limit of low field numbers: fields below it are stored in a slice, others in a map. Only
+// numbers below it are recorded in Field.Before.
 const LowNumbers = 256
 
 // Field returns the statistics of a field, or nil.
@@ -27,7 +27,7 @@ func (m *Message) Field(number int32) *Field {
 	return m.high[number]
 }
 
-// set adds the statistics of a field.
+// set stores the statistics of the field with a number.
 func (m *Message) set(number int32, f *Field) {
 	if number >= LowNumbers {
 		if m.high == nil {

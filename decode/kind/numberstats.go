@@ -39,7 +39,7 @@ type Varints struct {
 	// Bits is a histogram of the values by their length in bits.
 	Bits histogram `json:"bits" pb:"8"`
 
-	// Odd is the number of odd values from 8 on.
+	// Odd is the number of values from 8 on that are odd. Zigzag encoding makes non-negative numbers even.
 	Odd int64 `json:"odd,omitempty" pb:"9"`
 
 	// Twos counts values from 8 on that are even but not multiples of four.
@@ -49,7 +49,7 @@ type Varints struct {
 	// encoding.
 	Small int64 `json:"small,omitempty" pb:"11"`
 
-	// Values is a sketch of the distinct values; nil for elements of packed fields.
+	// Values is a sample of the distinct values with their counts; nil for elements of packed fields.
 	Values *sketch `json:"values,omitempty" pb:"12"`
 
 	// Epoch counts values that may be Unix times from 2001 to 2100, in seconds.
@@ -58,7 +58,7 @@ type Varints struct {
 	// Nanos is the number of values from 1e3 to 1e9-1, the range of nanoseconds in a timestamp.
 	Nanos int64 `json:"nanos,omitempty" pb:"14"`
 
-	// Micros is the number of values counted by Nanos that are multiples of 1000.
+	// Micros is the number of values counted by Nanos that are multiples of 1000, i.e. whole microseconds.
 	Micros int64 `json:"micros,omitempty" pb:"15"`
 }
 
@@ -67,7 +67,7 @@ func newVarints() *Varints {
 	return &Varints{Min: math.MaxUint64, Values: &sketch{}}
 }
 
-// newElements returns empty statistics without a sketch.
+// newElements returns empty statistics for the elements of packed fields, without a sketch of values.
 func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
 
 // addValue adds a varint value that is encoded in size bytes.
@@ -88,7 +88,8 @@ func (s *Varints) addValue(v uint64, size int) {
 	}
 }
 
-// count adds a value with the given weight, without the statistics that only single values have.
+// count adds a value that represents weight values. It omits the statistics that elements of packed fields do not
+// have.
 func (s *Varints) count(v uint64, weight int64) {
 	s.N += weight
 	switch {
@@ -112,8 +113,8 @@ func (s *Varints) count(v uint64, weight int64) {
 	}
 }
 
-// smallCounts has the counts for each one-byte varint in four groups of eight bits: small, odd, twos and zero.
-// So one addition updates all four.
+// smallCounts has, for each one-byte varint, the increments of four counters of eight bits each: small, odd, twos
+// and zero. So one addition updates all four.
 var smallCounts = func() (t [128]uint32) {
 	for v := range t {
 		switch {
@@ -129,8 +130,8 @@ var smallCounts = func() (t [128]uint32) {
 	return t
 }()
 
-// countSmall adds the consecutive one-byte varints at the beginning of p, at most 255, and returns how
-// many there are.
+// countSmall adds the one-byte varints at the beginning of p, at most 255, and returns their number. Each
+// represents weight values.
 func (s *Varints) countSmall(p []byte, weight int64) int {
 	p = p[:min(len(p), 255)]
 	// Each of these has counts of eight bits.
@@ -165,8 +166,7 @@ func (s *Varints) countSmall(p []byte, weight int64) int {
 	return n
 }
 
-// inRange reports whether p consists of one-byte varints within the range from Min to Max. It examines eight bytes
-// at a time.
+// inRange reports whether p consists of one-byte varints from Min to Max. It examines eight bytes at a time.
 func (s *Varints) inRange(p []byte) bool {
 	if s == nil || s.Min > s.Max {
 		return false
@@ -221,7 +221,7 @@ func (s *Varints) merge(o *Varints) {
 	s.Micros += o.Micros
 }
 
-// fixeds has the statistics of a field's values of 4 or 8 bytes. Costs are in thousandths of a nat.
+// fixeds has the statistics of a field's fixed-width values, of 4 or of 8 bytes. Costs are in thousandths of a nat.
 type fixeds struct {
 	// N is the number of fixed-width values.
 	N int64 `json:"n" pb:"1"`
@@ -235,7 +235,7 @@ type fixeds struct {
 	// Int is the description length of the values as integers.
 	Int int64 `json:"int" pb:"4"`
 
-	// Small is the number of negative integers near zero.
+	// Small is the number of values that are negative integers near zero.
 	Small int64 `json:"small,omitempty" pb:"5"`
 
 	// Max and Min are the greatest and the smallest bit pattern as an unsigned integer.
@@ -281,7 +281,7 @@ func (s *fixeds) addBits(v uint64) {
 	s.Values.addValue(v)
 }
 
-// random reports whether the values resemble neither integers nor floating-point numbers.
+// random reports whether the values resemble neither integers nor floating-point numbers, as hashes do.
 func (s *fixeds) random() bool {
 	width := int64(4)
 	if s.Max > math.MaxUint32 {
@@ -318,7 +318,7 @@ func (h *histogram) addHistogram(o *histogram) {
 	}
 }
 
-// plus adds o to h and returns h. Either may be nil.
+// plus adds o to h and returns the result. Either may be nil.
 func (h *histogram) plus(o *histogram) *histogram {
 	if o == nil {
 		return h

@@ -8,18 +8,18 @@ import (
 	"unwire/decode/wire"
 )
 
-// A TypeEstimate is the likeliest protobuf type of a number.
+// A TypeEstimate is the most probable protobuf type of a field of numbers.
 type TypeEstimate struct {
-	// Name is the name of the possible type.
+	// Name is the name of the type, such as "int32".
 	Name string
 
 	// P is the probability of the type, from 0 to 1.
 	P float64
 
-	// Note describes the values for a comment in a schema.
+	// Note describes the range of values in words, for a comment in a schema; or "".
 	Note string
 
-	// ResolvedBy describes an observation that would decide whether the type is right.
+	// ResolvedBy describes an observation that would decide whether the type is right; or "".
 	ResolvedBy string
 }
 
@@ -80,9 +80,9 @@ func varintType(s *Varints, u Use) TypeEstimate {
 	return v
 }
 
-// A Use describes the surroundings of a field of numbers. The zero value means that they are unknown.
+// A Use describes where a field of numbers is used. The zero value means that this is unknown.
 type Use struct {
-	// Number is the field number at which the message type is used.
+	// Number is the number of the field. The share of bools among fields depends on it.
 	Number int32
 
 	// Fresh is the share of the field's messages that are not copies of messages at other fields, from
@@ -97,9 +97,9 @@ type Use struct {
 // genproto. The first fields are rarely bools, but counts or ids.
 var boolShare = [...]float64{0.36, 0.21, 0.24, 0.40, 0.38, 0.37}
 
-// enumShare is the share of enums among other varint fields. The following constants are the shares of enums and
-// ints whose samples all have the first value above zero, or only the first two values. They were chosen by hand
-// on generated tuning corpora.
+// enumShare is the share of enums among varint fields that are not bools. The following constants are the shares of
+// enums and of ints whose samples are all 1 (AlwaysOne), or only 0 and 1 (ZeroOne). They were chosen by hand on
+// generated tuning corpora.
 const (
 	enumShare     = 0.35
 	enumAlwaysOne = 0.33
@@ -147,7 +147,7 @@ func boolType(s *Varints, u Use) TypeEstimate {
 	return TypeEstimate{Name: "bool", P: round(p), Note: note, ResolvedBy: "a value above 1 would make it an int32 or an enum"}
 }
 
-// signedType chooses a type if some values have ten bytes.
+// signedType chooses a type for varints some of which have ten bytes, i.e. are negative or at least 2^63.
 func signedType(s *Varints) TypeEstimate {
 	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), ResolvedBy: "a value outside 32 bits would make it an int64"}
 	if s.Lowest < math.MinInt32 || s.Max > math.MaxInt32 {
@@ -176,8 +176,8 @@ func rangeNote(s *Varints) string {
 	return fmt.Sprintf("%d to %d", lo, s.Max)
 }
 
-// fixedType chooses between floating-point and integer types by their costs for values of width bits. small
-// counts negative integers near zero.
+// fixedType chooses between floating-point and integer types of width bits. asFloat and asInt are the costs of the
+// n values under both hypotheses; small counts negative integers near zero.
 func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
 	// The difference of the costs is the log-odds of floating point.
 	diff := float64(asInt-asFloat) / bytecost.Nat * math.Pow(float64(max(n, 1)), poolPower-1)
@@ -196,7 +196,8 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
 	return v
 }
 
-// NumberType chooses the type of a field of numbers, packed or not, by its values and its surroundings.
+// NumberType chooses the protobuf type of a field of numbers, packed or not, whose kind v has determined, by its
+// values and its use.
 func NumberType(f *Field, v Judgement, u Use) TypeEstimate {
 	switch {
 	case v.Kind == wire.KindVarint || v.Element == PackedVarint:

@@ -8,7 +8,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// packedPrefix begins the names of packed types: "packed float".
+// packedPrefix is the beginning of the names of packed types, as in "packed float".
 const packedPrefix = "packed "
 
 // packedElements are the types of elements of packed lists, with their encodings.
@@ -53,7 +53,7 @@ func fitsPacked(typ string, data []byte) bool {
 	return false
 }
 
-// notBool returns the offset of the first varint above 1 in data, or len(data).
+// notBool returns the offset in data of the first varint above 1, which cannot be a bool, or len(data).
 func notBool(data []byte) int {
 	for at := 0; at < len(data); at++ {
 		if data[at] > 1 {
@@ -67,7 +67,7 @@ func notBool(data []byte) int {
 // bytes.
 func IsPackedVarint(data []byte) bool { return plainVarints(data) == len(data) }
 
-// plainVarints returns the size of the run of such varints at the beginning of data.
+// plainVarints returns the size in bytes of the minimally encoded varints at the beginning of data.
 func plainVarints(data []byte) int {
 	at := 0
 	for at < len(data) {
@@ -105,7 +105,7 @@ func PackedValues(typ string, data []byte) []uint64 {
 	return vs
 }
 
-// packedList returns the decoded elements of a packed list.
+// packedList returns the decoded elements of a packed list of type typ, as a slice of the elements' Go type.
 func packedList(typ string, data []byte) any {
 	bits, element := PackedValues(typ, data), ElementType(typ)
 	switch element {
@@ -121,7 +121,7 @@ func packedList(typ string, data []byte) any {
 	return bits
 }
 
-// listOf decodes each element as a scalar of type element, whose Go type is T.
+// listOf decodes each of the encoded bits as a scalar of the protobuf type element, whose Go type is T.
 func listOf[T any](bits []uint64, element string) []T {
 	out := make([]T, len(bits))
 	for i, v := range bits {

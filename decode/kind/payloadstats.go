@@ -35,33 +35,35 @@ type Payloads struct {
 	// Skipped is the number of payloads that were not added to Values.
 	Skipped int64 `json:"skipped,omitempty" pb:"7"`
 
+	// costSums are the summed costs of the scored payloads, i.e. those whose sampling level is at least Threshold.
 	costSums
 
 	// Threshold is the lowest sampling level whose messages are included in the sums; see
 	// samplingLevel.
 	Threshold int `json:"floor,omitempty" pb:"8"`
 
-	// Levels has the sums of each higher level, ascending.
+	// Levels has the sums of the payloads in messages of each sampling level above Threshold, ascending.
 	Levels []levelSums `json:"tiers,omitempty" pb:"9"`
 
-	// NotWide: some payload does not consist of 16-bit words.
+	// NotWide means that some payload does not consist of 16-bit words.
 	NotWide bool `json:"not_wide,omitempty" pb:"10"`
 
-	// NotMessage: some payload does not parse as a message.
+	// NotMessage means that some payload does not parse as a message.
 	NotMessage bool `json:"not_message,omitempty" pb:"11"`
 
-	// NotMap: some payload is not a map entry, or a key occurs twice.
+	// NotMap means that the field is not a map: some payload is not a map entry, or a key occurs twice in a
+	// message.
 	NotMap bool `json:"not_map,omitempty" pb:"12"`
 
 	// NotText means that some payload is not valid UTF-8.
 	NotText bool `json:"not_text,omitempty" pb:"13"`
 
-	// NotVarints, NotFixed32 and NotFixed64: some payload is not a packed list of that encoding.
+	// NotVarints, NotFixed32 and NotFixed64 mean that some payload is not a packed list of that encoding.
 	NotVarints bool `json:"not_varints,omitempty" pb:"14"`
 	NotFixed32 bool `json:"not_fixed32,omitempty" pb:"15"`
 	NotFixed64 bool `json:"not_fixed64,omitempty" pb:"16"`
 
-	// Ascending counts pairs of adjacent map keys in ascending order.
+	// Ascending is the number of pairs of neighbouring map keys in ascending order.
 	Ascending int64 `json:"ascending,omitempty" pb:"17"`
 
 	// Descending is the number of pairs of neighbouring map keys in descending order.
@@ -78,7 +80,7 @@ type Payloads struct {
 	// Prefix is the common beginning of all payloads, at most PrefixLen bytes.
 	Prefix []byte `json:"prefix,omitempty" pb:"21"`
 
-	// Values is a sketch of the distinct payloads.
+	// Values is a sample of the distinct payloads with their counts.
 	Values *sketch `json:"values,omitempty" pb:"22"`
 
 	// Forms counts payloads by recognisable text format, such as UUID.
@@ -93,9 +95,9 @@ func newPayloads() *Payloads {
 	return &Payloads{Shortest: math.MaxInt64, Values: &sketch{}}
 }
 
-// addPayload adds a payload of a message with a sampling level. message means that it is not empty and parses as
-// a message. If weight is 0, or if level is below the threshold, the payload may only refute hypotheses.
-// Otherwise it is scored and represents weight payloads.
+// addPayload adds a payload that occurred in a message of the given sampling level. message means that it is not
+// empty and parses as a message. If weight is 0, or if level is below the threshold, the payload may only refute
+// hypotheses. Otherwise its costs are computed, and it represents weight payloads.
 func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
@@ -129,8 +131,8 @@ func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	}
 }
 
-// refute marks the hypotheses that p refutes. It reports whether p is certainly text or a message, which is
-// examined only if it may refute something or if all is true.
+// refute marks the hypotheses that payload p refutes; message means that it parses as a message. known reports
+// whether p is certainly text or a message, which is examined only if it may refute something or if all is true.
 func (l *Payloads) refute(p []byte, message, all bool) (known bool) {
 	if (!l.NotText || len(p) >= bytecost.ProseLen) && !utf8.Valid(p) {
 		l.notText()
@@ -148,7 +150,7 @@ func (l *Payloads) refute(p []byte, message, all bool) (known bool) {
 	return false
 }
 
-// checkNumbers marks the hypotheses of numbers that p refutes.
+// checkNumbers marks the hypotheses of packed numbers and 16-bit words that p refutes.
 func (l *Payloads) checkNumbers(p []byte) {
 	if len(p)%2 != 0 {
 		l.notWide()
@@ -178,7 +180,8 @@ func (l *Payloads) countPayload(p []byte) (file bool) {
 	return n > 0 && l.Forms.Count(p)
 }
 
-// checkOnly is refute without the cost of text, for payloads that are not scored.
+// checkOnly marks the hypotheses that payload p refutes, without computing the cost of text. It is for payloads
+// that are not scored. message means that p parses as a message.
 func (l *Payloads) checkOnly(p []byte, message bool) {
 	if message && len(p) >= messageLen {
 		l.notWide()
@@ -192,9 +195,9 @@ func (l *Payloads) checkOnly(p []byte, message bool) {
 	}
 }
 
-// scale returns two factors of sampling: scale is the ratio of all bytes to the weighted sampled bytes,
-// about one; thin is the average number of bytes that a sampled byte represents. If thin is above 1,
-// the evidence is weaker than the weighted size suggests.
+// scale returns two factors that correct for sampling. scale is the ratio of all bytes to the weighted sampled
+// bytes, about one; thin is the average number of bytes that a sampled byte represents. If thin is above 1, the
+// evidence is weaker than the weighted size suggests.
 func (l *Payloads) scale() (scale, thin float64) {
 	if l.Scored == 0 {
 		return 1, 1
@@ -208,15 +211,15 @@ func (l *Payloads) extrapolate(cost int64) int64 {
 	return int64(float64(cost) * scale)
 }
 
-// messageLen is the size in bytes from which a payload that parses as a message is not a list of numbers. At ten
-// bytes, one list in a few thousand parses by accident, and fewer do with every further byte.
+// messageLen is the minimum size in bytes of a payload that, if it parses as a message, certainly is not a list of
+// numbers. At ten bytes, one list in a few thousand parses by accident, and fewer do with every further byte.
 const messageLen = 64
 
-// proseCost defines certain text: at least bytecost.ProseLen bytes at no more than this cost per byte. Numbers never
-// look like that.
+// proseCost is the maximum cost for each byte, in thousandths of a nat, of payloads that are certainly text. They
+// must also have at least bytecost.ProseLen bytes. Numbers never look like that.
 const proseCost = 3400
 
-// notWide rules out 16-bit words as the content.
+// notWide refutes the hypothesis that payloads consist of 16-bit words.
 func (l *Payloads) notWide() {
 	if !l.NotWide {
 		l.NotWide = true
@@ -224,7 +227,7 @@ func (l *Payloads) notWide() {
 	}
 }
 
-// notVarints rules out packed varints as the content.
+// notVarints refutes the hypothesis of packed varints.
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
@@ -232,7 +235,7 @@ func (l *Payloads) notVarints() {
 	}
 }
 
-// notFixed refutes packed fixed values of both widths.
+// notFixed refutes the hypotheses of packed numbers of 4 and of 8 bytes.
 func (l *Payloads) notFixed() {
 	if !l.NotFixed32 {
 		l.NotFixed32 = true
@@ -241,7 +244,7 @@ func (l *Payloads) notFixed() {
 	}
 }
 
-// notFixed64 refutes packed fixed values of 8 bytes.
+// notFixed64 refutes the hypothesis of packed numbers of 8 bytes.
 func (l *Payloads) notFixed64() {
 	if !l.NotFixed64 {
 		l.NotFixed64 = true
@@ -263,13 +266,13 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
-// notMap rules out map entries as the content.
+// notMap refutes the hypothesis that the payloads are map entries.
 func (l *Payloads) notMap() {
 	l.NotMap = true
 	l.Ascending, l.Descending, l.KeyOrders = 0, 0, nil
 }
 
-// notText rules out text as the content.
+// notText refutes the hypothesis that the payloads are text.
 func (l *Payloads) notText() {
 	if !l.NotText {
 		l.NotText = true
@@ -321,8 +324,8 @@ func entryKey(p []byte) (key []byte, ok bool) {
 	return key, protowire.ConsumeFieldValue(number, typ, p[n:]) == len(p)-n
 }
 
-// compareKeys orders two encoded keys as an encoder with sorted maps does. Text keys begin with their length,
-// which does not count.
+// compareKeys returns -1, 0 or +1 by the order in which an encoder with sorted maps writes the encoded keys a and
+// b. The length at the beginning of text keys does not count.
 func compareKeys(a, b []byte) int {
 	x, n := protowire.ConsumeBytes(a)
 	y, m := protowire.ConsumeBytes(b)

@@ -10,9 +10,9 @@ import (
 // Some shapes need statistics over many messages and are never certain: any message with one field may be a
 // wrapper, and a Status without details is only a number and a text.
 
-// The log-odds that a message with field 1 only is a wrapper: without further evidence, if it may be empty (a
-// wrapper of zero), for each sibling that may be a wrapper as well, and if it occurs often. They were chosen by
-// hand.
+// The log-odds that a message with field 1 only is a google.protobuf wrapper such as Int32Value: oddsWrapper
+// without further evidence, and increments if it may be empty (a wrapper of zero), for each sibling that may be a
+// wrapper as well, and if it occurs often. They were chosen by hand.
 const (
 	oddsWrapper = -1.7
 	oddsEmpty   = 1.3
@@ -22,7 +22,7 @@ const (
 	// mostWrapper is the maximum probability of a wrapper.
 	mostWrapper = 0.8
 
-	// leastGuess is the probability below which nothing is reported.
+	// leastGuess is the minimum probability of a wrapper that is reported.
 	leastGuess = 0.25
 
 	// leastSamples is the minimum number of payloads.
@@ -36,7 +36,8 @@ const (
 	leastStatusRate = 0.9
 )
 
-// pooledShape detects well-known message shapes that cannot be recognised from a single message.
+// pooledShape detects those well-known types that node i's message may be that cannot be recognised from a single
+// message: wrappers such as Int32Value, and a Status without details.
 func (r *Reader) pooledShape(i int32) Remark {
 	f := r.Field(i)
 	if f == nil || f.Child == nil || f.Len == nil || f.Len.N < leastSamples {
@@ -51,7 +52,8 @@ func (r *Reader) pooledShape(i int32) Remark {
 	return r.bareStatus(i, f)
 }
 
-// wrapped returns the name of the wrapper that all payloads of a field may be, or "".
+// wrapped returns the name of the google.protobuf wrapper type, such as StringValue, that all payloads of a field
+// may be, or "".
 func wrapped(f *Field) string {
 	if f == nil || f.Len == nil || f.Child == nil {
 		return ""
@@ -63,7 +65,7 @@ func wrapped(f *Field) string {
 
 	// A wrapper has one field, at most once, and omits its zero value.
 	g := f.Child.Field(1)
-	if g.Most > 1 || !g.pure() {
+	if g.Most > 1 || !g.hasOneWireType() {
 		return ""
 	}
 	switch {
@@ -97,7 +99,7 @@ func varintWrapper(g *Field) string {
 	return "Int64Value"
 }
 
-// wrapperP returns the probability that node i is a google.protobuf wrapper type.
+// wrapperP returns the probability, from 0 to 1, that the message in node i is a google.protobuf wrapper type.
 func (r *Reader) wrapperP(i int32, f *Field) float64 {
 	odds := oddsWrapper
 	if f.Len.Empty > 0 {
@@ -134,8 +136,8 @@ func (r *Reader) bareStatus(i int32, f *Field) Remark {
 
 	// The codes must vary, and the text must be present and consist of words.
 	code, text := f.Child.Field(1), f.Child.Field(2)
-	if code.Varint == nil || !code.pure() || code.Most > 1 || code.Varint.Negative > 0 || code.Varint.Max > 16 || code.Varint.Max < 3 || code.Varint.Zero > 0 ||
-		len(code.Varint.Values.Items) < 2 || text.Most > 1 || !text.pure() || text.Len == nil || float64(text.Seen) < leastStatusRate*float64(f.Len.N) || text.readings()[0].Kind != wire.KindString {
+	if code.Varint == nil || !code.hasOneWireType() || code.Most > 1 || code.Varint.Negative > 0 || code.Varint.Max > 16 || code.Varint.Max < 3 || code.Varint.Zero > 0 ||
+		len(code.Varint.Values.Items) < 2 || text.Most > 1 || !text.hasOneWireType() || text.Len == nil || float64(text.Seen) < leastStatusRate*float64(f.Len.N) || text.readings()[0].Kind != wire.KindString {
 		return Remark{}
 	}
 	for c := range r.t.Children(i) {
@@ -152,8 +154,8 @@ func (r *Reader) bareStatus(i int32, f *Field) Remark {
 	return Remark{}
 }
 
-// fieldMask returns the probability of a FieldMask: names of fields as protobuf writes them, some with several
-// parts.
+// fieldMask returns the probability that node i is a google.protobuf.FieldMask: its strings are names of fields as
+// protobuf writes them, some with several parts.
 func (r *Reader) fieldMask(i int32) float64 {
 	paths, words, steps := 0, false, false
 	for c := range r.t.Children(i) {

@@ -8,13 +8,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Reader infers the types of the nodes of one message, from all occurrences of each field in the
-// evidence. It must not be used by several goroutines at once.
+// A Reader infers the types of the nodes (field occurrences) of one message from statistics of all occurrences of
+// each field. It must not be used by several goroutines at once.
 //
 // Shape: an inferred type is always compatible with the node's own bytes, even if other occurrences
 // suggest another type.
 //
-// Limits: nodes below a payload that is not a message in the evidence are judged by their own bytes
+// Limits: nodes below a payload that is not a message according to the statistics are judged by their own bytes
 // alone.
 //
 // Source: decode/README.md#readings
@@ -25,34 +25,34 @@ type Reader struct {
 	// fields has, for each node of the tree, the statistics of its field, or nil.
 	fields []*Field
 
-	// pooled means that part of the evidence comes from other messages.
+	// pooled means that the statistics include other messages.
 	pooled bool
 
 	// costs caches the description lengths of messages.
 	costs Costs
 
 	// judged caches the inferred types of fields, if pooled is true.
-	judged map[*Field]*judged
+	judged map[*Field]*inferredTypes
 
 	// parts caches the inferred types of fields that occur with several wire types.
-	parts map[partKey]*part
+	parts map[partKey]*wireTypePart
 
-	// shared is the evidence that Readers share, or nil.
+	// shared are the statistics that several Readers use, or nil.
 	shared *Pooled
 
 	// chosen has the nodes whose type a user chose.
-	chosen map[int32]chosen
+	chosen map[int32]chosenTypes
 }
 
-// NewReader returns a Reader of t. If pooled is not nil, fields are judged by that evidence, and fields that it
-// lacks by t alone.
+// NewReader returns a Reader of message t. If pooled is not nil, fields are judged by these statistics, and fields
+// that they lack by t alone.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
 	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}}
 	if pooled == nil {
 		r.collectEvidence(r.fields)
 		return r
 	}
-	r.judged = map[*Field]*judged{}
+	r.judged = map[*Field]*inferredTypes{}
 	if !r.assign(r.fields, 0, pooled) {
 		own := make([]*Field, len(t.Nodes))
 		r.collectEvidence(own)
@@ -65,7 +65,8 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 	return r
 }
 
-// collectEvidence collects the evidence of the tree itself, and stores that of each node in fields.
+// collectEvidence collects the statistics of the tree itself, and stores in fields, by node, the statistics of each
+// node's field.
 func (r *Reader) collectEvidence(fields []*Field) {
 	e := NewEvidence()
 	e.scratch.nodes = fields
@@ -79,7 +80,8 @@ func (r *Reader) collectEvidence(fields []*Field) {
 	fields[0] = rootField(r.t, own)
 }
 
-// rootField returns the evidence of all data as if it were the payload of a field.
+// rootField returns statistics in which the whole message is the payload of a field, for the node of the root. m
+// are the statistics of the message.
 func rootField(t *wire.Tree, m *Message) *Field {
 	f := &Field{Seen: 1, Occurs: 1, Most: 1, Len: newPayloads(), Child: m}
 	whole := t.Nodes[0].First != wire.None
@@ -92,7 +94,8 @@ func rootField(t *wire.Tree, m *Message) *Field {
 	return f
 }
 
-// assign stores the evidence in m for each node below node i, and reports whether all fields have some.
+// assign stores in fields, for each node below node i, the statistics of its field in m. It reports whether all
+// fields have some.
 func (r *Reader) assign(fields []*Field, i int32, m *Message) bool {
 	all := true
 	for c := range r.t.Children(i) {
@@ -106,14 +109,15 @@ func (r *Reader) assign(fields []*Field, i int32, m *Message) bool {
 		}
 		fields[c] = f
 		if all = all && f != nil; n.First != wire.None {
-			all = r.assign(fields, c, f.below(n.Type)) && all
+			all = r.assign(fields, c, f.childMessage(n.Type)) && all
 		}
 	}
 	return all
 }
 
-// below returns the evidence of the messages in a field's payloads, or of its groups.
-func (f *Field) below(t wire.Type) *Message {
+// childMessage returns the statistics of the messages in the field's payloads or, for wire type t StartGroup, in
+// its groups.
+func (f *Field) childMessage(t wire.Type) *Message {
 	switch {
 	case f == nil:
 		return nil
@@ -123,7 +127,7 @@ func (f *Field) below(t wire.Type) *Message {
 	return f.Child
 }
 
-// Field returns the evidence by which node i is judged.
+// Field returns the statistics from which node i's type is inferred.
 func (r *Reader) Field(i int32) *Field {
 	if f := r.fields[i]; f != nil && !f.dropped {
 		return f
@@ -137,14 +141,15 @@ func (r *Reader) Field(i int32) *Field {
 		r.collectEvidence(own)
 		r.fields[0] = own[0]
 	} else {
-		r.fields[i] = r.alone(i)
+		r.fields[i] = r.ownStatistics(i)
 	}
 	return r.fields[i]
 }
 
-// Readings returns the readings of node i, likeliest first. Their probabilities add up to 1.
+// Readings returns the possible types of node i with the value decoded by each, most probable first. Their
+// probabilities sum to 1.
 //
-// Shape: for the root, they are the readings of all data. Garbage is bytes.
+// Shape: for the root node, these are the possible types of the whole data. Garbage is bytes.
 func (r *Reader) Readings(i int32) []Reading {
 	list := r.possible(i, true)
 	out := make([]Reading, len(list))
@@ -155,7 +160,7 @@ func (r *Reader) Readings(i int32) []Reading {
 	return out
 }
 
-// Best returns the kind, type and probability of node i's likeliest reading. It is faster than Readings.
+// Best returns the kind, type and probability of node i's most probable type. It is faster than Readings.
 func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
 		best := &f.judged.list[0]
@@ -165,8 +170,8 @@ func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 	return best.Kind, best.Type, best.P
 }
 
-// possible returns the readings of node i's field that the node's bytes allow. If why is false, they may lack
-// the reasons.
+// possible returns the possible types of node i's field that the node's bytes allow. If why is false, they may lack
+// the reasons for their probabilities.
 func (r *Reader) possible(i int32, why bool) []Reading {
 	if len(r.chosen) > 0 && r.chosen[i].list != nil {
 		return r.chosen[i].list
@@ -177,7 +182,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
 	all := r.judge(f, why)
-	if !r.pooled && f.pure() {
+	if !r.pooled && f.hasOneWireType() {
 		f.judged.settled = !f.dropped
 		if n.Err == nil {
 			// Refuted readings are not in the list.
@@ -188,24 +193,24 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	// The fallbacks: occurrences of the same wire type, readings that the bytes allow, and finally the node
 	// alone.
 	if !r.pooled && n.Err == nil {
-		if out := r.part(f, i, why); len(out) > 0 {
+		if out := r.typesForWireType(f, i, why); len(out) > 0 {
 			return out
 		}
 	}
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.part(f, i, why)); len(out) > 0 {
+	if out := r.fitting(n, i, r.typesForWireType(f, i, why)); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.costs.explainedReadings(r.alone(i))); len(out) > 0 {
+	if out := r.fitting(n, i, r.costs.explainedReadings(r.ownStatistics(i))); len(out) > 0 {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 }
 
-// A part holds the inferred types for the occurrences of a field with one wire type.
-type part struct {
+// A wireTypePart holds the types inferred from those occurrences of a field that have one wire type.
+type wireTypePart struct {
 	// of are the statistics of these occurrences only.
 	of   *Field
 	list []Reading
@@ -214,30 +219,32 @@ type part struct {
 	why bool
 }
 
-// A partKey identifies a part: a field and a wire type.
+// A partKey identifies a wireTypePart: a field and a wire type.
 type partKey struct {
+	// f are the statistics of the field, and t is the wire type.
 	f *Field
 	t wire.Type
 }
 
-// part returns the readings of the occurrences of f that have node i's wire type. They are computed once: those
-// of the field that fit, or else those of these occurrences alone.
-func (r *Reader) part(f *Field, i int32, why bool) []Reading {
+// typesForWireType returns the possible types of those occurrences of f that have node i's wire type: the types of
+// the whole field that fit or, if there are none, those inferred from these occurrences alone. They are computed
+// once. why adds the reasons for their probabilities.
+func (r *Reader) typesForWireType(f *Field, i int32, why bool) []Reading {
 	n := r.t.Node(i)
 	key := partKey{f, n.Type}
 	p := r.parts[key]
 	if p == nil {
 		// Prefer the readings of the whole field.
-		p = &part{of: f}
+		p = &wireTypePart{of: f}
 		if !r.pooled {
 			p.list = r.fitting(n, i, r.judge(f, false))
 		}
 		if len(p.list) == 0 {
-			p.of = f.only(n.Type)
+			p.of = f.onlyWireType(n.Type)
 			p.list = r.costs.readings(p.of)
 		}
 		if r.parts == nil {
-			r.parts = map[partKey]*part{}
+			r.parts = map[partKey]*wireTypePart{}
 		}
 		r.parts[key] = p
 	}
@@ -248,8 +255,8 @@ func (r *Reader) part(f *Field, i int32, why bool) []Reading {
 	return p.list
 }
 
-// only returns the statistics of those occurrences of the field that have the wire type t.
-func (f *Field) only(t wire.Type) *Field {
+// onlyWireType returns the statistics of those occurrences of the field that have the wire type t.
+func (f *Field) onlyWireType(t wire.Type) *Field {
 	o := &Field{Seen: f.Seen, Most: f.Most}
 	switch t {
 	case wire.Varint:
@@ -274,14 +281,15 @@ func (f *Field) only(t wire.Type) *Field {
 	return o
 }
 
-// A judged caches the inferred types of a field.
-type judged struct {
+// An inferredTypes caches the inferred types of a field.
+type inferredTypes struct {
+	// list are the possible types, most probable first; nil before they are inferred.
 	list []Reading
 
 	// why means that the cached types include the reasons for their probabilities.
 	why bool
 
-	// settled means that the cached types are valid for every occurrence of the field.
+	// settled means that list is valid for every occurrence of the field, whatever its bytes are.
 	settled bool
 }
 
@@ -294,7 +302,7 @@ func (r *Reader) judge(f *Field, why bool) []Reading {
 		if j = r.shared.judgement(f); j != nil {
 			costs = r.shared.costs
 		} else if j = r.judged[f]; j == nil {
-			j = &judged{}
+			j = &inferredTypes{}
 			r.judged[f] = j
 		}
 	}
@@ -308,7 +316,7 @@ func (r *Reader) judge(f *Field, why bool) []Reading {
 	return j.list
 }
 
-// fitting returns those of the possible types that the bytes of node i allow.
+// fitting returns those of the possible types all that the bytes of node i allow, with probabilities that sum to 1.
 func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
 	fits := func(g Reading) bool { return r.fits(n, i, &g) }
 	if !slices.ContainsFunc(all, func(g Reading) bool { return !fits(g) }) {
@@ -317,8 +325,8 @@ func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
 	return normalize(slices.DeleteFunc(slices.Clone(all), func(g Reading) bool { return !fits(g) }))
 }
 
-// pure reports whether all occurrences of the field have the same wire type.
-func (f *Field) pure() bool {
+// hasOneWireType reports whether all occurrences of the field have the same wire type.
+func (f *Field) hasOneWireType() bool {
 	switch {
 	case f.Len != nil:
 		return f.Len.N == f.Occurs
@@ -332,8 +340,8 @@ func (f *Field) pure() bool {
 	return f.Group != nil
 }
 
-// alone returns statistics of node i only, without other occurrences of its field.
-func (r *Reader) alone(i int32) *Field {
+// ownStatistics returns statistics of node i only, without other occurrences of its field.
+func (r *Reader) ownStatistics(i int32) *Field {
 	f := &Field{Seen: 1, Most: 1}
 	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
 	return f

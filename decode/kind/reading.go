@@ -8,13 +8,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Feature is one reason for the probability of a type.
+// A Feature is one reason for the probability of a possible type.
 type Feature struct {
-	// Name describes the reason in words.
+	// Name describes the reason in words, such as "characters of text".
 	Name string `json:"feature"`
 
-	// Weight is its log-odds in nats. For a payload they are relative to bytes without structure, for a number
-	// relative to equally likely types.
+	// Weight is the log-odds of the reason in nats; positive values favour the type. For a payload they are
+	// relative to bytes without structure, for a number relative to equally likely types.
 	Weight float64 `json:"weight"`
 }
 
@@ -43,21 +43,22 @@ type Reading struct {
 	Why []Feature
 }
 
-// leastP is the probability below which readings are omitted.
+// leastP is the probability below which possible types are omitted.
 const leastP = 0.001
 
 // readings returns the possible types of the field, based on all its occurrences, most probable first
 // and with reasons. The probabilities sum to 1.
 func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 
-// explainedReadings is Field.readings with cached costs. One Costs should be used for all fields of a tree.
+// explainedReadings returns the possible types of the field with reasons; see Field.readings. It uses cached costs:
+// one Costs should be used for all fields of a tree.
 func (c Costs) explainedReadings(f *Field) []Reading {
 	out := c.readings(f)
 	c.explain(f, out)
 	return out
 }
 
-// readings returns the possible types of the field without the reasons, which explain adds.
+// readings returns the possible types of the field, most probable first, without the reasons, which explain adds.
 func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
@@ -87,7 +88,7 @@ func (c Costs) explain(f *Field, list []Reading) {
 	if f.Len == nil {
 		return
 	}
-	why := c.why(f)
+	why := c.reasons(f)
 	for i := range list {
 		if w := why[list[i].Type]; w != nil {
 			list[i].Why = w
@@ -95,8 +96,8 @@ func (c Costs) explain(f *Field, list []Reading) {
 	}
 }
 
-// why returns the reasons for each reading of the payloads of f, by type.
-func (c Costs) why(f *Field) map[string][]Feature {
+// reasons returns the reasons for the probability of each type that the payloads of f may have, by type.
+func (c Costs) reasons(f *Field) map[string][]Feature {
 	all := map[string][]Feature{}
 	// Of several hypotheses of one type, the cheapest one has the reasons.
 	least := map[string]float64{}
@@ -135,7 +136,7 @@ func (c Costs) why(f *Field) map[string][]Feature {
 	return all
 }
 
-// contentWords describe the content in reasons.
+// contentWords describe, in the reasons for a type, how well the content fits it.
 var contentWords = map[wire.Kind]string{
 	wire.KindMessage: "fields with plausible numbers, types and values",
 	wire.KindString:  "characters of text",

@@ -22,19 +22,20 @@ import (
 // VLDB 2001.
 
 const (
-	// enoughScored is the number of payloads from which on the threshold may rise. On average, a few times as
-	// many are scored.
+	// enoughScored is the minimum number of payloads that remain scored when the threshold is raised. On average, a
+	// few times as many are scored.
 	enoughScored = 512
 
 	// bitsOfLevel is the number of hash bits per level, and maxLevel the highest level.
 	bitsOfLevel = 2
 	maxLevel    = 64 / bitsOfLevel
 
-	// levelBytes is how many bytes of a message determine its level, in addition to its end and its size.
+	// levelBytes is the number of bytes at the beginning of a message that determine its level, together with its
+	// last bytes and its size.
 	levelBytes = 4 << 10
 )
 
-// A levelSums holds the cost sums of payloads in messages of one sampling level.
+// A levelSums holds the cost sums of payloads in messages of one sampling level; see samplingLevel.
 type levelSums struct {
 	// Level is the sampling level of the messages.
 	Level int `json:"rank" pb:"1"`
@@ -44,7 +45,9 @@ type levelSums struct {
 	costSums
 }
 
-// samplingLevel returns the level of a message. Three of four messages have level 0.
+// samplingLevel returns the level of a message for coordinated sampling, from a hash of its content: each level has
+// a quarter of the messages that reach the one below, and three of four messages have level 0. Payloads in messages
+// below a threshold level are not scored.
 func samplingLevel(data []byte) int {
 	const odd = 0x9e3779b97f4a7c15
 	h := uint64(len(data)) * odd
@@ -56,7 +59,7 @@ func samplingLevel(data []byte) int {
 	return bits.LeadingZeros64(h) / bitsOfLevel
 }
 
-// level returns the sums of a level above the threshold.
+// level returns the sums of a level above the threshold, and adds them if they are missing.
 func (l *Payloads) level(level int) *levelSums {
 	i, found := slices.BinarySearchFunc(l.Levels, level, func(t levelSums, level int) int { return t.Level - level })
 	if !found {
@@ -65,7 +68,7 @@ func (l *Payloads) level(level int) *levelSums {
 	return &l.Levels[i]
 }
 
-// adaptThreshold raises the threshold as long as enough payloads remain.
+// adaptThreshold raises the sampling threshold as long as at least enoughScored payloads remain.
 func (l *Payloads) adaptThreshold() {
 	left := int64(0)
 	for i := len(l.Levels) - 1; i >= 0; i-- {
@@ -76,13 +79,13 @@ func (l *Payloads) adaptThreshold() {
 	}
 }
 
-// raiseThreshold drops the sums of all sampling levels below a threshold.
+// raiseThreshold sets the sampling threshold and drops the sums of all messages whose level is below it.
 func (l *Payloads) raiseThreshold(threshold int) {
 	if threshold <= l.Threshold {
 		return
 	}
 	all := l.Elements
-	l.costSums = l.from(threshold)
+	l.costSums = l.sumsFrom(threshold)
 	// The range of the numbers covers all payloads, so it remains.
 	if all != nil {
 		if l.Elements == nil {
@@ -97,8 +100,9 @@ func (l *Payloads) raiseThreshold(threshold int) {
 	}
 }
 
-// from returns the sums of all levels from threshold on, which must not be below the current threshold.
-func (l *Payloads) from(threshold int) (s costSums) {
+// sumsFrom returns the sums of all messages with level threshold or higher. threshold must not be below the current
+// one.
+func (l *Payloads) sumsFrom(threshold int) (s costSums) {
 	if threshold == l.Threshold {
 		s.addSums(&l.costSums)
 		return s
@@ -122,7 +126,7 @@ func (l *Payloads) mergeSums(o *Payloads) {
 	// Both sides need the same threshold before their sums can be added.
 	l.raiseThreshold(o.Threshold)
 	// Only the sums from the common threshold on are comparable.
-	s := o.from(l.Threshold)
+	s := o.sumsFrom(l.Threshold)
 	if o.Elements != nil {
 		if s.Elements == nil {
 			s.Elements = newElements()
@@ -168,12 +172,13 @@ func (l *Payloads) eachSums(f func(*costSums)) {
 	}
 }
 
-// widenRange extends the range of values by that of o, without counting values.
+// widenRange extends Min, Max and Lowest by those of o, without counting values.
 func (s *Varints) widenRange(o *Varints) {
 	s.Max, s.Min, s.Lowest = max(s.Max, o.Max), min(s.Min, o.Min), min(s.Lowest, o.Lowest)
 }
 
-// widenRange extends the range of the packed varints by those in p, or refutes packed varints.
+// widenRange extends the range of the packed varints by those in payload p. If p does not consist of varints, it
+// refutes that hypothesis.
 func (l *Payloads) widenRange(p []byte) {
 	if l.NotVarints || l.Elements.inRange(p) {
 		return
@@ -206,8 +211,8 @@ func (l *Payloads) widenRange(p []byte) {
 	l.Elements = e
 }
 
-// elements returns the packed varints. If only payloads that were not scored have negative elements, one of
-// these is counted.
+// elements returns the statistics of the packed varints. If only payloads that were not scored have negative
+// elements, one of these is counted.
 func (l *Payloads) elements() *Varints {
 	e := *l.Elements
 	if e.Lowest < 0 && e.Negative == 0 {

@@ -8,17 +8,16 @@ import (
 	"unwire/decode/wire"
 )
 
-// A scalar is a possible type of a field of numbers.
-type scalar struct {
-	// Type is a possible scalar type. P is its log odds before normalisation, and its probability
-	// afterwards.
+// A scalarType is a possible type of a field of numbers, with the reasons for its probability.
+type scalarType struct {
+	// Type is the scalar type. P is its log odds before softmax, and its probability afterwards.
 	Type string
 	P    float64
 	Why  []Feature
 }
 
 // softmax converts log odds to probabilities that sum to 1.
-func softmax(in []scalar) []scalar {
+func softmax(in []scalarType) []scalarType {
 	best := math.Inf(-1)
 	for _, s := range in {
 		best = max(best, s.P)
@@ -34,8 +33,8 @@ func softmax(in []scalar) []scalar {
 	return in
 }
 
-// scalarsOf returns the possible types of a field of numbers.
-func scalarsOf(f *Field, k wire.Kind) []scalar {
+// scalarsOf returns the possible types of a field of numbers of kind k (varint, fixed32 or fixed64).
+func scalarsOf(f *Field, k wire.Kind) []scalarType {
 	switch k {
 	case wire.KindVarint:
 		return varintScalars(f.Varint)
@@ -55,16 +54,16 @@ const (
 	oddsTime   = -1.5
 )
 
-// varintScalars returns the possible types of varints. Values alone cannot distinguish an enum from an int, nor
-// a small int from other types.
-func varintScalars(s *Varints) []scalar {
+// varintScalars returns the possible types of varints with their probabilities. Values alone cannot distinguish an
+// enum from an int, nor a small int from other types.
+func varintScalars(s *Varints) []scalarType {
 	if s == nil || s.N == 0 {
-		return []scalar{{Type: "int64", P: 1}}
+		return []scalarType{{Type: "int64", P: 1}}
 	}
-	var list []scalar
+	var list []scalarType
 	// Log-odds of prior and evidence add up.
 	add := func(typ string, prior, weight float64, why string) {
-		list = append(list, scalar{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common the type is", prior}}})
+		list = append(list, scalarType{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common the type is", prior}}})
 	}
 	n := math.Log(float64(s.N))
 	// Parity is evidence for zigzag. A negative number has ten bytes in zigzag only if it is enormous.
@@ -119,9 +118,9 @@ func varintScalars(s *Varints) []scalar {
 	return softmax(list)
 }
 
-// zigzagOdds is the log-odds of zigzag encoding by the parity of the values. Half of ordinary numbers are odd,
-// but zigzag makes all numbers even that are not negative. Round numbers are even, too: they are multiples of
-// ten, or of four more often than of two alone.
+// zigzagOdds returns the log-odds of zigzag encoding (sint32, sint64), judged by the parity of the values. Half of
+// ordinary numbers are odd, but zigzag makes all numbers even that are not negative. Round numbers are even, too:
+// they are multiples of ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
 	all := float64(s.N - s.Small - s.Negative)
 	seen, known, evens, tens := all, 0.0, 0.0, 0.0
@@ -166,12 +165,12 @@ func zigzagOdds(s *Varints) float64 {
 	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
-// mostParities is the maximum number of values whose parity counts, because values of one field resemble each
-// other.
+// mostParities is the maximum number of values whose parity counts as evidence, because values of one field
+// resemble each other.
 const mostParities = 300
 
-// betaBinomial is the log-likelihood of a sequence with k successes in n trials, whose probability has a Beta(a,
-// b) prior.
+// betaBinomial returns the log-likelihood of a sequence with k successes in n trials, whose probability has a
+// Beta(a, b) prior.
 func betaBinomial(n, k, a, b float64) float64 {
 	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
 	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
@@ -186,16 +185,16 @@ func logSum(a, b float64) float64 {
 }
 
 // fixedScalars returns the possible types of fixed values of the given width in bits.
-func fixedScalars(s *fixeds, width int) []scalar {
+func fixedScalars(s *fixeds, width int) []scalarType {
 	names := [...]string{"float", "fixed32", "sfixed32"}
 	if width == 64 {
 		names = [...]string{"double", "fixed64", "sfixed64"}
 	}
 	if s == nil || s.N == 0 {
-		return []scalar{{Type: names[1], P: 1}}
+		return []scalarType{{Type: names[1], P: 1}}
 	}
 	diff := float64(s.Int-s.Float) / bytecost.Nat * math.Pow(float64(s.N), poolPower-1)
-	list := []scalar{
+	list := []scalarType{
 		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common the type is", 1}}},
 		{names[1], 0, []Feature{{"a number", 0}}},
 	}
@@ -205,13 +204,13 @@ func fixedScalars(s *fixeds, width int) []scalar {
 	if s.Small > 0 {
 		signed = 3
 	}
-	list = append(list, scalar{names[2], signed, []Feature{{"values close below zero", signed}}})
+	list = append(list, scalarType{names[2], signed, []Feature{{"values close below zero", signed}}})
 	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
 		w := 2.0
 		if unit == "timestamp-s" && width == 64 {
 			w = 0.5
 		}
-		list = append(list, scalar{unit, w, []Feature{{"times between 2001 and 2065", w}}})
+		list = append(list, scalarType{unit, w, []Feature{{"times between 2001 and 2065", w}}})
 	}
 	return softmax(list)
 }

@@ -13,20 +13,21 @@ const sketchSize = 24
 // sketches", PODC 2007.
 type sketch struct {
 	// Items are sorted by hash.
-	Items []item `json:"items,omitempty" pb:"1"`
+	Items []sketchItem `json:"items,omitempty" pb:"1"`
 
 	// Full means that there were more distinct values than the sketch can store.
 	Full bool `json:"full,omitempty" pb:"2"`
 
-	// Texts has the texts of the first elements of Items, if these are payloads.
-	Texts texts `json:"texts,omitempty" pb:"3"`
+	// Texts has the texts of the first elements of Items as examples, if the values are payloads.
+	Texts exampleTexts `json:"texts,omitempty" pb:"3"`
 
-	// recent caches the index in Items of recent values, by their last three bits.
+	// recent caches, by the last three bits of a number, the index in Items at which such a number was found last.
 	recent [8]uint8
 }
 
-// An item is one distinct value in a sketch.
-type item struct {
+// A sketchItem is one distinct value in a sketch.
+type sketchItem struct {
+	// Hash is the hash of the value.
 	Hash uint64 `json:"h" pb:"1,fixed"`
 
 	// Value is the number itself, or the length of a payload.
@@ -43,21 +44,21 @@ func (s *sketch) addValue(v uint64) {
 		s.Items[i].Count++
 		return
 	}
-	if i, _ := s.insert(item{mix(v), v, 1}); i < sketchSize {
+	if i, _ := s.insert(sketchItem{mix(v), v, 1}); i < sketchSize {
 		s.recent[v%8] = uint8(i)
 	}
 }
 
 // addBytes counts a payload that represents weight payloads.
 func (s *sketch) addBytes(p []byte, weight int64) {
-	if i, fresh := s.insert(item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
+	if i, fresh := s.insert(sketchItem{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
 		s.Texts.insert(i, exampleText(p))
 	}
 }
 
-// insert adds an item. It returns the item's index, or sketchSize if the item is not kept, and whether it is
-// new.
-func (s *sketch) insert(it item) (place int, fresh bool) {
+// insert adds an item, or its count if the value is known. It returns the item's index in Items, or sketchSize if
+// the item is not kept, and whether it is new.
+func (s *sketch) insert(it sketchItem) (place int, fresh bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return sketchSize, false
@@ -116,7 +117,7 @@ func (s *sketch) merge(o *sketch) {
 	s.Full = s.Full || o.Full
 }
 
-// mix is the finalizer of SplitMix64: a bijection, so different numbers never collide. Source:
+// mix returns a hash of v by the finalizer of SplitMix64: a bijection, so different numbers never collide. Source:
 // https://prng.di.unimi.it/splitmix64.c
 func mix(v uint64) uint64 {
 	v ^= v >> 30
@@ -148,13 +149,15 @@ func word(p []byte) (v uint64) {
 	return v
 }
 
-// LongHashes returns the hashes of the remembered distinct payloads of at least so many bytes, in ascending order.
+// LongHashes returns the hashes of those distinct payloads in the sample that have at least least bytes, in
+// ascending order.
 func (l *Payloads) LongHashes(least uint64) []uint64 { return l.Values.hashesFrom(least) }
 
-// LargeHashes returns the hashes of the remembered distinct values of at least so much, in ascending order.
+// LargeHashes returns the hashes of those distinct values in the sample that are at least least, in ascending
+// order.
 func (s *Varints) LargeHashes(least uint64) []uint64 { return s.Values.hashesFrom(least) }
 
-// hashesFrom returns the hashes of the items whose value is at least so much.
+// hashesFrom returns the hashes of the items whose Value is at least least.
 func (s *sketch) hashesFrom(least uint64) (list []uint64) {
 	if s == nil {
 		return nil
@@ -167,9 +170,9 @@ func (s *sketch) hashesFrom(least uint64) (list []uint64) {
 	return list
 }
 
-// keyOrders are the orders in which pairs of neighbouring map keys came: a bottom-k sketch by the hash of both keys,
-// so that it does not depend on the order of messages. A pair in both orders shows a map in a hash table; a list of
-// named things keeps its order.
+// keyOrders records in which orders pairs of neighbouring map keys occurred: a bottom-k sketch by the hash of both
+// keys, so that it does not depend on the order of messages. A pair in both orders shows that the sender iterates
+// over a hash table; a list of named things keeps its order.
 type keyOrders []keyOrder
 
 // A keyOrder records in which orders a pair of map keys was seen.
@@ -177,18 +180,18 @@ type keyOrder struct {
 	// Hash is the hash of the two keys, independent of their order.
 	Hash uint64 `json:"h" pb:"1,fixed"`
 
-	// Orders is a bit set of the orders that were seen: forwards, backwards or both.
+	// Orders is a bit set of the orders in which the pair occurred: orderForth, orderBack or both.
 	Orders int32 `json:"o" pb:"2"`
 }
 
-// The orders of a pair of keys: by their hashes.
+// The orders of a pair of map keys: orderForth if the key with the smaller hash comes first, otherwise orderBack.
 const (
 	orderForth int32 = 1
 	orderBack  int32 = 2
 	orderBoth        = orderForth | orderBack
 )
 
-// maxKeyOrders limits the pairs that are remembered.
+// maxKeyOrders is the maximum number of pairs of keys that a sketch keeps.
 const maxKeyOrders = 16
 
 // addPair records the order of two neighbouring map keys.

@@ -23,14 +23,15 @@ type stratifiedSampler struct {
 }
 
 const (
-	// scoredFirst is the number of payloads that are all scored.
+	// scoredFirst is the number of first payloads of a field in a message that are all scored, i.e. whose costs are
+	// computed.
 	scoredFirst = 32
 
-	// scoredThen is the number that is scored per doubling.
+	// scoredThen is the number of payloads that are scored in each further doubling of the count.
 	scoredThen = 16
 )
 
-// weight returns how many payloads the next payload represents in the sample; 0 if it is skipped.
+// weight returns the number of payloads that the next payload represents in the sample; 0 if it is not scored.
 // sample is the number of the root message.
 func (s *stratifiedSampler) weight(sample int64) int64 {
 	if s.sample != sample {
@@ -49,7 +50,7 @@ func (s *stratifiedSampler) weight(sample int64) int64 {
 	return w
 }
 
-// stride returns how many payloads the k-th payload of a message represents in the sample.
+// stride returns the number of payloads that a scored payload represents if it is the k-th of its message, from 0.
 func stride(k int64) int64 {
 	if k < scoredFirst {
 		return 1

@@ -10,8 +10,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Remark describes a well-known format or shape that a field's value resembles. It is a guess, and
-// does not affect how the value is encoded.
+// A Remark describes a well-known format (such as UUID) or message type (such as Timestamp) that a field's value
+// resembles. It is a guess, and does not affect how the value is encoded.
 type Remark struct {
 	// Form is the format of a string, or the file format of bytes. Shape is the full name of a well-known type
 	// that a message resembles, or "map entry". Note explains the form, the shape or a timestamp in words.
@@ -21,13 +21,13 @@ type Remark struct {
 	P float64
 }
 
-// Doubtful reports whether messages of other types often have the same shape.
+// Doubtful reports whether messages of other types often have the same fields, so that Shape is uncertain.
 func (m Remark) Doubtful() bool { return m.Shape != "" && m.P < certain }
 
-// certain is the probability from which on a shape is reported without its probability.
+// certain is the minimum probability of a shape that is reported without its probability.
 const certain = 0.6
 
-// Remark returns a remark on node i, read as the given kind and type.
+// Remark returns a remark on the value of node i, decoded as the given kind and type.
 //
 // Limits: only a message's own fields and their fields are examined.
 func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
@@ -62,7 +62,7 @@ const (
 	leastEntries = 3
 )
 
-// shape detects the well-known type that a message resembles.
+// shape detects the well-known type, such as google.protobuf.Timestamp, that the message in node i resembles.
 func (r *Reader) shape(i int32) Remark {
 	// The last occurrence of each number.
 	var one, two, three int32 = wire.None, wire.None, wire.None
@@ -109,8 +109,9 @@ func (r *Reader) shape(i int32) Remark {
 	return r.pooledShape(i)
 }
 
-// secondsAndNanos detects Timestamp and Duration. Seconds alone differ from other numbers only by their size, so
-// a Duration needs plausible nanoseconds.
+// secondsAndNanos detects a Timestamp or Duration. one, two and three are the nodes of the fields with these
+// numbers, and count is the number of fields. Seconds alone differ from other numbers only by their size, so a
+// Duration needs plausible nanoseconds.
 func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool) {
 	if three != wire.None || one == wire.None || count > 2 || r.t.Node(one).Type != wire.Varint {
 		return Remark{}, false
@@ -144,7 +145,7 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 // AnyType returns the full name of the message inside node i, if the node resembles a google.protobuf.Any.
 func (r *Reader) AnyType(i int32) (string, bool) { return r.anyName(i) }
 
-// anyName returns the type of the message inside an Any.
+// anyName returns the full name of the message type inside node i, if that looks like a google.protobuf.Any.
 func (r *Reader) anyName(i int32) (string, bool) {
 	name, ok := "", false
 	for c := range r.t.Children(i) {
@@ -185,7 +186,8 @@ func typeURL(b []byte) (string, bool) {
 	return name, strings.ToLower(name) != name
 }
 
-// isStatus detects a google.rpc.Status with details.
+// isStatus reports whether node i looks like a google.rpc.Status with details. one and three are the nodes of
+// fields 1 and 3.
 func (r *Reader) isStatus(i, one, three int32) bool {
 	if one == wire.None || three == wire.None || r.t.Node(one).Type != wire.Varint || r.t.Uint(one) > 16 {
 		return false
@@ -215,10 +217,11 @@ var rpcCodes = [...]string{
 	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
 }
 
-// statusWord returns the name of the RPC status code whose number is in a node.
+// statusWord returns the name of the RPC status code whose number is in node one.
 func (r *Reader) statusWord(one int32) string { return rpcCodes[r.t.Uint(one)] }
 
-// isStruct detects a google.protobuf.Struct: entries of names and Values.
+// isStruct reports whether node i, which has count fields, looks like a google.protobuf.Struct: entries of names
+// and Values.
 func (r *Reader) isStruct(i int32, count int) bool {
 	if count == 0 {
 		return false
@@ -258,7 +261,7 @@ func (r *Reader) isStruct(i int32, count int) bool {
 	return hasTypes
 }
 
-// isValue reports whether a node looks like a google.protobuf.Value.
+// isValue reports whether node i looks like a google.protobuf.Value.
 func (r *Reader) isValue(i int32) bool {
 	fields := 0
 	for c := range r.t.Children(i) {
@@ -284,8 +287,9 @@ func (r *Reader) isValue(i int32) bool {
 	return fields == 1
 }
 
-// isEntry detects an entry of a map: one of several messages of the same field that consist of a key and a value
-// each, without duplicate keys.
+// isEntry reports whether node i looks like a map entry: one of several messages of the same field that consist of
+// a key and a value each, without duplicate keys. one and two are its fields 1 and 2, and count is its number of
+// fields.
 func (r *Reader) isEntry(i, one, two int32, count int) bool {
 	if i == 0 || count != 2 || one == wire.None || two == wire.None {
 		return false

@@ -23,7 +23,7 @@ import (
 )
 
 // Message returns the definition of a message of google.protobuf or google.rpc, or nil. name is the full name,
-// optionally behind a host as in the type URL of an Any.
+// optionally after a host as in the type URL of an Any.
 func Message(name string) protoreflect.MessageDescriptor {
 	// type.googleapis.com/google.protobuf.Duration: the name is behind the last slash.
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -21,7 +21,7 @@ const (
 	layerHex      Layer = "hex"
 	layerHexUpper Layer = "HEX"
 
-	// The four variants of base64 differ in alphabet and padding.
+	// The four layers of base64 differ in alphabet and padding.
 	layerBase64        Layer = "base64"
 	layerBase64Bare    Layer = "base64 unpadded"
 	layerBase64URL     Layer = "base64url"
@@ -59,7 +59,7 @@ func (l Layer) Known() bool {
 	return l == layerHex || l == layerHexUpper || l == layerGzip || l == layerZstd || l.IsJSON() || l.encoding() != nil
 }
 
-// encoding returns the variant of base64, or nil for other layers.
+// encoding returns the layer's variant of base64, or nil for other layers.
 func (l Layer) encoding() *base64.Encoding {
 	switch l {
 	case layerBase64:
@@ -132,7 +132,7 @@ func (l Layer) wrap(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// spaced adds a space behind each comma and colon of compact JSON.
+// spaced adds a space after each comma and colon of compact JSON.
 func spaced(data []byte) []byte {
 	out := make([]byte, 0, len(data)+len(data)/8)
 	quoted := false
@@ -152,7 +152,7 @@ func spaced(data []byte) []byte {
 	return out
 }
 
-// Unwrap removes layers from a payload, the first one first.
+// Unwrap removes layers from a payload, the first one (the outermost) first.
 //
 // Limits: decompression stops at MaxInflated bytes.
 //
@@ -186,9 +186,9 @@ func (l Layer) unwrap(payload []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Layers returns the layers that encode c.Data as payload, in which c was found. Envelopes without encoding have
-// none. Text layers restore the payload exactly. Compressed bytes may differ from the original, but decompress
-// to the same data.
+// Layers returns the layers with which Wrap converts c.Data back to payload, in which c was found. Envelopes
+// without encoding have none. Text layers restore the payload exactly. Compressed bytes may differ from the
+// original, but decompress to the same data.
 //
 // Errors: ok is false if the payload cannot be restored, such as JSON with irregular white space.
 func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
@@ -225,9 +225,9 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 	return layers, true
 }
 
-// TextLayer returns the layer that produces payload by encoding: hex, base64 or base64url. If the payload's
-// length is a multiple of four, it does not show whether padding is used: TextLayer then assumes padding for
-// base64, but none for base64url.
+// TextLayer returns the layer that describes how payload is encoded; encoding is "hex" or "base64". If the
+// payload's length is a multiple of four, it does not show whether padding is used: TextLayer then assumes padding
+// for base64, but none for base64url.
 func TextLayer(encoding string, payload []byte) Layer {
 	if encoding == "hex" {
 		if bytes.ContainsAny(payload, "ABCDEF") {
@@ -247,7 +247,8 @@ func TextLayer(encoding string, payload []byte) Layer {
 	return layerBase64Bare
 }
 
-// jsonLayer returns the style of a JSON document. ok is false if its white space follows none of the styles.
+// jsonLayer returns the layer for the formatting style of a JSON document. ok is false if its white space follows
+// none of the styles.
 func jsonLayer(doc []byte) (Layer, bool) {
 	for _, l := range [...]Layer{JSONCompact, layerJSONSpaced, layerJSONLines, layerJSONLines4} {
 		if again, err := l.wrap(doc); err == nil && bytes.Equal(again, doc) {

@@ -31,7 +31,7 @@ const (
 	// often.
 	leastMessage = 8
 
-	// leastText is the minimum number of characters of hex or base64.
+	// leastText is the minimum number of characters of hex or base64 that are decoded.
 	leastText = 8
 
 	// leastJSON is the minimum size of a JSON document in bytes.
@@ -61,7 +61,7 @@ const (
 	Bytes Form = "bytes"
 )
 
-// A Content is the data that a payload contains in encoded form.
+// A Content is data that was found in a payload in encoded form.
 type Content struct {
 	// Encoding is "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first. It is "" if
 	// the payload itself is JSON or envelopes.
@@ -77,8 +77,8 @@ type Content struct {
 	Tree *wire.Tree
 }
 
-// A Finder detects data in payloads. All payloads together may use 64 MiB of decoded data, and further payloads
-// are not examined. The zero value is ready to use.
+// A Finder detects encoded data in payloads, for example protobuf in base64. All payloads together may use 64 MiB
+// of decoded data, and further payloads are not examined. The zero value is ready to use.
 type Finder struct {
 	// Wire are the options for parsing found messages.
 	Wire wire.Options
@@ -89,8 +89,8 @@ type Finder struct {
 
 // Find detects the content of a payload that is not a message itself.
 //
-// Shape: ordinary words are valid base64, too. So decoded text counts only if its likeliest reading is a
-// message, or if it is a sequence of envelopes, compressed, or JSON.
+// Shape: ordinary words are valid base64, too. So decoded text counts only if it is most probably a message, or if
+// it is a sequence of envelopes, compressed, or JSON.
 //
 // Limits: a payload is decompressed to at most MaxInflated bytes.
 func (f *Finder) Find(payload []byte) (Content, bool) {
@@ -129,7 +129,7 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 	return c, true
 }
 
-// message parses data and returns the tree if a message is the likeliest reading. Otherwise it returns nil.
+// message parses data and returns the tree if data is most probably a message. Otherwise it returns nil.
 func message(data []byte, o wire.Options) *wire.Tree {
 	if len(data) < leastMessage {
 		return nil

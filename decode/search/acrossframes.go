@@ -8,16 +8,18 @@ import (
 
 // A tailKey identifies a field by direction and path.
 type tailKey struct {
+	// dir is the direction of the frames, and path a hash of the field's path; see pathHash.
 	dir  captures.Direction
 	path uint64
 }
 
-// A tail is the end of a text field that is streamed over several frames. A match may span them.
+// A tail is the end of a text field that is streamed over several frames, so that a match that spans frames can be
+// found.
 type tail struct {
 	// text has the last tailLen bytes of the field's text, or all if there are fewer.
 	text []byte
 
-	// starts are the frames from which the text comes, in order.
+	// starts has, for each frame from which text comes, where its text begins, in order.
 	starts []segment
 
 	// round is the number of the last frame that added to text.
@@ -30,10 +32,10 @@ type tail struct {
 // A segment records that the text from off on comes from frame number frame.
 type segment struct{ off, frame int }
 
-// text searches a value for Query.Text. kind is "" if it must be detected. If joined is true, the value may
-// continue the text of the same field in earlier frames.
-func (s *searcher) text(data []byte, kind string, joined bool) {
-	if !s.wanted() {
+// searchText searches the value data for Query.Text. kind is the value's kind for the match, or "" if it must be
+// detected. If joined is true, the value may continue the text of the same field in earlier frames.
+func (s *searcher) searchText(data []byte, kind string, joined bool) {
+	if !s.pathMatches() {
 		return
 	}
 	if kind == "" {
@@ -43,16 +45,16 @@ func (s *searcher) text(data []byte, kind string, joined bool) {
 		}
 	}
 	s.q.Text.findAll(data, func(lo, hi int) bool {
-		s.hit(kind, data, lo, hi, kind == "bytes" && !isPlain(data))
+		s.reportExcerpt(kind, data, lo, hi, kind == "bytes" && !isPlain(data))
 		return !s.over
 	})
 	if joined && kind != "bytes" && !s.over {
-		s.join(data, kind)
+		s.matchAcrossFrames(data, kind)
 	}
 }
 
-// join finds matches that begin in an earlier frame and end in this one.
-func (s *searcher) join(data []byte, kind string) {
+// matchAcrossFrames finds matches that begin in an earlier frame and end in this one.
+func (s *searcher) matchAcrossFrames(data []byte, kind string) {
 	key := tailKey{s.frame.Dir, s.pathHash()}
 	t := s.tails[key]
 	if t == nil {
@@ -70,14 +72,14 @@ func (s *searcher) join(data []byte, kind string) {
 	case t.many:
 		t.many = false
 	case len(t.text) > 0:
-		s.across(t, data, kind)
+		s.searchTail(t, data, kind)
 	}
 	t.round = s.round
 	t.addFrame(data, s.frame.Seq)
 }
 
-// across searches the end of t's text together with the beginning of data.
-func (s *searcher) across(t *tail, data []byte, kind string) {
+// searchTail searches for matches that begin in t's text and end in data, the text of the current frame.
+func (s *searcher) searchTail(t *tail, data []byte, kind string) {
 	before, reach := t.text, tailLen
 	if s.q.Text.literal != nil {
 		// A match of a literal cannot extend further than the literal's length.
@@ -103,12 +105,12 @@ func (s *searcher) across(t *tail, data []byte, kind string) {
 				frames = append(frames, seg.frame)
 			}
 		}
-		s.send(m, append(frames, s.frame.Seq))
+		s.emitMatch(m, append(frames, s.frame.Seq))
 		return false
 	})
 }
 
-// addFrame appends a frame's text and drops text that is too far back.
+// addFrame appends a frame's text and drops text that is too old for a match. frame is the number of the frame.
 func (t *tail) addFrame(data []byte, frame int) {
 	if len(data) >= tailLen {
 		t.text, t.starts = append(t.text[:0], data[len(data)-tailLen:]...), append(t.starts[:0], segment{0, frame})

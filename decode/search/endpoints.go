@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// maxSearched is the size in bytes up to which a frame is searched for servers.
+	// maxSearched is the maximum size in bytes of a frame that is searched for servers.
 	maxSearched = 1 << 20
 
 	// maxEndpoints is the maximum number of servers that Endpoints records.
 	maxEndpoints = 64
 )
 
-// Endpoints finds servers that unary responses mention and that are new. A client that learns of a server from a
-// response will connect to it. Endpoints may be used by several goroutines.
+// Endpoints finds URLs of new servers in unary responses. A client that learns of a server from a response will
+// connect to it. Endpoints may be used by several goroutines.
 type Endpoints struct {
 	// mu guards the fields below it.
 	mu sync.Mutex
 
-	// known are the servers recorded so far, as host:port.
+	// known has the servers seen so far, as host:port.
 	known map[string]bool
 }
 
-// NewEndpoints returns an Endpoints that has the servers of the given URLs. Malformed URLs are ignored.
+// NewEndpoints returns an Endpoints that already knows the servers of the given URLs. Malformed URLs are ignored.
 func NewEndpoints(known ...string) *Endpoints {
 	e := &Endpoints{known: map[string]bool{}}
 	for _, s := range known {
@@ -61,7 +61,7 @@ func (e *Endpoints) In(ctx context.Context, src captures.Source, ex *captures.Ex
 	return found
 }
 
-// addNew records the servers of URLs, and returns the URLs of new ones.
+// addNew records the servers of urls, and returns those URLs whose servers are new.
 func (e *Endpoints) addNew(urls []*url.URL) (added []*url.URL) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// around returns a Match with data[lo:hi] and its surroundings, as text or as hex.
+// around returns a Match for data[lo:hi] with the data before and after it, as text, or as hex if asHex is true.
 func around(data []byte, lo, hi int, asHex bool) Match {
 	if asHex {
 		const most = 16

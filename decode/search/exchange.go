@@ -15,16 +15,16 @@ type Scope struct {
 	// Frames, if not nil, reports whether a frame is searched.
 	Frames func(*decode.Frame) bool
 
-	// Split names how bytes of exchanges without HTTP are divided into messages.
+	// Split is how the data of exchanges without HTTP is divided into messages.
 	Split decode.Splitting
 }
 
-// Exchange searches an exchange of src while it is read, and calls emit with each match until emit returns
-// false.
+// Exchange searches the parts of exchange rec that scope selects, while it is read from src, and calls emit with
+// each match until emit returns false.
 //
 // Errors: src cannot be read. The part that was read has been searched.
 func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {
-	if scope.Headers && !q.headers(rec, emit) {
+	if scope.Headers && !q.searchHeaders(rec, emit) {
 		return nil
 	}
 	searcher := newSearcher(q, emit)

@@ -6,8 +6,8 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// json searches the strings and numbers of a JSON value. enc is the encoding that contained the value, or "".
-func (s *searcher) json(v jsontree.Value, enc string) {
+// searchJSON searches the strings and numbers of a JSON value. enc is the encoding that contained the value, or "".
+func (s *searcher) searchJSON(v jsontree.Value, enc string) {
 	if s.over {
 		return
 	}
@@ -16,26 +16,26 @@ func (s *searcher) json(v jsontree.Value, enc string) {
 	}
 	switch v.Kind() {
 	case jsontree.Object, jsontree.Array:
-		s.jsonItems(v, enc)
+		s.searchJSONItems(v, enc)
 	case jsontree.String:
-		s.jsonText(v.Text())
+		s.searchJSONText(v.Text())
 	case jsontree.Number:
 		switch text := v.Text(); {
 		// A number matches by value, or as text.
-		case s.q.Number != nil && s.q.Number.matchesText(text), s.everything():
-			s.value("json", text)
+		case s.q.Number != nil && s.q.Number.matchesText(text), s.matchesAnyValue():
+			s.reportWhole("json", text)
 		case s.q.Text != nil:
-			s.text([]byte(text), "json", false)
+			s.searchText([]byte(text), "json", false)
 		}
 	case jsontree.Bool:
-		if s.everything() {
-			s.value("json", v.Text())
+		if s.matchesAnyValue() {
+			s.reportWhole("json", v.Text())
 		}
 	}
 }
 
-// jsonItems searches the members of an object or the elements of an array.
-func (s *searcher) jsonItems(v jsontree.Value, enc string) {
+// searchJSONItems searches the members of an object or the elements of an array.
+func (s *searcher) searchJSONItems(v jsontree.Value, enc string) {
 	isObject := v.Kind() == jsontree.Object
 	i := 0
 	for item := range v.Items() {
@@ -47,9 +47,9 @@ func (s *searcher) jsonItems(v jsontree.Value, enc string) {
 		s.steps = append(s.steps, step{name: name, enc: enc})
 		// Names of members are searched, too.
 		if isObject && s.q.Text != nil {
-			s.jsonKey(name)
+			s.searchJSONKey(name)
 		}
-		s.json(item, "")
+		s.searchJSON(item, "")
 		s.steps = s.steps[:len(s.steps)-1]
 		if s.over {
 			return
@@ -57,22 +57,22 @@ func (s *searcher) jsonItems(v jsontree.Value, enc string) {
 	}
 }
 
-// jsonKey searches the name of a JSON member.
-func (s *searcher) jsonKey(name string) {
+// searchJSONKey searches the name of a JSON member.
+func (s *searcher) searchJSONKey(name string) {
 	if lo, hi, ok := s.q.Text.find([]byte(name), 0); ok {
-		s.hit("json", []byte(name), lo, hi, false)
+		s.reportExcerpt("json", []byte(name), lo, hi, false)
 	}
 }
 
-// jsonText searches a JSON string, and data encoded in it.
-func (s *searcher) jsonText(v string) {
+// searchJSONText searches a JSON string, and data that is encoded in it, such as base64.
+func (s *searcher) searchJSONText(v string) {
 	switch {
 	case s.q.Text != nil:
-		s.text([]byte(v), "json", true)
-	case s.everything():
-		s.value("json", v)
+		s.searchText([]byte(v), "json", true)
+	case s.matchesAnyValue():
+		s.reportWhole("json", v)
 	}
-	if s.depth() < maxDepth && len(v) > 0 {
-		s.inside([]byte(v))
+	if s.encodingDepth() < maxDepth && len(v) > 0 {
+		s.searchInside([]byte(v))
 	}
 }

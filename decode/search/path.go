@@ -6,7 +6,7 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// matchSteps reports whether steps match the pattern.
+// matchSteps reports whether steps, the path to a value, matches the pattern.
 func matchSteps(pattern fieldpath.Path, steps []step) bool {
 	for i := range pattern {
 		if pattern[i].Name == fieldpath.AnySteps {

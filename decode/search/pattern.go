@@ -16,12 +16,12 @@ type Text struct {
 	// literal is the text to search for, if the pattern is equivalent to a literal.
 	literal []byte
 
-	// fold ignores case. The literal is then ASCII in lower case.
+	// fold means that case is ignored. The literal is then ASCII in lower case.
 	fold bool
 }
 
-// NewText returns a pattern. pattern is a regular expression (RE2), or, if fixed is true, literal text. fold
-// ignores case.
+// NewText returns a pattern for searching. pattern is a regular expression (RE2) or, if fixed is true, literal
+// text. fold ignores case.
 func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	if fixed {
 		if !fold {
@@ -51,8 +51,9 @@ func NewText(pattern string, fixed, fold bool) (*Text, error) {
 	return &Text{re: re}, nil
 }
 
-// foldedLiteral returns the literal in lower case if pattern is ASCII text that ignores case.
-func foldedLiteral(pattern string) ([]byte, bool) {
+// foldedLiteral returns the text, in lower case, that the case-insensitive regular expression pattern matches. ok
+// is false if the pattern has operators, or characters that also match non-ASCII characters if case is ignored.
+func foldedLiteral(pattern string) (literal []byte, ok bool) {
 	p, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || p.Op != syntax.OpLiteral || p.Flags&syntax.FoldCase == 0 || !isASCII(string(p.Rune)) {
 		return nil, false
@@ -74,10 +75,10 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Find returns the position of the first match in s.
+// Find returns the start and end offsets of the first match in s.
 func (t *Text) Find(s string) (lo, hi int, ok bool) { return t.find([]byte(s), 0) }
 
-// find returns the first match in data from offset from on.
+// find returns the start and end offsets of the first match in data at or after offset from.
 func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
 	switch {
 	case t.re != nil:
@@ -165,7 +166,7 @@ func indexFold(data, sub []byte) int {
 	return -1
 }
 
-// indexFrom returns the first offset of c from from on, or -1.
+// indexFrom returns the offset of the first c in data at or after from, or -1.
 func indexFrom(data []byte, c byte, from int) int {
 	if k := bytes.IndexByte(data[from:], c); k >= 0 {
 		return from + k
@@ -173,7 +174,7 @@ func indexFrom(data []byte, c byte, from int) int {
 	return -1
 }
 
-// equalFold compares data with lower, ignoring the case of ASCII.
+// equalFold reports whether data equals lower, which is in lower case, ignoring the case of ASCII letters.
 func equalFold(data, lower []byte) bool {
 	for i, c := range data {
 		if c >= 'A' && c <= 'Z' {

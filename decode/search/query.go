@@ -10,9 +10,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Number is a number to be searched for, in all its protobuf encodings.
+// A Number is a number that a search looks for in all its protobuf encodings.
 type Number struct {
-	// varints are the varints that may mean the number: plain, zigzag, and as an int32.
+	// varints are the varint values that may represent the number: plain, zigzag, and as an int32.
 	varints []uint64
 
 	// fixed32 and fixed64 are the bit patterns of fixed-width fields that may represent the number:
@@ -64,7 +64,7 @@ func ParseNumber(s string) (*Number, error) {
 	return n, nil
 }
 
-// matches reports whether the bits v of wire type typ may mean the number.
+// matches reports whether a field of wire type typ with the bits v may represent the number.
 func (n *Number) matches(typ wire.Type, v uint64) bool {
 	switch typ {
 	case wire.I32:
@@ -75,7 +75,7 @@ func (n *Number) matches(typ wire.Type, v uint64) bool {
 	return slices.Contains(n.varints, v)
 }
 
-// matchesText reports whether a JSON number equals the number.
+// matchesText reports whether the JSON number s equals the number.
 func (n *Number) matchesText(s string) bool {
 	if s == n.text {
 		return true
@@ -84,7 +84,7 @@ func (n *Number) matchesText(s string) bool {
 	return err == nil && f == n.value
 }
 
-// numberText formats a field's value in its most probable types.
+// numberText formats a field's number as text in its most probable types.
 func numberText(typ wire.Type, v uint64) string {
 	switch typ {
 	case wire.I32:
@@ -98,8 +98,8 @@ func numberText(typ wire.Type, v uint64) string {
 	return fmt.Sprintf("%d (zigzag %d)", v, int64(v>>1)^-int64(v&1))
 }
 
-// headers searches an exchange's URL and headers. It returns false if emit ended the search.
-func (q Query) headers(ex *captures.Exchange, emit func(Match) bool) bool {
+// searchHeaders searches an exchange's URL and headers. It returns false if emit ended the search.
+func (q Query) searchHeaders(ex *captures.Exchange, emit func(Match) bool) bool {
 	if q.Text == nil {
 		return true
 	}

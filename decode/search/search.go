@@ -80,16 +80,17 @@ type Match struct {
 }
 
 const (
-	// tailLen is how many bytes of a field's text are kept for matches that continue in the next frame.
+	// tailLen is the number of bytes at the end of a field's text that are kept, because a match may continue in
+	// the next frame.
 	tailLen = 4 << 10
 
-	// contextLen is how many bytes of text are shown before and after a match.
+	// contextLen is the number of bytes of text that are shown before and after a match.
 	contextLen = 60
 
 	// maxDepth is the maximum nesting of data inside data.
 	maxDepth = 4
 
-	// maxTails is the maximum number of fields per exchange whose text is joined.
+	// maxTails is the maximum number of fields in an exchange whose texts are joined across frames.
 	maxTails = 4096
 
 	// maxPerValue is the maximum number of matches in one value.
@@ -107,12 +108,13 @@ const (
 //
 // Limits: matches across frames extend over at most 4 KiB, and one value has at most 1,000 matches.
 type searcher struct {
+	// q is the query.
 	q Query
 
 	// emit receives the matches. If it returns false, the search ends.
 	emit func(Match) bool
 
-	// over means that the callback emit has ended the search.
+	// over means that a callback has ended the search.
 	over bool
 
 	// find decodes data that is encoded inside fields.
@@ -121,37 +123,39 @@ type searcher struct {
 	// tails are the texts that may continue in the next frame.
 	tails map[tailKey]*tail
 
-	// round is the number of frames so far, and found the number of matches.
+	// round is the number of frames searched so far, and found the number of matches.
 	round int
 	found int
 
-	// both is the memory for the end of a field's text and its continuation.
+	// both is reused memory for the end of a field's text and its continuation.
 	both []byte
 
 	// frame is the current frame, and steps the path to the current value.
 	frame *decode.Frame
 	steps []step
 
-	// onValue, if set, is called with each value of the path, until it returns false. emit is not used then.
+	// onValue, if set, is called with each value at the query's path until it returns false, and emit is not used.
+	// It is for the function Values.
 	onValue func(Value) bool
 
 	// declared is the definition of the frame's message, or nil.
 	declared protoreflect.MessageDescriptor
 
-	// reader infers the types of fields in the tree readOf.
+	// reader infers the types of fields in the message readOf.
 	reader *kind.Reader
 	readOf *wire.Tree
 }
 
-// A step is a field, or a member or element of JSON.
+// A step is one element of the path to the current value: a field, or a member or element of JSON.
 type step struct {
-	// number is the number of the field on the current path.
+	// number is the field's number, if the step is a field.
 	number uint64
 
 	// name is the name or index in JSON; "" for a field.
 	name string
 
-	// enc is the encoding that was undone above this step, or "".
+	// enc is the encoding, such as hex, that was undone to get to the message or JSON that contains the step; or
+	// "".
 	enc string
 
 	// tree is the message that contains the field, and node the field's node in it; tree
@@ -181,16 +185,16 @@ func (s *searcher) Frame(f *decode.Frame) {
 	s.steps = s.steps[:0]
 	switch {
 	case f.Tree != nil:
-		s.tree(f.Tree, "")
-		s.carried(f)
+		s.searchTree(f.Tree, "")
+		s.searchCarried(f)
 	case len(f.Data) > 0:
-		s.body(f.Data, "", 0)
+		s.searchBody(f.Data, "", 0)
 	}
 }
 
-// carried searches inner messages that only the profile identifies as messages, because they are too short to be
-// detected.
-func (s *searcher) carried(f *decode.Frame) {
+// searchCarried searches inner messages (encoded in fields) that only the profile identifies as messages, because
+// they are too short to be detected.
+func (s *searcher) searchCarried(f *decode.Frame) {
 	for _, in := range f.Inner {
 		if in.Tree == nil {
 			continue
@@ -201,26 +205,27 @@ func (s *searcher) carried(f *decode.Frame) {
 		}
 		n := f.Tree.Node(in.Node)
 		s.steps = append(s.steps[:0], step{number: n.Number, tree: f.Tree, node: in.Node})
-		s.tree(in.Tree, in.Encoding)
+		s.searchTree(in.Tree, in.Encoding)
 	}
 	s.steps = s.steps[:0]
 }
 
-// tree searches a message. enc is the encoding that contained it, or "".
-func (s *searcher) tree(t *wire.Tree, enc string) {
+// searchTree searches a message. enc is the encoding that contained it, or "".
+func (s *searcher) searchTree(t *wire.Tree, enc string) {
 	if len(s.q.Bytes) > 0 {
-		s.bytes(t, enc)
+		s.searchBytes(t, enc)
 	}
-	s.children(t, 0, enc)
+	s.searchChildren(t, 0, enc)
 }
 
-// children searches the child nodes of node i. enc is the encoding inside which the tree was found.
-func (s *searcher) children(t *wire.Tree, i int32, enc string) {
+// searchChildren searches the child nodes of node i. enc is the encoding inside which the message t was found, or
+// "".
+func (s *searcher) searchChildren(t *wire.Tree, i int32, enc string) {
 	for c := t.Nodes[i].First; c != wire.None && !s.over; c = t.Nodes[c].Next {
 		n := &t.Nodes[c]
 		if n.Type == wire.Garbage {
 			if s.q.Text != nil && len(t.Payload(c)) > 0 {
-				s.text(t.Payload(c), "bytes", false)
+				s.searchText(t.Payload(c), "bytes", false)
 			}
 			continue
 		}
@@ -230,28 +235,29 @@ func (s *searcher) children(t *wire.Tree, i int32, enc string) {
 	}
 }
 
-// node searches one field of a message.
-func (s *searcher) node(t *wire.Tree, c int32, n *wire.Node) {
+// searchNode searches the field in node c of message t.
+func (s *searcher) searchNode(t *wire.Tree, c int32, n *wire.Node) {
 	switch {
 	case s.onValue != nil:
 		s.reportValue(Value{Tree: t, Node: c, Declared: s.steps[len(s.steps)-1].declared})
-	case s.everything():
+	case s.matchesAnyValue():
 		s.reportField(t, c, n)
 	}
 	switch n.Type {
 	case wire.Varint, wire.I32, wire.I64:
 		if s.q.Number != nil && s.q.Number.matches(n.Type, t.Uint(c)) {
-			s.number(n.Type, t.Uint(c))
+			s.reportNumber(n.Type, t.Uint(c))
 		}
 	case wire.StartGroup:
-		s.children(t, c, "")
+		s.searchChildren(t, c, "")
 	case wire.Len:
-		s.payload(t, c, n)
+		s.searchPayload(t, c, n)
 	}
 }
 
-// payload searches a length-delimited value: the fields of a message, or else the text and any data inside it.
-func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
+// searchPayload searches the length-delimited value of node c in message t: the fields of a message, or else the
+// text and any data encoded inside it.
+func (s *searcher) searchPayload(t *wire.Tree, c int32, n *wire.Node) {
 	data := t.Payload(c)
 	if len(data) == 0 {
 		return
@@ -260,30 +266,30 @@ func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 		// The payload parses as a message, but text may do so, too.
 		message := !isPlain(data)
 		if !message {
-			is, _ := s.best(t, c)
+			is, _ := s.probableType(t, c)
 			message = is == wire.KindMessage
 		}
 		if message {
-			s.children(t, c, "")
+			s.searchChildren(t, c, "")
 			return
 		}
 	}
 
 	if s.q.Number != nil {
-		s.packed(t, c, data)
+		s.searchPacked(t, c, data)
 	}
 	// A match in a JSON member must not be reported again for the JSON text.
 	before := s.found
-	if s.depth() < maxDepth {
-		s.inside(data)
+	if s.encodingDepth() < maxDepth {
+		s.searchInside(data)
 	}
 	if s.q.Text != nil && s.found == before {
-		s.text(data, "", true)
+		s.searchText(data, "", true)
 	}
 }
 
-// depth returns the number of encodings around the current value.
-func (s *searcher) depth() (d int) {
+// encodingDepth returns the number of encodings around the current value.
+func (s *searcher) encodingDepth() (d int) {
 	for i := range s.steps {
 		if s.steps[i].enc != "" {
 			d++
@@ -292,8 +298,8 @@ func (s *searcher) depth() (d int) {
 	return d
 }
 
-// inside searches the data that is encoded inside a value.
-func (s *searcher) inside(data []byte) {
+// searchInside searches the content of a value that itself is encoded data, such as a message in base64.
+func (s *searcher) searchInside(data []byte) {
 	in, ok := s.find.Find(data)
 	if !ok {
 		return
@@ -303,7 +309,7 @@ func (s *searcher) inside(data []byte) {
 	enc := in.Encoding
 	switch in.Form {
 	case nested.Message:
-		s.tree(in.Tree, enc)
+		s.searchTree(in.Tree, enc)
 	case nested.Frames:
 		if enc == "" {
 			enc = "frames"
@@ -314,52 +320,53 @@ func (s *searcher) inside(data []byte) {
 
 			// A frame whose payload is no valid message can still contain the text.
 			if t := wire.Parse(payload, wire.Options{}); t.Err() == nil {
-				s.tree(t, enc)
+				s.searchTree(t, enc)
 			} else if s.q.Text != nil {
-				s.text(payload, "bytes", false)
+				s.searchText(payload, "bytes", false)
 			}
 		}
 	case nested.JSON:
 		if enc == "" {
 			enc = "json"
 		}
-		s.body(in.Data, enc, 1)
+		s.searchBody(in.Data, enc, 1)
 	default:
 		if s.q.Text != nil {
-			s.text(in.Data, "bytes", false)
+			s.searchText(in.Data, "bytes", false)
 		}
 		if k := bytes.Index(in.Data, s.q.Bytes); len(s.q.Bytes) > 0 && k >= 0 {
-			s.hit("bytes", in.Data, k, k+len(s.q.Bytes), true)
+			s.reportExcerpt("bytes", in.Data, k, k+len(s.q.Bytes), true)
 		}
 	}
 }
 
-// body searches data that is not protobuf: JSON, or any text.
-func (s *searcher) body(data []byte, enc string, depth int) {
+// searchBody searches data that is not protobuf: JSON, or any text. enc is the encoding inside which it was found,
+// or "", and depth the number of encodings around it.
+func (s *searcher) searchBody(data []byte, enc string, depth int) {
 	if k := bytes.Index(data, s.q.Bytes); len(s.q.Bytes) > 0 && k >= 0 && depth == 0 {
-		s.hit("text", data, k, k+len(s.q.Bytes), true)
+		s.reportExcerpt("text", data, k, k+len(s.q.Bytes), true)
 	}
 
 	// JSON is searched value by value, other text as a whole.
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) > 1 && len(trimmed) <= maxJSONLen && (trimmed[0] == '{' || trimmed[0] == '[') {
 		if root, err := jsontree.Parse(trimmed); err == nil {
-			s.json(root, enc)
+			s.searchJSON(root, enc)
 			return
 		}
 	}
 	if s.q.Text != nil && depth == 0 {
-		s.text(data, "text", false)
+		s.searchText(data, "text", false)
 	}
 }
 
-// everything reports whether all values at the path match.
-func (s *searcher) everything() bool {
+// matchesAnyValue reports whether the query has only a path, so that all values at the path match.
+func (s *searcher) matchesAnyValue() bool {
 	return s.onValue == nil && s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0
 }
 
-// bytes searches a message's bytes for Query.Bytes, and reports each match once, at the innermost field.
-func (s *searcher) bytes(t *wire.Tree, enc string) {
+// searchBytes searches a message's bytes for Query.Bytes, and reports each match once, at the innermost field.
+func (s *searcher) searchBytes(t *wire.Tree, enc string) {
 	for from := 0; from < len(t.Data) && !s.over; {
 		k := bytes.Index(t.Data[from:], s.q.Bytes)
 		if k < 0 {
@@ -384,13 +391,13 @@ func (s *searcher) bytes(t *wire.Tree, enc string) {
 			}
 			s.steps = append(s.steps, step{number: t.Nodes[up[k]].Number, enc: e, tree: t, node: up[k]})
 		}
-		s.hit("bytes", t.Data, at, at+len(s.q.Bytes), true)
+		s.reportExcerpt("bytes", t.Data, at, at+len(s.q.Bytes), true)
 		s.steps = s.steps[:outer]
 	}
 }
 
-// packed searches a value for Query.Number if the likeliest reading of the value is a packed list.
-func (s *searcher) packed(t *wire.Tree, c int32, data []byte) {
+// searchPacked searches the value of node c for Query.Number if its most probable type is a packed list.
+func (s *searcher) searchPacked(t *wire.Tree, c int32, data []byte) {
 	if len(data) > maxPackedText && isPlain(data) {
 		// Packed numbers rarely look like this much text.
 		return
@@ -400,8 +407,8 @@ func (s *searcher) packed(t *wire.Tree, c int32, data []byte) {
 			if !s.q.Number.matches(packedType(typ), v) {
 				continue
 			}
-			if _, best := s.best(t, c); kind.ElementOf(best) == kind.ElementOf(typ) {
-				s.value("packed", numberText(packedType(typ), v))
+			if _, best := s.probableType(t, c); kind.ElementOf(best) == kind.ElementOf(typ) {
+				s.reportWhole("packed", numberText(packedType(typ), v))
 				return
 			}
 			break
@@ -420,33 +427,35 @@ func packedType(typ string) wire.Type {
 	return wire.Varint
 }
 
-// number reports a field with a number as a match.
-func (s *searcher) number(typ wire.Type, v uint64) { s.value(kindOf(typ), numberText(typ, v)) }
+// reportNumber reports a field that contains a number as a match.
+func (s *searcher) reportNumber(typ wire.Type, v uint64) {
+	s.reportWhole(kindOf(typ), numberText(typ, v))
+}
 
-// reportField reports a field that matches by its path only.
+// reportField reports the field in node c of message t as a match of a query that has only a path.
 func (s *searcher) reportField(t *wire.Tree, c int32, n *wire.Node) {
-	if !s.wanted() {
+	if !s.pathMatches() {
 		return
 	}
 	if n.Type != wire.Len && n.Type != wire.StartGroup {
-		s.number(n.Type, t.Uint(c))
+		s.reportNumber(n.Type, t.Uint(c))
 		return
 	}
 	data := t.Payload(c)
-	switch is, _ := s.best(t, c); is {
+	switch is, _ := s.probableType(t, c); is {
 	case wire.KindMessage, wire.KindGroup:
-		s.value(string(is), strconv.Itoa(len(data))+" bytes")
+		s.reportWhole(string(is), strconv.Itoa(len(data))+" bytes")
 	case wire.KindString:
-		s.value("string", string(data))
+		s.reportWhole("string", string(data))
 	case wire.KindPacked:
-		s.value(string(is), strings.Trim(fmt.Sprint(s.reader.Readings(c)[0].Value), "[]"))
+		s.reportWhole(string(is), strings.Trim(fmt.Sprint(s.reader.Readings(c)[0].Value), "[]"))
 	default:
-		s.value(string(is), hexText(data))
+		s.reportWhole(string(is), hexText(data))
 	}
 }
 
-// best returns the most probable type of a node, inferred from its message alone.
-func (s *searcher) best(t *wire.Tree, c int32) (k wire.Kind, typ string) {
+// probableType returns the most probable type of a node, inferred from its message alone.
+func (s *searcher) probableType(t *wire.Tree, c int32) (k wire.Kind, typ string) {
 	if s.readOf != t {
 		s.reader, s.readOf = kind.NewReader(t, nil), t
 	}
@@ -454,7 +463,7 @@ func (s *searcher) best(t *wire.Tree, c int32) (k wire.Kind, typ string) {
 	return k, typ
 }
 
-// kindOf returns the name of the kind of a scalar with a wire type.
+// kindOf returns the name of the kind of a number with wire type typ.
 func kindOf(typ wire.Type) string {
 	switch typ {
 	case wire.I32:
@@ -465,17 +474,17 @@ func kindOf(typ wire.Type) string {
 	return string(wire.KindVarint)
 }
 
-// wanted reports whether the current path matches the query.
-func (s *searcher) wanted() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
+// pathMatches reports whether the path of the current value matches the query's pattern.
+func (s *searcher) pathMatches() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
 
-// value reports a whole value as a match.
-func (s *searcher) value(kind, v string) {
-	if s.wanted() {
-		s.send(Match{Kind: kind, Value: shorten(v), End: len(shorten(v))}, nil)
+// reportWhole reports the whole value v as a match, if its path matches.
+func (s *searcher) reportWhole(kind, v string) {
+	if s.pathMatches() {
+		s.emitMatch(Match{Kind: kind, Value: shorten(v), End: len(shorten(v))}, nil)
 	}
 }
 
-// shorten shortens a value for output.
+// shorten truncates a value to 4*contextLen bytes for output.
 func shorten(s string) string {
 	if len(s) <= 4*contextLen {
 		return s
@@ -483,33 +492,34 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:4*contextLen], "") + "…"
 }
 
-// hit reports data[lo:hi] with the surrounding text as a match. asHex formats it in hex.
-func (s *searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
-	if !s.wanted() {
+// reportExcerpt reports data[lo:hi] with the surrounding text as a match, if the path matches. asHex formats it in
+// hex.
+func (s *searcher) reportExcerpt(kind string, data []byte, lo, hi int, asHex bool) {
+	if !s.pathMatches() {
 		return
 	}
 	m := around(data, lo, hi, asHex)
 	m.Kind = kind
-	s.send(m, nil)
+	s.emitMatch(m, nil)
 }
 
-// send completes a match with frame and path, and calls emit.
-func (s *searcher) send(m Match, frames []int) {
+// emitMatch completes a match with frame and path, and calls emit.
+func (s *searcher) emitMatch(m Match, frames []int) {
 	m.Dir, m.Frame, m.Frames = s.frame.Dir, s.frame.Seq, frames
 	if frames == nil {
 		m.Frames = []int{s.frame.Seq}
 	} else {
 		m.Frame = frames[0]
 	}
-	m.Path = s.path()
+	m.Path = s.pathText()
 	s.found++
 	if !s.emit(m) {
 		s.over = true
 	}
 }
 
-// path formats the current path, as in 3(hex).1.2, with an index where a field repeats.
-func (s *searcher) path() string {
+// pathText formats the current path, as in 3(hex).1.2, with an index where a field repeats.
+func (s *searcher) pathText() string {
 	var b strings.Builder
 	for i := range s.steps {
 		st := &s.steps[i]

@@ -139,7 +139,7 @@ func TestOthers(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	ex := &captures.Exchange{URL: "https://h.example/a.B/Run", RequestHeaders: captures.Headers{{Name: "x-a", Value: "Run this"}}, ResponseTrailers: captures.Headers{{Name: "x-b", Value: "rUn"}}}
 	var got []string
-	text(t, "Run", false, false).headers(ex, func(m Match) bool {
+	text(t, "Run", false, false).searchHeaders(ex, func(m Match) bool {
 		got = append(got, m.Kind+" "+m.Path+" "+m.Dir.String())
 		return true
 	})

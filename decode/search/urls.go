@@ -10,8 +10,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// origins returns the servers that a message mentions: strings that are a URL without a path. Links to pages
-// have a path.
+// origins returns the servers that the strings of a frame mention: URLs without a path. URLs with a path are links
+// to pages.
 func origins(f *decode.Frame) []*url.URL {
 	var out []*url.URL
 	visit := func(s string) {

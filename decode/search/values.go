@@ -37,7 +37,8 @@ func Values(f *decode.Frame, path fieldpath.Path, md protoreflect.MessageDescrip
 	s.Frame(f)
 }
 
-// hasField reports whether a message has a field that a step of a path may select.
+// hasField reports whether message t has a field that first, the first step of a path, may select. md is the
+// message's definition or nil.
 func hasField(t *wire.Tree, first fieldpath.Step, md protoreflect.MessageDescriptor) bool {
 	number, isNumber := first.Number()
 	if !isNumber {
@@ -53,19 +54,21 @@ func hasField(t *wire.Tree, first fieldpath.Step, md protoreflect.MessageDescrip
 
 // reportValue reports a value to the caller of Values if the path is that of the query.
 func (s *searcher) reportValue(v Value) {
-	if s.wanted() && !s.onValue(v) {
+	if s.pathMatches() && !s.onValue(v) {
 		s.over = true
 	}
 }
 
-// visit searches one field, unless Values needs nothing in it, because the paths it wants begin otherwise.
+// visit searches the field in node c of message t, unless the search is for Values and the path to the field cannot
+// lead to one.
 func (s *searcher) visit(t *wire.Tree, c int32, n *wire.Node) {
 	if s.onValue == nil || s.leadsTo(len(s.steps)) {
-		s.node(t, c, n)
+		s.searchNode(t, c, n)
 	}
 }
 
-// leadsTo reports whether the step at a depth may belong to a value that Values reports, if those before do.
+// leadsTo reports whether the current path's step at depth (from 1) may lead to a value that Values reports, if the
+// steps before it do.
 func (s *searcher) leadsTo(depth int) bool {
 	path := s.q.Path
 	if len(path) == 0 || anySteps(path[:min(depth, len(path))]) {
@@ -79,7 +82,7 @@ func anySteps(path fieldpath.Path) bool {
 	return slices.ContainsFunc(path, func(p fieldpath.Step) bool { return p.Name == fieldpath.AnySteps })
 }
 
-// In reports whether the pattern occurs anywhere in a frame.
+// In reports whether the text pattern occurs anywhere in a frame.
 func (t *Text) In(f *decode.Frame) (found bool) {
 	newSearcher(Query{Text: t}, func(Match) bool {
 		found = true
@@ -88,8 +91,8 @@ func (t *Text) In(f *decode.Frame) (found bool) {
 	return found
 }
 
-// declarationOf returns the declaration of a field in the message at the current path, or nil. There is none if
-// the message was encoded inside another value (enc is not "").
+// declarationOf returns the declaration of field n in the message at the current path, or nil. There is none if the
+// message was encoded inside another value (enc is not "").
 func (s *searcher) declarationOf(n *wire.Node, enc string) protoreflect.FieldDescriptor {
 	md := s.declared
 	if md == nil || enc != "" || n.Number > uint64(protowire.MaxValidNumber) {

@@ -18,8 +18,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxFindings is the maximum number of findings in an audit. Further ones are counted in listed findings of the
-// same place, or omitted.
+// maxFindings is the maximum number of findings in an audit. Further secrets are counted in findings for the same
+// place, or omitted.
 const maxFindings = 10_000
 
 // A Finding is a probable secret at one place of an exchange. It does not contain the secret's value.
@@ -30,7 +30,8 @@ type Finding struct {
 	// Exchange is the number of the exchange with the secret.
 	Exchange int64
 
-	// Part means that the exchange is a piece of a conversation, and the finding is in the piece itself.
+	// Part means that the secret is in a call that is one of several calls of a conversation (a stream that was
+	// split over calls), and not in the joined messages.
 	Part bool
 
 	// Rule is the rule that recognised the secret.
@@ -56,7 +57,7 @@ type Finding struct {
 	// Path is the path of the field, if the frame is protobuf.
 	Path fieldpath.Path
 
-	// Encoding is the text encoding of the field in which Off counts, or "".
+	// Encoding is the text encoding that was undone in the field before Off was counted, such as base64; or "".
 	Encoding string
 
 	// Off is the offset in bytes from the beginning of the value, the URL, or the frame's decompressed data. Len
@@ -66,7 +67,7 @@ type Finding struct {
 	// Count is the number of times that the rule found a secret at the place.
 	Count int
 
-	// Stays means that Clean cannot remove the secret.
+	// Stays means that Clean cannot remove the secret from a copy.
 	Stays bool
 }
 
@@ -105,11 +106,11 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 			return all, err
 		}
 		a := auditor{red: red, rules: rules, ex: ex, part: pieces.Head(ex.ID) != 0, places: make(map[string]int)}
-		a.head()
-		if err := a.bodies(ctx, src); err != nil {
+		a.searchHead()
+		if err := a.searchBodies(ctx, src); err != nil {
 			return append(all, a.found...), err
 		}
-		a.notes(notes)
+		a.searchNotes(notes)
 		if all = append(all, a.found...); len(all) >= maxFindings {
 			return all[:maxFindings], fmt.Errorf("decode/secret: more than %d findings: the rest is left out", maxFindings)
 		}
@@ -117,7 +118,8 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 	return all, markStays(ctx, src, red, rules, all)
 }
 
-// markStays sets Stays of the findings that also exist in the output of Clean.
+// markStays sets Stays of those findings in all that also exist in a view of src without its secrets, i.e. that
+// Clean cannot remove.
 func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules, all []Finding) error {
 	if len(all) == 0 {
 		return nil
@@ -139,8 +141,8 @@ func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rule
 			return err
 		}
 		a := auditor{red: red, rules: rules, ex: ex, part: all[from].Part, places: make(map[string]int)}
-		a.head()
-		if err := a.bodies(ctx, view); err != nil {
+		a.searchHead()
+		if err := a.searchBodies(ctx, view); err != nil {
 			return err
 		}
 		for i := from; i < to; i++ {
@@ -151,7 +153,8 @@ func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rule
 	return nil
 }
 
-// learnFrom teaches the redactor the secrets in an exchange's URL and headers.
+// learnFrom adds the secrets in an exchange's URL and headers to the values that the redactor searches for
+// everywhere.
 func learnFrom(red *redact.Redactor, ex *captures.Exchange) {
 	for _, h := range []captures.Headers{ex.RequestHeaders, ex.ResponseHeaders, ex.RequestTrailers, ex.ResponseTrailers} {
 		red.FindHeaders(h)
@@ -168,12 +171,11 @@ type auditor struct {
 	// ex is the searched exchange, and found are its findings so far.
 	ex *captures.Exchange
 
-	// part means that the exchange is a piece of a conversation that other exchanges
-	// continue.
+	// part means that the exchange is one of the calls of a conversation (a stream that was split over calls).
 	part  bool
 	found []Finding
 
-	// places maps each place to its index in found.
+	// places maps the key of each place (see Finding.place) to its index in found.
 	places map[string]int
 }
 
@@ -198,13 +200,13 @@ func (f *Finding) place() string {
 	return strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
 }
 
-// hit returns the finding for a secret that a rule found in bytes.
+// hit returns the finding for a secret that the redactor found in bytes; place is as in Finding.Place.
 func hit(h redact.Hit, place string) Finding {
 	return Finding{Rule: h.Rule, Place: place, Header: h.Header, Name: h.Name, Off: h.Off, Len: h.Len}
 }
 
-// head searches everything in the exchange except its bodies.
-func (a *auditor) head() {
+// searchHead searches everything in the exchange except its bodies: headers, trailers, URL and error.
+func (a *auditor) searchHead() {
 	for _, s := range []struct {
 		place  string
 		fields captures.Headers
@@ -226,8 +228,8 @@ func (a *auditor) head() {
 	}
 }
 
-// notes searches the notes about the exchange. list has all notes of the capture.
-func (a *auditor) notes(list []captures.Note) {
+// searchNotes searches the users' notes about the exchange. list has all notes of the capture.
+func (a *auditor) searchNotes(list []captures.Note) {
 	for _, n := range list {
 		if n.Exchange != a.ex.ID {
 			continue
@@ -238,9 +240,9 @@ func (a *auditor) notes(list []captures.Note) {
 	}
 }
 
-// bodies searches the frames, and bytes that are not in frames.
-func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
-	if err := a.unsearched(ctx, src); err != nil {
+// searchBodies searches the frames, and bytes that are not in frames.
+func (a *auditor) searchBodies(ctx context.Context, src captures.Source) error {
+	if err := a.addUnsearched(ctx, src); err != nil {
 		return err
 	}
 	d, err := decode.Decode(ctx, src, a.ex.ID, decode.Options{})
@@ -253,7 +255,7 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	for i := range d.Frames {
 		f := &d.Frames[i]
 		frames[f.Dir]++
-		a.frame(d, f)
+		a.searchFrame(d, f)
 	}
 
 	if !hasRawBodies(d) {
@@ -278,8 +280,8 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	return nil
 }
 
-// unsearched adds a finding for each direction and reason for which bytes cannot be searched.
-func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
+// addUnsearched adds a finding for each direction and each reason for which bytes cannot be searched.
+func (a *auditor) addUnsearched(ctx context.Context, src captures.Source) error {
 	runs, err := a.red.FindUnsearched(ctx, src, a.ex)
 	if err != nil {
 		return err
@@ -314,26 +316,28 @@ func (a *auditor) isForm(dir captures.Direction) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("content-type")), "application/x-www-form-urlencoded")
 }
 
-// frame searches the data of a frame, and the messages inside its fields.
-func (a *auditor) frame(d *decode.Exchange, f *decode.Frame) {
+// searchFrame searches the data of a frame, and the messages inside its fields.
+func (a *auditor) searchFrame(d *decode.Exchange, f *decode.Frame) {
 	at := Finding{Place: "frame", Dir: f.Dir, Seq: f.Seq}
 	data := f.Data
 	if len(data) == 0 {
 		// The frame cannot be decompressed.
 		data = f.Raw
 	}
-	a.message(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1], a.isForm(f.Dir))
+	a.searchMessage(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1], a.isForm(f.Dir))
 	for _, in := range f.Inner {
 		inner := at
 		inner.Path, inner.Encoding = f.Tree.FieldPath(in.Node), in.Encoding
-		a.message(inner, in.Data, in.Tree, a.rules.innerType(d.Call, f.Dir), nil, false)
+		a.searchMessage(inner, in.Data, in.Tree, a.rules.innerType(d.Call, f.Dir), nil, false)
 	}
 }
 
-// message searches one message, both its bytes and, by its type, its fields.
-func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice, form bool) {
+// searchMessage searches one message: its bytes and, if md, its type, is not nil, its fields. at is the finding
+// without the secret, choices are the types that users chose for fields, and form means that data is a URL-encoded
+// form.
+func (a *auditor) searchMessage(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice, form bool) {
 	covered := make(map[int]bool)
-	for _, v := range a.rules.typed(a.red, t, md, choices) {
+	for _, v := range a.rules.secretFields(a.red, t, md, choices) {
 		f, n := at, t.Node(v.node)
 		f.Rule, f.Name, f.Off, f.Len = v.rule, v.field, n.Val, n.End-n.Val
 		f.Path = append(append(fieldpath.Path(nil), at.Path...), t.FieldPath(v.node)...)

@@ -21,9 +21,9 @@ import (
 
 // Clean copies a capture without its secrets. Everything is filtered by the redactor of to, after fields with
 // secrets were replaced by placeholders. Exchanges keep their numbers, times, outcomes, trailers and chunk
-// boundaries. Derived data is not copied. Clean returns the number of copied exchanges, the number of values
-// that were replaced because of their field, and what was omitted because it cannot be searched, if the redactor
-// of to has that option.
+// boundaries. Derived data is not copied. Clean returns the number of copied exchanges, the number of values that
+// were replaced because of their field, and the amount of data that was omitted because it cannot be searched (if
+// the redactor of to omits such data).
 //
 // Shape: a placeholder has the length of the secret. A compressed frame or body is compressed again, and its
 // envelope gets the new length.
@@ -48,13 +48,13 @@ func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges,
 	for _, id := range v.ids {
 		ex, err := from.Exchange(ctx, id)
 		if err == nil {
-			err = to.CopyExchange(ctx, from, v.c.head(ex), v.c.edits[id])
+			err = to.CopyExchange(ctx, from, v.c.cleanHead(ex), v.c.edits[id])
 		}
 		if err != nil {
 			return exchanges, v.c.values, omitted, err
 		}
 		exchanges++
-		if n := v.c.omitted(id); n > 0 {
+		if n := v.c.omittedBytes(id); n > 0 {
 			omitted.Exchanges++
 			omitted.Bytes += n
 		}
@@ -114,8 +114,9 @@ func copyAdditions(ctx context.Context, to, from *store.Store) error {
 	return nil
 }
 
-// A cleaner finds the fields to replace and records the edits.
+// A cleaner finds the fields that contain secrets and records the edits of bodies that replace them.
 type cleaner struct {
+	// red searches for secrets and learns them, and rules decide which fields are secret.
 	red   *redact.Redactor
 	rules *Rules
 
@@ -125,23 +126,23 @@ type cleaner struct {
 	// values is the number of replaced values.
 	values int
 
-	// typed are the exchanges in which a field was replaced.
+	// typed has the exchanges in which the value of a secret field was replaced.
 	typed map[int64]bool
 
 	// messages maps the ID of a Connect GET exchange to the value of its message parameter and the
 	// redacted replacement.
 	messages map[int64][2]string
 
-	// runs are the parts of bodies that are omitted, by exchange.
+	// runs are the ranges of bodies that are omitted because they cannot be searched, by exchange.
 	runs map[int64][]redact.Unsearched
 
 	// inURL counts the bytes that are omitted from URLs, by exchange.
 	inURL map[int64]int64
 }
 
-// plan finds the secret fields of an exchange, teaches them to the redactor, and records the edits that replace
-// them.
-func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
+// planEdits finds the secret fields of an exchange, adds their values to the secrets that the redactor knows, and
+// records the edits that replace them.
+func (c *cleaner) planEdits(ctx context.Context, from *store.Store, id int64) error {
 	d, err := decode.Decode(ctx, from, id, decode.Options{})
 	if err != nil {
 		return err
@@ -150,8 +151,8 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	var edits [2][]redact.Edit
 	for i := range d.Frames {
 		f := &d.Frames[i]
-		c.learn(f)
-		changes, err := c.changes(d, f)
+		c.learnFrame(f)
+		changes, err := c.fieldEdits(d, f)
 		if err != nil {
 			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
 		}
@@ -162,7 +163,7 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 
 		// The message of a Connect GET is in the URL, so no body is edited.
 		if d.Protocol == decode.ConnectGet && f.Dir == captures.Up {
-			if data, err := c.changed(f, changes); err == nil {
+			if data, err := c.editedPayload(f, changes); err == nil {
 				c.replaceMessage(d, f, data)
 			}
 			continue
@@ -174,7 +175,7 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 				return err
 			}
 		}
-		edit, ok, err := c.edit(raw[f.Dir], f, changes)
+		edit, ok, err := c.bodyEdit(raw[f.Dir], f, changes)
 		if err != nil {
 			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
 		}
@@ -187,7 +188,7 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	if err := c.learnBodies(ctx, from, d); err != nil {
 		return err
 	}
-	if err := c.omit(ctx, from, &d.Exchange, &edits); err != nil {
+	if err := c.omitUnsearched(ctx, from, &d.Exchange, &edits); err != nil {
 		return err
 	}
 	if len(edits[0])+len(edits[1]) > 0 {
@@ -196,16 +197,16 @@ func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	return nil
 }
 
-// learn teaches the redactor the secrets of a frame and of inner messages. They may occur elsewhere in a form in
-// which only learned secrets are found.
-func (c *cleaner) learn(f *decode.Frame) {
+// learnFrame adds the secrets of a frame and of messages inside its fields to those that the redactor knows. They
+// may occur elsewhere in a form in which only known secrets are found.
+func (c *cleaner) learnFrame(f *decode.Frame) {
 	c.red.Find(f.Data, false)
 	for _, in := range f.Inner {
 		c.red.Find(in.Data, false)
 	}
 }
 
-// learnBodies learns the secrets in body bytes that are not part of a frame.
+// learnBodies adds the secrets in body bytes that are not part of a frame to those that the redactor knows.
 func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.Exchange) error {
 	if !hasRawBodies(d) {
 		return nil
@@ -217,16 +218,16 @@ func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.
 	return err
 }
 
-// changes returns the edits that replace the secret fields of a frame, including those in nested
+// fieldEdits returns the edits that replace the secret fields of a frame's message, including those in nested
 // messages.
-func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, error) {
-	changes := c.fill(f.Tree, c.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1])
+func (c *cleaner) fieldEdits(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, error) {
+	changes := c.placeholderEdits(f.Tree, c.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1])
 	replaced := make(map[int32]bool)
 	for _, e := range changes {
 		replaced[e.Node] = true
 	}
 	for _, in := range f.Inner {
-		edits := c.fill(in.Tree, c.rules.innerType(d.Call, f.Dir), nil)
+		edits := c.placeholderEdits(in.Tree, c.rules.innerType(d.Call, f.Dir), nil)
 		// If the whole field is secret, its inner message is replaced with it.
 		if len(edits) == 0 || replaced[in.Node] {
 			continue
@@ -242,11 +243,11 @@ func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, err
 	return changes, nil
 }
 
-// fill returns the edits that replace a tree's secret fields by placeholders, and teaches their values to the
-// redactor.
-func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []wire.Edit {
+// placeholderEdits returns the edits that replace the secret fields of message t by placeholders, and adds their
+// values to the secrets that the redactor knows.
+func (c *cleaner) placeholderEdits(t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []wire.Edit {
 	var edits []wire.Edit
-	for _, v := range c.rules.typed(c.red, t, md, choices) {
+	for _, v := range c.rules.secretFields(c.red, t, md, choices) {
 		c.values++
 		p := t.Payload(v.node)
 		c.red.Learn(string(p))
@@ -255,7 +256,8 @@ func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor, choices 
 	return edits
 }
 
-// encodeAs encodes data in the encoding in which text represents old. ok is false if the encoding is unknown.
+// encodeAs encodes data in the encoding (hex or base64) in which text encodes old. ok is false if that is not
+// known.
 func encodeAs(text, old, data []byte) ([]byte, bool) {
 	for _, encode := range []func([]byte) string{
 		hex.EncodeToString,
@@ -270,9 +272,9 @@ func encodeAs(text, old, data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// changed applies edits to the message in a frame, and returns the frame's new payload, compressed like
-// the old one.
-func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) {
+// editedPayload applies edits to the message in a frame, and returns the frame's new payload, compressed like the
+// old one.
+func (c *cleaner) editedPayload(f *decode.Frame, changes []wire.Edit) ([]byte, error) {
 	payload, err := wire.Splice(f.Tree, changes)
 	if err != nil || f.Encoding == "" {
 		return payload, err
@@ -280,14 +282,14 @@ func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) 
 	return envelope.Compress(f.Encoding, payload)
 }
 
-// edit returns the edit of a body that makes the changes to frame f. ok is false if the frame's bytes do not
-// occur in the body as they are.
-func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e redact.Edit, ok bool, err error) {
+// bodyEdit returns the edit of the body raw that makes the changes to frame f. ok is false if the frame's bytes do
+// not occur in the body as they are.
+func (c *cleaner) bodyEdit(raw []byte, f *decode.Frame, changes []wire.Edit) (e redact.Edit, ok bool, err error) {
 	if f.Encoding != "" && f.Err != nil {
 		// Data may be only a part of the decompressed payload.
 		return e, false, nil
 	}
-	payload, err := c.changed(f, changes)
+	payload, err := c.editedPayload(f, changes)
 	if err != nil {
 		return e, false, err
 	}

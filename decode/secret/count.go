@@ -4,16 +4,14 @@ import "unwire/captures/redact"
 
 // Counts holds the numbers of findings by kind.
 type Counts struct {
-	// Values is the number of probable secrets.
-	// Staying is the number of those that Clean does not remove.
+	// Values is the number of probable secrets, and Staying the number of those that Clean does not remove.
 	Values, Staying int
 
-	// Unsearched is the number of places that could not be searched.
-	// UnsearchedBytes is the number of bytes at these places.
+	// Unsearched is the number of places that could not be searched, and UnsearchedBytes the number of bytes there.
 	Unsearched, UnsearchedBytes int
 }
 
-// Count counts findings by kind.
+// Count counts the findings of an audit by kind.
 func Count(found []Finding) Counts {
 	var c Counts
 	for i := range found {

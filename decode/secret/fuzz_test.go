@@ -42,21 +42,21 @@ func FuzzFrame(f *testing.F) {
 			frame := decode.Frame{Tree: wire.Parse(body, wire.Options{}), Frame: envelope.Frame{Raw: body, Data: body, Framed: framed}}
 			d := &decode.Exchange{Call: call}
 			a := auditor{red: redact.New(redact.Options{}), rules: rules, ex: &captures.Exchange{ID: 1}, places: make(map[string]int)}
-			a.frame(d, &frame)
+			a.searchFrame(d, &frame)
 			for _, found := range a.found {
 				if found.Off < 0 || found.Off+found.Len > len(body) || found.Count < 1 {
 					t.Fatalf("%+v lies outside of %d bytes", found, len(body))
 				}
 			}
 			c := cleaner{red: redact.New(redact.Options{}), rules: rules}
-			changes, err := c.changes(d, &frame)
+			changes, err := c.fieldEdits(d, &frame)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(changes) == 0 {
 				continue
 			}
-			e, ok, err := c.edit(raw, &frame, changes)
+			e, ok, err := c.bodyEdit(raw, &frame, changes)
 			if err != nil || !ok {
 				t.Fatalf("not edited: %v", err)
 			}
@@ -68,7 +68,7 @@ func FuzzFrame(f *testing.F) {
 				clean = clean[envelope.PrefixLen:]
 			}
 			tree := wire.Parse(clean, wire.Options{})
-			if left := rules.typed(redact.New(redact.Options{}), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
+			if left := rules.secretFields(redact.New(redact.Options{}), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
 				t.Fatalf("%+v is left of %q in %q", left, body, clean)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"unwire/decode"
 )
 
-// replaceMessage records that data replaces the message of a Connect GET, which is frame f. The message is in
-// the URL, and in headers that repeat the URL.
+// replaceMessage records that data replaces the message of a Connect GET, which is frame f. The message is in the
+// URL, and in headers that repeat the URL.
 func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byte) {
 	u, err := url.Parse(d.URL)
 	if err != nil || f.Encoding != "" && f.Err != nil {
@@ -35,8 +35,9 @@ func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byt
 	}
 }
 
-// head returns an exchange's record without secrets in typed fields, and with a remark about omitted bytes.
-func (c *cleaner) head(ex *captures.Exchange) *captures.Exchange {
+// cleanHead returns an exchange's metadata with the secrets of typed fields replaced, and with a remark about
+// omitted bytes in its error.
+func (c *cleaner) cleanHead(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	if m, ok := c.messages[ex.ID]; ok {
 		out.URL = strings.ReplaceAll(out.URL, m[0], m[1])
@@ -49,6 +50,6 @@ func (c *cleaner) head(ex *captures.Exchange) *captures.Exchange {
 			}
 		}
 	}
-	c.mention(&out)
+	c.mentionOmitted(&out)
 	return &out
 }

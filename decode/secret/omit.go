@@ -9,7 +9,7 @@ import (
 	"unwire/captures/redact"
 )
 
-// Omitted counts the data that a copy lacks because it could not be searched for secrets.
+// Omitted counts the data that was left out of a copy because it could not be searched for secrets.
 type Omitted struct {
 	// Exchanges is the number of exchanges from which data was omitted.
 	Exchanges int
@@ -18,8 +18,9 @@ type Omitted struct {
 	Bytes int64
 }
 
-// omit records the parts of an exchange that are omitted. Edits that overlap them are dropped.
-func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]redact.Edit) error {
+// omitUnsearched records the ranges of an exchange's bodies that are omitted because they cannot be searched, and
+// adds the edits that remove them. Other edits that overlap them are dropped.
+func (c *cleaner) omitUnsearched(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]redact.Edit) error {
 	if !c.red.OmitUnsearched {
 		return nil
 	}
@@ -45,8 +46,8 @@ func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captu
 	return nil
 }
 
-// omitted returns the number of bytes that are omitted from an exchange.
-func (c *cleaner) omitted(id int64) int64 {
+// omittedBytes returns the number of bytes that are omitted from an exchange.
+func (c *cleaner) omittedBytes(id int64) int64 {
 	n := c.inURL[id]
 	for _, u := range c.runs[id] {
 		n += u.Bytes()
@@ -54,8 +55,8 @@ func (c *cleaner) omitted(id int64) int64 {
 	return n
 }
 
-// mention adds a remark about omitted bytes to an exchange's error.
-func (c *cleaner) mention(ex *captures.Exchange) {
+// mentionOmitted adds a remark about omitted bytes to an exchange's error.
+func (c *cleaner) mentionOmitted(ex *captures.Exchange) {
 	var bytes [2]int64
 	var reasons [2]string
 	for _, u := range c.runs[ex.ID] {

@@ -23,15 +23,15 @@ import (
 	"unwire/decode"
 )
 
-// These rules require decoding. They complement those of package redact.
+// Rules for the fields of decoded messages. They complement those of package redact.
 const (
-	// ruleField: the schema's rules declare the field as secret.
+	// ruleField: the Rules declare the field as secret.
 	ruleField redact.Rule = "field"
 
 	// ruleName: the name of the field suggests a secret.
 	ruleName redact.Rule = "field-name"
 
-	// ruleUnknown: a token in a field without definition, in a message that has secret fields.
+	// ruleUnknown: the field has no definition and looks like a token, in a message that has secret fields.
 	ruleUnknown redact.Rule = "field-unknown"
 )
 
@@ -48,7 +48,7 @@ type Rules struct {
 	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// frameType returns the type of a call's frames, or nil.
+// frameType returns the type of the messages in a call's frames, or nil.
 func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.FrameType == nil {
 		return nil
@@ -56,7 +56,7 @@ func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect
 	return r.FrameType(call, dir)
 }
 
-// innerType returns the type of inner messages, or nil.
+// innerType returns the type of the messages that are encoded inside fields of a call's frames, or nil.
 func (r *Rules) innerType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if r.InnerType == nil {
 		return nil

@@ -20,14 +20,14 @@ type value struct {
 	field string
 }
 
-// typed returns the values of a tree that are secret by its type md, in order. Placeholders are not secret.
-// choices are the types that users chose for fields.
-func (r *Rules) typed(red *redact.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
+// secretFields returns the values of message t that are secret by its type md, in order. Placeholders are not
+// secret. choices are the types that users chose for fields.
+func (r *Rules) secretFields(red *redact.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
 	if t == nil || md == nil {
 		return nil
 	}
 	w := walker{rules: r, red: red, tree: t, choices: choices}
-	w.message(0, md)
+	w.visitMessage(0, md)
 	return w.found
 }
 
@@ -55,8 +55,8 @@ func (w *walker) addSecret(i int32, rule redact.Rule, field string) {
 	}
 }
 
-// message visits the fields of node i, which has type md.
-func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
+// visitMessage visits the fields of node i, which is a message of type md, and collects the secret ones.
+func (w *walker) visitMessage(i int32, md protoreflect.MessageDescriptor) {
 	hasSecrets := w.holdsSecrets(md)
 	for c := range w.tree.Children(i) {
 		n := w.tree.Node(c)
@@ -71,10 +71,10 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 				w.addSecret(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
-			w.secret(c, string(fd.FullName()))
+			w.addAllTexts(c, string(fd.FullName()))
 		case fd.Message() != nil:
 			if w.tree.IsMessage(c) {
-				w.message(c, fd.Message())
+				w.visitMessage(c, fd.Message())
 			}
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
 			// A weak name must be confirmed by the value.
@@ -86,22 +86,23 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 	}
 }
 
-// secret adds node i as a secret or, if it is a message, every text in it. field is its full name.
-func (w *walker) secret(i int32, field string) {
+// addAllTexts adds node i as a secret or, if it is a message, every text in it. field is the full name of the field
+// that the rules declare secret.
+func (w *walker) addAllTexts(i int32, field string) {
 	n := w.tree.Node(i)
-	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
+	if n.Type == wire.Len && (n.First == wire.None || !w.isProbablyMessage(i)) {
 		w.addSecret(i, ruleField, field)
 		return
 	}
 	for c := range w.tree.Children(i) {
 		if t := w.tree.Node(c).Type; t == wire.Len || t == wire.StartGroup {
-			w.secret(c, field)
+			w.addAllTexts(c, field)
 		}
 	}
 }
 
-// ratherMessage reports whether a message is the likeliest reading of node i.
-func (w *walker) ratherMessage(i int32) bool {
+// isProbablyMessage reports whether the most probable type of node i is message.
+func (w *walker) isProbablyMessage(i int32) bool {
 	if w.reader == nil {
 		w.reader = kind.NewReader(w.tree, nil)
 		w.reader.Choose(w.choices)

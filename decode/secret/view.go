@@ -11,9 +11,10 @@ import (
 	"unwire/captures/store"
 )
 
-// A View is a capture without its secrets, with the content that Clean would copy.
+// A View is a capture without its secrets: reading it yields the content that Clean would copy.
 type View struct {
-	// from is the original capture, ids are the exchanges in the view, and c computes the replacements.
+	// from is the original capture, c computes the replacements, and ids are the numbers of the exchanges in the
+	// view.
 	from *store.Store
 	c    cleaner
 	ids  []int64
@@ -21,7 +22,7 @@ type View struct {
 	// replaced are the exchanges read so far in which a secret was replaced.
 	replaced map[int64]bool
 
-	// omitted are the exchanges read so far of which some bytes were omitted.
+	// omitted are the exchanges read so far from which some bytes were omitted.
 	omitted map[int64]bool
 }
 
@@ -50,21 +51,21 @@ func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules
 		v.ids = append(v.ids, ex.ID)
 	}
 	for _, id := range v.ids {
-		if err := v.c.plan(ctx, from, id); err != nil {
+		if err := v.c.planEdits(ctx, from, id); err != nil {
 			return nil, err
 		}
 	}
 	return v, nil
 }
 
-// Replaced returns in how many of the exchanges read so far a secret was replaced.
+// Replaced returns the number of exchanges read so far in which a secret was replaced.
 func (v *View) Replaced() int { return len(v.replaced) }
 
-// Omitted returns how much data was omitted from the exchanges read so far.
+// Omitted returns the amount of data that was omitted from the exchanges read so far.
 func (v *View) Omitted() Omitted {
 	o := Omitted{Exchanges: len(v.omitted)}
 	for id := range v.omitted {
-		o.Bytes += v.c.omitted(id)
+		o.Bytes += v.c.omittedBytes(id)
 	}
 	return o
 }
@@ -78,7 +79,7 @@ func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, erro
 	if err != nil {
 		return nil, err
 	}
-	return v.clean(ex), nil
+	return v.cleanRecord(ex), nil
 }
 
 // Exchanges yields all exchanges with their secrets replaced.
@@ -86,7 +87,7 @@ func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, erro
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range v.from.Exchanges(ctx) {
 			if err == nil {
-				ex = v.clean(ex)
+				ex = v.cleanRecord(ex)
 			}
 			if !yield(ex, err) {
 				return
@@ -100,7 +101,7 @@ func (v *View) Relations(ctx context.Context, id int64) ([]captures.Relation, er
 	return v.from.Relations(ctx, id)
 }
 
-// Rewritten returns which rules changed an exchange.
+// Rewritten returns the rules that changed an exchange while it was recorded.
 func (v *View) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error) {
 	r, err := v.from.Rewritten(ctx, id)
 	if r != nil {
@@ -124,14 +125,14 @@ func (v *View) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
 	return list, err
 }
 
-// clean removes the secrets of an exchange's record.
-func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
-	head := v.c.head(ex)
+// cleanRecord returns an exchange's metadata without secrets.
+func (v *View) cleanRecord(ex *captures.Exchange) *captures.Exchange {
+	head := v.c.cleanHead(ex)
 	out := v.c.red.Exchange(*head)
 	if v.c.typed[ex.ID] || !reflect.DeepEqual(out, *head) {
 		v.replaced[ex.ID] = true
 	}
-	if v.c.omitted(ex.ID) > 0 {
+	if v.c.omittedBytes(ex.ID) > 0 {
 		v.omitted[ex.ID] = true
 	}
 	return &out

@@ -12,8 +12,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// A block is a run of comment lines below a field that show the content of the field's value after decoding.
-// Protoscope ignores them. Parse reads them, and if they were edited, it encodes the value from them:
+// blockMark begins each line of a block: comment lines below a field that show the content of the field's value
+// after decoding. Protoscope ignores them. Parse reads them, and if they were edited, it encodes the value from
+// them:
 //
 //	2: {"0a05776f726c641001"}
 //	#| hex of a message, 5d1b4a60:
@@ -25,7 +26,7 @@ import (
 const blockMark = "#|"
 
 const (
-	// maxBlocks is the maximum nesting of blocks that are parsed.
+	// maxBlocks is the maximum nesting of blocks inside blocks that are parsed.
 	maxBlocks = 16
 
 	// checkLen is the number of hex digits in the checksum.
@@ -57,8 +58,8 @@ func layersOf(c nested.Content, payload []byte) (layers []nested.Layer, check st
 	return layers, checkOf(data), true
 }
 
-// blockHead returns the first line of the block for the content c of a payload. ok is false if the block could
-// not be parsed again. Then the content is shown as plain comments.
+// blockHead returns the first line of the block for the content c of a payload. ok is false if Parse could not
+// encode the content again. Then the content is shown as plain comments.
 func blockHead(c nested.Content, payload []byte) (string, bool) {
 	if c.Form == nested.JSON {
 		if len(c.Data) > maxInsideJSON {
@@ -116,28 +117,29 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 	return layers, check, nil
 }
 
-// A closedValue describes the length-delimited value that was closed last. A block may follow it.
+// A closedValue describes the length-delimited value whose brace was closed last. A block, i.e. comment lines with
+// its decoded content, may follow it.
 type closedValue struct {
 	// pos is the offset of the value in body, and prefix the index of its length in prefixes.
 	pos, prefix int
 
-	// end is where the value ends in body, and nesteds the number of prefixes at that time.
+	// end is the offset in body at which the value ends, and prefixes the number of length prefixes at that time.
 	end, prefixes int
 
 	// level is the number of open braces around the value.
 	level int
 
-	// extra is the size of the prefixes inside the value, in bytes.
+	// extra is the total size of the length prefixes inside the value, in bytes. They are not in body.
 	extra int
 
-	// long is by how many bytes the value's length is longer than necessary.
+	// long is the number of bytes by which the value's length prefix is longer than necessary.
 	long int
 
 	// ok is false if no value was closed yet.
 	ok bool
 }
 
-// isCurrent reports whether the parser is directly behind the value.
+// isCurrent reports whether the parser's current position is directly after the value.
 func (c *closedValue) isCurrent(p *parser) bool {
 	return c.ok && !p.pending && c.end == len(p.body) && c.prefixes == len(p.prefixes) && c.level == len(p.levels)
 }
@@ -145,7 +147,8 @@ func (c *closedValue) isCurrent(p *parser) bool {
 // atBlock reports whether a block begins at the current position.
 func (p *parser) atBlock() bool { return bytes.HasPrefix(p.src[p.pos:], []byte(blockMark)) }
 
-// block parses a block. If the block was edited, its content replaces the value above.
+// block parses a block (comment lines with the decoded content of the value above). If it was edited, its content
+// replaces the value.
 func (p *parser) block() error {
 	start := p.pos
 	if !p.last.isCurrent(p) {
@@ -190,8 +193,8 @@ func (p *parser) block() error {
 // errBothEdited is returned if a value and its block were both edited.
 var errBothEdited = errors.New("both what is inside and the value itself were edited")
 
-// rewrap encodes data in layers if data was edited. check is the checksum of the unedited data. value must be
-// the unedited encoding of that data, else the result is errBothEdited.
+// rewrap encodes data, the content of a block, in layers if it was edited. check is the checksum of the unedited
+// content. value is the encoded value above the block; if it was edited, too, the result is errBothEdited.
 func rewrap(value, data []byte, layers []nested.Layer, check string) (out []byte, edited bool, err error) {
 	content, err := nested.Unwrap(layers, value)
 	// Equal contents are accepted whatever the checksum, since then no edit is lost.
@@ -205,7 +208,7 @@ func rewrap(value, data []byte, layers []nested.Layer, check string) (out []byte
 	return out, true, err
 }
 
-// A blockLine is a line of a block without its mark. at is its offset in src.
+// A blockLine is a line of a block without its mark. at is its offset in the text.
 type blockLine struct {
 	text string
 	at   int
@@ -266,7 +269,7 @@ func (p *parser) blockData(lines []blockLine, layers []nested.Layer) ([]byte, er
 	return q.out, nil
 }
 
-// lastValue returns the value that was closed last, with the lengths inside it.
+// lastValue returns the encoded value that was closed last, with the length prefixes inside it.
 func (p *parser) lastValue() []byte {
 	var out []byte
 	pos := p.last.pos
@@ -278,7 +281,7 @@ func (p *parser) lastValue() []byte {
 	return append(out, p.body[pos:]...)
 }
 
-// replaceLast replaces the value that was closed last.
+// replaceLast replaces the value that was closed last by another encoded value.
 func (p *parser) replaceLast(value []byte) {
 	c := &p.last
 	f := &p.prefixes[c.prefix]

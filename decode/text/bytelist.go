@@ -133,7 +133,7 @@ func readList(in []byte) ([]byte, error) {
 	return out, nil
 }
 
-// declarationEnd returns the offset of the bracket in front of an array's first element, or -1.
+// declarationEnd returns the offset of the bracket before an array's first element in source code, or -1.
 func declarationEnd(s []byte) int {
 	const most = 200
 	// A bracket counts if a number and then a comma or the end of the array follow.
@@ -164,8 +164,8 @@ func declarationEnd(s []byte) int {
 	return -1
 }
 
-// isTail reports whether s may follow an array's elements: brackets, a semicolon, and the length that xxd -i
-// prints.
+// isTail reports whether s may follow an array's elements in source code: brackets, a semicolon, and the length
+// that xxd -i prints.
 func isTail(s []byte) bool {
 	s = bytes.TrimLeft(s, "}]) \t\r\n;,")
 	if len(s) == 0 {

@@ -11,8 +11,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// damaged prints a node that is not a field. The error becomes a comment. Of a truncated field, the tag and the
-// available bytes are printed.
+// damaged prints node c, which is garbage and not a field, with its error as a comment. If it is a truncated field,
+// the tag and the available bytes are printed. md is the enclosing message's type or nil.
 func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
 	p.w.WriteString("# " + printable(wire.ErrorText(n.Err, p.base)) + "\n")
@@ -51,11 +51,11 @@ func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescript
 	}
 }
 
-// maxTruncatedNesting bounds how many truncated fields are printed inside each other.
+// maxTruncatedNesting is the maximum number of truncated fields inside each other that are printed as messages.
 const maxTruncatedNesting = 100
 
-// available prints the available part of a value as bytes.
-// A single control character is clearer in hex.
+// available prints the available part of a truncated value as a string or in hex. A single control character is
+// clearer in hex. fd is the field's declaration or nil.
 func (p *printer) available(data []byte, fd protoreflect.FieldDescriptor, depth int) {
 	plain := len(data) > 0 && isPlain(data) && (len(data) > 1 || data[0] >= ' ')
 	long := len(data) > hexLine
@@ -81,8 +81,9 @@ func (p *printer) available(data []byte, fd protoreflect.FieldDescriptor, depth 
 	}
 }
 
-// truncatedMessage prints the available part of a message. It returns false if that is not a message: unless it
-// is declared as one, it must be sound apart from its missing end, and must not be plain text.
+// truncatedMessage prints data, the available part of a truncated value, as a message. It returns false if that is
+// not a message: unless fd declares it as one, it must be sound apart from its missing end, and must not be plain
+// text. base is the offset of data.
 func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldDescriptor, depth int) bool {
 	md := messageOf(fd)
 	s := &printer{w: p.w, find: p.find, deep: p.deep, truncations: p.truncations + 1, base: base}
@@ -102,11 +103,12 @@ func (p *printer) truncatedMessage(data []byte, base int, fd protoreflect.FieldD
 	return true
 }
 
-// leastWords is the minimum length in bytes of a text that makes a message plausible.
+// leastWords is the minimum length in bytes of a string inside truncated data that makes it plausible that the data
+// is a message.
 const leastWords = 4
 
-// almostMessage prints a payload that is a message apart from its missing end. It returns false if the payload
-// is not: most of it must be complete fields, and one of them must contain text.
+// almostMessage prints payload data of node c if it is a message apart from its missing end, and otherwise returns
+// false. Most of it must be complete fields, and one of them must contain text.
 func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
 	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.truncations >= maxTruncatedNesting || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
 		return false

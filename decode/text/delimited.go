@@ -5,19 +5,20 @@ import (
 	"unwire/decode/wire"
 )
 
-// A delimitedPiece is a message preceded by its length, or the rest of the data if no length fits.
+// A delimitedPiece is a delimited message (one preceded by its length as a varint), or the rest of the data if no
+// length fits.
 type delimitedPiece struct {
 	// whole is false for the rest of the data.
 	whole bool
 
-	// long is by how many bytes the length is longer than necessary.
+	// long is the number of bytes by which the length's varint is longer than necessary.
 	long int
 
 	// data is the message without its length prefix.
 	data []byte
 }
 
-// delimited calls f for each delimited message in data, in order.
+// delimited calls f for each message in data that is preceded by its length, in order, and for the rest.
 func delimited(data []byte, f func(delimitedPiece) error) error {
 	for len(data) > 0 {
 		v, n := wire.ConsumeVarint(data)
@@ -34,15 +35,15 @@ func delimited(data []byte, f func(delimitedPiece) error) error {
 }
 
 const (
-	// delimitedSample is the number of messages that isDelimited parses.
+	// delimitedSample is the maximum number of messages that isDelimited parses.
 	delimitedSample = 16
 
 	// leastDelimited is the minimum size in bytes of a single delimited message.
 	leastDelimited = 8
 )
 
-// isDelimited reports whether data consists of delimited messages and is less likely a single message. It parses
-// into scratch.
+// isDelimited reports whether data consists of delimited messages (each preceded by its length) and is less likely
+// a single message. scratch is reused memory for parsing.
 func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 	count, filled := 0, 0
 	for rest := data; len(rest) > 0; count++ {

@@ -48,7 +48,7 @@ func (d *Document) Parts(f func(Part) error) error {
 	off := 0
 	switch d.As {
 	case "frames":
-		return d.pieces(func(p piece) error {
+		return d.pieces(func(p envelopePiece) error {
 			part := d.framePart(p, off)
 			off += len(part.Head) + len(part.Raw)
 			return f(part)
@@ -81,8 +81,9 @@ func (d *Document) Parts(f func(Part) error) error {
 	return nil
 }
 
-// framePart returns the part for an envelope, or for bytes that are not in one.
-func (d *Document) framePart(p piece, off int) Part {
+// framePart returns the part for the envelope p, or for bytes that are not in one. off is its offset in the
+// document.
+func (d *Document) framePart(p envelopePiece, off int) Part {
 	if !p.framed {
 		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the rest is no envelope"}
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxDetails is the number of an error's details that are printed.
+	// maxDetails is the maximum number of an error's details that are printed.
 	maxDetails = 16
 
 	// maxDetailLen is the size in bytes above which details are omitted.
 	maxDetailLen = 64 << 10
 )
 
-// end prints the details of the error at the end of a stream as comments, because the JSON contains
-// them only in base64.
-func (p *printer) end(f piece) {
+// end prints the details of an error in the end-of-stream frame f as comments, because the JSON contains them only
+// in base64.
+func (p *printer) end(f envelopePiece) {
 	if f.flags&envelope.EndStream == 0 {
 		return
 	}

@@ -43,9 +43,9 @@ func (e *Error) offset(src []byte) int {
 	return off + e.Column - 1
 }
 
-// stray returns the error for a character that begins no token. Its hint explains the usual syntax in place of
-// that character.
-func (p *parser) stray() error {
+// unexpected returns the syntax error for a character that begins no token. Its hint explains the usual syntax in
+// place of that character.
+func (p *parser) unexpected() error {
 	c := p.src[p.pos]
 	hint := ""
 	switch c {
@@ -65,7 +65,7 @@ func (p *parser) stray() error {
 	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
 }
 
-// hintForWord returns advice about a word where a number is expected.
+// hintForWord returns the hint for an error about a word where a number is expected.
 func hintForWord(word []byte) string {
 	switch string(word) {
 	case "nan", "NaN", "nan32", "nan64":

@@ -12,7 +12,7 @@ var errNoDump = errors.New("no dump")
 
 // A dumpLine is one parsed line of a hex dump.
 type dumpLine struct {
-	// off is the offset at the beginning of the line, read as hex and as octal; -1 if it is not a number.
+	// off is the offset that begins the line, parsed as hex and as octal; -1 if it is not such a number.
 	off [2]int
 
 	// data are the bytes that the line shows.
@@ -29,7 +29,7 @@ type dumpLine struct {
 	repeat bool
 }
 
-// undump reads the output of hexdump, hexdump -C, xxd, od -tx1 (also with -Ax), od -x and Wireshark: lines of an
+// undump decodes the output of hexdump, hexdump -C, xxd, od -tx1 (also with -Ax), od -x and Wireshark: lines of an
 // offset, bytes in hex, and optional text.
 //
 // Shape: the offsets identify a dump, because each must equal the number of bytes before it.
@@ -68,7 +68,8 @@ func undump(in []byte) ([]byte, error) {
 // maxRepeated is the maximum number of bytes that "*" lines may represent: 64 MiB.
 const maxRepeated = 64 << 20
 
-// joinDump concatenates the bytes of lines and checks the offsets. radix is the index in dumpLine.off.
+// joinDump concatenates the bytes of lines and checks the offsets. radix is the index in dumpLine.off: 0 for hex, 1
+// for octal. swapped swaps the bytes of 16-bit words.
 func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
 	var out, last []byte
 	repeat := false
@@ -187,7 +188,8 @@ func hexPairs(s []byte) ([]byte, error) {
 	return out, nil
 }
 
-// dataURL returns the head of a base64 data URL and the rest, or nil and in.
+// dataURL splits a base64 data URL into its head ("data:…;base64,") and the rest. For other input, head is nil and
+// rest is in.
 func dataURL(in []byte) (head, rest []byte) {
 	const most = 200
 	if len(in) < 5 || !bytes.EqualFold(in[:5], []byte("data:")) {
@@ -200,8 +202,8 @@ func dataURL(in []byte) (head, rest []byte) {
 	return in[:k+1], in[k+1:]
 }
 
-// decodeBase64Runs decodes base64 in the standard or the URL alphabet, with or without padding. Several padded
-// decodeBase64Runs may follow each other, as in grpc-web-text.
+// decodeBase64Runs decodes base64 in the standard or the URL alphabet, with or without padding. Several padded runs
+// may follow each other, as in grpc-web-text. clean has no white space.
 func decodeBase64Runs(clean []byte) ([]byte, error) {
 	enc := base64.StdEncoding
 	if bytes.ContainsAny(clean, "-_") {

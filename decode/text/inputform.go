@@ -18,28 +18,28 @@ import (
 	"unwire/decode/wire"
 )
 
-// A source describes how the bytes of a document were encoded in the input: raw, hex or base64. Parse
-// uses it to encode edited bytes in the same way. The zero value is raw.
+// An inputEncoding describes how the bytes of a document were encoded in the input: raw, hex or base64. Parse uses
+// it to encode edited bytes in the same way. The zero value is raw.
 //
 // Shape: a regular style of hex or base64 is described by style. An irregular text is stored instead,
 // compressed, with a hash of the bytes that it encodes. It is used as long as the bytes are unedited.
-type source struct {
+type inputEncoding struct {
 	// form is the encoding, "raw", "hex" or "base64".
 	form string
 
 	// style is the layout of hex or base64.
-	style style
+	style textLayout
 
 	// kept is the original input if its layout is irregular, or nil.
 	kept []byte
 
-	// ofHash is the hash of the bytes that kept encodes.
+	// ofHash is the hash of the bytes that kept encodes; see hashOf.
 	ofHash string
 
 	// packed is the compression of the whole document, "gzip" or "zstd", or "".
 	packed string
 
-	// packedRaw is the output of the sender's compressor, or nil if ours produces the same.
+	// packedRaw is the compressed input if compressing again would yield other bytes, or nil.
 	packedRaw []byte
 
 	// packedHash is the hash of the bytes that packedRaw encodes.
@@ -49,9 +49,9 @@ type source struct {
 	inflateError string
 }
 
-// A style is a regular layout of hex or base64 text.
-type style struct {
-	// begin precedes everything: 0x, or the head of a data URL.
+// A textLayout is a regular layout of hex or base64 text.
+type textLayout struct {
+	// begin is the text before everything: 0x, or the head of a data URL.
 	begin string
 
 	// upper means that hex digits are upper-case.
@@ -76,11 +76,11 @@ type style struct {
 	end string
 }
 
-// maxKept is the maximum size in bytes to which a kept text is decompressed: 1 GiB.
+// maxKept is the maximum size in bytes to which a kept input is decompressed: 1 GiB.
 const maxKept = 1 << 30
 
 // readSource detects how the input is encoded and returns the bytes that it encodes.
-func readSource(in []byte, o Options) (source, []byte, error) {
+func readSource(in []byte, o Options) (inputEncoding, []byte, error) {
 	s, data, err := readForm(in, o.In)
 	if err != nil {
 		return s, nil, err
@@ -88,21 +88,22 @@ func readSource(in []byte, o Options) (source, []byte, error) {
 	return s, s.unpack(data, o.MaxInflated), nil
 }
 
-// readForm decodes the input's text form, which is named by form or detected.
-func readForm(in []byte, form string) (source, []byte, error) {
+// readForm decodes hex or base64 in the input. form is the form that the user selected, or "" if it is to be
+// detected.
+func readForm(in []byte, form string) (inputEncoding, []byte, error) {
 	switch form {
 	case "raw":
-		return source{form: "raw"}, in, nil
+		return inputEncoding{form: "raw"}, in, nil
 	case "hex", "base64":
 		data, err := decodeForm(in, form)
 		if err != nil {
-			return source{}, nil, fmt.Errorf("text: the input is not %s: %w", form, err)
+			return inputEncoding{}, nil, fmt.Errorf("text: the input is not %s: %w", form, err)
 		}
 		return newSource(in, form, data), data, nil
 	case "", "auto":
 		// Detect hex before base64, because hex digits are valid base64.
 		if isField(in) {
-			return source{form: "raw"}, in, nil
+			return inputEncoding{form: "raw"}, in, nil
 		}
 		for _, form := range []string{"hex", "base64"} {
 			if !mayBeText(in) {
@@ -112,10 +113,10 @@ func readForm(in []byte, form string) (source, []byte, error) {
 				return newSource(in, form, data), data, nil
 			}
 		}
-		return source{form: "raw"}, in, nil
+		return inputEncoding{form: "raw"}, in, nil
 	}
 
-	return source{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
+	return inputEncoding{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
 }
 
 // isField reports whether in is a protobuf message with one short string field whose tag and length
@@ -125,7 +126,8 @@ func isField(in []byte) bool {
 	return len(in) > 2 && in[0] == '\n' && (in[1] == ' ' || in[1] >= '\t' && in[1] <= '\r') && int(in[1]) == len(in)-2
 }
 
-// mayBeText examines only the beginning, so that a large binary input is not decoded in vain.
+// mayBeText reports whether in may be hex or base64, i.e. has only ASCII text at its beginning. It examines only
+// that, so that a large binary input is not decoded in vain.
 func mayBeText(in []byte) bool {
 	for _, c := range in[:min(len(in), 4096)] {
 		if c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -137,7 +139,7 @@ func mayBeText(in []byte) bool {
 
 // unpack decompresses data if it is a valid gzip or other compressed stream, and returns data unchanged
 // otherwise.
-func (s *source) unpack(data []byte, limit int64) []byte {
+func (s *inputEncoding) unpack(data []byte, limit int64) []byte {
 	name := envelope.Sniff(data)
 	if name == "" {
 		return data
@@ -161,7 +163,8 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// plausibleForm reports whether a text that is valid hex or base64 is probably meant as such.
+// plausibleForm reports whether the text in, which is valid in the given form (hex or base64), is probably meant as
+// such. data are the decoded bytes.
 func plausibleForm(in []byte, form string, data []byte) bool {
 	if form == "hex" && !isSource(in) {
 		return len(data) >= 2
@@ -182,13 +185,13 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 }
 
 // newSource returns the source for in, which encodes data in the given form.
-func newSource(in []byte, form string, data []byte) source {
-	s := source{form: form, style: styleOf(in, form)}
+func newSource(in []byte, form string, data []byte) inputEncoding {
+	s := inputEncoding{form: form, style: styleOf(in, form)}
 	// The style is regular if it reproduces the input.
 	if bytes.Equal(s.style.append(nil, form, data), in) {
 		return s
 	}
-	return source{form: form, style: s.style, kept: in, ofHash: hashOf(data)}
+	return inputEncoding{form: form, style: s.style, kept: in, ofHash: hashOf(data)}
 }
 
 // decodeForm decodes hex or base64 with white space anywhere. Hex may also be a dump, have 0x or \x before the
@@ -230,9 +233,9 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 	return nil, err
 }
 
-// styleOf guesses the style from the first line. The caller verifies the guess.
-func styleOf(in []byte, form string) style {
-	var s style
+// styleOf guesses the layout of the hex or base64 in from its first line. The caller verifies the guess.
+func styleOf(in []byte, form string) textLayout {
+	var s textLayout
 	body := bytes.TrimRight(in, "\r\n\t ")
 	s.end = string(in[len(body):])
 
@@ -244,7 +247,7 @@ func styleOf(in []byte, form string) style {
 	// A hex dump is written back as rows of 16 bytes, without its offsets and characters.
 	if form == "hex" {
 		if _, err := undump(in); err == nil && bytes.ContainsAny(in, " :") {
-			return style{group: 1, cols: 47, nl: "\n", end: s.end}
+			return textLayout{group: 1, cols: 47, nl: "\n", end: s.end}
 		}
 		if rest, ok := bytes.CutPrefix(body, []byte("0x")); ok {
 			s.begin, body = "0x", rest
@@ -273,7 +276,7 @@ func styleOf(in []byte, form string) style {
 }
 
 // append appends data to dst, encoded in this style of hex or base64.
-func (s style) append(dst []byte, form string, data []byte) []byte {
+func (s textLayout) append(dst []byte, form string, data []byte) []byte {
 	dst = append(dst, s.begin...)
 	if form == "hex" {
 		return append(s.appendHex(dst, data), s.end...)
@@ -294,7 +297,7 @@ func (s style) append(dst []byte, form string, data []byte) []byte {
 }
 
 // appendHex appends data as hex with the style's groups and lines.
-func (s style) appendHex(dst, data []byte) []byte {
+func (s textLayout) appendHex(dst, data []byte) []byte {
 	digits := "0123456789abcdef"
 	if s.upper {
 		digits = "0123456789ABCDEF"
@@ -319,11 +322,11 @@ func (s style) appendHex(dst, data []byte) []byte {
 	return dst
 }
 
-// plain reports whether the input was the bytes themselves.
-func (s source) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
+// plain reports whether the input was neither hex, base64 nor compressed.
+func (s inputEncoding) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
 
-// restore encodes data in the same way as the input.
-func (s source) restore(data []byte) []byte {
+// restore encodes data (compression, then hex or base64) in the same way as the input was.
+func (s inputEncoding) restore(data []byte) []byte {
 	if s.packed != "" {
 		data = s.pack(data)
 	}
@@ -337,7 +340,7 @@ func (s source) restore(data []byte) []byte {
 }
 
 // pack compresses the document if the input was compressed as a whole.
-func (s source) pack(data []byte) []byte {
+func (s inputEncoding) pack(data []byte) []byte {
 	if s.packedRaw != nil && hashOf(data) == s.packedHash {
 		return s.packedRaw
 	}
@@ -349,8 +352,9 @@ func (s source) pack(data []byte) []byte {
 	return out
 }
 
-// words returns the words of the directive that describes how the input was encoded; nil for raw input.
-func (s source) words() ([]string, error) {
+// words returns the words of the comment in which the printed text describes how the input was encoded; nil for raw
+// input.
+func (s inputEncoding) words() ([]string, error) {
 	// A binary input needs no directive, because its bytes are the document itself.
 	if (s.form == "raw" || s.form == "") && s.packed == "" {
 		return nil, nil
@@ -395,9 +399,9 @@ func (s source) words() ([]string, error) {
 	return append(w, "of:"+s.ofHash, "text:"+base64.RawStdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// parseWords parses the text that the method words returns.
-func parseWords(words []string) (source, error) {
-	s := source{form: words[0]}
+// parseWords parses the words that the method words returns.
+func parseWords(words []string) (inputEncoding, error) {
+	s := inputEncoding{form: words[0]}
 	if s.form != "hex" && s.form != "base64" && s.form != "raw" {
 		return s, fmt.Errorf("%.40q is neither hex nor base64 nor raw", s.form)
 	}

@@ -11,8 +11,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// A largeField is the first field of some data, if that field contains a message larger than a segment. It is
-// printed in segments, like the message around it, so its tree is never in memory as a whole.
+// A largeField is the first field of some data, if that field contains a message that is too large to be parsed at
+// once. It is printed in segments (runs of whole fields), like the message around it, so its tree is never in
+// memory as a whole.
 type largeField struct {
 	// field has the number, type and name of the large field.
 	field *field.Field
@@ -28,18 +29,18 @@ type largeField struct {
 }
 
 const (
-	// maxLarge is the largest nesting depth of large fields.
+	// maxLarge is the maximum nesting depth of large fields.
 	maxLarge = 50
 
-	// largeSample is how many bytes are examined to recognize such a field.
+	// largeSample is the maximum number of bytes that are examined to recognize a large message.
 	largeSample = 64 << 10
 
-	// largeFields is how many fields are examined if the first one exceeds largeSample.
+	// largeFields is the maximum number of fields that are examined if the first one exceeds largeSample.
 	largeFields = 10_000
 )
 
-// largeMessage returns data's first field if it is a largeField. With evidence or choices there is none: these
-// refer to paths from the root, and frames have limited sizes anyway.
+// largeMessage returns data's first field if it is a largeField. With evidence (statistics of other messages) or
+// users' choices of types there is none: these refer to paths from the root, and frames have limited sizes anyway.
 func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	if o.Evidence != nil || len(o.Choices) > 0 || len(data) <= o.segmentLen || o.within >= maxLarge {
 		return f, false
@@ -70,8 +71,8 @@ func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	return f, true
 }
 
-// isLargeMessage judges a payload by its first fields. If the first one exceeds the sample, the payload must
-// consist of fields up to its end.
+// isLargeMessage reports whether a large payload is probably a message, judged by its first fields, up to sampleLen
+// bytes. If the first field exceeds them, the payload must consist of fields up to its end.
 func isLargeMessage(payload []byte, sampleLen int) bool {
 	sampleLen = min(sampleLen, largeSample)
 	if part := segment(payload, sampleLen); len(part) <= 2*sampleLen {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxInside is the maximum nesting of data inside data that is printed.
+	// maxInside is the maximum nesting of encoded data inside encoded data that is printed.
 	maxInside = 3
 
 	// maxInsideJSON is the size in bytes above which a JSON document is not printed.
 	maxInsideJSON = 64 << 10
 )
 
-// inside prints the decoded content of a payload below its field: as a block if Parse can encode it again, else
-// as comments.
+// inside prints the decoded content of a payload below its field: as a block (marked lines) if Parse can encode it
+// again, else as comments.
 func (p *printer) inside(data []byte, depth int) {
 	if p.deep >= maxInside {
 		return
@@ -57,7 +57,7 @@ func (p *printer) inside(data []byte, depth int) {
 	case nested.Frames:
 		d := Document{Data: c.Data, o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}}
 		// The functions called here return no errors.
-		_ = d.pieces(func(f piece) error {
+		_ = d.pieces(func(f envelopePiece) error {
 			s.piece(f, d.o)
 			return nil
 		})
@@ -74,7 +74,7 @@ func (p *printer) inside(data []byte, depth int) {
 	p.find = s.find
 }
 
-// insideWord returns the description of the content in comments.
+// insideWord returns the words that describe the content in comments, such as "hex of a message".
 func insideWord(c nested.Content) string {
 	switch c.Form {
 	case nested.Message:
@@ -129,10 +129,10 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// sizeText formats a number of bytes in words.
+// sizeText formats a number of bytes for display.
 func sizeText(n int) string { return strconv.Itoa(n) + " bytes" }
 
-// A commentWriter inserts a prefix before each line.
+// A commentWriter inserts a comment prefix before each line that is written.
 type commentWriter struct {
 	// w receives the lines. Its Flush returns the error of any write.
 	w      *bufio.Writer

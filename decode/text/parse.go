@@ -14,10 +14,10 @@ import (
 // Parse returns the bytes that a text describes, in the encoding of the document from which the text was
 // printed: the text of a hex document yields hex.
 //
-// Shape: behind the flags of a frame may follow len:N (the length to claim), a compression to apply, and of:HASH
+// Shape: the flags of a frame may be followed by len:N (the length to claim), a compression to apply, and of:HASH
 // raw:`…`. The latter is the sender's own compressed payload, which is used as long as the data still has that
-// hash. Lines that begin with #| show the content of the value above them. If they were edited, and the value
-// was not, the value is encoded from them.
+// hash. Lines that begin with #| show the content of the value above them. If they were edited, and the value was
+// not, the value is encoded from them.
 //
 // Limits: time and memory are linear in the size of the text, for any nesting.
 //
@@ -30,8 +30,8 @@ func Parse(src []byte) ([]byte, error) {
 	return p.from.restore(p.out), nil
 }
 
-// Encode is like Parse, but writes the result to w while it parses, after each complete top-level
-// field. done, if not nil, is called with the offset up to which src is no longer needed.
+// Encode is like Parse, but writes the result to w while it parses, after each complete top-level field. done, if
+// not nil, is called with the offset up to which src is encoded and no longer needed.
 //
 // Limits: only one piece is in memory, unless the document was hex, base64 or compressed.
 //
@@ -45,7 +45,7 @@ func Encode(w io.Writer, src []byte, done func(off int)) error {
 	return err
 }
 
-// run parses the directive about the encoding and then the text.
+// run parses the comment about the encoding of the input, and then the text.
 func (p *parser) run() error {
 	if rest, ok := bytes.CutPrefix(p.src, []byte(directive)); ok {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -63,7 +63,7 @@ func (p *parser) run() error {
 	return p.parse()
 }
 
-// pieceLen is how many bytes are encoded before they are written: 256 KiB.
+// pieceLen is the number of encoded bytes that are collected before they are written: 256 KiB.
 const pieceLen = 256 << 10
 
 // drain writes the finished bytes if there are many and no brace is open.
@@ -89,11 +89,11 @@ func (p *parser) drain() error {
 	return nil
 }
 
-// maxLong is the maximum of long-form: by how many bytes a varint may be longer than necessary.
+// maxLong is the maximum number of bytes by which the word long-form may lengthen a varint.
 const maxLong = 1 << 12
 
-// A prefix is the length prefix that will be inserted before body[pos:].
-type prefix struct {
+// A lengthPrefix is the length prefix that will be inserted before body[pos:].
+type lengthPrefix struct {
 	// pos is the offset in body at which the length is inserted.
 	pos int
 
@@ -104,24 +104,24 @@ type prefix struct {
 	width int
 }
 
-// A level is an opening brace that is not closed yet.
-type level struct {
-	// at is the offset of the brace in src.
+// An openBrace is an opening brace that is not closed yet.
+type openBrace struct {
+	// at is the offset of the brace in the text.
 	at int
 
 	// close is the kind of brace: 'l' for a length, 'g' for a group, 'f' for a frame.
 	close byte
 
-	// prefix is the index of the message's length in prefixes.
+	// prefix is the index in prefixes of the length that belongs to the brace.
 	prefix int
 
-	// extra is the size of the lengths inside the brace, in bytes.
+	// extra is the total size of the length prefixes inside the brace, in bytes. They are not in body yet.
 	extra int
 
 	// number is the field number of a group.
 	number uint64
 
-	// long is by how many bytes a length is longer than necessary.
+	// long is the number of bytes by which the length is longer than necessary.
 	long int
 }
 
@@ -139,10 +139,10 @@ type parser struct {
 	body []byte
 
 	// prefixes are the length prefixes to be inserted into body.
-	prefixes []prefix
+	prefixes []lengthPrefix
 
 	// levels are the braces that are not closed yet, outermost first.
-	levels []level
+	levels []openBrace
 
 	// frame describes the envelope whose brace is open.
 	frame frameForm
@@ -155,11 +155,11 @@ type parser struct {
 	// last is the length-delimited value that was closed most recently.
 	last closedValue
 
-	// deep is the number of nested blocks around the text.
+	// deep is the number of blocks inside which the text is.
 	deep int
 
 	// from is the encoding of the document's bytes.
-	from source
+	from inputEncoding
 
 	// w receives the encoded bytes; nil collects all of them in out.
 	w io.Writer
@@ -168,7 +168,7 @@ type parser struct {
 	done func(off int)
 }
 
-// fail returns a syntax error at the current position.
+// fail returns a syntax error at the current position, without a hint.
 func (p *parser) fail(format string, args ...any) error { return p.advise("", format, args...) }
 
 // advise returns an error with a hint at the current position.
@@ -239,7 +239,7 @@ func (p *parser) space() {
 	}
 }
 
-// item parses and processes one token of the text.
+// item parses one token (a literal, number, tag, brace or block) and appends its encoding.
 func (p *parser) item() error {
 	// The first character selects most kinds of items.
 	switch c := p.src[p.pos]; c {
@@ -260,7 +260,7 @@ func (p *parser) item() error {
 	// Words: a keyword, a field number, or a number.
 	word := p.word()
 	if len(word) == 0 {
-		return p.stray()
+		return p.unexpected()
 	}
 	if string(word) == "long-form" {
 		return p.longForm()
@@ -289,7 +289,7 @@ func (p *parser) item() error {
 	return p.noLong()
 }
 
-// noLong returns an error if a long-form precedes something other than a varint.
+// noLong returns an error if a long-form word is pending, because it may only precede a varint.
 func (p *parser) noLong() error {
 	if p.pending {
 		return p.advise("it lengthens a varint: a number, a tag, a length, or a group's end", "long-form stands only before a number, a field number or a brace")
@@ -297,7 +297,7 @@ func (p *parser) noLong() error {
 	return nil
 }
 
-// word returns the letters, digits and signs at the current position, without consuming them.
+// word returns the run of letters, digits and signs at the current position, without consuming it.
 func (p *parser) word() []byte {
 	end := p.pos
 	for end < len(p.src) {
@@ -311,7 +311,7 @@ func (p *parser) word() []byte {
 	return p.src[p.pos:end]
 }
 
-// varint appends v, lengthened by a pending long-form.
+// varint appends v to body as a varint, lengthened by a pending long-form.
 func (p *parser) varint(v uint64) error {
 	p.body = appendWide(p.body, v, wire.SizeVarint(v)+p.long)
 	p.long, p.pending = 0, false
@@ -327,7 +327,7 @@ func appendWide(dst []byte, v uint64, width int) []byte {
 	return append(dst, byte(v))
 }
 
-// longForm parses the word long-form:N, which requests an overlong varint of N bytes.
+// longForm parses the word long-form:N, which lengthens the next varint by N bytes.
 func (p *parser) longForm() error {
 	if p.pending {
 		return p.fail("two long-forms in a row")
@@ -459,9 +459,9 @@ func (p *parser) typeAhead() wire.Type {
 // 'l' for a length-delimited field, 'g' for a group and 'f' for a frame; number is the
 // field number of a group.
 func (p *parser) openLevel(kind byte, skip int, number uint64) error {
-	l := level{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
+	l := openBrace{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
 	if kind == 'l' {
-		p.prefixes = append(p.prefixes, prefix{pos: len(p.body)})
+		p.prefixes = append(p.prefixes, lengthPrefix{pos: len(p.body)})
 		p.long, p.pending = 0, false
 	}
 	p.levels = append(p.levels, l)

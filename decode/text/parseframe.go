@@ -8,7 +8,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// A frameForm is the header of an envelope in the text: everything before its brace.
+// A frameForm is the printed header of an envelope: the words between "frame" and its brace.
 type frameForm struct {
 	// flags is the envelope's first byte.
 	flags uint8
@@ -19,7 +19,7 @@ type frameForm struct {
 	// encoding is the compression of the payload, or "".
 	encoding string
 
-	// raw is the sender's compressed payload. It is used if the data has the hash of.
+	// raw is the sender's compressed payload. It is used if the data is unedited, i.e. has the hash hash.
 	hash string
 	raw  []byte
 }
@@ -54,7 +54,7 @@ func (p *parser) openFrame() error {
 	}
 }
 
-// frameWord parses one word in the header of an envelope.
+// frameWord parses one word after the flags in the header of an envelope.
 func (p *parser) frameWord() error {
 	word := p.word()
 	at := p.pos

@@ -10,12 +10,13 @@ import (
 	"unwire/decode/nested"
 )
 
-// delimitedJSON is the JSON form of a delimited message.
+// delimitedJSON is the JSON form of a delimited message (one preceded by its length), or of the bytes after the
+// last one.
 type delimitedJSON struct {
 	// Len is ignored, because the length follows from the fields.
 	Len ignored `json:"len"`
 
-	// LongLen is by how many bytes the length is longer than necessary.
+	// LongLen is the number of bytes by which the length's varint is longer than necessary.
 	LongLen int `json:"long_len"`
 
 	// Fields are the fields of the message.
@@ -48,7 +49,8 @@ type frameJSON struct {
 	// Len is the length to write into the envelope; nil means the actual length.
 	Len *uint32 `json:"len"`
 
-	// Encoding is the compression to apply. Raw is used in its place if the data has the hash Of.
+	// Encoding is the compression to apply to the payload. Raw is the sender's compressed payload; it is used if
+	// the data is unedited, i.e. has the hash Of.
 	Encoding string `json:"encoding"`
 	Of       string `json:"of"`
 	Raw      []byte `json:"raw"`
@@ -68,7 +70,7 @@ type ignored struct{}
 // UnmarshalJSON accepts and discards any value.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
-// appendContent appends whichever of the three forms of content is present.
+// appendContent appends the payload, which is given as text, raw bytes or fields, whichever is present.
 func appendContent(dst []byte, text *string, raw []byte, fields []*field.Field) ([]byte, error) {
 	if text != nil {
 		dst = append(dst, *text...)
@@ -117,7 +119,7 @@ type innerJSON struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-// rewrapEdited returns the payload that f.Inner describes if Inner was edited, and payload otherwise.
+// rewrapEdited returns the payload that f.Inner describes if f.Inner was edited, and otherwise payload unchanged.
 func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	// A list is the output of show, which does not support edits.
 	if len(f.Inner) == 0 || f.Inner[0] != '{' {
@@ -148,7 +150,7 @@ func rewrapEdited(f *field.Field, payload []byte) ([]byte, error) {
 	return out, nil
 }
 
-// data encodes the content with its layers.
+// data encodes the content, without the layers around it.
 func (in *innerJSON) data() ([]byte, error) {
 	if in.Value != nil {
 		return nested.Unwrap([]nested.Layer{nested.JSONCompact}, in.Value)

@@ -12,7 +12,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// literal parses a string with the escapes of Protoscope.
+// literal parses a string between quotes with the escapes of Protoscope, and appends its bytes.
 func (p *parser) literal(quote byte) error {
 	start := p.pos
 	p.pos++
@@ -84,7 +84,7 @@ func (p *parser) escape() error {
 	return nil
 }
 
-// hexLiteral parses hex between backquotes: `0a ff`.
+// hexLiteral parses hex digits between backquotes, as in `0a ff`, and appends the bytes.
 func (p *parser) hexLiteral() error {
 	start := p.pos
 	high, half := byte(0), false
@@ -211,7 +211,7 @@ func parseNumber(word []byte) (number, error) {
 	return number{typ, v}, nil
 }
 
-// infinity returns plus or minus infinity, by the sign of word.
+// infinity returns plus or minus infinity, depending on whether word begins with a minus sign.
 func infinity(word []byte) float64 {
 	if word[0] == '-' {
 		return math.Inf(-1)

@@ -28,10 +28,10 @@ const (
 	// hexLine is the number of bytes of hex per line.
 	hexLine = 64
 
-	// certain is the probability from which on a reading is printed without its alternatives.
+	// certain is the minimum probability of a type that is printed without its alternatives.
 	certain = 0.95
 
-	// directive begins the comment that describes the encoding of the input.
+	// directive is the beginning of the comment that describes the encoding of the input.
 	directive = "# unwire: "
 )
 
@@ -59,7 +59,7 @@ func (d *Document) Text(w io.Writer) error {
 	case "text":
 		p.quoted(d.Data, 0)
 	case "frames":
-		err = d.pieces(func(f piece) error {
+		err = d.pieces(func(f envelopePiece) error {
 			p.piece(f, d.o)
 			return nil
 		})
@@ -98,24 +98,24 @@ type printer struct {
 	// find detects data that is encoded inside fields.
 	find nested.Finder
 
-	// sub is a reused printer for data inside fields.
+	// sub is a reused printer for encoded data inside fields.
 	sub *printer
 
-	// deep is the nesting depth of data inside data.
+	// deep is the nesting depth of encoded data inside encoded data.
 	deep int
 
 	// truncations is the number of truncated fields that enclose the current one.
 	truncations int
 
-	// base is the offset of the tree's data in the message.
+	// base is the offset of t's data in the whole message.
 	base int
 
 	// onWritten, if not nil, is called with the offset up to which the message has been printed.
 	onWritten func(off int)
 }
 
-// piece prints one envelope.
-func (p *printer) piece(f piece, o Options) {
+// piece prints one envelope with its flags and its content.
+func (p *printer) piece(f envelopePiece, o Options) {
 	if !f.framed {
 		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
 		p.hex(f.raw, 0)
@@ -167,7 +167,8 @@ func (p *printer) piece(f piece, o Options) {
 // message prints data as the fields of a message.
 func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, o, 0, depth) }
 
-// segments prints data as fields, in segments of limited size. off is the offset of the first byte.
+// segments prints the fields in data in segments, i.e. runs of whole fields of limited size that are parsed at
+// once. off is the offset of data in the message.
 func (p *printer) segments(data []byte, o Options, off, depth int) {
 	for len(data) > 0 {
 		// Each segment has a tree of its own. Its fields do not depend on the others.
@@ -228,7 +229,7 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 // anyValue is the number of the field of google.protobuf.Any that contains the message.
 const anyValue = 2
 
-// anyContent prints the message inside a google.protobuf.Any.
+// anyContent prints the message in node c, which is the content of a google.protobuf.Any. md is its type.
 func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
 	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
@@ -240,7 +241,7 @@ func (p *printer) anyContent(c int32, n *wire.Node, md protoreflect.MessageDescr
 	p.w.WriteString("}\n")
 }
 
-// field prints the field in node c.
+// field prints the field in node c at a nesting depth. fd is its declaration or nil.
 func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	p.indent(depth)
 	p.long(n.TagEnd - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
@@ -269,14 +270,16 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	}
 }
 
-// long prints the long-form of a varint that is extra bytes longer than necessary.
+// long prints the word long-form for a varint that is extra bytes longer than necessary. It prints nothing if extra
+// is 0.
 func (p *printer) long(extra int) {
 	if extra > 0 {
 		fmt.Fprintf(p.w, "long-form:%d ", extra)
 	}
 }
 
-// group prints a group. Without its end tag, a group is printed as a tag with fields behind it.
+// group prints the group in node c. If its end tag is missing, it is printed as a tag followed by its fields. fd is
+// its declaration or nil.
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
@@ -292,7 +295,7 @@ func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 	p.w.WriteString("}\n")
 }
 
-// payload prints the value of a length-delimited field in braces.
+// payload prints the value of the length-delimited field in node c, in braces. fd is its declaration or nil.
 func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
@@ -444,7 +447,7 @@ func messageOf(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
 	return fd.Message()
 }
 
-// declaration returns the declared type for comments.
+// declaration returns the declared type of fd for comments.
 func declaration(fd protoreflect.FieldDescriptor) string {
 	s := fd.Kind().String()
 	switch {

@@ -44,7 +44,7 @@ func (d *Document) JSON(w io.Writer) error {
 	case "frames":
 		p.w.WriteString(`,"frames":[`)
 		sep := "\n"
-		err = d.pieces(func(f piece) error {
+		err = d.pieces(func(f envelopePiece) error {
 			p.w.WriteString(sep)
 			sep = ",\n"
 			p.piece(f)
@@ -92,7 +92,7 @@ type jsonPrinter struct {
 	line   []byte
 	others []field.Alternative
 
-	// base is the offset of the tree's data in the message.
+	// base is the offset of t's data in the whole message.
 	base int
 
 	// find detects data inside fields, and deep is the nesting of data inside data.
@@ -122,7 +122,8 @@ func (p *jsonPrinter) marshal(v any) []byte {
 	return bytes.TrimSuffix(p.buf.Bytes(), []byte("\n"))
 }
 
-// content prints data as a member: "text", "fields" or "bytes".
+// content prints data as a JSON member: if isText is true, "text" or, for invalid UTF-8, "bytes"; otherwise
+// "fields".
 func (p *jsonPrinter) content(data []byte, isText bool) {
 	if isText {
 		if utf8.Valid(data) {
@@ -139,7 +140,8 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	p.w.WriteString("]")
 }
 
-// segments prints data as fields, in segments of limited size. off is the offset of the first byte.
+// segments prints the fields in data in segments, i.e. runs of whole fields of limited size that are parsed at
+// once. off is the offset of data in the message.
 func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 	for sep := "\n"; len(data) > 0; sep = ",\n" {
 		part := segmentOrLargeField(data, o.segmentLen)
@@ -160,7 +162,7 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 }
 
 // piece prints one envelope as JSON.
-func (p *jsonPrinter) piece(f piece) {
+func (p *jsonPrinter) piece(f envelopePiece) {
 	if !f.framed {
 		p.w.WriteString(`{"rest":`)
 		p.encode(f.raw)
@@ -244,8 +246,8 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	p.w.WriteByte('}')
 }
 
-// setReading sets in f how node c is decoded, and returns the kind and the value. A message or a group has no
-// value.
+// setReading decides as which type node c is decoded, sets that in f, and returns the kind and the value. A message
+// or a group has no value. fd is the field's declaration or nil.
 func (p *jsonPrinter) setReading(f *field.Field, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, value field.Exact) {
 	n := p.t.Node(c)
 	chosen, mismatch := p.r.Chosen(c)
@@ -297,8 +299,8 @@ func (p *jsonPrinter) setReading(f *field.Field, c int32, fd protoreflect.FieldD
 	return is, p.value(f, c, is, typ)
 }
 
-// value returns the value of node c. It sets in f by how many bytes varints are too long, and whether a group is
-// open.
+// value returns the value of node c, decoded as the given kind and type. It also sets in f the numbers of
+// superfluous bytes of varints, and whether a group is open.
 func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) field.Exact {
 	n := p.t.Node(c)
 	switch n.Type {
@@ -320,7 +322,8 @@ func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) f
 	return field.Exact{Kind: wire.KindBytes, Data: p.t.Payload(c)}
 }
 
-// alternatives returns the readings of node c except the likeliest. The result is valid until the next call.
+// alternatives returns the possible types of node c except the most probable one. The result is valid until the
+// next call.
 func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
 	p.others = p.others[:0]
 	for _, r := range p.r.Readings(c)[1:] {
@@ -329,7 +332,8 @@ func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
 	return p.others
 }
 
-// inside returns the decoded content of a payload as a JSON object. ok is false if there is none.
+// inside returns the decoded content of an encoded payload as a JSON object. ok is false if the payload is not
+// encoded data.
 func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	if p.deep >= maxInside {
 		return nil, false
@@ -361,7 +365,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 		d := Document{Data: c.Data, o: s.o}
 		sep := ""
 		// Errors of the function are in s.err.
-		_ = d.pieces(func(f piece) error {
+		_ = d.pieces(func(f envelopePiece) error {
 			s.w.WriteString(sep)
 			sep = ","
 			s.piece(f)
@@ -402,7 +406,8 @@ func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	p.w.WriteString("}")
 }
 
-// fixedType returns the type in which a fixed value is printed if no user chose one. typ is its likeliest type.
+// fixedType returns the type in which a fixed-size value is printed if no user chose one: float, double, fixed32 or
+// fixed64. typ is its most probable type, and fd its declaration or nil.
 func fixedType(t wire.Type, typ string, fd protoreflect.FieldDescriptor) string {
 	float := typ == "float" || typ == "double" || isFloat(fd)
 	switch {

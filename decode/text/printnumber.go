@@ -10,7 +10,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// chosenText formats the number v of node c by the type that a user chose. Without a choice it returns unchosen.
+// chosenText formats the number v of node c by the type that a user chose for it. Without a choice it returns
+// unchosen.
 func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
 	if chosen, _ := p.r.Chosen(c); !chosen {
 		return unchosen
@@ -23,7 +24,7 @@ func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
 	return numberText(typ, v)
 }
 
-// packed prints the numbers of a packed field. typ is their type.
+// packed prints the numbers of a packed field. typ is its type, such as "packed sint32".
 func (p *printer) packed(data []byte, typ string) {
 	sep, element := "", kind.ElementType(typ)
 	for pos := 0; pos < len(data); {
@@ -47,7 +48,7 @@ func (p *printer) packed(data []byte, typ string) {
 	}
 }
 
-// numberText formats a number of a type so that parseNumber restores the same bits.
+// numberText formats the bits v as a number of protobuf type typ so that parseNumber restores the same bits.
 func numberText(typ string, v uint64) string {
 	switch typ {
 	case "float":

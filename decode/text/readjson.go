@@ -14,7 +14,7 @@ import (
 // ParseJSON returns the bytes that a JSON document describes, in the encoding of the input from which the
 // document was printed. It also accepts the fields that `unwire show --json` prints.
 //
-// Errors: an *Error with the place of a syntax error, or else with the beginning of the offending field, frame
+// Errors: an *Error with the position of a syntax error, or else with the beginning of the offending field, frame
 // or message.
 func ParseJSON(src []byte) ([]byte, error) {
 	r := newJSONReader(src)
@@ -43,7 +43,7 @@ type jsonReader struct {
 	dec *json.Decoder
 
 	// from is the encoding of the document's bytes.
-	from source
+	from inputEncoding
 
 	// out are encoded bytes that were not written yet.
 	out []byte
@@ -54,7 +54,7 @@ type jsonReader struct {
 	// done is the callback of EncodeJSON.
 	done func(off int)
 
-	// written means that bytes were written, so the encoding cannot change any more.
+	// written means that bytes were written to w, so that the document's encoding can no longer change.
 	written bool
 }
 
@@ -65,7 +65,7 @@ func newJSONReader(src []byte) *jsonReader {
 	return r
 }
 
-// fail adds the current position to an error.
+// fail converts err to an *Error with the current position in the JSON text.
 func (r *jsonReader) fail(err error) error { return placeError(r.src, r.dec.InputOffset(), err) }
 
 // run parses and encodes the whole document.
@@ -107,7 +107,7 @@ func (r *jsonReader) delim(want json.Delim) error {
 	return nil
 }
 
-// member parses the value of a member. Its name begins behind offset at.
+// member parses the value of member key of the document. Its name begins after offset at.
 func (r *jsonReader) member(key string, at int64) error {
 	var err error
 
@@ -160,7 +160,7 @@ func (r *jsonReader) member(key string, at int64) error {
 	return nil
 }
 
-// source parses the member about the encoding of the document.
+// source parses the member "in", which describes the encoding of the input.
 func (r *jsonReader) source(in string, at int64) error {
 	words := strings.Fields(in)
 	if len(words) == 0 {
@@ -176,7 +176,7 @@ func (r *jsonReader) source(in string, at int64) error {
 	return nil
 }
 
-// next returns the offset of the next value or name from at on.
+// next returns the offset of the first value or name at or after offset at.
 func (r *jsonReader) next(at int64) int64 {
 	for at < int64(len(r.src)) && bytes.IndexByte([]byte(" \t\r\n,:"), r.src[at]) >= 0 {
 		at++
@@ -197,7 +197,8 @@ func (e *fieldElement) append(dst []byte) ([]byte, error) {
 	return e.Append(dst, rewrapEdited)
 }
 
-// list parses the elements of a list with the given function, and appends their encoded bytes.
+// list parses a JSON list. element parses one element, whose encoded bytes are appended to the output. name is the
+// list's name in errors.
 func (r *jsonReader) list(name string, element func() (appender, error)) error {
 	tok, err := r.dec.Token()
 	switch {
@@ -259,8 +260,8 @@ func (r *jsonReader) drain() error {
 	return nil
 }
 
-// placeError converts an error of the JSON decoder to an *Error. off is its position, unless the error is one of
-// syntax.
+// placeError converts an error of the JSON decoder to an *Error. off is its position, unless the error is a syntax
+// error, which has its own.
 func placeError(src []byte, off int64, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) {

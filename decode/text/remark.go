@@ -13,11 +13,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// leastShown is the probability below which readings are omitted from comments.
+// leastShown is the probability below which possible types are omitted from comments.
 const leastShown = 0.005
 
 // declaredKind returns the kind and the type that fd declares for a length-delimited node. It returns "" if the
-// bytes contradict fd, or if a user chose the reading.
+// bytes contradict fd, or if a user chose a type.
 func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, typ string) {
 	if fd == nil || t.Node(c).Type != wire.Len || contradicts(t, c, fd) {
 		return "", ""
@@ -42,8 +42,8 @@ func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDe
 	return is, string(is)
 }
 
-// packedOf returns the type of a packed list as fd declares it. A list of bools with numbers above 1 is read as
-// varints instead, because bools would lose the numbers.
+// packedOf returns the type of a packed list as fd declares it. A list of bools with numbers above 1 becomes a list
+// of varints, because bools would lose the numbers.
 func packedOf(fd protoreflect.FieldDescriptor, data []byte) string {
 	typ := "packed " + fd.Kind().String()
 	if fd.Kind() == protoreflect.BoolKind && bytes.ContainsFunc(data, func(r rune) bool { return r > 1 }) {
@@ -52,7 +52,7 @@ func packedOf(fd protoreflect.FieldDescriptor, data []byte) string {
 	return typ
 }
 
-// declaredWire returns the wire type of a declared number.
+// declaredWire returns the wire type with which a number of the declared kind k is encoded.
 func declaredWire(k protoreflect.Kind) wire.Type {
 	switch k {
 	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
@@ -63,8 +63,8 @@ func declaredWire(k protoreflect.Kind) wire.Type {
 	return wire.Varint
 }
 
-// remark ends a line. It prints what is not obvious from the value: name and type in the schema, contradictions
-// to the schema, readings if the type is ambiguous, and the format of the value.
+// remark ends the line of node c with a comment about what is not obvious from the value: name and type in the
+// schema, contradictions to the schema, possible types if the type is ambiguous, and the format of the value.
 func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	n := p.t.Node(c)
 	sep := "  # "
@@ -120,8 +120,9 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 	p.w.WriteByte('\n')
 }
 
-// doubtText returns the possible types of a node if its type is ambiguous. For a varint it also returns
-// the type if the number would be a different one in that type.
+// doubtText returns a comment with the possible types of node c if its type is ambiguous, or ""; typ and prob are
+// the most probable type and its probability. For a varint it also names the type if the number would be a
+// different one in that type.
 func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	n := p.t.Node(c)
 	switch {
@@ -136,7 +137,7 @@ func (p *printer) doubtText(c int32, typ string, prob float64) string {
 	return ""
 }
 
-// readings formats the possible types of a node with their probabilities.
+// readings formats the possible types of node c with their probabilities.
 func (p *printer) readings(c int32) string {
 	var buf [80]byte
 	s := buf[:0]
@@ -166,8 +167,8 @@ func changesNumber(typ string) bool {
 // unzigzag decodes a zigzag-encoded number.
 func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
-// remarkText formats a remark for a comment. It omits formats that are obvious from the text, and the shape if a
-// declaration is more precise.
+// remarkText formats a remark for a comment. It omits formats that are obvious from the text and, if declared is
+// true (the schema has the field), the resemblance to a well-known type.
 func remarkText(r kind.Remark, declared bool) string {
 	if r == (kind.Remark{}) {
 		return ""

@@ -47,7 +47,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// maxDepth bounds the nesting to a depth that JSON parsers support.
+// maxDepth is the maximum nesting of messages. JSON parsers support it.
 const maxDepth = 1000
 
 // Options describes an input. The zero value detects everything.
@@ -63,7 +63,7 @@ type Options struct {
 	// be nil.
 	Type protoreflect.MessageDescriptor
 
-	// Evidence is drawn from other messages of the same type. It may be nil.
+	// Evidence are statistics of other messages of the same type, which improve type inference. It may be nil.
 	Evidence *kind.Pooled
 
 	// Choices are the types that users chose for fields, by path in the message.
@@ -80,14 +80,15 @@ type Options struct {
 	// document can then be printed only once.
 	Done func(off int)
 
-	// segmentLen is the size of a segment in bytes. The default is 1 MiB, and tests use less.
+	// segmentLen is the number of bytes of a message that are parsed at once. The default is 1 MiB, and tests use
+	// less.
 	segmentLen int
 
-	// within is the number of largeFields around the current message.
+	// within is the number of enclosing messages that are printed as largeField.
 	within int
 }
 
-// A Document is a decoded input: its messages, and how the input encoded them.
+// A Document is a decoded input: its bytes, their structure, and how the input encoded them.
 type Document struct {
 	// As is "message", "frames", "delimited", or "text" for text that is not protobuf.
 	As string
@@ -96,7 +97,7 @@ type Document struct {
 	Data []byte
 
 	// source describes how the input encoded the bytes, for example as hex.
-	source source
+	source inputEncoding
 	o      Options
 }
 
@@ -124,14 +125,15 @@ func Decode(in []byte, o Options) (*Document, error) {
 	return d, nil
 }
 
-// reader returns a reader of t with the evidence and choices of the options.
+// reader returns a kind.Reader, which infers the types of t's fields, with the evidence and choices of the options.
 func (o Options) reader(t *wire.Tree) *kind.Reader {
 	r := o.Evidence.NewReader(t)
 	r.Choose(o.Choices)
 	return r
 }
 
-// shapeOf detects the structure of data: "frames", "delimited", "message" or "text". It parses into scratch.
+// shapeOf detects the structure of data: "frames", "delimited", "message" or "text". scratch is reused memory for
+// parsing.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 	if envelope.IsFrames(data) || isTruncatedFrames(data) {
 		return "frames"
@@ -167,8 +169,8 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 // maxTruncatedFrame is the maximum length in bytes of a truncated envelope that is still plausible.
 const maxTruncatedFrame = 64 << 20
 
-// isTruncatedFrames reports whether data consists of envelopes of which the last is truncated. At least one must
-// have a payload. Messages never begin with these flags.
+// isTruncatedFrames reports whether data consists of envelopes of which only the last is truncated. At least one
+// must have a payload. A message never begins with the flags of an envelope.
 func isTruncatedFrames(data []byte) bool {
 	if len(data) == 0 || data[0] > 3 {
 		return false
@@ -206,12 +208,12 @@ func hasControls(b []byte) bool {
 	return false
 }
 
-// defaultSegmentLen is how many bytes of a message are parsed at once. Fields do not depend on each other, so
-// messages of any size can be printed in little memory.
+// defaultSegmentLen is the default number of bytes of a message that are parsed at once. Fields do not depend on
+// each other, so messages of any size can be printed in little memory.
 const defaultSegmentLen = 1 << 20
 
-// segment returns the shortest sequence of whole fields at the beginning of data that has at least least bytes.
-// If data does not begin with a whole field, segment returns all of data.
+// segment returns the shortest sequence of whole fields at the beginning of data that has at least minLen bytes. If
+// data does not begin with a whole field, it returns all of data.
 func segment(data []byte, minLen int) []byte {
 	if len(data) <= minLen {
 		return data
@@ -247,8 +249,8 @@ func segmentOrLargeField(data []byte, minLen int) []byte {
 	return part
 }
 
-// A piece is an envelope of a document, or the rest of the data if no envelope fits.
-type piece struct {
+// An envelopePiece is an envelope of a document, or the rest of the data if no envelope fits.
+type envelopePiece struct {
 	// framed is false for the rest after the last valid envelope.
 	framed bool
 
@@ -267,7 +269,7 @@ type piece struct {
 	// encoding is the compression that was undone, or "".
 	encoding string
 
-	// exact means that unwire's compressor restores raw from data to the byte.
+	// exact means that compressing data again yields exactly raw.
 	exact bool
 
 	// inflateError is the reason why the payload could not be decompressed, or "".
@@ -275,13 +277,13 @@ type piece struct {
 }
 
 // pieces calls f for each envelope in data, in order.
-func (d *Document) pieces(f func(piece) error) error {
+func (d *Document) pieces(f func(envelopePiece) error) error {
 	for rest := d.Data; len(rest) > 0; {
 		if len(rest) < envelope.PrefixLen {
-			return f(piece{raw: rest})
+			return f(envelopePiece{raw: rest})
 		}
 		prefix := envelope.ParsePrefix(rest)
-		p := piece{framed: true, flags: prefix.Flags, length: prefix.Length}
+		p := envelopePiece{framed: true, flags: prefix.Flags, length: prefix.Length}
 		p.raw = rest[envelope.PrefixLen:]
 		whole := uint64(p.length) <= uint64(len(p.raw))
 		if whole {
@@ -307,8 +309,8 @@ func (d *Document) reportProgress(off int) {
 	}
 }
 
-// inflate decompresses a piece if its magic number names the compression.
-func (d *Document) inflate(p *piece) {
+// inflate decompresses p.raw if it begins with the magic number of gzip or zstd.
+func (d *Document) inflate(p *envelopePiece) {
 	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: int64(len(p.raw)) + 1, MaxInflated: d.o.MaxInflated})
 	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
 	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {

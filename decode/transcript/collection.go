@@ -24,48 +24,55 @@ const (
 	// maxStreams is the maximum number of paths whose texts are collected.
 	maxStreams = 1 << 13
 
-	// leastAmong is the minimum size in bytes of a text on a path whose other values are not text.
+	// leastAmong is the minimum size in bytes of a text that is collected from a path most of whose values are not
+	// text.
 	leastAmong = 12
 
 	// maxDepth is the maximum nesting of JSON values.
 	maxDepth = 200
 
-	// maxProbed is how many bytes of a payload are examined for natural language.
+	// maxProbed is the maximum number of bytes of a payload that are examined for natural language.
 	maxProbed = 4096
 )
 
-// A collection has the texts of an exchange before they are classified.
+// A collection has the texts of an exchange before they are classified by role (answer, thinking, question and so
+// on).
 type collection struct {
-	// maxText is the maximum number of bytes per path.
+	// maxText is the maximum number of bytes of text that are collected for a path.
 	maxText int
 
-	// streams are the texts by path, in the order of their first occurrence, and index finds them.
+	// streams are the texts by path, in the order of their first occurrence, and index finds them by direction and
+	// path.
 	streams []*stream
 	index   map[streamKey]*stream
 
-	// shapes has the kinds of fields, by direction and by the field that carries the message.
+	// shapes has statistics by which bytes fields are classified as text or message, by direction and by the field
+	// that carries the message ("" for the frame itself).
 	shapes map[streamKey]*shape.Shape
 
-	// groups are the messages that contain the texts.
+	// groups are the messages (protobuf or JSON objects) that contain the texts.
 	groups []group
 
-	// numbers are the numbers by path, and numberAt finds them.
-	numbers  []*numbers
+	// numbers summarizes the numbers sent at each path, and numberAt has the index in it by direction and path.
+	numbers  []*pathNumbers
 	numberAt map[streamKey]int32
 
-	// at is the reused memory for the paths of a tree's nodes.
+	// at is reused memory for the paths of a tree's nodes.
 	at []shape.Path
 
-	// common has the words that occur in all names of kinds.
+	// common has the words that occur in all names of kinds (values of fields such as "type"). They do not
+	// distinguish kinds.
 	common map[string]bool
 
-	// serverTexts are the frames of the server that contain text, ascending.
+	// serverTexts are the indexes of the server's frames that contain text, ascending.
 	serverTexts []int
 
-	// stored means that the current texts come from a stored message in JSON.
+	// stored means that the texts being added come from a message of the conversation that is stored as JSON in a
+	// field.
 	stored bool
 
-	// shaped means that the exchange has calls that were found by their shape.
+	// shaped means that calls of tools were found in the exchange by the structure of their messages; see package
+	// callshape.
 	shaped bool
 
 	// truncated means that a limit was reached.
@@ -74,26 +81,27 @@ type collection struct {
 
 // A streamKey identifies a stream by direction and path.
 type streamKey struct {
+	// dir is the direction of the frames, and path the path of the texts.
 	dir  captures.Direction
 	path string
 }
 
-// A group is one message: the root of a frame, or a message inside it.
+// A group is one message that contains texts: the root of a frame, or a message inside it.
 type group struct {
 	// parent is the index of the enclosing group, or -1 for a root.
 	parent int32
 
-	// label has the names of kinds next to the texts.
+	// label has the names of kinds next to the texts, such as the value of a field "type".
 	label string
 
-	// id is the identifier next to the texts.
+	// id is the value next to the texts that looks like an identifier, or "".
 	id string
 
 	// texts is the number of texts in the message itself.
 	texts int
 
-	// scalars are the numbers in the message.
-	scalars []scalar
+	// scalars are the small numbers and flags in the message.
+	scalars []smallNumber
 }
 
 // collect collects the texts of all frames, in order.
@@ -129,7 +137,8 @@ func collect(ex *decode.Exchange, o Options) *collection {
 	return c
 }
 
-// shape returns the shape of a direction's messages, or of the messages inside a field.
+// shape returns the statistics about fields of a direction's messages, or, if carrier is not "", of the messages
+// inside the field at that path.
 func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape {
 	key := streamKey{dir, carrier}
 	if c.shapes[key] == nil {
@@ -138,7 +147,8 @@ func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape 
 	return c.shapes[key]
 }
 
-// addFrame collects the texts of a frame, and of encoded messages inside its fields.
+// addFrame collects the texts of frame f, whose index in the exchange is index, and of encoded messages inside its
+// fields.
 func (c *collection) addFrame(f *decode.Frame, index int) {
 	if f.Tree == nil {
 		c.addBody(f, index)
@@ -157,19 +167,19 @@ func (c *collection) addFrame(f *decode.Frame, index int) {
 	}
 }
 
-// isEnd reports whether a frame ends the stream. Its content is about the call itself.
+// isEnd reports whether a frame ends the stream. Such a frame contains the status of the call and no conversation.
 func isEnd(f *decode.Frame) bool {
 	return f.End != nil || f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0
 }
 
-// newGroup adds a group and returns its index.
+// newGroup adds a group inside the group parent (-1 for a frame's root) and returns its index.
 func (c *collection) newGroup(parent int32) int32 {
 	c.groups = append(c.groups, group{parent: parent})
 	return int32(len(c.groups) - 1)
 }
 
-// root adds the outermost group of a frame. The name of an event distinguishes kinds of frames, like a field
-// next to the text does.
+// root adds the outermost group of a frame and returns its index. The name of an event becomes the group's label,
+// because it distinguishes kinds of frames like a field next to the text does.
 func (c *collection) root(f *decode.Frame) int32 {
 	g := c.newGroup(-1)
 	if f.Event != "message" && len(f.Event) > 1 && naming.IsKind(f.Event) {
@@ -178,8 +188,8 @@ func (c *collection) root(f *decode.Frame) int32 {
 	return g
 }
 
-// addTextOrMessage adds a text. If the text is a stored message of a conversation in JSON, or in base64 of JSON,
-// the texts of that message are added instead.
+// addTextOrMessage adds a text; see addText. If the text is a stored message of a conversation in JSON, or in
+// base64 of JSON, the texts of that message are added instead.
 func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name string, group int32, text string) {
 	// This is the base64 of {".
 	if strings.HasPrefix(text, "eyJ") {
@@ -198,7 +208,8 @@ func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name str
 	c.addText(f, index, path, name, group, text)
 }
 
-// addText adds a text.
+// addText appends a text to the stream of its path. index is the index of frame f, name the text's member name in
+// JSON, and group the message that contains it.
 func (c *collection) addText(f *decode.Frame, index int, path, name string, group int32, text string) {
 	key := streamKey{f.Dir, path}
 	s := c.index[key]
@@ -220,7 +231,7 @@ func (c *collection) addText(f *decode.Frame, index int, path, name string, grou
 		c.serverTexts = append(c.serverTexts, index)
 	}
 	c.groups[group].texts++
-	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
+	s.pieces = append(s.pieces, textPiece{frame: index, seq: f.Seq, group: group, text: text})
 }
 
 // A treeWalk collects the texts of one protobuf message.
@@ -228,7 +239,7 @@ type treeWalk struct {
 	// c receives the texts.
 	c *collection
 
-	// shape has the kinds of the message's fields.
+	// shape has the statistics by which the message's fields are classified as text or message.
 	shape *shape.Shape
 	tree  *wire.Tree
 	frame *decode.Frame
@@ -236,13 +247,13 @@ type treeWalk struct {
 	// index is the frame's index in the exchange.
 	index int
 
-	// paths caches the paths as text.
+	// paths caches the text form of paths.
 	paths map[shape.Path]string
 
 	// carrier is the path of the field that contains the message, with a dot, or "".
 	carrier string
 
-	// inside are the nodes that contain encoded messages.
+	// inside are the nodes that contain encoded messages, which are visited separately.
 	inside map[int32]bool
 }
 
@@ -259,7 +270,7 @@ func (w *treeWalk) walk() {
 	w.message(0, w.c.root(w.frame))
 }
 
-// message collects the texts below node i.
+// message collects the texts in the message at node i; group is the index of the group for that message.
 func (w *treeWalk) message(i, group int32) {
 	for child := range w.tree.Children(i) {
 		n := &w.tree.Nodes[child]
@@ -285,7 +296,7 @@ func (w *treeWalk) message(i, group int32) {
 	}
 }
 
-// path returns a path as text.
+// path returns the text form of a path, with that of the carrier before it.
 func (w *treeWalk) path(at shape.Path) string {
 	p, ok := w.paths[at]
 	if !ok {
@@ -295,7 +306,7 @@ func (w *treeWalk) path(at shape.Path) string {
 	return p
 }
 
-// addBody collects the texts of a frame that is not protobuf: JSON, JSON lines, or plain text.
+// addBody collects the texts of a frame that is not protobuf: JSON, JSON Lines, or plain text.
 func (c *collection) addBody(f *decode.Frame, index int) {
 	data := bytes.TrimSpace(f.Data)
 	if len(data) == 0 {
@@ -334,7 +345,8 @@ func parseLines(lines [][]byte) ([]jsonValue, bool) {
 	return values, true
 }
 
-// addValue collects the strings of a JSON value, members in the order of their names.
+// addValue collects the strings of the JSON value v, which is at path in frame f and in message group. index is the
+// index of the frame. Members are visited in the order of their names.
 func (c *collection) addValue(f *decode.Frame, index int, path []string, v jsonValue, group int32) {
 	if len(path) > maxDepth {
 		c.truncated = true

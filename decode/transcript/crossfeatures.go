@@ -21,12 +21,13 @@ const (
 	// maxSearched is the maximum size in bytes of a text that is searched for another one.
 	maxSearched = 1 << 16
 
-	// minRepeat is the minimum size in bytes of a text whose occurrence in another one is not accidental.
+	// minRepeat is the minimum size in bytes of a text whose occurrence in another text is not considered
+	// accidental.
 	minRepeat = 60
 )
 
-// findEchoes sets the features for texts that both sides sent: as whole values, and line by line. Short texts
-// count less, because they may be equal by accident.
+// findEchoes sets the features echo and echoed of texts that both sides sent: as whole values, and line by line.
+// Short texts count less, because they may be equal by accident.
 func findEchoes(streams []*stream) {
 	seed := maphash.MakeSeed()
 	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
@@ -85,7 +86,8 @@ func findEchoes(streams []*stream) {
 	}
 }
 
-// commonLines returns the share of a text in lines that the other side sent as well.
+// commonLines returns the share of a text, from 0 to 1, in lines that the other side sent as well. lines are their
+// hashes.
 func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) float64 {
 	common := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -96,7 +98,7 @@ func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) f
 	return float64(common) / float64(len(text))
 }
 
-// compare sets the features that depend on the server's other texts.
+// compare sets the features of each text that depend on the other texts, such as being the longest one.
 func compare(streams []*stream, groups []group) {
 	// With streamed text around, a single repeated value is an echo, however short.
 	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.isModelText() })
@@ -161,7 +163,7 @@ func compare(streams []*stream, groups []group) {
 				a.raiseFeature(deliberating, clamp(a.deliberation-b.deliberation))
 			}
 		}
-		if n := language.SelfTalk(a.text); full == 1 && a.deliberation >= 0.3 && (language.MentionsUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNewFrame())) {
+		if n := language.SelfTalk(a.text); full == 1 && a.deliberation >= 0.3 && (language.MentionsUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && callsToolAfter(streams, a.lastNewFrame())) {
 			a.raiseFeature(deliberating, 1) // thinking that came to no answer
 			a.raiseFeature(beforeText, 0.8)
 		}
@@ -184,8 +186,8 @@ func compare(streams []*stream, groups []group) {
 	}
 }
 
-// sameLabels removes the role in a label from texts that share the label. The author of a message does not
-// distinguish thinking from an answer.
+// sameLabels removes the evidence of a role in a label from texts that share the label: "assistant", for example,
+// labels both thinking and answers.
 func sameLabels(talkers []*stream) {
 	for _, a := range talkers {
 		if a.label == "" || a.features[saysRole+assistant] <= a.namedAssistant {
@@ -200,18 +202,18 @@ func sameLabels(talkers []*stream) {
 	}
 }
 
-// calls reports whether the server calls a tool after a frame.
-func calls(streams []*stream, after int) bool {
+// callsToolAfter reports whether the server calls a tool after the frame with index after.
+func callsToolAfter(streams []*stream, after int) bool {
 	return slices.ContainsFunc(streams, func(s *stream) bool {
 		return s.dir == captures.Down && s.features[inCall] >= 0.5 && s.features[jsonText]+s.features[path] > 0 && s.pieces[0].frame > after
 	})
 }
 
-// leastSignature is the minimum length of a signature in bytes.
+// leastSignature is the minimum length in bytes of a value that may be the signature of a text.
 const leastSignature = 40
 
-// findSigned finds the text that is directly followed by a signature. Services sign thinking, so that clients
-// can return it unchanged.
+// findSigned finds the text that is directly followed by a signature, and marks it as thinking. Services sign
+// thinking, so that clients can return it unchanged. talkers are the streams that a model may have written.
 func findSigned(streams, talkers []*stream) {
 	for _, sign := range streams {
 		if sign.dir != captures.Down || sign.class != token && sign.class != randomID && sign.class != hexID && sign.class != uuid || len(sign.text) < leastSignature || len(sign.seqs) > 4 {
@@ -237,8 +239,8 @@ func (s *stream) isModelText() bool {
 		(f[languageLike] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[afterFirstCall] < 0.5
 }
 
-// isolation returns from 0 to 1 how unusual it is for an answer that a has a single frame while b is streamed. A
-// short answer after long thinking is usual.
+// isolation scores, from 0 to 1, how unlikely it is that a, which has a single frame, is the answer while b is
+// streamed. A short answer after long thinking is usual.
 func isolation(a, b *stream) float64 {
 	switch {
 	case a.features[namesake] > 0:
@@ -251,7 +253,7 @@ func isolation(a, b *stream) float64 {
 	return 0.6
 }
 
-// precedes returns from 0 to 1 how certainly a is thinking that leads to b: a begins and ends before b, and both
+// precedes scores, from 0 to 1, how certainly a is thinking that leads to b: a begins and ends before b, and both
 // have similar paths.
 func precedes(a, b *stream) float64 {
 	if a.interleaved && b.interleaved && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNewFrame() >= b.lastNewFrame() {
@@ -281,7 +283,7 @@ func precedes(a, b *stream) float64 {
 	return n
 }
 
-// lastNewFrame returns the frame of the last piece that differs from the previous one.
+// lastNewFrame returns the index of the frame with the last piece that differs from the previous one.
 func (s *stream) lastNewFrame() int {
 	i := len(s.pieces) - 1
 	for s.kind == growing && i > 0 && s.pieces[i-1].text == s.pieces[i].text {
@@ -290,7 +292,8 @@ func (s *stream) lastNewFrame() int {
 	return s.pieces[i].frame
 }
 
-// findTrailing finds short texts after the end of the main text: further questions, a title, a summary.
+// findTrailing finds short texts after the end of the main text, such as further questions, a title or a summary,
+// and sets their feature trailing. talkers are the streams that a model may have written.
 func findTrailing(talkers []*stream, groups []group) {
 	for _, b := range talkers {
 		if len(b.seqs) > 4 || b.kind == growing {
@@ -312,11 +315,11 @@ func findTrailing(talkers []*stream, groups []group) {
 	}
 }
 
-// mostFault is the maximum size in bytes of a message about why a stream ended.
+// mostFault is the maximum size in bytes of a text that explains why a stream ended.
 const mostFault = 300
 
-// isFault reports whether s, which came in one frame, explains why text a ended. The evidence is its wording
-// together with a number, or that a ends in the middle of a sentence.
+// isFault reports whether s, which was sent in one frame, explains why text a ended. The evidence is its wording
+// together with a number (numbered), or that a ends in the middle of a sentence.
 func (s *stream) isFault(a *stream, numbered bool) bool {
 	if len(s.seqs) > 1 || len(s.text) > mostFault || strings.Contains(s.text, "\n\n") {
 		return false
@@ -332,7 +335,8 @@ func (s *stream) breaksOff() bool {
 	return len(text) < len(s.text) || s.class == jsonPart || strings.Count(text, "```")%2 == 1 || len(text) > mostShort && (unicode.IsLetter(last) || last == ',')
 }
 
-// findNamesakes finds texts that share their path with another text and differ from it by a label or number.
+// findNamesakes finds texts that share their path with another text and differ from it by a label or number, and
+// sets their feature namesake.
 func findNamesakes(streams []*stream) {
 	texts := make(map[string]*stream)
 	for _, s := range streams {
@@ -358,7 +362,7 @@ func findNamesakes(streams []*stream) {
 	}
 }
 
-// findReplays finds whole messages of two authors who alternate on one path: a conversation that is sent again.
+// findReplays finds conversations that are sent again: whole messages of two authors that alternate on one path.
 // The author who begins is the user.
 func findReplays(streams []*stream) {
 	parts := make(map[string][]*stream)
@@ -417,7 +421,7 @@ func alternations(a, b *stream) int {
 	return n
 }
 
-// asking returns from 0 to 1 how certainly the pieces of s are separate questions and requests.
+// asking scores, from 0 to 1, how certainly the pieces of s are separate questions and requests.
 func (s *stream) asking() float64 {
 	if len(s.pieces) > 6 || s.kind == growing {
 		return 0
@@ -444,7 +448,7 @@ func (s *stream) asking() float64 {
 	return 1
 }
 
-// reporting returns from 0 to 1 how certainly s consists of short status lines of a program.
+// reporting scores, from 0 to 1, how certainly s consists of short status lines of a program, such as "Searching…".
 func (s *stream) reporting() float64 {
 	if len(s.pieces) > 6 {
 		return 0

@@ -48,8 +48,8 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	return t
 }
 
-// dropUnanswered removes the turns if the server answered with messages, none of which is a part of a conversation: the
-// client sent a text to another service, such as one that computes embeddings.
+// dropUnanswered removes the user's turns if the server answered with messages that are not part of a conversation:
+// the client sent a text to another service, such as one that computes embeddings.
 func (t *Transcript) dropUnanswered(ex *decode.Exchange) {
 	if t.Answer != "" || t.Thinking != "" || t.Error != nil || ex.Outcome != captures.Complete {
 		return
@@ -72,8 +72,8 @@ func (t *Transcript) dropUnanswered(ex *decode.Exchange) {
 	}
 }
 
-// dropOther reclassifies the texts of an exchange that is not a conversation: texts of another service are
-// metadata.
+// dropOther infers the roles of all streams again, with the feature noSigns, if the exchange is not a conversation
+// but a call of another service. Most become metadata.
 func (c *collection) dropOther(ex *decode.Exchange, streams []*stream, w *Weights) {
 	if c.signs(ex, streams).Odds() >= 0 {
 		return
@@ -84,7 +84,7 @@ func (c *collection) dropOther(ex *decode.Exchange, streams []*stream, w *Weight
 	}
 }
 
-// signs collects the evidence for and against a conversation.
+// signs collects the evidence for and against a conversation in the exchange.
 func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Signs {
 	g := &dialogue.Signs{URL: ex.URL, Names: c.names(streams), Members: c.members(streams)}
 	var sent [2]int // messages by direction
@@ -126,7 +126,8 @@ func (c *collection) signs(ex *decode.Exchange, streams []*stream) *dialogue.Sig
 	return g
 }
 
-// addMarks adds the evidence in s: roles, turns, names of models, calls of tools, templates.
+// addMarks adds to g the evidence for a conversation in s: roles, turns, names of models, calls of tools,
+// templates.
 func (s *stream) addMarks(g *dialogue.Signs) {
 	f := &s.features
 	for label := range strings.FieldsSeq(s.label) {
@@ -142,7 +143,7 @@ func (s *stream) addMarks(g *dialogue.Signs) {
 	g.Templated = g.Templated || f[thinkTag] > 0
 }
 
-// addQuestion adds the evidence in a text of the client.
+// addQuestion adds to g the evidence for a conversation in s, a text of the client.
 func (s *stream) addQuestion(g *dialogue.Signs) {
 	g.Templated = g.Templated || dialogue.IsTemplate(s.text)
 	text := strings.TrimSpace(s.text)
@@ -156,7 +157,7 @@ func (s *stream) addQuestion(g *dialogue.Signs) {
 	g.Question = g.Question || language.EndsInQuestion(text)
 }
 
-// addReplies adds how the server's texts arrive, and returns the most likely answer.
+// addReplies adds to g how the server's texts arrive, and returns the most likely answer, or nil.
 func addReplies(g *dialogue.Signs, streams []*stream) *stream {
 	var answer *stream
 	arriving := 0
@@ -177,7 +178,7 @@ func addReplies(g *dialogue.Signs, streams []*stream) *stream {
 	return answer
 }
 
-// isGenerated reports whether s arrived in pieces as a model writes them. Files come in blocks of one size, and
+// isGenerated reports whether s arrived in pieces such as a model writes. Files come in blocks of one size, and
 // logs in whole lines.
 func (s *stream) isGenerated() bool {
 	if s.kind != delta && s.kind != growing || len(s.seqs) < 2 {
@@ -201,16 +202,16 @@ func (s *stream) isGenerated() bool {
 }
 
 const (
-	// leastStreamed is the minimum number of messages in a streaming direction.
+	// leastStreamed is the minimum number of messages in a direction that counts as streaming.
 	leastStreamed = 3
 
-	// leastMirrored is the minimum size in bytes of a repeated text.
+	// leastMirrored is the minimum size in bytes of a text whose repetition by the server counts.
 	leastMirrored = 4
 
 	// leastBlock is the minimum size in bytes of a piece that may be a block of a file.
 	leastBlock = 128
 
-	// surelyMessage is the size in bytes from which on a text is not a word in a form.
+	// surelyMessage is the size in bytes from which a text counts fully as a message and not as a word in a form.
 	surelyMessage = 12
 )
 
@@ -231,7 +232,7 @@ func isListed(streams []*stream, s *stream) bool {
 	return false
 }
 
-// rivals counts the server's other texts that are prose.
+// rivals returns the number of the server's texts other than answer that are prose.
 func rivals(streams []*stream, answer *stream) int {
 	n := 0
 	for _, s := range streams {
@@ -243,7 +244,7 @@ func rivals(streams []*stream, answer *stream) int {
 	return n
 }
 
-// isSentBefore reports whether the client sent each value of s, as a value of its own.
+// isSentBefore reports whether the client sent each value of s as a value of its own.
 func (s *stream) isSentBefore(streams []*stream) bool {
 	sent := make(map[string]bool)
 	for _, o := range streams {
@@ -261,7 +262,7 @@ func (s *stream) isSentBefore(streams []*stream) bool {
 	return true
 }
 
-// members returns the names of members in lower case.
+// members returns the names of JSON members, in lower case, on the paths of texts and numbers.
 func (c *collection) members(streams []*stream) map[string]bool {
 	names := make(map[string]bool)
 	add := func(path string) {
@@ -282,7 +283,7 @@ func (c *collection) members(streams []*stream) map[string]bool {
 	return names
 }
 
-// names returns the names of members, kinds and events in lower case.
+// names returns the names of JSON members, kinds (values of fields such as "type") and events, in lower case.
 func (c *collection) names(streams []*stream) map[string]bool {
 	names := make(map[string]bool)
 	add := func(name string) {

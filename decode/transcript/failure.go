@@ -28,7 +28,7 @@ type Failure struct {
 }
 
 // failure returns the error of an exchange, or nil. It searches the end-of-stream frame, the gRPC status in
-// trailers and headers, events of JSON, and the transport's error, in this order.
+// trailers and headers, JSON events, and the transport's error, in this order.
 func failure(ex *decode.Exchange) *Failure {
 	// The end of the stream is the most reliable source, then trailers, then events in the body.
 	for i := range ex.Frames {

@@ -13,7 +13,7 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// measureAll sets the features of all streams.
+// measureAll sets the features of all streams, from which their roles are inferred.
 func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 	// texts counts the texts of each frame.
 	texts := make(map[int]int)
@@ -42,8 +42,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 		}
 		return x
 	}
-	beside := func(p piece) *neighbourhood { return get(p.frame, int(p.group)) }
-	around := func(p piece) *neighbourhood {
+	beside := func(p textPiece) *neighbourhood { return get(p.frame, int(p.group)) }
+	around := func(p textPiece) *neighbourhood {
 		if texts[p.frame] > smallFrame {
 			return beside(p)
 		}
@@ -104,19 +104,19 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 }
 
 const (
-	// minHandle is the minimum size in bytes of a handle: a value that the client returns.
+	// minHandle is the minimum size in bytes of a handle: a value of the server that the client sends back.
 	minHandle = 6
 
-	// maxHandle is the maximum size in bytes.
+	// maxHandle is the maximum size in bytes of a handle.
 	maxHandle = 64
 
-	// maxHandleFrames is the maximum number of the server's frames that contain it.
+	// maxHandleFrames is the maximum number of the server's frames that contain the same handle.
 	maxHandleFrames = 3
 )
 
-// findReturnedHandles finds what the client sends together with a handle: a value without spaces that the server
-// sent shortly before, in few frames. That is the result of the call that the handle identifies, even if the
-// handle does not resemble an identifier.
+// findReturnedHandles finds texts that the client sends together with a handle, i.e. a value without spaces that
+// the server sent shortly before, in few frames. Such a text is the result of the tool call that the handle
+// identifies, even if the handle does not resemble an identifier.
 func (c *collection) findReturnedHandles(streams []*stream) {
 	isHandle := func(text string) bool {
 		return len(text) >= minHandle && len(text) <= maxHandle && strings.IndexFunc(text, unicode.IsSpace) < 0
@@ -220,7 +220,7 @@ func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 			continue
 		}
 		// A tool's name near the JSON makes it the arguments of a call.
-		isNamed := func(p piece) bool {
+		isNamed := func(p textPiece) bool {
 			g := c.groups[p.group]
 			return beside[p.group] || within[p.group] || within[g.parent] || beside[g.parent] && !prosed[s.path] || asked[g.id]
 		}
@@ -243,8 +243,8 @@ func (s *stream) hasCallID() bool {
 	return strings.Contains(strings.ReplaceAll(strings.ToLower(text.String()), "_", ""), `"toolcallid"`)
 }
 
-// besideProse returns the server's values that occur next to natural language in a message, so that they do not
-// name tools, and the paths of natural language.
+// besideProse returns as beside the server's values that occur next to natural language in a message, as "path
+// value", so that they do not count as names of tools. prosed are the paths of natural language.
 func besideProse(streams []*stream) (beside, prosed map[string]bool) {
 	// said has the path of a text by message.
 	said := make(map[int32]string)
@@ -270,7 +270,7 @@ func besideProse(streams []*stream) (beside, prosed map[string]bool) {
 	return beside, prosed
 }
 
-// namedNear reports whether frame at, or one of the server's last frames before it, is in named.
+// namedNear reports whether the set named contains frame at, or one of the server's last frames before it.
 func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
 	for n := 0; at >= 0 && n <= namedBefore; at-- {
 		if ex.Frames[at].Dir != captures.Down {
@@ -285,10 +285,11 @@ func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
 	return false
 }
 
-// surelyCall is the likelihood of a neighbourhood that has more evidence for a call than an id and a word.
+// surelyCall is the likelihood of a call above which the values around a text are more evidence for a call than an
+// identifier and a word alone.
 const surelyCall = 0.9
 
-// textIDs returns the identifiers next to the deltas of a text. They identify the text and not a call.
+// textIDs returns the identifiers next to the deltas of a text. They identify that text and not a call.
 func (c *collection) textIDs(streams []*stream) map[string]bool {
 	ids := make(map[string]bool)
 	for _, s := range streams {
@@ -305,8 +306,8 @@ func (c *collection) textIDs(streams []*stream) map[string]bool {
 	return ids
 }
 
-// findModelTitles finds short values with which the name of a model next to them begins: what a program calls
-// the model for its user.
+// findModelTitles finds short values with which the name of a model next to them begins: the names by which a
+// program presents the model to its user.
 func findModelTitles(streams []*stream) {
 	models := make(map[int32][]string)
 	for _, s := range streams {
@@ -328,10 +329,10 @@ func findModelTitles(streams []*stream) {
 	}
 }
 
-// leastStanding is the minimum number of frames of a value that most frames repeat.
+// leastStanding is the minimum number of frames that contain a standing value.
 const leastStanding = 5
 
-// findStandingValues finds the values that most of the server's frames repeat.
+// findStandingValues finds standing values, i.e. values that most of the server's frames repeat.
 func findStandingValues(streams []*stream) {
 	frames := make(map[int]bool)
 	first := math.MaxInt
@@ -349,7 +350,7 @@ func findStandingValues(streams []*stream) {
 	}
 }
 
-// measure sets the features that depend on s alone.
+// measure sets the features of s that depend on s alone.
 func (s *stream) measure() {
 	f := &s.features
 	f[prior] = 1
@@ -426,7 +427,8 @@ func (s *stream) measure() {
 	}
 }
 
-// likeness returns how much the text, or each of separate values, resembles natural language.
+// likeness scores, from 0 to 1, how much the text, or on average each of separate values, resembles natural
+// language.
 func (s *stream) likeness() float64 {
 	if s.kind != separate {
 		return language.Likeness(s.text)
@@ -450,8 +452,8 @@ func (s *stream) areHeadings() bool {
 	return true
 }
 
-// judge chooses the most likely role and records the reasons. The model is a multinomial logistic regression
-// over the features.
+// judge chooses the most likely role of s and records the reasons. The model is a multinomial logistic regression
+// over the features, with weights w.
 func (s *stream) judge(w *Weights) {
 	s.role, s.reasons = 0, nil
 	var sums [len(roleOrder)]float64

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// FitOptions configures a fit. The zero value is the default.
+// FitOptions configures Fit. The zero value is the default.
 type FitOptions struct {
-	// Hold is the strength of the penalty for deviating from Start, in units of labels. The default is 3.
+	// Hold is the strength of the penalty for deviating from Start, measured as a number of labels. The default is
+	// 3.
 	Hold float64
 
 	// Start are the initial weights. The default is DefaultWeights.
@@ -24,28 +25,28 @@ type FitOptions struct {
 // A FitReport describes how well fitted weights predict the roles of labels. Rates are shares of labels with the
 // right role, from 0 to 1, and losses are in nats per label.
 type FitReport struct {
-	// Labels is the number of labels, and Roles that of different roles among them.
+	// Labels is the number of labels.
 	Labels int `json:"labels"`
 
 	// Roles is the number of different roles among the labels.
 	Roles int `json:"roles"`
 
-	// Before is the rate of the initial weights.
+	// Before is the rate of right roles with the initial weights.
 	Before float64 `json:"before"`
 
-	// After is the rate of the fitted weights on the labels they were fitted to.
+	// After is the rate of right roles with the fitted weights, on the labels that they were fitted to.
 	After float64 `json:"after"`
 
-	// Held is the rate on held-out labels in cross-validation, which is what to expect for similar labels.
+	// Held is the rate on held-out labels in cross-validation, an estimate for similar labels.
 	Held float64 `json:"held_out"`
 
-	// LossBefore is the loss of the initial weights, and LossHeld that on held-out labels.
+	// LossBefore is the loss of the initial weights.
 	LossBefore float64 `json:"loss_before"`
 
 	// LossHeld is the loss on held-out labels in cross-validation.
 	LossHeld float64 `json:"loss_held_out"`
 
-	// Folds is the number of folds.
+	// Folds is the number of folds of the cross-validation that was done.
 	Folds int `json:"folds"`
 }
 
@@ -129,7 +130,7 @@ func foldsOf(labels []trainingLabel, n int) []int {
 	return out
 }
 
-// An example is a label in numeric form.
+// An example is a training label in numeric form.
 type example struct {
 	// at are the indexes of the features that are not zero, and values their values.
 	at     []int
@@ -139,7 +140,7 @@ type example struct {
 	role int
 }
 
-// newExample converts a label.
+// newExample converts a training label to an example.
 func newExample(l *trainingLabel) example {
 	e := example{role: slices.Index(roleOrder[:], l.Role)}
 	for i, name := range featureNames {
@@ -150,7 +151,7 @@ func newExample(l *trainingLabel) example {
 	return e
 }
 
-// shares returns the probabilities of the roles.
+// shares returns the probabilities that w assigns to the roles of an example.
 func (w *Weights) shares(e *example) (p [len(roleOrder)]float64) {
 	for i, f := range e.at {
 		for r, v := range w.table[f] {
@@ -160,7 +161,8 @@ func (w *Weights) shares(e *example) (p [len(roleOrder)]float64) {
 	return softmax(p, w.temperature)
 }
 
-// softmax converts sums of weights to probabilities. calm is the temperature.
+// softmax converts sums of weights (log odds) to probabilities. calm is the temperature by which the sums are
+// divided.
 func softmax(sums [len(roleOrder)]float64, calm float64) (p [len(roleOrder)]float64) {
 	most := slices.Max(sums[:])
 	total := 0.0
@@ -187,8 +189,9 @@ func (w *Weights) accuracy(all []example) (right, loss float64) {
 	return right / n, loss / n
 }
 
-// descend minimizes loss and penalty by gradient descent with momentum. Features are between 0 and 1 and mostly
-// zero, so a fixed step size, scaled by the frequency of a feature, does not overshoot.
+// descend returns the weights that minimize the loss and the penalty, by gradient descent with momentum. Features
+// are between 0 and 1 and mostly zero, so a fixed step size, scaled by the frequency of a feature, does not
+// overshoot.
 func descend(all []example, o FitOptions) *Weights {
 	w := *o.Start
 	var seen [featureCount]float64

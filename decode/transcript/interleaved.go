@@ -11,31 +11,32 @@ import (
 )
 
 const (
-	// minChanges is the minimum number of changes of a number between pieces of interleaved texts.
+	// minChanges is the minimum number of times that a number changes between consecutive pieces if it
+	// distinguishes interleaved texts.
 	minChanges = 2
 
-	// minSharedFrames is the minimum number of frames with pieces of several texts.
+	// minSharedFrames is the minimum number of frames that contain pieces of several texts.
 	minSharedFrames = 2
 
-	// minFalls is the minimum number of times that an index decreases.
+	// minFalls is the minimum number of times that the number decreases from one piece to the next.
 	minFalls = 2
 
-	// minBreaks is the minimum number of borders at which adjacent pieces do not fit.
+	// minBreaks is the minimum number of borders at which adjacent pieces do not continue each other.
 	minBreaks = 2
 
-	// minOpenShare is the minimum share of borders within the first text at which pieces continue each other.
+	// minOpenShare is the minimum share of borders in one of the texts at which pieces continue each other.
 	minOpenShare = 0.4
 )
 
-// isInterleaved reports whether the number at distinguishes texts that were sent at the same time, such as
-// several candidates. Pieces with the same number continue each other, while adjacent pieces do not, or share a
-// frame.
+// isInterleaved reports whether number at (an index in c.numbers) next to the pieces of s distinguishes texts that
+// were sent at the same time, such as several candidates. Pieces with the same number continue each other, while
+// adjacent pieces do not, or share a frame. changes is how often the number changes.
 func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 	if changes < minChanges {
 		return false
 	}
 	// Group the pieces by the number.
-	parts := make(map[int64][]piece)
+	parts := make(map[int64][]textPiece)
 	frames := make(map[int]map[int64]bool)
 	several, falls := 0, 0
 	last := int64(0)
@@ -62,7 +63,7 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 
 	// Texts that are sent at the same time are readable apart, but not together.
 	apart := 0.0
-	var most []piece
+	var most []textPiece
 	low, high := int64(maxVariants), int64(0)
 	for v, part := range parts {
 		low, high = min(low, v), max(high, v)
@@ -99,9 +100,9 @@ func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
 	return c.marksEnds(s, at, parts) || together >= minBreaks && apart*2 < together || counts && falls >= minFalls && apart <= 1+1.2*together
 }
 
-// marksEnds reports whether some number occurs next to the last piece of several parts, and next to no other
-// piece.
-func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) bool {
+// marksEnds reports whether some other number occurs next to the last pieces of several of the parts, and next to
+// no other piece.
+func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]textPiece) bool {
 	for _, mark := range c.groups[s.pieces[len(s.pieces)-1].group].scalars {
 		if mark.at == at || mark.value == 0 {
 			continue
@@ -124,8 +125,9 @@ func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) boo
 	return false
 }
 
-// countBreaks adds up the borders at which pieces do not continue each other.
-func countBreaks(pieces []piece) float64 {
+// countBreaks returns the number of borders at which pieces do not continue each other; uncertain ones count in
+// part.
+func countBreaks(pieces []textPiece) float64 {
 	n := 0.0
 	for i := 1; i < len(pieces); i++ {
 		n += breakBetween(pieces[i-1].text, pieces[i].text)
@@ -133,7 +135,7 @@ func countBreaks(pieces []piece) float64 {
 	return n
 }
 
-// breakBetween returns from 0 to 1 how clearly b does not continue a.
+// breakBetween scores, from 0 to 1, how certainly text b does not continue text a.
 func breakBetween(a, b string) float64 {
 	before, _ := utf8.DecodeLastRuneInString(a)
 	after, size := utf8.DecodeRuneInString(b)
@@ -170,7 +172,8 @@ func breakBetween(a, b string) float64 {
 	return 0
 }
 
-// compareInterleaved orders candidates by their index.
+// compareInterleaved orders interleaved texts of one path by the number that distinguishes them. It returns 0 for
+// other streams.
 func compareInterleaved(a, b *stream) int {
 	if !a.interleaved || !b.interleaved || a.path != b.path || a.label != b.label {
 		return 0

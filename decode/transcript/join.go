@@ -11,7 +11,7 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// A joining is how the pieces at a path form a text.
+// A joining is the way in which the pieces (values) at a path form a text.
 type joining uint8
 
 const (
@@ -24,15 +24,15 @@ const (
 	// delta: each piece continues the previous one.
 	delta
 
-	// growing: each piece begins with the previous one. The pieces are snapshots.
+	// growing: each piece begins with the previous one, i.e. the pieces are snapshots of a growing text.
 	growing
 
 	// separate: each piece is a value of its own.
 	separate
 )
 
-// join forms the text of the stream from its pieces. Pieces with different identifiers next to them are joined
-// separately, because one path may carry several calls.
+// join sets the text of the stream from its pieces, and how they form it. Pieces with different identifiers next to
+// them are joined separately, because one path may carry several calls.
 func (s *stream) join(c *collection) {
 	for i, p := range s.pieces {
 		if i == 0 || p.frame != s.pieces[i-1].frame {
@@ -91,7 +91,7 @@ func (s *stream) isTurnByTurn(c *collection) bool {
 	return true
 }
 
-// maxAsked is the maximum number of turns in one exchange.
+// maxAsked is the maximum number of questions on one path of an exchange.
 const maxAsked = 1000
 
 // serverTextBetween reports whether the server sent text between two frames.
@@ -100,10 +100,10 @@ func (c *collection) serverTextBetween(from, to int) bool {
 	return i < len(c.serverTexts) && c.serverTexts[i] < to
 }
 
-// runs groups the pieces by the identifiers next to them. If almost every piece has an identifier of its own,
-// the pieces are not grouped but considered separate.
-func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
-	runs = make(map[string][]piece)
+// runs groups the pieces by the identifiers next to them; order has the identifiers in order of occurrence. If
+// almost every piece has an identifier of its own, the pieces are not grouped but considered separate.
+func (s *stream) runs(c *collection) (order []string, runs map[string][]textPiece) {
+	runs = make(map[string][]textPiece)
 	ids := make([]string, len(s.pieces))
 	levels := make([]int, len(s.pieces))
 
@@ -148,15 +148,15 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 		s.ownIDs = true
 	}
 	if s.ownIDs {
-		return []string{""}, map[string][]piece{"": s.pieces}
+		return []string{""}, map[string][]textPiece{"": s.pieces}
 	}
 	return order, runs
 }
 
-// joinPieces determines how pieces form a text. It returns the text and, for deltas, the share of borders inside
-// sentences. apart means that the pieces have identifiers of their own: they are values unless they continue
-// each other.
-func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
+// joinPieces determines how pieces form a text. It returns the text and, for deltas, the share of borders that are
+// inside sentences. apart means that each piece has an identifier of its own: they are separate values unless they
+// continue each other. whole means that each piece is a complete message.
+func joinPieces(pieces []textPiece, apart, whole bool) (joining, string, float64) {
 	if n := len(pieces); n > 1 && language.IsStop(pieces[n-1].text) && !language.IsStop(pieces[n-2].text) {
 		pieces = pieces[:n-1]
 	}
@@ -193,9 +193,9 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	return delta, concat(pieces, ""), open
 }
 
-// isWordInParts reports whether pieces form one word with a capital, or a word in another script than Latin.
-// Names of values would each begin with a capital.
-func isWordInParts(pieces []piece) bool {
+// isWordInParts reports whether the pieces are parts of one word that begins with a capital, or of a word in
+// another script than Latin. Separate names would each begin with a capital.
+func isWordInParts(pieces []textPiece) bool {
 	first, _ := utf8.DecodeRuneInString(pieces[0].text)
 	if !unicode.IsUpper(first) && first < utf8.RuneSelf {
 		return false
@@ -209,8 +209,8 @@ func isWordInParts(pieces []piece) bool {
 	return true
 }
 
-// isDense reports whether pieces are in a script without spaces.
-func isDense(pieces []piece) bool {
+// isDense reports whether most pieces are in a script without spaces between words.
+func isDense(pieces []textPiece) bool {
 	dense := 0
 	for _, p := range pieces {
 		if r, _ := utf8.DecodeRuneInString(p.text); language.IsUnspaced(r) || language.IsWidePunct(r) {
@@ -221,12 +221,12 @@ func isDense(pieces []piece) bool {
 }
 
 // hasSpace reports whether a piece contains white space.
-func hasSpace(pieces []piece) bool {
-	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
+func hasSpace(pieces []textPiece) bool {
+	return slices.ContainsFunc(pieces, func(p textPiece) bool { return strings.ContainsAny(p.text, " \n\t") })
 }
 
-// concat joins the pieces' texts.
-func concat(pieces []piece, between string) string {
+// concat joins the pieces' texts, with between in between.
+func concat(pieces []textPiece, between string) string {
 	var b strings.Builder
 	for i, p := range pieces {
 		if i > 0 {
@@ -238,7 +238,7 @@ func concat(pieces []piece, between string) string {
 }
 
 // areSame reports whether all pieces are equal and not just a repeated token.
-func areSame(pieces []piece) bool {
+func areSame(pieces []textPiece) bool {
 	for _, p := range pieces[1:] {
 		if p.text != pieces[0].text {
 			return false
@@ -248,10 +248,10 @@ func areSame(pieces []piece) bool {
 	return n >= 4 || n >= 2 && len(pieces) > 2
 }
 
-// unique drops pieces that occurred before.
-func unique(pieces []piece) []piece {
+// unique returns the pieces without those whose text occurred before.
+func unique(pieces []textPiece) []textPiece {
 	seen := make(map[string]bool, len(pieces))
-	var out []piece
+	var out []textPiece
 	for _, p := range pieces {
 		if !seen[p.text] {
 			seen[p.text] = true
@@ -262,16 +262,17 @@ func unique(pieces []piece) []piece {
 }
 
 const (
-	// growthShare is the minimum share of steps between snapshots at which the text grows.
+	// growthShare is the minimum share of pieces that begin with the previous piece, among the pieces of a growing
+	// text.
 	growthShare = 0.75
 
-	// minGrown is the minimum size in bytes, without spaces, of the first of two snapshots.
+	// minGrown is the minimum size in bytes, without spaces, of the first of only two snapshots.
 	minGrown = 2
 )
 
-// grown returns the text of pieces that are snapshots of a growing text. A piece that does not begin with the
-// previous one starts a new text.
-func grown(pieces []piece) (string, bool) {
+// grown returns the text whose growing snapshots the pieces are; ok is false if they are not snapshots. A piece
+// that does not begin with the previous one starts a new text.
+func grown(pieces []textPiece) (string, bool) {
 	steps, grows, again := 0, 0, 0
 	var text strings.Builder
 	for i := 1; i < len(pieces); i++ {
@@ -301,9 +302,9 @@ func grown(pieces []piece) (string, bool) {
 	return text.String(), true
 }
 
-// areSeparate reports whether pieces are values: several in a frame, or most of
-// them complete in themselves.
-func areSeparate(pieces []piece) bool {
+// areSeparate reports whether the pieces are separate values: several in a frame, or most of them complete in
+// themselves.
+func areSeparate(pieces []textPiece) bool {
 	crowded, values, weighed := 0, 0, 0
 	for i, p := range pieces {
 		if i > 0 && p.frame == pieces[i-1].frame {
@@ -321,23 +322,23 @@ func areSeparate(pieces []piece) bool {
 }
 
 const (
-	// wholeLine is the minimum average number of runes of pieces that are complete lines.
+	// wholeLine is the minimum average number of characters of pieces that are complete lines.
 	wholeLine = 8
 
-	// wholeWords is the minimum number of spaces in a piece whose repetition is not
-	// accidental.
+	// wholeWords is the minimum number of spaces in a piece whose repetition is not considered accidental.
 	wholeWords = 3
 
-	// Lines behind each other without a space between them, beyond chance.
+	// minLines is the minimum number of lines after each other, without a space between them, that cannot be
+	// chance.
 	minLines = 14
 
 	// linesSeen is the maximum number of pieces that are examined.
 	linesSeen = 64
 )
 
-// areLines reports whether pieces are lines of their own: the same come again, but
-// for their digits, or none of many borders between several words has a space.
-func areLines(pieces []piece) bool {
+// areLines reports whether the pieces are separate lines, as in a log: the same ones recur apart from their digits,
+// or many pieces of several words have no space at their borders.
+func areLines(pieces []textPiece) bool {
 	pieces = pieces[:min(len(pieces), linesSeen)]
 	runes, spaces := 0, 0
 	forms := make(map[string]int)
@@ -358,12 +359,12 @@ func areLines(pieces []piece) bool {
 	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= minLines && spaces >= 3*n
 }
 
-// Words behind each other that are names, and not a word in parts.
+// leastNames is the minimum number of different words after each other that count as names and not as parts of a
+// text.
 const leastNames = 3
 
-// areNames reports whether pieces are names of a program's making, each whole: the
-// kinds of events, say.
-func areNames(pieces []piece) bool {
+// areNames reports whether the pieces are names in a program, each complete, such as the kinds of events.
+func areNames(pieces []textPiece) bool {
 	joined := 0
 	for _, p := range pieces[:min(len(pieces), maxClassified)] {
 		if len(p.text) < 3 || !naming.IsKind(p.text) {
@@ -377,9 +378,9 @@ func areNames(pieces []piece) bool {
 	return joined*2 >= min(len(pieces), maxClassified) || len(pieces) >= leastNames && len(unique(pieces)) == len(pieces)
 }
 
-// borders returns which shares of the borders between pieces run through a
-// sentence, and which stand between two that are complete.
-func borders(pieces []piece) (open, closed float64) {
+// borders returns the share of borders between pieces that are inside a sentence (open), and the share between two
+// complete sentences without a space (closed).
+func borders(pieces []textPiece) (open, closed float64) {
 	for i := 1; i < len(pieces); i++ {
 		a, b := pieces[i-1].text, pieces[i].text
 		before, _ := utf8.DecodeLastRuneInString(a)

@@ -9,7 +9,7 @@ type jsonObject map[string]jsonValue
 // A jsonValue is a JSON value, or an object that was parsed from a string that contains
 // JSON.
 type jsonValue struct {
-	// unset if opened is set
+	// Value is the JSON value; unset if opened is set.
 	jsontree.Value
 
 	// opened is the object parsed from a string; nil for every other value.
@@ -62,7 +62,7 @@ func parseJSON(data []byte) (jsonValue, bool) {
 	return jsonValue{Value: root}, isContainer && end == len(data)
 }
 
-// parseObject is parseJSON restricted to objects.
+// parseObject parses data that consists of one JSON object. ok is false for anything else.
 func parseObject(data []byte) (jsonObject, bool) {
 	v, ok := parseJSON(data)
 	if !ok || v.Kind() != jsontree.Object {

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxCarriers is the maximum number of paths that are examined.
+	// maxCarriers is the maximum number of paths that are examined for JSON in strings.
 	maxCarriers = 100
 
-	// leastCarried is the minimum number of values of a path that carries events as JSON.
+	// leastCarried is the minimum number of values at a path that carries events as JSON in strings.
 	leastCarried = 4
 
-	// carriedShare is the minimum share of a path's values that are JSON objects.
+	// carriedShare is the minimum share of such a path's values that are JSON objects.
 	carriedShare = 0.9
 
-	// carriedOpen is the minimum share of the borders between the texts of a member that
-	// are in the middle of a sentence.
+	// carriedOpen is the minimum share of the borders between the texts of a member that are in the middle of a
+	// sentence, if the texts are deltas.
 	carriedOpen = 0.4
 
 	// carriedSpaced is the minimum share of these borders that have a space.
@@ -32,14 +32,14 @@ const (
 	// maxMembers is the maximum number of members of an object that carries an event.
 	maxMembers = 12
 
-	// mostCarried is the maximum average size in bytes of such an object.
+	// mostCarried is the maximum average size in bytes of an object that carries an event.
 	mostCarried = 4096
 )
 
-// unpackEvents finds events that are sent as JSON inside a string: the objects at a path
-// have a member whose texts continue from one object to the next. (The arguments of tool
-// calls have no such member.) The members of these objects then replace the path of the
-// string. A path whose objects have a member of the same name is replaced too.
+// unpackEvents finds events that are sent as JSON inside a string: the objects at a path have a member whose texts
+// continue from one object to the next. (The arguments of tool calls have no such member.) The texts of these
+// objects' members then replace the string in the collection. A path whose objects have a member of the same name
+// is replaced too.
 func (c *collection) unpackEvents(ex *decode.Exchange) {
 	// Collect the names of the members of all objects that carry deltas.
 	names := make(map[string]bool)
@@ -128,8 +128,7 @@ func sameNames(a, b jsonObject) bool {
 	return len(a) == len(b)
 }
 
-// holdsObject reports whether a member of o is an object, including strings that were
-// parsed as objects.
+// holdsObject reports whether a member of o is an object, including objects that were parsed from strings.
 func holdsObject(o jsonObject) bool {
 	for _, v := range o {
 		if v.Kind() == jsontree.Object {
@@ -149,7 +148,7 @@ func sharesMember(a, b jsonObject) bool {
 	return false
 }
 
-// sharesName reports whether a member of o is in names.
+// sharesName reports whether the name of a member of o is in names.
 func sharesName(o jsonObject, names map[string]bool) bool {
 	for name := range o {
 		if names[name] {
@@ -187,8 +186,8 @@ func (s *stream) objects() []jsonObject {
 // mostNested is the maximum depth of JSON strings inside JSON strings that are parsed.
 const mostNested = 3
 
-// openMembers parses the members that contain a JSON object as a string in all objects of
-// the list. Arguments of a call are in some of the objects only, so they stay strings.
+// openMembers parses those members of the objects that contain a JSON object as a string in all objects of the
+// list. Arguments of a call are in some of the objects only, so they stay strings.
 func openMembers(list []jsonObject, depth int) {
 	if depth >= mostNested || len(list) == 0 {
 		return
@@ -217,13 +216,13 @@ func openMembers(list []jsonObject, depth int) {
 	}
 }
 
-// carriesDeltas reports whether the texts of one member of the objects, or of objects
-// inside them, are deltas: each continues the one before.
+// carriesDeltas reports whether the texts of one member of the objects, or of objects inside them, are deltas: each
+// continues the previous one.
 func carriesDeltas(list []jsonObject) bool {
 	if len(list) < leastCarried {
 		return false
 	}
-	texts := make(map[string][]piece)
+	texts := make(map[string][]textPiece)
 	for i, o := range list {
 		memberTexts(texts, "", o, i, 0)
 	}
@@ -241,8 +240,8 @@ func carriesDeltas(list []jsonObject) bool {
 	return false
 }
 
-// spacedBorders returns the share of borders between pieces that have a space.
-func spacedBorders(pieces []piece) float64 {
+// spacedBorders returns the share of borders between pieces that have a space on either side.
+func spacedBorders(pieces []textPiece) float64 {
 	n := 0
 	for i := 1; i < len(pieces); i++ {
 		before, _ := utf8.DecodeLastRuneInString(pieces[i-1].text)
@@ -254,15 +253,15 @@ func spacedBorders(pieces []piece) float64 {
 	return float64(n) / float64(len(pieces)-1)
 }
 
-// memberTexts appends the texts of the members of o to texts, by path. at is the index of
-// the object in its list.
-func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth int) {
+// memberTexts appends the texts of the members of o to texts, by path. at is the index of the object in its list,
+// and depth the nesting of o.
+func memberTexts(texts map[string][]textPiece, path string, o jsonObject, at, depth int) {
 	for name, v := range o {
 		switch v.Kind() {
 		case jsontree.String:
 			if text := v.Text(); text != "" {
 				key := path + "." + name
-				texts[key] = append(texts[key], piece{frame: at, text: text})
+				texts[key] = append(texts[key], textPiece{frame: at, text: text})
 			}
 		case jsontree.Object:
 			if depth < 3 {
@@ -272,9 +271,9 @@ func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth 
 	}
 }
 
-// hasLanguage reports whether the joined pieces are natural language. Identifiers and
-// names of kinds can look like deltas too.
-func hasLanguage(pieces []piece) bool {
+// hasLanguage reports whether the joined pieces are natural language. Identifiers and names of kinds can look like
+// deltas, too.
+func hasLanguage(pieces []textPiece) bool {
 	text := language.Sample(concat(pieces[:min(len(pieces), 200)], ""))
 	return language.Likeness(text) >= 0.3 || language.MarkdownLike(text) > 0.6
 }

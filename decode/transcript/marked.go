@@ -13,8 +13,8 @@ import (
 	"unwire/decode/transcript/part"
 )
 
-// applyMarks replaces the conclusions of t by what the wire itself marks, if it marks a conversation: who speaks,
-// what is thinking, which pieces make one call. Marks outrank everything that was concluded from wording.
+// applyMarks replaces what t infers from wording by what names and roles in the messages state explicitly (marks),
+// if they mark a conversation: the author of a text, thinking, and the pieces of a call.
 func (t *Transcript) applyMarks(ex *decode.Exchange) {
 	p := part.Join(keyed.Find(event.Read(ex)))
 	if !isMarked(p) {
@@ -48,8 +48,8 @@ func (t *Transcript) applyMarks(ex *decode.Exchange) {
 	m.setRoles(t)
 }
 
-// isMarked reports whether the wire marks a conversation: the server sends a text, thinking or a call with a mark, and
-// something else is that of a conversation with a model, too.
+// isMarked reports whether names and roles in the messages mark a conversation: the server sends a text, thinking
+// or a call under such a name, and something else is typical of a conversation with a model, too.
 func isMarked(p *part.Parts) bool {
 	_, tier := p.Answer()
 	thoughts, calls, deltas, others := false, false, 0, 0
@@ -97,19 +97,20 @@ func isMarked(p *part.Parts) bool {
 	return signs >= leastSigns
 }
 
-// leastSigns is the minimum weight of the signs of a conversation.
+// leastSigns is the minimum total weight of the signs of a conversation.
 const leastSigns = 3
 
-// A marked is the conversation of an exchange whose parts the wire marks.
+// A marked is a conversation whose texts and calls are marked by names and roles in the messages.
 type marked struct {
+	// parts are the joined texts and calls.
 	parts *part.Parts
 
-	// answer is the text of the answer, and tier how well it is marked.
+	// answer is the text of the answer, and tier how explicitly it is marked, from 0 to 3.
 	answer string
 	tier   int
 }
 
-// thinking returns all thinking of the server, in order.
+// thinking returns all texts of thinking that the server sent, in order.
 func (m *marked) thinking() string {
 	var texts []string
 	for i := range m.parts.Texts {
@@ -120,10 +121,10 @@ func (m *marked) thinking() string {
 	return strings.Join(texts, "\n")
 }
 
-// tools returns the calls.
+// tools returns the calls of tools.
 func (m *marked) tools() []Tool { return toolsOf(m.parts.Calls) }
 
-// turns returns the turns in the order in which they were sent.
+// turns returns the turns (texts and calls) in the order in which they were sent.
 func (m *marked) turns(tools []Tool) []Turn {
 	var out []Turn
 	for i := range m.parts.Texts {
@@ -154,12 +155,12 @@ func (m *marked) turns(tools []Tool) []Turn {
 	return out
 }
 
-// callBetween reports whether a call began between two events.
+// callBetween reports whether one of the calls in tools began between the events with the indexes from and to.
 func callBetween(tools []Tool, from, to int) bool {
 	return slices.ContainsFunc(tools, func(t Tool) bool { return t.event >= from && t.event <= to && from != to })
 }
 
-// roleOf returns the role of a text; ok is false if it is no part of the conversation.
+// roleOf returns the role of a text; ok is false if it does not belong to the conversation.
 func (m *marked) roleOf(t *part.Text) (role Role, ok bool) {
 	switch {
 	case t.Thought:
@@ -176,7 +177,7 @@ func (m *marked) roleOf(t *part.Text) (role Role, ok bool) {
 	return "", false
 }
 
-// usage returns the numbers of tokens, or nil if there are none.
+// usage returns the token counts that the server reported, or nil if there are none.
 func (m *marked) usage() *Usage {
 	u := &Usage{Named: true}
 	found := &m.parts.Usage
@@ -198,10 +199,11 @@ func (m *marked) usage() *Usage {
 	return u
 }
 
-// markReason is the reason of a role that the wire marks.
+// markReason is the reason that a candidate reports for a role that names in the messages mark.
 const markReason = "marked on the wire"
 
-// setRoles gives the candidates the roles that the wire marks, and adds the texts that are no candidates yet.
+// setRoles gives the candidates of t the roles that names in the messages mark, and adds marked texts that are not
+// candidates yet.
 func (m *marked) setRoles(t *Transcript) {
 	for i := range t.Candidates {
 		c := &t.Candidates[i]
@@ -258,7 +260,7 @@ func (m *marked) setRoles(t *Transcript) {
 	}
 }
 
-// addMark makes the mark on the wire the first reason of a candidate.
+// addMark adds markReason as the first reason of a candidate, and raises its score.
 func (c *candidate) addMark() {
 	const surely = 0.999
 	c.Score = max(c.Score, surely)

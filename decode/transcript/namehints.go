@@ -8,7 +8,7 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// The columns of the weights table. A role as an int is one of these.
+// Roles as indexes of columns in the table of weights, in the order of roleOrder.
 const (
 	assistant = iota
 	thinking
@@ -20,8 +20,8 @@ const (
 	idRole
 )
 
-// roleHints lists words in names of members and kinds with the role that they suggest.
-// The first word that occurs in a name decides.
+// roleHints lists words in names of members and kinds (values of fields such as "type") with the role that they
+// suggest. The first word that occurs in a name decides.
 var roleHints = [...]struct {
 	role int
 
@@ -55,15 +55,16 @@ func roleWord(s string) int {
 	return -1
 }
 
-// addNameFeatures sets the features that come from member names and from labels next to
-// the text. Words in common are ignored.
+// addNameFeatures sets the features that are derived from the stream's member names and its label. Words in common
+// are ignored.
 func (s *stream) addNameFeatures(common map[string]bool) {
 	s.addPathFeatures()
 	s.namedAssistant = s.features[saysRole+assistant]
 	s.addLabelFeatures(common)
 }
 
-// addLabelFeatures sets the features that come from the label of s.
+// addLabelFeatures sets the features that are derived from the label of s, the values of fields such as "role" and
+// "type" next to the text.
 func (s *stream) addLabelFeatures(common map[string]bool) {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
@@ -85,8 +86,8 @@ func (s *stream) addLabelFeatures(common map[string]bool) {
 	}
 }
 
-// addPathFeatures sets the features that come from the path: the last member name counts
-// fully, up to three enclosing names count half.
+// addPathFeatures sets the features that are derived from the member names on the path: the last one counts fully,
+// up to three enclosing names count half.
 func (s *stream) addPathFeatures() {
 	if s.name == "" {
 		return
@@ -117,8 +118,7 @@ func (s *stream) addPathFeatures() {
 	}
 }
 
-// addNameFeature sets the features for the words of one name, except words in common,
-// which all names have.
+// addNameFeature sets the features that the words of one name suggest to weight, except for words in common.
 func (s *stream) addNameFeature(name string, weight float64, common map[string]bool) {
 	parts := naming.Parts(name)
 	maps.DeleteFunc(parts, func(word string, _ bool) bool { return common[word] })

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// smallFrame is the maximum number of texts in a frame for all of them to count as
-	// neighbours.
+	// smallFrame is the maximum number of texts in a frame for all of them to count as neighbours of each other.
 	smallFrame = 24
 
 	// maxLooked is the maximum number of pieces of a stream whose neighbours are
@@ -17,22 +16,22 @@ const (
 	maxLooked = 200
 )
 
-// A neighbourhood describes the values next to a text: those in its frame if the frame is
-// small, otherwise those in its message.
+// A neighbourhood describes the values next to a text, which may be the other parts of a tool call: those in its
+// frame if the frame is small, otherwise those in its message.
 type neighbourhood struct {
-	// Whether there is an identifier, JSON or a file path.
+	// id, json and filePath mean that there is an identifier, JSON or a file path.
 	id, json, filePath bool
 
-	// text reports whether there is natural language.
+	// text means that there is natural language.
 	text bool
 
-	// words is the number of words that look like names, such as the name of a tool.
+	// words is the number of words that look like names in a program, such as the name of a tool.
 	words int
 
-	// ids are the identifiers.
+	// ids are the identifiers next to the text.
 	ids []string
 
-	// first is the index of the frame.
+	// first is the index of the frame in the exchange.
 	first int
 
 	// frame is the neighbourhood of the whole frame if this one is of a message in it;
@@ -40,8 +39,8 @@ type neighbourhood struct {
 	frame *neighbourhood
 }
 
-// addNeighbour records that piece p of stream s is in the neighbourhood.
-func (x *neighbourhood) addNeighbour(s *stream, p piece) {
+// addNeighbour adds piece p of stream s to the neighbourhood.
+func (x *neighbourhood) addNeighbour(s *stream, p textPiece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
 		if s.inMostFrames {
@@ -63,8 +62,8 @@ func (x *neighbourhood) addNeighbour(s *stream, p piece) {
 	}
 }
 
-// callLikelihood returns from 0 to 1 how much x looks like a call of a tool. own is the
-// number of its words that must not count.
+// callLikelihood scores, from 0 to 1, how much the values look like a call of a tool. own is the number of words
+// that belong to the text itself and do not count.
 func (x *neighbourhood) callLikelihood(own int) float64 {
 	switch {
 	case x.json && (x.id || x.words > own):
@@ -82,10 +81,10 @@ func (x *neighbourhood) callLikelihood(own int) float64 {
 	return 0
 }
 
-// addNeighbourFeatures sets the features that come from the values next to the pieces, as
-// the average over the pieces. around and beside return a piece's wide and narrow
-// neighbourhood; calls has the frame in which each call's identifier was first sent.
-func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood, calls map[string]int) {
+// addNeighbourFeatures sets the features that are derived from the values next to the pieces of s, as the average
+// over the pieces. around and beside return the wide and the narrow neighbourhood of a piece; calls has the index
+// of the frame in which the identifier of each call was first sent.
+func (s *stream) addNeighbourFeatures(around, beside func(textPiece) *neighbourhood, calls map[string]int) {
 	f := &s.features
 	pieces := s.pieces[:min(len(s.pieces), maxLooked)]
 	for _, p := range pieces {

@@ -8,25 +8,21 @@ import (
 )
 
 const (
-	// minPlaced is the minimum number of pieces to detect a number that gives their
-	// positions.
+	// minPlaced is the minimum number of pieces from which a number next to them is recognised as their position.
 	minPlaced = 4
 
-	// placedShare is the minimum share of steps between pieces that agree with the
-	// number.
+	// placedShare is the minimum share of pieces whose number agrees with the end of the previous piece.
 	placedShare = 0.8
 
-	// maxRestarts is the maximum number of borders at which a restart of the text is
-	// searched.
+	// maxRestarts is the maximum number of borders between pieces that are examined for a restart of the text.
 	maxRestarts = 1000
 
 	// minRestart is the minimum size in bytes of the text that is sent again.
 	minRestart = 16
 )
 
-// dropResent removes the pieces of s that were sent again or replaced: those that a
-// number next to them identifies by count or by position, and the beginning of a text
-// that was restarted.
+// dropResent removes the pieces of s that were sent again or replaced: those whose number or offset occurred
+// before, and the beginning of a text that was restarted.
 func (c *collection) dropResent(s *stream) {
 	if len(s.pieces) < minPlaced || s.discriminates {
 		return
@@ -39,8 +35,7 @@ func (c *collection) dropResent(s *stream) {
 	s.dropRestart()
 }
 
-// units are the possible units of positions in a text: bytes, runes and UTF-16 code
-// units.
+// units measure a text in each possible unit of positions: bytes, code points and UTF-16 code units.
 var units = [...]func(string) int64{
 	func(s string) int64 { return int64(len(s)) },
 	func(s string) int64 { return int64(utf8.RuneCountInString(s)) },
@@ -56,8 +51,8 @@ var units = [...]func(string) int64{
 	},
 }
 
-// placeByOffset reports whether the number at is the offset of each piece in the text. If
-// so, a piece replaces the text from its offset on.
+// placeByOffset reports whether number at (an index in c.numbers) next to the pieces is the offset of each piece in
+// the text. If so, a piece replaces the text from its offset on.
 func (c *collection) placeByOffset(s *stream, at int32) bool {
 	if c.scalarOf(s.pieces[0].group, at) > 0 {
 		// The first offset of a text is 0.
@@ -89,7 +84,7 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 		if fits == len(s.pieces)-1 {
 			return true
 		}
-		var out []piece
+		var out []textPiece
 
 		// Remove the pieces behind each offset before the piece is added.
 		var starts []int64
@@ -109,7 +104,7 @@ func (c *collection) placeByOffset(s *stream, at int32) bool {
 	return false
 }
 
-// upTo returns the first n units of text, or all of it if it is shorter.
+// upTo returns the first n units of text, or all of it if it is shorter. unit measures a text.
 func upTo(text string, n int64, unit func(string) int64) string {
 	if unit(text) <= n {
 		return text
@@ -122,8 +117,8 @@ func upTo(text string, n int64, unit func(string) int64) string {
 	return text
 }
 
-// dropRenumbered reports whether the number at counts the pieces of s. If so, it removes
-// the pieces whose number occurred before with the same text.
+// dropRenumbered reports whether number at (an index in c.numbers) counts the pieces of s. If so, it removes the
+// pieces whose number occurred before with the same text.
 func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	texts := make(map[int64]string, len(s.pieces))
 	rises, again := 0, 0
@@ -149,7 +144,7 @@ func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	}
 
 	seen := make(map[int64]bool, len(texts))
-	var out []piece
+	var out []textPiece
 	for _, p := range s.pieces {
 		if v := c.scalarOf(p.group, at); !seen[v] {
 			seen[v] = true

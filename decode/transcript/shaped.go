@@ -12,8 +12,9 @@ import (
 	"unwire/decode/transcript/part"
 )
 
-// setAsideCalls gives the texts inside of calls, which were found by their shape, their role. If one of them was taken for
-// an answer, the others are judged again without them.
+// setAsideCalls gives the role of a call to those texts that are inside of calls found by the structure of their
+// messages (pieces). If one of them was taken for an answer, the roles of the other texts are inferred again
+// without them.
 func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, pieces []keyed.Piece, o Options) []*stream {
 	inside, names := make(map[place]bool), make(map[string]bool)
 	for i := range pieces {
@@ -32,7 +33,7 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 		return s.dir == captures.Down && s.role == assistant && s.class == plain && !isInside(s, inside)
 	})
 	for _, s := range streams {
-		isName := !slices.ContainsFunc(s.pieces, func(p piece) bool { return !names[p.text] })
+		isName := !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return !names[p.text] })
 		isProse := s.class == plain && (s.role == assistant || s.role == user || s.role == thinking)
 		if !isName && !isInside(s, inside) || isProse && !answered {
 			texts = append(texts, s)
@@ -48,13 +49,14 @@ func (c *collection) setAsideCalls(ex *decode.Exchange, streams []*stream, piece
 	return append(texts, inCalls...)
 }
 
-// A place is a path of a direction.
+// A place is a path in one direction.
 type place struct {
+	// dir is the direction of the frames, and path the path of the text.
 	dir  captures.Direction
 	path string
 }
 
-// isInside reports whether a stream is at one of the places, or below.
+// isInside reports whether the path of a stream is one of places, or below one.
 func isInside(s *stream, places map[place]bool) bool {
 	for path := s.path; path != ""; path = naming.Enclosing(path) {
 		if places[place{s.dir, path}] {
@@ -64,7 +66,8 @@ func isInside(s *stream, places map[place]bool) bool {
 	return false
 }
 
-// knownShapes returns the pieces whose texts are streams: JSON in a string that was opened as an event is no call.
+// knownShapes returns those pieces of calls whose paths have collected texts (streams). JSON in a string that was
+// unpacked as an event is not a call.
 func knownShapes(streams []*stream, pieces []keyed.Piece) []keyed.Piece {
 	if len(pieces) == 0 {
 		return nil
@@ -82,8 +85,8 @@ func knownShapes(streams []*stream, pieces []keyed.Piece) []keyed.Piece {
 	})
 }
 
-// withShaped adds calls that were found by their shape to those that were found by the roles of texts. A call by roles
-// is left out if its text is a part of one by shape.
+// withShaped adds calls that were found by the structure of their messages (pieces) to tools, the calls that were
+// found by the roles of texts. A call of the latter kind is dropped if its text belongs to one of the former.
 func withShaped(tools []Tool, pieces []keyed.Piece) []Tool {
 	shaped := toolsOf(part.Join(&keyed.Pieces{List: pieces}).Calls)
 	if len(shaped) == 0 {
@@ -101,7 +104,7 @@ func withShaped(tools []Tool, pieces []keyed.Piece) []Tool {
 	return tools
 }
 
-// toolsOf returns joined calls as Tools.
+// toolsOf converts joined calls to Tools.
 func toolsOf(calls []part.Call) []Tool {
 	out := make([]Tool, 0, len(calls))
 	for i := range calls {
@@ -118,8 +121,9 @@ func toolsOf(calls []part.Call) []Tool {
 	return out
 }
 
-// markFlagged finds thinking that a flag marks: a number that is 1 next to each piece of a text, and that is missing
-// next to the text that follows on the same path. If no other text follows, but a call does, nothing was answered.
+// markFlagged finds thinking that is marked by a flag: a number that is 1 next to each piece of a text, and that is
+// missing next to the text that follows on the same path. If no other text follows, but a tool was called, the text
+// is thinking, too.
 func (c *collection) markFlagged(streams []*stream) {
 	var down []*stream
 	for _, s := range streams {
@@ -140,7 +144,8 @@ func (c *collection) markFlagged(streams []*stream) {
 	}
 }
 
-// markThought makes s thinking if the flag next to it distinguishes it from the answer, or if there is no answer.
+// markThought gives s the role of thinking if the number flag next to it distinguishes it from the answer, or if
+// there is no answer. down are the server's texts.
 func (c *collection) markThought(s *stream, down []*stream, flag int32) {
 	var answer *stream
 	others, answers := 0, 0
@@ -167,12 +172,13 @@ func (c *collection) markThought(s *stream, down []*stream, flag int32) {
 	}
 }
 
-// setRole sets a role that a mark on the wire decides.
+// setRole sets a role that is certain, with its reason why.
 func (s *stream) setRole(role int, why string) {
 	s.role, s.score, s.reasons = role, 1, append([]Reason{{Feature: why, Weight: 10}}, s.reasons...)
 }
 
-// flagOf returns the number that is 1 in the message of each piece of s.
+// flagOf returns the index in c.numbers of a number that is 1 in the message of each piece of s. ok is false if
+// there is none.
 func (c *collection) flagOf(s *stream) (at int32, ok bool) {
 	for _, n := range c.groups[s.pieces[0].group].scalars {
 		if n.value == 1 && c.hasFlag(s, n.at) {
@@ -182,10 +188,10 @@ func (c *collection) flagOf(s *stream) (at int32, ok bool) {
 	return -1, false
 }
 
-// hasFlag reports whether a number is 1 in the message of each piece of s.
+// hasFlag reports whether number at (an index in c.numbers) is 1 in the message of each piece of s.
 func (c *collection) hasFlag(s *stream, at int32) bool {
 	for _, p := range s.pieces {
-		if !slices.Contains(c.groups[p.group].scalars, scalar{at, 1}) {
+		if !slices.Contains(c.groups[p.group].scalars, smallNumber{at, 1}) {
 			return false
 		}
 	}

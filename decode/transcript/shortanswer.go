@@ -12,13 +12,12 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// surelyAsked is the minimum score of the user's text for it to count as a question.
+// surelyAsked is the minimum score of the user's text for it to count as a question that needs an answer.
 const surelyAsked = 0.9
 
-// chooseShortAnswer finds an answer that is one word or number and therefore looks like
-// metadata. It chooses the most likely remaining value if the user asked something and
-// nothing else answers it, or only a title, a list of steps or the thinking before the
-// answer.
+// chooseShortAnswer finds an answer that is one word or number and therefore looks like metadata. It chooses the
+// most likely value of the server if the user asked something and no other text answers it, apart from a title, a
+// list of steps or the thinking before the answer.
 func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	// said is text that may be the thinking before the answer.
 	var said *stream
@@ -117,16 +116,15 @@ func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	}
 }
 
-// markTranscription marks the transcription of the user's speech: if the client sent no
-// words, text that the server streams first, complete before another text begins, is what
-// it heard.
+// markTranscription marks the transcription of the user's speech: if the client sent no words, text that the server
+// streams first, and completes before another text begins, repeats what the user said.
 func markTranscription(streams []*stream, w *Weights) {
 	if !clientSentNoWords(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
 		return
 	}
 	var first *stream
 	for _, s := range streams {
-		if s.dir == captures.Down && (s.isSpoken() || s.class == jsonWhole && s.kind >= delta && s.kind != separate) && (first == nil || s.pieces[0].frame < first.pieces[0].frame) {
+		if s.dir == captures.Down && (s.isStreamed() || s.class == jsonWhole && s.kind >= delta && s.kind != separate) && (first == nil || s.pieces[0].frame < first.pieces[0].frame) {
 			first = s
 		}
 	}
@@ -151,17 +149,17 @@ func clientSentNoWords(streams []*stream) bool {
 	})
 }
 
-// keepOneAnswer marks texts that are streamed next to the answer and end before it as
-// thinking: a server does not answer twice.
+// keepOneAnswer gives the role of thinking to texts that are streamed next to the answer and end before it: a
+// server does not answer twice.
 func keepOneAnswer(streams []*stream, w *Weights) {
 	var answer *stream
 	for _, s := range streams {
-		if s.role == assistant && s.isSpoken() && (answer == nil || s.sum > answer.sum) {
+		if s.role == assistant && s.isStreamed() && (answer == nil || s.sum > answer.sum) {
 			answer = s
 		}
 	}
 	for _, s := range streams {
-		if s == answer || s.role != assistant || !s.isSpoken() || s.path == answer.path || !naming.Alike(s.path, answer.path) {
+		if s == answer || s.role != assistant || !s.isStreamed() || s.path == answer.path || !naming.Alike(s.path, answer.path) {
 			continue
 		}
 		if s.lastNewFrame() < answer.lastNewFrame() && s.features[repeats]+s.features[saysRole+assistant] == 0 && s.deliberation >= answer.deliberation {
@@ -171,8 +169,8 @@ func keepOneAnswer(streams []*stream, w *Weights) {
 	}
 }
 
-// isSpoken reports whether s is one text of the server that was sent in pieces.
-func (s *stream) isSpoken() bool {
+// isStreamed reports whether s is one text of the server that was sent in pieces.
+func (s *stream) isStreamed() bool {
 	return s.dir == captures.Down && (s.kind == delta || s.kind == growing) && s.features[headline]+s.features[past]+s.features[trailing] < 0.4
 }
 
@@ -182,7 +180,7 @@ func (s *stream) isWeak() bool {
 	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 || s.kind == separate && s.areHeadings() {
 		return len(s.seqs) <= 6
 	}
-	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p piece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
+	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p textPiece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
 		// A list that is sent whole, or line by line.
 		return true
 	}
@@ -194,13 +192,13 @@ func (s *stream) isWeak() bool {
 	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !language.EndsSentence(text)
 }
 
-// leastWhole is the minimum size in bytes of a text that can be the longest answer;
-// shorter ones are properties of something.
+// leastWhole is the minimum size in bytes of a text that can be the longest answer; shorter ones are properties of
+// something.
 const leastWhole = 24
 
-// chooseLongestAnswer chooses the longest text of the server as the answer if nothing
-// else answers and no tool was called, for example code without any prose. With called it
-// considers only texts that look like a call's arguments, otherwise any text.
+// chooseLongestAnswer chooses the longest text of the server as the answer if no other text answers and no tool was
+// called, for example code without any prose. If called is true, it considers only texts that look like a call's
+// arguments, otherwise any text.
 func chooseLongestAnswer(streams []*stream, w *Weights, called bool) {
 	var best *stream
 	for _, s := range streams {
@@ -221,13 +219,11 @@ func chooseLongestAnswer(streams []*stream, w *Weights, called bool) {
 	}
 }
 
-// leastLead is the minimum difference of likelihood between the chosen value and the
-// next.
+// leastLead is the minimum difference of likelihood between the chosen value and the next best one.
 const leastLead = 0.5
 
-// answerLikelihood returns how likely a short value is the whole answer, on an open scale
-// around 0. ok is false if it cannot be the answer. said is the text that came before; it
-// may be nil.
+// answerLikelihood returns how likely the short value s is the whole answer, on an open scale around 0. ok is false
+// if it cannot be the answer. said is the text that the server sent before, which may be thinking; it may be nil.
 func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool) {
 	f := &s.features
 	text := strings.TrimSpace(s.text)
@@ -308,14 +304,14 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 	return likely - 0.15*float64(min(here.texts-1, 3)), true
 }
 
-// maxShortRepeats is the maximum number of times that a short answer is sent.
+// maxShortRepeats is the maximum number of times that the server sends a short answer.
 const maxShortRepeats = 3
 
 // mostShort is the maximum size in bytes of a short answer.
 const mostShort = 24
 
-// findRepeatedShort marks short values that the server sends twice at different paths: an
-// answer, and its repetition at the end.
+// findRepeatedShort sets the feature twice of short values that the server sends at two different paths: an answer,
+// and its repetition at the end.
 func findRepeatedShort(streams []*stream) {
 	type place struct {
 		s     *stream

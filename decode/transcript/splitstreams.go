@@ -10,9 +10,9 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// split splits the streams whose texts are distinguished by a field next to them: a role
-// or the name of a kind, as in {"type":"text_delta","text":"Hi"}. It also splits off
-// identifiers, echoes of the client's text and variants.
+// split returns the streams of c after splitting those with several kinds of text that a field next to them
+// distinguishes: a role or the name of a kind, as in {"type":"text_delta","text":"Hi"}. It also splits off
+// identifiers, echoes of the client's text and variants (see splitVariants).
 func (c *collection) split() []*stream {
 	for _, s := range c.streams {
 		// Labels and identifiers belong to the message in which they occur.
@@ -74,22 +74,22 @@ func (c *collection) split() []*stream {
 	return out
 }
 
-// dropRepeatedPrefix keeps only new values if each frame of the server contains the
-// complete list of the frame before and adds values at the end.
+// dropRepeatedPrefix removes repeated values if each frame of the server contains the complete list of the previous
+// frame and adds values at the end.
 func (s *stream) dropRepeatedPrefix() {
 	if s.dir != captures.Down || len(s.pieces) < 3 {
 		return
 	}
-	var out []piece
+	var out []textPiece
 	// before are the values of the frame before.
-	var before []piece
+	var before []textPiece
 	for i := 0; i < len(s.pieces); {
 		end := i + 1
 		for end < len(s.pieces) && s.pieces[end].frame == s.pieces[i].frame {
 			end++
 		}
 		list := s.pieces[i:end]
-		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b piece) bool { return a.text == b.text }) {
+		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b textPiece) bool { return a.text == b.text }) {
 			return
 		}
 		out = append(out, list[len(before):]...)
@@ -100,11 +100,11 @@ func (s *stream) dropRepeatedPrefix() {
 	}
 }
 
-// leastKinds is the minimum number of kinds to detect words that all names have.
+// leastKinds is the minimum number of names of kinds from which words that all of them have are determined.
 const leastKinds = 3
 
-// commonWords returns the words that all names of kinds at a path have, as "response" in
-// response.created and response.done. They say nothing about a single kind.
+// commonWords returns the words that all names of kinds at a path have, as "response" in response.created and
+// response.done. They do not distinguish kinds.
 func commonWords(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {
@@ -131,8 +131,8 @@ func commonWords(streams []*stream) map[string]bool {
 	return out
 }
 
-// splitIDs splits the identifiers from the texts of a path that has both; otherwise it
-// returns nil.
+// splitIDs moves the identifiers of a path that also has texts into a new stream. It returns nil if the path does
+// not have both.
 func (s *stream) splitIDs() *stream {
 	return s.splitOff("id", func(i int) bool {
 		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
@@ -140,10 +140,10 @@ func (s *stream) splitIDs() *stream {
 	})
 }
 
-// splitOff moves the pieces for which is returns true into a new stream with the variant
-// sort. It returns nil if that holds for all or none of them.
+// splitOff moves the pieces for whose index the function is returns true into a new stream with the variant sort.
+// It returns nil if that holds for all or none of them.
 func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
-	var taken, rest []piece
+	var taken, rest []textPiece
 	for i, p := range s.pieces {
 		if is(i) {
 			taken = append(taken, p)
@@ -160,11 +160,11 @@ func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
 	return &part
 }
 
-// minEcho is the minimum size in bytes of a value for it to count as an echo and not as
-// an accident.
+// minEcho is the minimum size in bytes of a value whose repetition by the server counts as an echo and not as an
+// accident.
 const minEcho = 12
 
-// sent returns the values that the client sent, with the index of their first frame.
+// sent returns the values that the client sent, with the index of the frame that has them first.
 func (c *collection) sent() map[string]int {
 	out := make(map[string]int)
 	for _, s := range c.streams {
@@ -180,8 +180,8 @@ func (c *collection) sent() map[string]int {
 	return out
 }
 
-// splitEchoes splits the values that the client had sent before from the server's own
-// values at the same path. It returns nil if there is only one sort.
+// splitEchoes moves the values that the client had sent before into a new stream, apart from the server's own
+// values at the same path. It returns nil if there are only values of one sort.
 func (s *stream) splitEchoes(sent map[string]int) *stream {
 	if s.dir != captures.Down || s.discriminates || len(s.pieces) < 2 {
 		return nil
@@ -192,15 +192,14 @@ func (s *stream) splitEchoes(sent map[string]int) *stream {
 	})
 }
 
-// leastID is the minimum size in bytes of an identifier between texts.
+// leastID is the minimum size in bytes of an identifier that is recognised among texts.
 const leastID = 16
 
-// maxLevels is the maximum number of nested labels that are examined.
+// maxLevels is the maximum number of nested messages with labels that are examined.
 const maxLevels = 4
 
-// labelLevel returns which of the nested labels distinguishes the texts of s; 0 is the
-// nearest. If the nearest is the same for all texts, the kind of an enclosing event may
-// distinguish them.
+// labelLevel returns the level of the label that distinguishes the texts of s: 0 for the nearest enclosing label.
+// If the nearest is the same for all texts, the kind of an enclosing event may distinguish them.
 func (c *collection) labelLevel(s *stream) int {
 	if s.discriminates {
 		return 0
@@ -223,8 +222,8 @@ func (c *collection) labelLevel(s *stream) int {
 	return 0
 }
 
-// labelOf returns the nearest label of message g or of the messages around it, followed
-// by the label at level outer if outer is positive.
+// labelOf returns the nearest label of group g or of the groups around it, followed by the label at level outer if
+// outer is positive.
 func (c *collection) labelOf(g int32, outer int) string {
 	label, _ := c.labelAt(g, 0)
 	if outer > 0 {
@@ -235,7 +234,7 @@ func (c *collection) labelOf(g int32, outer int) string {
 	return label
 }
 
-// labelAt returns the label at a level around message g; 0 is the nearest.
+// labelAt returns the label at a level around group g; 0 is the nearest.
 func (c *collection) labelAt(g int32, level int) (label string, ok bool) {
 	for range maxDepth {
 		if g < 0 {
@@ -252,8 +251,8 @@ func (c *collection) labelAt(g int32, level int) (label string, ok bool) {
 	return "", false
 }
 
-// idOf returns the identifier in message g, or else in the nearest message around it, and
-// how many levels out that is.
+// idOf returns the identifier in group g, or else in the nearest group around it, and the number of levels up to
+// that.
 func (c *collection) idOf(g int32) (id string, level int) {
 	for level = range maxDepth {
 		if g < 0 {
@@ -267,8 +266,7 @@ func (c *collection) idOf(g int32) (id string, level int) {
 	return "", maxDepth
 }
 
-// isIdent reports whether s identifies one thing: an identifier or a number of at least
-// six digits.
+// isIdent reports whether s is an identifier, or a number of at least six digits, which may be one.
 func isIdent(s string) bool {
 	switch ident.Of(s) {
 	case ident.UUID, ident.Hex, ident.ID, ident.Token:
@@ -282,8 +280,8 @@ func isIdent(s string) bool {
 // maxLabels is the maximum number of distinct values of a field that distinguishes kinds.
 const maxLabels = 12
 
-// isDiscriminator reports whether the values of s are names of kinds (a few short words
-// that repeat) or roles of a conversation.
+// isDiscriminator reports whether the values of s are discriminators: names of kinds (a few short words that
+// repeat) or roles of a conversation.
 func (s *stream) isDiscriminator(c *collection) bool {
 	if len(s.pieces) == 0 {
 		return false

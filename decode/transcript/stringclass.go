@@ -11,11 +11,11 @@ import (
 	"unwire/decode/transcript/language"
 )
 
-// A class is the form of a value, judged without its surroundings.
+// A class is the form of a value, such as a UUID or a URL, judged without its surroundings.
 type class uint8
 
 const (
-	// natural language, or no known form
+	// plain is natural language, or text of no known form.
 	plain class = iota
 	uuid
 	hexID
@@ -31,15 +31,15 @@ const (
 	version
 	mime
 
-	// a time zone, a locale or a colour
+	// setting is a time zone, a locale or a colour.
 	setting
 	header
 	email
 
-	// only markup: [DONE], <end>
+	// tag is a text that consists of one tag, such as [DONE] or <end>.
 	tag
 
-	// an identifier in a program: read_file, toolName, success
+	// word is an identifier in a program, such as read_file, toolName or success.
 	word
 )
 
@@ -59,7 +59,7 @@ var (
 	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
 )
 
-// forms are tried in order on values of one line.
+// forms are the patterns of classes, tried in order on values of one line.
 var forms = [...]struct {
 	form *regexp.Regexp
 
@@ -80,7 +80,7 @@ var forms = [...]struct {
 	{pathForm, 400, filePath},
 }
 
-// classOf returns the class of s.
+// classOf returns the class of s, plain if it has no known form.
 func classOf(s string) class {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -123,7 +123,7 @@ func classOf(s string) class {
 	return plain
 }
 
-// isModel distinguishes names of models from sentences that begin with one.
+// isModel reports whether s, which begins like the name of a language model, is such a name and not a sentence.
 func isModel(s string) bool {
 	return strings.ContainsAny(s, "0123456789") || strings.Contains(s, "-")
 }
@@ -165,7 +165,7 @@ func looksJSON(s string) bool {
 	return false
 }
 
-// maxClassified is the maximum number of pieces of a stream that are classified.
+// maxClassified is the maximum number of pieces of a stream whose class is determined.
 const maxClassified = 100
 
 // classify returns the class of the stream's text, or, for separate values, the most

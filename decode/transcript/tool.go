@@ -41,37 +41,40 @@ type Tool struct {
 	// ResultFrames are the sequence numbers of the result's frames in their direction.
 	ResultFrames []int `json:"result_frames,omitempty"`
 
-	// Paired says how the result was found: "id" (same identifier), "order" (first open
-	// call), or "" if there is no result.
+	// Paired is how the result was found: "id" (same identifier), "order" (first call without a result), or "" if
+	// there is no result.
 	Paired string `json:"paired,omitempty"`
 
-	// Earlier means that the client repeated the call, which an earlier exchange made.
+	// Earlier means that the client repeated the call, which the model made in an earlier exchange.
 	Earlier bool `json:"earlier,omitempty"`
 
-	// Exchange is the exchange that made a call which the client repeated; 0 if that is unknown.
+	// Exchange is the number of the exchange in which the model made a call that the client repeated; 0 if that is
+	// unknown.
 	Exchange int64 `json:"exchange,omitempty"`
 
-	// ResultExchange is the later exchange whose request has the result; 0 if it is in the same exchange.
+	// ResultExchange is the number of the later exchange whose request has the result; 0 if it is in the same
+	// exchange.
 	ResultExchange int64 `json:"result_exchange,omitempty"`
 
-	// event is the number of the first event of a marked call.
+	// event is the index of the first event of the call, if names in the messages mark it.
 	event int
 
 	// frame and last are the indexes of the first and last frame with arguments.
 	frame, last int
 
-	// dir is the direction of the arguments, and group the message of the first of them.
+	// dir is the direction of the arguments, and group the index of the message that contains the first of them.
 	dir   captures.Direction
 	group int32
 
-	// values are the arguments or parts of the result until finish joins them.
-	values []value
+	// values are the arguments or the parts of a result until finish joins them.
+	values []toolValue
 }
 
-// A value is one argument, or one part of a result: the pieces of one stream.
-type value struct {
+// A toolValue is one argument of a call, or one part of a result: the pieces of one stream.
+type toolValue struct {
+	// s is the stream to which the pieces belong.
 	s      *stream
-	pieces []piece
+	pieces []textPiece
 }
 
 const (
@@ -83,12 +86,12 @@ const (
 	maxResultSearched = 1 << 12
 )
 
-// turn returns the turn for the call; number is its position in Transcript.Tools, from 1.
+// turn returns the turn of the conversation that is the call; number is its position in Transcript.Tools, from 1.
 func (t *Tool) turn(number int) Turn {
 	return Turn{Role: roleToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
 }
 
-// toolCalls returns the calls with their results, in the order of the calls.
+// toolCalls returns the calls with their results, judged by the roles of the streams, in the order of the calls.
 func (c *collection) toolCalls(streams []*stream) []Tool {
 	shared := c.sharedIDs(streams)
 	calls := c.callParts(streams, toolCall, shared)
@@ -164,7 +167,7 @@ func sameResult(a, b string) bool {
 	return a == b || a != "" && len(b) < maxResultSearched && strings.Contains(b, strings.TrimSpace(a))
 }
 
-// firstServerFrame returns the index of the first frame of the server that has a text.
+// firstServerFrame returns the index of the first frame of the server that has a text, or math.MaxInt.
 func (c *collection) firstServerFrame(streams []*stream) int {
 	first := math.MaxInt
 	for _, s := range streams {
@@ -175,8 +178,7 @@ func (c *collection) firstServerFrame(streams []*stream) int {
 	return first
 }
 
-// sharedIDs returns the identifiers next to texts of the conversation. They identify
-// messages, not calls.
+// sharedIDs returns the identifiers next to texts of the conversation. They identify messages, not calls.
 func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {
@@ -192,9 +194,9 @@ func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	return out
 }
 
-// callParts groups the pieces of a role by the call to which they belong: by the
-// identifier next to them, otherwise by frame. Pieces of one text belong to the same
-// call.
+// callParts groups the pieces with a role (tool call or result) by the call to which they belong: by the identifier
+// next to them, otherwise by frame. Pieces of one text belong to the same call. shared are identifiers that do not
+// identify calls.
 func (c *collection) callParts(streams []*stream, role int, shared map[string]bool) []Tool {
 	var out []Tool
 	byID := make(map[string]int)
@@ -243,7 +245,7 @@ func (c *collection) callParts(streams []*stream, role int, shared map[string]bo
 }
 
 // addPiece adds piece p of stream s to the arguments.
-func (t *Tool) addPiece(s *stream, p piece) {
+func (t *Tool) addPiece(s *stream, p textPiece) {
 	if p.frame < t.frame {
 		t.frame, t.group = p.frame, p.group
 	}
@@ -255,7 +257,7 @@ func (t *Tool) addPiece(s *stream, p piece) {
 			return
 		}
 	}
-	t.values = append(t.values, value{s, []piece{p}})
+	t.values = append(t.values, toolValue{s, []textPiece{p}})
 }
 
 // finish sets Arguments from the values: a single value as it is, several values with
@@ -264,7 +266,7 @@ func (t *Tool) finish() {
 	slices.Sort(t.Frames)
 	t.Frames = slices.Compact(t.Frames)
 	if len(t.values) > 1 {
-		t.values = slices.DeleteFunc(t.values, func(v value) bool { return v.s.class == word && v.pieces[0].text == t.Name })
+		t.values = slices.DeleteFunc(t.values, func(v toolValue) bool { return v.s.class == word && v.pieces[0].text == t.Name })
 	}
 	t.values = primaryValues(t.values)
 	if len(t.values) == 1 {
@@ -285,25 +287,27 @@ func (t *Tool) finish() {
 	t.values = nil
 }
 
-// names contains the words that may be names of tools, by frame and by the identifier
-// next to them.
-type names struct {
+// toolNameWords has the words that may be names of tools, by the index of their frame and by the identifier next to
+// them.
+type toolNameWords struct {
+	// byFrame has the words by the index of their frame, byID those next to each identifier.
 	byFrame map[int][]namePiece
 	byID    map[string][]namePiece
 }
 
 // A namePiece is a piece that may be the name of a tool.
 type namePiece struct {
+	// s is the stream that contains the piece, and p the piece.
 	s *stream
-	p piece
+	p textPiece
 }
 
-// maxNames is the maximum number of words per frame or identifier.
+// maxNames is the maximum number of such words for each frame or identifier.
 const maxNames = 64
 
-// toolNames collects the words that may be names of tools.
-func (c *collection) toolNames(streams []*stream) names {
-	n := names{make(map[int][]namePiece), make(map[string][]namePiece)}
+// toolNames collects the words of the server that may be names of tools.
+func (c *collection) toolNames(streams []*stream) toolNameWords {
+	n := toolNameWords{make(map[int][]namePiece), make(map[string][]namePiece)}
 	for _, s := range streams {
 		if s.dir != captures.Down || s.role == toolCall && s.class != word || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
 			continue
@@ -325,7 +329,7 @@ func (c *collection) toolNames(streams []*stream) names {
 
 // nameFor returns the most likely name for the call t: the word nearest to the arguments
 // in the same frame, or next to the same identifier; "" if there is none.
-func (n names) nameFor(c *collection, t *Tool) string {
+func (n toolNameWords) nameFor(c *collection, t *Tool) string {
 	best, bestScore := "", 0.15
 	look := func(list []namePiece, far float64) {
 		for _, x := range list {
@@ -354,25 +358,25 @@ func (n names) nameFor(c *collection, t *Tool) string {
 	return best
 }
 
-// primaryValues removes values next to one that contains the whole: the JSON of all
-// arguments, or an output that is much longer than the others.
-func primaryValues(values []value) []value {
+// primaryValues removes values if another one contains the whole: the JSON of all arguments, or an output that is
+// much longer than the others.
+func primaryValues(values []toolValue) []toolValue {
 	for _, v := range values {
 		if v.s.features[jsonText] > 0 && v.s.role == toolCall {
-			return []value{v}
+			return []toolValue{v}
 		}
 	}
 	if len(values) < 2 || values[0].s.role != toolResult {
 		return values
 	}
-	longest := slices.MaxFunc(values, func(a, b value) int { return cmp.Compare(len(a.s.text), len(b.s.text)) })
-	return slices.DeleteFunc(values, func(v value) bool {
+	longest := slices.MaxFunc(values, func(a, b toolValue) int { return cmp.Compare(len(a.s.text), len(b.s.text)) })
+	return slices.DeleteFunc(values, func(v toolValue) bool {
 		return len(v.s.text)*4 < len(longest.s.text) && v.s.class != plain || v.s.text == longest.s.text && v.s != longest.s
 	})
 }
 
-// distance returns the number of steps from message a to message b of the same frame
-// through the nearest message that encloses both; 9 if there is none.
+// distance returns the number of steps from group a to group b of the same frame through the nearest group that
+// encloses both; 9 if there is none.
 func (c *collection) distance(a, b int32) int {
 	for up := range 5 {
 		for x, down := b, 0; x >= 0 && down < 5; down++ {

@@ -31,20 +31,20 @@ import (
 	"unwire/decode"
 )
 
-// A Role says what a text is in the conversation.
+// A Role is the function of a text in the conversation, such as answer or question.
 type Role string
 
 const (
-	// Assistant is what the model answers.
+	// Assistant is the role of the model's answer.
 	Assistant Role = "assistant"
 
-	// Thinking is what the model writes before it answers.
+	// Thinking is the role of text that the model writes before it answers.
 	Thinking Role = "thinking"
 
-	// User is what the user writes.
+	// User is the role of text that the user writes.
 	User Role = "user"
 
-	// roleSystem is for prompts, rules and descriptions of tools.
+	// roleSystem is the role of prompts, rules and descriptions of tools.
 	roleSystem     Role = "system"
 	roleToolCall   Role = "tool_call"
 	roleToolResult Role = "tool_result"
@@ -68,25 +68,26 @@ type Transcript struct {
 	// start of the answer.
 	Thinking string `json:"thinking,omitempty"`
 
-	// Turns says who said what, in order.
+	// Turns are the texts and calls of the conversation with their authors, in order.
 	Turns []Turn `json:"turns,omitempty"`
 
-	// Tools are the calls of tools in the order in which they were made.
+	// Tools are the calls of tools in the order in which the model made them.
 	Tools []Tool `json:"tools,omitempty"`
 
-	// Usage is the number of tokens; nil if none was found.
+	// Usage has the token counts; nil if none were found.
 	Usage *Usage `json:"usage,omitempty"`
 
 	// Error is the failure that the server reported; nil if none was found.
 	Error *Failure `json:"error,omitempty"`
 
-	// Continues is the earlier exchange whose answer or calls the client repeated; 0 if there is none.
+	// Continues is the number of the earlier exchange whose answer or calls the client repeated; 0 if there is
+	// none.
 	Continues int64 `json:"continues,omitempty"`
 
 	// Candidates are all texts by role, the most certain first in each role.
 	Candidates []candidate `json:"candidates"`
 
-	// Truncated reports whether a limit of Options was reached.
+	// Truncated means that a limit of Options was reached.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -94,8 +95,8 @@ type Transcript struct {
 // service.
 func (t *Transcript) Found() bool { return t.Answer != "" || len(t.Turns) > 0 }
 
-// A candidate is the text of one path, with its most likely role. If a path carries
-// several kinds of text, distinguished by a field next to them, each is a candidate.
+// A candidate is the text of one path, with its most likely role. If a path carries several kinds of text,
+// distinguished by a field next to them, each is a candidate.
 type candidate struct {
 	// Rank is the position in Transcript.Candidates, from 1.
 	Rank int `json:"rank"`
@@ -106,37 +107,37 @@ type candidate struct {
 	// Dir is "up" or "down".
 	Dir string `json:"dir"`
 
-	// Path is made of field numbers or member names joined by dots, without indexes.
+	// Path consists of field numbers or member names joined by dots, without indexes.
 	Path string `json:"path"`
 
-	// Frames are sequence numbers in the direction.
+	// Frames are the numbers, in the direction Dir, of the frames that contain the text.
 	Frames []int `json:"frames"`
 
-	// Score is the probability of Role according to the weights.
+	// Score is the probability of Role, from 0 to 1, according to the weights.
 	Score float64 `json:"score"`
 
 	// Text is the joined text, at most Options.MaxText bytes.
 	Text string `json:"text"`
 
-	// Reasons are the features that contributed, the greatest weight first.
+	// Reasons are the features that contributed to Role, the greatest weight first.
 	Reasons []Reason `json:"reasons"`
 
-	// kind is the label and variant of the stream, which distinguish candidates of one
-	// path.
+	// kind is the label and variant of the stream, which distinguish candidates of one path, and features are its
+	// features.
 	kind     string
 	features [featureCount]float64
 }
 
-// A Reason is the contribution of one feature to a candidate's log odds.
+// A Reason is the contribution of one feature to the log odds of a candidate's role.
 type Reason struct {
 	// Feature is the feature's name as in Weights.Features.
 	Feature string `json:"feature"`
 
-	// Weight is the feature's value times its weight.
+	// Weight is the feature's value times its weight for the role, in log odds.
 	Weight float64 `json:"weight"`
 }
 
-// Options limits the work. The zero value means the defaults.
+// Options limits the work of Extract and selects the model. The zero value means the defaults.
 type Options struct {
 	// MaxCandidates is the maximum number of paths that are scored; those with the most
 	// text are kept. Default 500.
@@ -145,12 +146,12 @@ type Options struct {
 	// MaxText is the maximum size in bytes of a path's text. Default 8 MiB.
 	MaxText int
 
-	// Weights is the model; default DefaultWeights.
+	// Weights are the parameters of the model; the default is DefaultWeights.
 	Weights *Weights
 }
 
-// judgeStreams joins the pieces of each stream, measures the features and chooses the
-// roles.
+// judgeStreams joins the pieces of each stream, measures its features and chooses its role. It returns the streams
+// that have text, at most Options.MaxCandidates.
 func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Options) []*stream {
 	for _, s := range streams {
 		s.reset()
@@ -177,7 +178,7 @@ func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Opti
 	return streams
 }
 
-// reset removes all conclusions from s and keeps the input: its pieces and labels.
+// reset removes all results from s and keeps the input: its pieces and labels.
 func (s *stream) reset() {
 	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, discriminates: s.discriminates, label: s.label, variant: s.variant, ascending: s.ascending, whole: s.whole, interleaved: s.interleaved, pieces: s.pieces}
 }
@@ -185,7 +186,7 @@ func (s *stream) reset() {
 // roleOrder is the order of candidates and of the columns of the weights table.
 var roleOrder = [...]Role{Assistant, Thinking, roleToolCall, roleToolResult, User, roleSystem, Metadata, ID}
 
-// transcript returns the result for streams whose roles are known.
+// transcript returns the Transcript for streams whose roles are known. truncated is Transcript.Truncated.
 func transcript(streams []*stream, truncated bool) *Transcript {
 	// The order of candidates: by role, then by score; the rest makes it deterministic.
 	slices.SortStableFunc(streams, func(a, b *stream) int {
@@ -262,8 +263,8 @@ func (t *Transcript) joinedAnswers() string {
 	return b.String()
 }
 
-// answerRank returns 0 for an answer to a question of this exchange, 1 for an earlier
-// answer that the server repeats, and 2 for one that the client sends.
+// answerRank orders answers: 0 is an answer to a question of this exchange, 1 an earlier answer that the server
+// repeats, and 2 an earlier one that the client sends.
 func (s *stream) answerRank() int {
 	switch {
 	case s.role != assistant || s.features[past] == 0 && s.dir == captures.Down:
@@ -274,8 +275,8 @@ func (s *stream) answerRank() int {
 	return 2
 }
 
-// answer returns the text of s as the answer. If s repeats the conversation, that is its
-// last message.
+// answer returns the text of s, which has the role of the answer. If s repeats the conversation, that is its last
+// message.
 func (s *stream) answer() string {
 	if s.answerRank() > 0 && s.whole {
 		return strings.ToValidUTF8(s.pieces[len(s.pieces)-1].text, "\uFFFD")
@@ -283,9 +284,8 @@ func (s *stream) answer() string {
 	return s.text
 }
 
-// cutThinking splits an answer that begins with thinking in a <think> tag, as models
-// without a separate field send it. Without an end tag it does not split: the text may be
-// about the tag.
+// cutThinking splits an answer that begins with thinking in a <think> tag, which models without a separate field
+// send. Without an end tag it does not split: the text may be about the tag.
 func cutThinking(text string) (thoughts, answer string) {
 	rest := strings.TrimLeft(text, " \n")
 	for _, tag := range [...]string{"think", "thinking"} {
@@ -300,76 +300,75 @@ func cutThinking(text string) (thoughts, answer string) {
 	return "", text
 }
 
-// A stream contains the texts of one path in one direction with one label.
+// A stream has the texts (pieces) of one path in one direction with one label, and the role that is inferred for
+// them.
 type stream struct {
+	// dir is the direction of the texts, and path their field path.
 	dir  captures.Direction
 	path string
 
 	// name is the last member name of a JSON path; "" for field numbers.
 	name string
 
-	// stored reports whether it is from JSON that a message keeps inside a field.
+	// stored means that the text is from a message of the conversation that is stored as JSON in a field.
 	stored bool
 
-	// discriminates reports whether its values name the kind of the texts next to them.
+	// discriminates means that the values name the kind of the texts next to them, as those of a field "type" do.
 	discriminates bool
 
-	// deliberation is how much the text is worded as thinking, from 0 to 1.
+	// deliberation scores, from 0 to 1, how much the text is worded like a model's thinking.
 	deliberation float64
 
-	// namedAssistant is how much the member names alone indicate the assistant, from 0 to
-	// 1.
+	// namedAssistant scores, from 0 to 1, how much the member names alone indicate the assistant.
 	namedAssistant float64
 
-	// echoed reports whether its text is a value that the other side sent.
+	// echoed means that the text is a value that the other side sent, too.
 	echoed bool
 
-	// label is the kind that a field next to the text gives; "" for none.
+	// label is the name of the kind that a field next to the text has, such as its type or role; "" if there is
+	// none.
 	label string
 
-	// variant is the number next to the text that distinguishes it from others of its
-	// path; "" for none.
+	// variant is the number next to the text that distinguishes it from others of its path; "" if there is none.
 	variant string
 
-	// whole reports whether each piece is a complete message that alternates with others
-	// of its path.
+	// whole means that each piece is a complete message that alternates with others of its path.
 	whole bool
 
-	// ascending reports whether variant ascends: then it numbers blocks of text and does
-	// not name a kind.
+	// ascending means that the variants of the path ascend: then they number blocks of text and do not name kinds.
 	ascending bool
 
-	// interleaved reports whether variant distinguishes texts that were sent at the same
-	// time.
+	// interleaved means that variant distinguishes texts that were sent at the same time.
 	interleaved bool
 
-	// hasOffsets reports whether a number next to each piece gives its position in the
-	// text.
+	// hasOffsets means that a number next to each piece gives its position in the text.
 	hasOffsets bool
 
-	pieces []piece
+	// pieces are the texts in the order in which they were sent.
+	pieces []textPiece
 
 	// seqs are the sequence numbers of the frames, without repetition.
 	seqs []int
 
-	// bytes is the size of all pieces.
+	// bytes is the size of all pieces in bytes.
 	bytes int
 
-	// inMostFrames reports whether the path is in most frames of its direction, from the
-	// first on.
+	// inMostFrames means that the path is in most frames of its direction, from the first on.
 	inMostFrames bool
 
-	// ownIDs reports whether each piece has its own identifier next to it.
+	// ownIDs means that each piece has its own identifier next to it.
 	ownIDs bool
 
-	// kind says how the pieces form the text.
+	// kind is how the pieces form the text, and text is the joined text.
 	kind joining
 	text string
 
-	// open is the share of the borders between deltas that are inside a sentence.
+	// open is the share of the borders between deltas that are inside a sentence, and class is the form of the
+	// text.
 	open  float64
 	class class
 
+	// features are the properties from which the role is inferred.
 	features [featureCount]float64
 
 	// role is an index into roleOrder.
@@ -378,20 +377,20 @@ type stream struct {
 	// sum is the log odds of the role.
 	sum float64
 
-	// score is the probability of the role.
+	// score is the probability of the role, and reasons are the features that contributed to it.
 	score   float64
 	reasons []Reason
 }
 
-// A piece is one value at a path.
-type piece struct {
+// A textPiece is one string value at a path of the exchange's messages.
+type textPiece struct {
 	// frame is an index into the exchange's frames.
 	frame int
 
 	// seq is the frame's sequence number in its direction.
 	seq int
 
-	// group is the index of the message that contains it.
+	// group is the index in collection.groups of the message that contains it, and text is the value.
 	group int32
 	text  string
 }

@@ -7,9 +7,9 @@ import (
 	"unwire/captures"
 )
 
-// A Turn is a part of the conversation by one speaker.
+// A Turn is one contribution to the conversation: a text of one speaker, or a call of a tool.
 type Turn struct {
-	// Role is who or what speaks.
+	// Role is the role of the text or call, and so its author.
 	Role Role `json:"role"`
 
 	// Dir is "up" or "down".
@@ -18,42 +18,41 @@ type Turn struct {
 	// Path is the field path of the text.
 	Path string `json:"path,omitempty"`
 
-	// Frames are sequence numbers in the direction.
+	// Frames are the numbers, in the direction Dir, of the frames that contain the turn.
 	Frames []int `json:"frames"`
 
-	// Text is empty for a call of a tool.
+	// Text is the text of the turn; empty for a call of a tool.
 	Text string `json:"text,omitempty"`
 
-	// Tool is the number of the call in Transcript.Tools, from 1; 0 if the turn is no
-	// call.
+	// Tool is the number of the call in Transcript.Tools, from 1; 0 if the turn is not a call.
 	Tool int `json:"tool,omitempty"`
 
-	// Earlier means that the turn repeats one of the exchange that this one continues.
+	// Earlier means that the turn repeats a turn of the earlier exchange that this exchange continues.
 	Earlier bool `json:"earlier,omitempty"`
 
 	// frame is the index of the first frame in the exchange.
 	frame int
 
-	// event is the number of the event in the exchange, and order the number of the message in it, for turns that the
-	// wire marks.
+	// event is the index of the event in the exchange, and order the number of the message in it, for turns that
+	// names in the messages mark.
 	event, order int
 }
 
-// An addition is the text that one piece adds to its stream.
-type addition struct {
-	// text is what piece adds to the text of s.
+// An addedText is the text that one piece adds to the text of its stream.
+type addedText struct {
+	// text is the text that piece adds to the text of s.
 	s     *stream
-	piece piece
+	piece textPiece
 	text  string
 }
 
-// sureUser is the minimum score of a second text of the user for it to become a turn.
+// sureUser is the minimum score of a further text of the user for it to become a turn.
 const sureUser = 0.8
 
 // turns returns the turns of the conversation in the order in which they were sent.
 func turns(streams []*stream, tools []Tool) []Turn {
 	// Collect the texts of the user and of the assistant.
-	var said []addition
+	var said []addedText
 	var asked []string
 	for _, s := range streams {
 		switch s.role {
@@ -79,7 +78,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 	}
 
 	// Merge texts of one stream that follow each other into a turn.
-	slices.SortStableFunc(said, func(a, b addition) int { return comparePieces(a.piece, b.piece) })
+	slices.SortStableFunc(said, func(a, b addedText) int { return comparePieces(a.piece, b.piece) })
 	var out []Turn
 	var text strings.Builder
 	var last *stream
@@ -118,10 +117,10 @@ func turns(streams []*stream, tools []Tool) []Turn {
 	return out
 }
 
-// additions returns what each piece adds to the text of s.
-func (s *stream) additions() []addition {
-	out := make([]addition, 0, len(s.pieces))
-	add := func(p piece, text string) { out = append(out, addition{s, p, text}) }
+// additions returns the text that each piece adds to the text of s, in order.
+func (s *stream) additions() []addedText {
+	out := make([]addedText, 0, len(s.pieces))
+	add := func(p textPiece, text string) { out = append(out, addedText{s, p, text}) }
 	switch s.kind {
 	case single, same:
 		add(s.pieces[0], s.text)

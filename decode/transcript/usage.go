@@ -11,7 +11,7 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// Usage is the number of tokens that the exchange reports. A nil number was not sent.
+// Usage has the numbers of tokens that the server reported. A number that was not sent is nil.
 type Usage struct {
 	// Input is the number of tokens of the prompt.
 	Input *int64 `json:"input,omitempty"`
@@ -34,13 +34,13 @@ type Usage struct {
 	// Frame is the sequence number of the frame in its direction.
 	Frame int `json:"frame"`
 
-	// Named is true if the members' names identify the numbers. Otherwise they were
-	// concluded from their order and from the length of the texts, and may be wrong.
+	// Named means that the members' names identify the numbers. Otherwise they were inferred from their order and
+	// from the length of the texts, and may be wrong.
 	Named bool `json:"named"`
 }
 
-// usage finds the numbers of tokens by their names or, if names are unknown, in the last
-// message that has two to five numbers and no text.
+// usage returns the token counts of the exchange, found by their names or, without names, by a message that has two
+// to five numbers and no text. It returns nil if there are none.
 func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 	if u := c.namedUsage(ex); u != nil {
 		return u
@@ -50,7 +50,7 @@ func (c *collection) usage(ex *decode.Exchange, streams []*stream) *Usage {
 
 // namedUsage finds the numbers of tokens by the names of their members, or returns nil.
 func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
-	var out [naming.UsageFields]*numbers
+	var out [naming.UsageFields]*pathNumbers
 	for _, n := range c.numbers {
 		if n.dir != captures.Down || n.name == "" {
 			continue
@@ -72,8 +72,8 @@ func (c *collection) namedUsage(ex *decode.Exchange) *Usage {
 	return u
 }
 
-// makeUsage returns a Usage with the last value of each of the numbers that were found.
-func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*numbers) *Usage {
+// makeUsage returns a Usage with the last value of each of the numbers found.
+func makeUsage(ex *decode.Exchange, found [naming.UsageFields]*pathNumbers) *Usage {
 	u := &Usage{}
 	for f, n := range found {
 		if n == nil {
@@ -93,15 +93,16 @@ const (
 	// leastTokens is the minimum number of tokens of a prompt.
 	leastTokens = 4
 
-	// surelySwapped is how much better, in log odds of the sizes, the output must fit as the first number.
+	// surelySwapped is the minimum advantage, in log odds of the sizes, by which the output must fit as the first
+	// of two numbers.
 	surelySwapped = 0.5
 
 	// mostTokens is the maximum plausible number of tokens.
 	mostTokens = 1 << 24
 )
 
-// likelyUsage finds a message of numbers in which one number fits the length of the
-// answer and another is large enough for the prompt; nil if there is none.
+// likelyUsage returns the token counts from a message of numbers without names in which one number fits the length
+// of the answer and another is large enough for the prompt; nil if there is none.
 func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage {
 	// Measure the answer and the prompt in bytes.
 	said, asked, end := 0.0, 0.0, 0
@@ -124,7 +125,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	}
 
 	// Find messages that contain only numbers and were sent after the answer began.
-	groups := make(map[int32][]*numbers)
+	groups := make(map[int32][]*pathNumbers)
 	for _, n := range c.numbers {
 		if n.dir == captures.Down && n.last >= end && n.group >= 0 && c.groups[n.group].texts == 0 {
 			groups[n.group] = append(groups[n.group], n)
@@ -141,7 +142,7 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 		if len(list) < 2 || len(list) > 5 {
 			continue
 		}
-		slices.SortStableFunc(list, func(a, b *numbers) int { return comparePaths(a.path, b.path) })
+		slices.SortStableFunc(list, func(a, b *pathNumbers) int { return comparePaths(a.path, b.path) })
 		if found, ok := fitUsage(list, said, asked); ok {
 			return makeUsage(ex, found)
 		}
@@ -149,10 +150,10 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	return nil
 }
 
-// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before
-// output in every known API; a total is their sum. said and asked are the sizes in bytes
-// of the answer and of the prompt.
-func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*numbers, ok bool) {
+// fitUsage assigns the numbers of a message to the kinds of tokens. Input comes before output in every known API; a
+// total is their sum. said and asked are the sizes in bytes of the answer and of the prompt. ok is false if they do
+// not fit.
+func fitUsage(list []*pathNumbers, said, asked float64) (out [naming.UsageFields]*pathNumbers, ok bool) {
 	for _, n := range list {
 		if n.value < 0 || n.value > mostTokens {
 			return out, false
@@ -160,14 +161,14 @@ func fitUsage(list []*numbers, said, asked float64) (out [naming.UsageFields]*nu
 	}
 
 	// A token has one to eight bytes, and the number may include hidden thinking.
-	fits := func(n *numbers) bool {
+	fits := func(n *pathNumbers) bool {
 		v := float64(n.value)
 		return v >= said/10 && v <= 3*said+200
 	}
 	a, b := list[0], list[1]
-	isInput := func(n *numbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
+	isInput := func(n *pathNumbers) bool { return n.value >= leastTokens && float64(n.value) >= asked/10 }
 	// Some APIs have the output first: then the sizes of the texts fit much better in this order.
-	misfit := func(in, out *numbers) float64 {
+	misfit := func(in, out *pathNumbers) float64 {
 		return math.Abs(math.Log((said/4+1)/(float64(out.value)+1))) + math.Max(0, math.Log((asked/4+1)/(float64(in.value)+1)))
 	}
 	if isInput(b) && fits(a) && misfit(b, a)+surelySwapped < misfit(a, b) {
@@ -194,16 +195,18 @@ func comparePaths(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// numbers summarizes the numbers that were sent at one path in one direction.
-type numbers struct {
+// pathNumbers summarizes the numbers that were sent at one path in one direction.
+type pathNumbers struct {
+	// dir is the direction, path the path, name the last member name in JSON ("" for field numbers), and count how
+	// many numbers were sent.
 	dir        captures.Direction
 	path, name string
 	count      int
 
-	// first and last are indexes of frames.
+	// first and last are the indexes of the first and last frame with a value.
 	first, last int
 
-	// group is the message of the last value.
+	// group is the index of the message with the last value.
 	group int32
 
 	// value is the last value.
@@ -212,12 +215,12 @@ type numbers struct {
 	// most is the greatest value.
 	most int64
 
-	// falls reports whether a value was less than the one before it.
+	// falls means that a value was less than the previous one.
 	falls bool
 }
 
-// addValue records the next value.
-func (n *numbers) addValue(frame int, group int32, value int64) {
+// addValue records the next value, which is in frame number frame and in message group.
+func (n *pathNumbers) addValue(frame int, group int32, value int64) {
 	if n.count > 0 && value < n.value {
 		n.falls = true
 	}

@@ -18,8 +18,7 @@ const (
 	// maxScalar is the greatest number that may distinguish kinds of texts.
 	maxScalar = 1 << 26
 
-	// maxScalars is the maximum number of small numbers and flags that are kept per
-	// message.
+	// maxScalars is the maximum number of small numbers and flags that are kept for each message.
 	maxScalars = 12
 
 	// maxVariants is the maximum number of distinct values of a number that distinguishes
@@ -37,15 +36,15 @@ const (
 	absent = -1
 )
 
-// A scalar is a small number or a flag of a message.
-type scalar struct {
+// A smallNumber is a small number or a flag in a message.
+type smallNumber struct {
 	// at is an index into collection.numbers.
 	at    int32
 	value int64
 }
 
-// addNumber records a number of a message, both for the texts next to it and for the
-// numbers of the whole exchange.
+// addNumber records a number at path in message group, both for the texts next to it and for the numbers of the
+// whole exchange. index is the index of frame f, and name the member name in JSON or "".
 func (c *collection) addNumber(f *decode.Frame, index int, path, name string, group int32, value int64) {
 	key := streamKey{f.Dir, path}
 	at, ok := c.numberAt[key]
@@ -55,7 +54,7 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 			return
 		}
 		at = int32(len(c.numbers))
-		c.numbers = append(c.numbers, &numbers{dir: f.Dir, path: path, name: name, first: index})
+		c.numbers = append(c.numbers, &pathNumbers{dir: f.Dir, path: path, name: name, first: index})
 		c.numberAt[key] = at
 	}
 	c.numbers[at].addValue(index, group, value)
@@ -63,10 +62,10 @@ func (c *collection) addNumber(f *decode.Frame, index int, path, name string, gr
 	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
 		return
 	}
-	g.scalars = append(g.scalars, scalar{at, value})
+	g.scalars = append(g.scalars, smallNumber{at, value})
 }
 
-// addJSONNumber records a number in JSON if it is an integer.
+// addJSONNumber is addNumber for a number in JSON. Numbers that are not integers are ignored.
 func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
 	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
 		c.addNumber(f, index, path, name, group, v)
@@ -108,8 +107,8 @@ func (c *collection) splitVariants(s *stream) (parts []*stream) {
 	return parts
 }
 
-// variantNumber returns the index of the number that best splits the pieces of s, or -1,
-// and whether its values ascend.
+// variantNumber returns the index in c.numbers of the number that best distinguishes kinds of pieces of s, or -1.
+// ascending reports whether its values ascend.
 func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
@@ -144,8 +143,8 @@ func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	return best, ascending
 }
 
-// scalarsBeside returns the indexes of the numbers in the messages around the pieces,
-// those with the longest path first.
+// scalarsBeside returns the indexes in c.numbers of the numbers in the messages around the pieces, those with the
+// longest path first.
 func (c *collection) scalarsBeside(s *stream) []int32 {
 	seen := make(map[int32]bool)
 	for _, p := range s.pieces {
@@ -172,8 +171,8 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 	return out[:min(len(out), maxScalars)]
 }
 
-// scalarOf returns the value of the number at in message group or in the nearest message
-// around it, or absent.
+// scalarOf returns the value of number at (an index in c.numbers) in message group or in the nearest message around
+// it, or absent.
 func (c *collection) scalarOf(group, at int32) int64 {
 	for range variantLevels {
 		if group < 0 {
@@ -189,8 +188,8 @@ func (c *collection) scalarOf(group, at int32) int64 {
 	return absent
 }
 
-// marksEnd reports whether the number at occurs next to the last piece only, like the
-// reason why a stream ended.
+// marksEnd reports whether number at (an index in c.numbers) occurs next to the last piece only, like the reason
+// why a stream ended.
 func (c *collection) marksEnd(s *stream, at int32) bool {
 	n := len(s.pieces)
 	before, last := s.pieces[n-2], s.pieces[n-1]
@@ -200,9 +199,8 @@ func (c *collection) marksEnd(s *stream, at int32) bool {
 	return strings.HasPrefix(last.text, before.text) || !language.EndsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
 }
 
-// changes returns how often the number at changes between pieces, how many of these
-// changes are inside a sentence, how many distinct values there are, and whether the
-// values never fall.
+// changes returns how often number at (an index in c.numbers) changes between pieces, how many of these changes are
+// inside a sentence (open), how many distinct values there are, and whether the values never fall (monotone).
 func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, monotone bool) {
 	values := make(map[int64]bool)
 	last := c.scalarOf(s.pieces[0].group, at)
@@ -226,7 +224,7 @@ func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, 
 	return changes, open, len(values), monotone
 }
 
-// readsOn reports whether b certainly continues a inside a sentence.
+// readsOn reports whether text b certainly continues text a inside a sentence.
 func readsOn(a, b string) bool {
 	if strings.HasPrefix(b, a) {
 		return true
@@ -284,11 +282,11 @@ func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 }
 
 // comparePieces orders pieces as they were sent.
-func comparePieces(a, b piece) int {
+func comparePieces(a, b textPiece) int {
 	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
 }
 
-// bytesEach returns the average size in bytes of the pieces.
+// bytesEach returns the average size of the pieces in bytes.
 func (s *stream) bytesEach() int {
 	bytes := 0
 	for _, p := range s.pieces {
@@ -297,15 +295,14 @@ func (s *stream) bytesEach() int {
 	return bytes / len(s.pieces)
 }
 
-// minWhole is the minimum average size in bytes of pieces that are complete messages.
+// minWhole is the minimum average size in bytes of pieces that may be complete messages.
 const minWhole = 15
 
-// minListed is the average size in bytes below which values of one frame are a list of
-// words.
+// minListed is the average size in bytes below which several values in one frame are considered a list of words.
 const minListed = 12
 
-// listed reports whether the pieces of s are a list of short values in one frame. Numbers
-// next to them are their properties, not their kind.
+// listed reports whether the pieces of s are a list of short values in one frame. Numbers next to them are their
+// properties and do not distinguish kinds.
 func (s *stream) listed() bool {
 	bytes := 0
 	for _, p := range s.pieces {

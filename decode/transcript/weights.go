@@ -3,170 +3,170 @@ package transcript
 // A feature is a property of a stream as a number from 0 (absent) to 1 (fully present).
 type feature uint8
 
-// The features. The meaning of each is above its name; its weights are in the table below.
+// The features of a stream, each from 0 to 1. Their weights are in the table below.
 const (
-	// 1 for every stream: its weight is the prior of each role.
+	// prior: 1 for every stream: its weight is the prior of each role.
 	prior feature = iota
 
-	// Sent by the server.
+	// down: sent by the server.
 	down
 
-	// Sent by the client.
+	// up: sent by the client.
 	up
 
-	// Sent by the client after the server began to answer.
+	// later: sent by the client after the server began to answer.
 	later
 
-	// In how many frames the path occurs: 1 at 256 frames, logarithmic.
+	// frames: in how many frames the path occurs: 1 at 256 frames, logarithmic.
 	frames
 
-	// Many pieces that continue each other inside sentences.
+	// deltas: many pieces that continue each other inside sentences.
 	deltas
 
-	// Pieces that grow: each contains the one before.
+	// snapshots: pieces that grow: each contains the one before.
 	snapshots
 
-	// Pieces that are separate values.
+	// values: pieces that are separate values.
 	values
 
-	// The same value in several frames.
+	// constant: the same value in several frames.
 	constant
 
-	// The text's length: 1 at 10,000 bytes, logarithmic.
+	// long: the text's length: 1 at 10,000 bytes, logarithmic.
 	long
 
-	// Natural language: letters, words, spaces.
+	// languageLike: natural language: letters, words, spaces.
 	languageLike
 
-	// Natural language and length together.
+	// prose: natural language and length together.
 	prose
 
-	// A UUID, hexadecimal digits, a random identifier or a token.
+	// identifier: a UUID, hexadecimal digits, a random identifier or a token.
 	identifier
 
-	// A number.
+	// numeric: a number.
 	numeric
 
-	// A URL.
+	// address: a URL.
 	address
 
-	// A file path.
+	// path: a file path.
 	path
 
-	// JSON, complete or in parts.
+	// jsonText: JSON, complete or in parts.
 	jsonText
 
-	// The name of a language model.
+	// modelName: the name of a language model.
 	modelName
 
-	// A version, media type, time zone, locale, time, header, e-mail address or tag.
+	// detail: a version, media type, time zone, locale, time, header, e-mail address or tag.
 	detail
 
-	// One identifier of a program, such as read_file.
+	// name: one identifier of a program, such as read_file.
 	name
 
-	// Worded as a prompt, a rule or a description.
+	// instruct: worded as a prompt, a rule or a description.
 	instruct
 
-	// Begins with a <think> tag.
+	// thinkTag: begins with a <think> tag.
 	thinkTag
 
-	// Worded as thinking about a task.
+	// deliberating: worded as thinking about a task.
 	deliberating
 
-	// Fenced code, headings, lists or tables, unless it is natural language.
+	// markdown: fenced code, headings, lists or tables, unless it is natural language.
 	markdown
 
-	// One line or several that are questions by the server.
+	// asks: one line or several that are questions by the server.
 	asks
 
-	// One short line that ends in dots or says what is being done.
+	// status: one short line that ends in dots or says what is being done.
 	status
 
-	// A few whole lines sent after the text had ended.
+	// trailing: a few whole lines sent after the text had ended.
 	trailing
 
-	// Sent by the client with the role of the assistant: an earlier answer.
+	// past: sent by the client with the role of the assistant: an earlier answer.
 	past
 
-	// A short value that is the only possible answer to a question.
+	// onlyChoice: a short value that is the only possible answer to a question.
 	onlyChoice
 
-	// Short, and repeated by the server in another frame.
+	// twice: short, and repeated by the server in another frame.
 	twice
 
-	// Sent by the server: complete messages that alternate with others of their path,
-	// and come first.
+	// replayed: sent by the server: complete messages that alternate with others of their path,
+	// replayed: and come first.
 	replayed
 
-	// The name says content or answer, and the value is a word or a number.
+	// plainName: the name says content or answer, and the value is a word or a number.
 	plainName
 
-	// Its path carries text of another kind too.
+	// namesake: its path carries text of another kind too.
 	namesake
 
-	// Sent by the server after the client sent the same.
+	// echo: sent by the server after the client sent the same.
 	echo
 
-	// Sent by the client and repeated by the server.
+	// echoed: sent by the client and repeated by the server.
 	echoed
 
-	// A stream of text that precedes a stream next to it.
+	// beforeText: a stream of text that precedes a stream next to it.
 	beforeText
 
-	// A stream of text that follows a stream next to it.
+	// afterText: a stream of text that follows a stream next to it.
 	afterText
 
-	// In one frame only, while a stream next to it has many.
+	// alone: in one frame only, while a stream next to it has many.
 	alone
 
-	// One short line in one frame, without a full stop.
+	// headline: one short line in one frame, without a full stop.
 	headline
 
-	// Its length as a share of the server's longest text.
+	// largest: its length as a share of the server's longest text.
 	largest
 
-	// Next to an identifier and arguments or a tool's name.
+	// inCall: next to an identifier and arguments or a tool's name.
 	inCall
 
-	// Next to the identifier of a call that was made before.
+	// afterCall: next to the identifier of a call that was made before.
 	afterCall
 
-	// Sent by the server, begun after the first call of a tool.
+	// afterFirstCall: sent by the server, begun after the first call of a tool.
 	afterFirstCall
 
-	// Pieces that end lines.
+	// lines: pieces that end lines.
 	lines
 
-	// Next to a file path, in a message of the client.
+	// besidePath: next to a file path, in a message of the client.
 	besidePath
 
-	// Next to JSON, in a message of the client: a tool's name and schema.
+	// besideJSON: next to JSON, in a message of the client: a tool's name and schema.
 	besideJSON
 
-	// Next to an identifier, in a message of the client.
+	// besideID: next to an identifier, in a message of the client.
 	besideID
 
-	// The exchange failed as a whole.
+	// failed: the exchange failed as a whole.
 	failed
 
-	// Its text is part of a better candidate's.
+	// repeats: its text is part of a better candidate's.
 	repeats
 
-	// JSON by the server without the name of a tool near it.
+	// bareJSON: JSON by the server without the name of a tool near it.
 	bareJSON
 
-	// From JSON of a message that is kept inside a field: history.
+	// storedText: from JSON of a message that is kept inside a field: history.
 	storedText
 
-	// Nothing in the exchange but its wording indicates a conversation.
+	// noSigns: nothing in the exchange but its wording indicates a conversation.
 	noSigns
 
-	// The names of JSON members, or a kind next to it, say text or content.
+	// saysText: the names of JSON members, or a kind next to it, say text or content.
 	saysText
 
 	// saysRole is the first of eight: a name or label suggests a role, in the order of
-	// roleOrder.
+	// saysRole: roleOrder.
 	saysRole
 	featureCount = saysRole + feature(len(roleOrder))
 )

@@ -15,11 +15,11 @@ import (
 // to the log odds of the role. The sums are divided by the temperature before they become
 // probabilities.
 type Weights struct {
-	// table has a row per feature and a column per role, in the order of roleOrder.
+	// table has a row for each feature and a column for each role, in the order of roleOrder.
 	table [featureCount][len(roleOrder)]float64
 
-	// temperature is 1 for sums as they are; greater values make scores less certain
-	// (temperature scaling, Guo et al. 2017).
+	// temperature is the number by which sums are divided: 1 uses them as they are, greater values make scores less
+	// certain (temperature scaling, Guo et al. 2017).
 	temperature float64
 }
 
@@ -114,7 +114,7 @@ func ParseWeights(data []byte) (*Weights, error) {
 	return w, nil
 }
 
-// roleList returns the names of all roles, separated by commas, for messages.
+// roleList returns the names of all roles, separated by commas, for error messages.
 func roleList() string {
 	var names []string
 	for _, r := range roleOrder {
@@ -131,8 +131,7 @@ func ParseRole(name string) (Role, error) {
 	return "", fmt.Errorf("transcript: no role %q; there are %s", name, roleList())
 }
 
-// A trainingLabel is a candidate with the role that a person gave it and its features. It
-// is used to fit weights.
+// A trainingLabel is a candidate with its features and the role that a person gave it. Fit uses such labels.
 //
 // Shape: a line of a labels file is {"v":1,"source":"F.uwc#2","dir":"down",
 // "path":"1.1.1","role":"assistant","features":{"prior":1,…}}.
@@ -159,7 +158,7 @@ type trainingLabel struct {
 	Features map[string]float64 `json:"features"`
 }
 
-// Label returns the label of c with the given role. source identifies the exchange.
+// Label returns a training label for candidate c with the given role. source identifies the exchange.
 func (c *candidate) Label(source string, role Role) trainingLabel {
 	l := trainingLabel{V: 1, Source: source, Dir: c.Dir, Path: c.Path, Kind: c.kind, Role: role, Features: make(map[string]float64)}
 	for i, v := range c.features {
@@ -171,7 +170,7 @@ func (c *candidate) Label(source string, role Role) trainingLabel {
 }
 
 const (
-	// maxLabel is the maximum size in bytes of a line.
+	// maxLabel is the maximum size in bytes of a line in a labels file.
 	maxLabel = 1 << 16
 
 	// maxLabelsRead is the maximum number of labels in a file.
@@ -217,7 +216,7 @@ func ParseLabels(data []byte) ([]trainingLabel, error) {
 	return out, nil
 }
 
-// check reports the first mistake in l.
+// check returns an error for the first mistake in the label, or nil.
 func (l *trainingLabel) check() error {
 	if l.V != 1 {
 		return fmt.Errorf("version %d; this reads version 1", l.V)

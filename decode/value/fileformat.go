@@ -80,7 +80,7 @@ var fileFormats = [...]fileFormat{
 	{name: "tar", also: tarMagic, at: tarAt},
 }
 
-// A tar file has its magic number behind the name and the numbers of its first entry.
+// A tar file has the magic number tarMagic at offset tarAt, after the name and the numbers of its first entry.
 const (
 	tarMagic = "ustar"
 	tarAt    = 257
@@ -100,8 +100,8 @@ var fileFirst = func() (t [256][]*fileFormat) {
 	return t
 }()
 
-// begins reports whether a file of the format may begin with c. Formats identified by later bytes are listed
-// only for first bytes that text does not have.
+// begins reports whether a file of the format may begin with byte c. A format that is identified by later bytes
+// only is listed under first bytes that text does not have.
 func (f *fileFormat) begins(c byte) bool {
 	switch {
 	case f.magic != "":
@@ -117,7 +117,7 @@ func (f *fileFormat) begins(c byte) bool {
 	return false
 }
 
-// has reports whether p is a file of the format.
+// has reports whether p is a file of the format f.
 func (f *fileFormat) has(p []byte) bool {
 	return len(p) > len(f.magic) && string(p[:len(f.magic)]) == f.magic &&
 		(f.also == "" || len(p) >= f.at+len(f.also) && string(p[f.at:][:len(f.also)]) == f.also) &&
@@ -145,8 +145,8 @@ func FileFormat(p []byte) string {
 	return ""
 }
 
-// isBSON checks the size, the type of the first element, and the zero at the end. Source:
-// https://bsonspec.org/spec.html
+// isBSON reports whether p is a BSON document. It checks the size, the type of the first element, and the zero at
+// the end. Source: https://bsonspec.org/spec.html
 func isBSON(p []byte) bool {
 	return len(p) > 8 && sized(p, 0) && p[len(p)-1] == 0 && p[4] >= 1 && p[4] <= 0x13
 }
@@ -156,8 +156,9 @@ func sized(p []byte, at int) bool {
 	return len(p) >= at+4 && int64(binary.LittleEndian.Uint32(p[at:])) == int64(len(p))
 }
 
-// isZlib checks the two bytes of the header and the beginning of the first block: a stored block has its length
-// twice, and no Huffman tree has more than 286 codes. Source: RFC 1950 and RFC 1951.
+// isZlib reports whether p looks like a zlib stream. It checks the two bytes of the header and the beginning of the
+// first block: a stored block has its length twice, and no Huffman tree has more than 286 codes. Source: RFC 1950
+// and RFC 1951.
 func isZlib(p []byte) bool {
 	if len(p) < 8 || (uint(p[0])<<8|uint(p[1]))%31 != 0 || p[1]&0x20 != 0 {
 		return false
@@ -174,7 +175,8 @@ func isZlib(p []byte) bool {
 	return false
 }
 
-// isPickle checks the version, the first opcode, and the stop opcode at the end.
+// isPickle reports whether p looks like a Python pickle. It checks the version, the first opcode, and the stop
+// opcode at the end.
 func isPickle(p []byte) bool {
 	if len(p) < 4 || p[len(p)-1] != '.' {
 		return false
@@ -189,7 +191,8 @@ func isPickle(p []byte) bool {
 	return false
 }
 
-// isExecutable checks for a PE header at the offset that the DOS header contains.
+// isExecutable reports whether p is a Windows executable: it has a PE header at the offset that its DOS header
+// contains.
 func isExecutable(p []byte) bool {
 	if len(p) < 0x40 {
 		return false

@@ -2,7 +2,7 @@ package value
 
 import "slices"
 
-// Forms counts, over many payloads, how many have a recognizable form.
+// Forms counts the payloads of a field that have a recognizable format, such as UUID.
 type Forms struct {
 	// UUID is the number of values that are UUIDs with dashes.
 	UUID int64 `json:"uuid,omitempty" pb:"1"`
@@ -10,17 +10,17 @@ type Forms struct {
 	// URL is the number of values that are http or https URLs.
 	URL int64 `json:"url,omitempty" pb:"2"`
 
-	// JSON counts payloads between braces or brackets. Their content is not checked.
+	// JSON is the number of payloads that begin and end with braces or brackets. Their content is not checked.
 	JSON int64 `json:"json,omitempty" pb:"3"`
 
 	// Time is the number of values that are times in RFC 3339.
 	Time int64 `json:"time,omitempty" pb:"4"`
 
-	// Files counts payloads by file format. It is nil if there are none.
+	// Files has the number of payloads by file format. It is nil if there are none.
 	Files map[string]int64 `json:"files,omitempty" pb:"5"`
 }
 
-// Count counts payload p, which must not be empty. It reports whether p has a file format.
+// Count adds payload p, which must not be empty, to the counts. It reports whether p has a file format.
 func (f *Forms) Count(p []byte) (file bool) {
 	switch c := p[0]; c {
 	case 'h':
@@ -100,7 +100,7 @@ func (f *Forms) Merge(o *Forms) {
 	}
 }
 
-// FileCount returns how many payloads have a file format.
+// FileCount returns the number of payloads that have a file format.
 func (f *Forms) FileCount() (sum int64) {
 	for _, n := range f.Files {
 		sum += n
@@ -123,7 +123,7 @@ func (f *Forms) Valid(n int64) bool {
 	return f.UUID+f.URL+f.JSON+f.Time <= n && f.FileCount() <= n
 }
 
-// Of returns a description of the form that all n payloads have, or "".
+// Of returns a description of the format that all n payloads have, or "".
 func (f *Forms) Of(n int64) string {
 	for _, form := range [...]struct {
 		count int64

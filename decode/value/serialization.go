@@ -2,12 +2,12 @@ package value
 
 import "strings"
 
-// Limits of checking data in other serializations.
+// Limits of checking whether data is in a serialization such as MessagePack.
 const (
-	// maxItems is the number of items that are checked. A longer value is assumed to be valid.
+	// maxItems is the maximum number of items that are checked. A longer value is assumed to be valid.
 	maxItems = 1 << 12
 
-	// maxItemDepth is the maximum nesting.
+	// maxItemDepth is the maximum nesting of items.
 	maxItemDepth = 16
 )
 
@@ -34,7 +34,7 @@ func (r *itemReader) next(n uint64) []byte {
 	return head
 }
 
-// number parses a big-endian number of size bytes.
+// number consumes a big-endian number of size bytes.
 func (r *itemReader) number(size uint64) (v uint64, ok bool) {
 	b := r.next(size)
 	if b == nil {
@@ -46,8 +46,8 @@ func (r *itemReader) number(size uint64) (v uint64, ok bool) {
 	return v, true
 }
 
-// allItems reports whether p consists of one item that contains a map with text keys. item skips an item at a
-// given depth limit.
+// allItems reports whether p consists of exactly one item, which contains a map with text keys. The function item
+// skips an item with a limit on its depth.
 func allItems(p []byte, item func(*itemReader, int) bool) bool {
 	r := itemReader{p: p, left: maxItems}
 	return item(&r, maxItemDepth) && r.texts > 0 && (len(r.p) == 0 || r.left == 0)
@@ -56,8 +56,8 @@ func allItems(p []byte, item func(*itemReader, int) bool) bool {
 // isMessagePack reports whether p is a single MessagePack map with text keys.
 func isMessagePack(p []byte) bool { return allItems(p, (*itemReader).messagePack) }
 
-// messagePack skips an item. It returns false if the item is malformed or nested too deeply. Source:
-// https://github.com/msgpack/msgpack/blob/master/spec.md
+// messagePack skips a MessagePack item. It returns false if the item is malformed or nested deeper than depth.
+// Source: https://github.com/msgpack/msgpack/blob/master/spec.md
 func (r *itemReader) messagePack(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
@@ -110,14 +110,14 @@ func (r *itemReader) messagePack(depth int) bool {
 	return false
 }
 
-// counted skips a length of width bytes, then as many bytes as that length says, and more further
-// bytes.
+// counted skips a length of width bytes, then as many bytes as that length states, and more further bytes. It
+// returns false if there are fewer.
 func (r *itemReader) counted(width, more uint64) bool {
 	n, ok := r.number(width)
 	return ok && r.next(n+more) != nil
 }
 
-// packList skips n MessagePack items.
+// packList skips n MessagePack items. It returns false if one is malformed.
 func (r *itemReader) packList(n uint64, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if !r.messagePack(depth - 1) {
@@ -127,7 +127,7 @@ func (r *itemReader) packList(n uint64, depth int) bool {
 	return true
 }
 
-// packMap skips n pairs of a text key and a value in MessagePack.
+// packMap skips n pairs of a text key and a value in MessagePack. It returns false if one is malformed.
 func (r *itemReader) packMap(n uint64, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if len(r.p) == 0 || !(r.p[0] > 0xa0 && r.p[0] < 0xc0 || r.p[0] == 0xd9) {
@@ -158,7 +158,7 @@ const (
 	cborBreak = 0xff
 )
 
-// cbor skips an item. It returns false if the item is malformed or nested too deeply.
+// cbor skips a CBOR item. It returns false if the item is malformed or nested deeper than depth.
 func (r *itemReader) cbor(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
@@ -195,7 +195,7 @@ func (r *itemReader) cbor(depth int) bool {
 	return true
 }
 
-// cborItems skips n items or pairs. If open is true, a break ends them.
+// cborItems skips n CBOR items, or n pairs if pairs is true. If open is true, a break byte ends them.
 func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
 	for ; n > 0 && r.left > 0; n-- {
 		if open && len(r.p) > 0 && r.p[0] == cborBreak {
@@ -218,8 +218,8 @@ func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
 	return !open || r.left <= 0
 }
 
-// derTags are the ASN.1 tags that elements of a sequence may have: booleans to object identifiers, enumerations,
-// texts, times, and context-specific tags 0 to 4.
+// derTags are the ASN.1 tags that elements of a DER sequence may have: booleans to object identifiers,
+// enumerations, texts, times, and context-specific tags 0 to 4.
 const derTags = "\x01\x02\x03\x04\x05\x06\x0a\x0c\x13\x16\x17\x18\x80\x81\x82\x83\x84\xa0\xa1\xa2\xa3\xa4"
 
 // isDER reports whether p is a DER-encoded ASN.1 sequence that is completely filled by its elements, as
@@ -247,7 +247,7 @@ func isDER(p []byte) bool {
 	return true
 }
 
-// derElement returns the content of p's first element, and the bytes behind the element.
+// derElement returns the content of p's first DER element, and the bytes after the element.
 func derElement(p []byte) (inner, rest []byte, ok bool) {
 	if len(p) < 2 {
 		return nil, nil, false

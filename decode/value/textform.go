@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Form is the format of a text.
+// A Form is the format of a text, such as a UUID or a JWT.
 //
 // Shape: Name is "uuid", "jwt", "json", "url", "data-url", "path", "semver", "hex", "base64", "date",
 // "email", "ip", "pem" or "number". Note adds what is not obvious: the version and time of a UUID, the
@@ -28,10 +28,10 @@ const (
 	// maxFormLen is the maximum size in bytes of a text that is examined, except JSON.
 	maxFormLen = 64 << 10
 
-	// leastHex is the minimum number of hex digits. Fewer may be a word or a number.
+	// leastHex is the minimum number of hex digits that count as hex. Fewer may be a word or a number.
 	leastHex = 16
 
-	// leastB64 is the minimum number of characters of base64.
+	// leastB64 is the minimum number of characters that count as base64.
 	leastB64 = 20
 )
 
@@ -70,7 +70,7 @@ func FormOf(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-// pem detects text in PEM format, and returns its label (such as CERTIFICATE) as the note.
+// pem detects text in PEM format. The note is its label, such as CERTIFICATE.
 func pem(b []byte) (Form, bool) {
 	what, _, ok := bytes.Cut(b[len("-----BEGIN "):], []byte("-----"))
 	if !ok || len(what) > 40 {
@@ -79,7 +79,7 @@ func pem(b []byte) (Form, bool) {
 	return Form{"pem", strings.ToLower(string(what))}, true
 }
 
-// dataURL detects a data URL (RFC 2397) and returns its media type as the note.
+// dataURL detects a data URL (RFC 2397). The note is its media type.
 func dataURL(b []byte) (Form, bool) {
 	head, _, ok := bytes.Cut(b[len("data:"):], []byte(","))
 	if !ok || len(head) > 100 || bytes.ContainsAny(head, " \n\"") {
@@ -153,8 +153,8 @@ func httpDate(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-// semver detects three numbers, optionally behind a v, with an optional suffix as in semantic versions. It
-// detects IPv4 addresses, too.
+// semver detects three numbers, optionally after a v, with an optional suffix as in semantic versions. It detects
+// IPv4 addresses, too.
 func semver(b []byte) (Form, bool) {
 	if len(b) > 80 || !isDigit(b[0]) && (b[0] != 'v' || !isDigit(b[1])) || bytes.IndexByte(b, '.') < 0 {
 		return Form{}, false
@@ -191,7 +191,7 @@ func isSemverSuffix(s string) bool {
 	return true
 }
 
-// ipv4 checks that each of the four parts of an IPv4 address is at most 255.
+// ipv4 detects an IPv4 address: each of its four parts must be at most 255.
 func ipv4(parts []string) (Form, bool) {
 	for _, p := range parts {
 		if len(p) > 3 || len(p) == 3 && p > "255" {
@@ -333,7 +333,8 @@ func path(b []byte) (Form, bool) {
 	return Form{Name: "path"}, true
 }
 
-// hexDigits detects hex digits in one case. Digits alone count as a number, and letters alone as a word.
+// hexDigits detects hex digits with letters in one case. Digits alone count as a number, and letters alone as a
+// word.
 func hexDigits(b []byte) (Form, bool) {
 	if len(b) < leastHex || len(b)%2 != 0 {
 		return Form{}, false

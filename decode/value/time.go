@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TimeUnit returns the unit in which v is a time between 2001 and 2065: "timestamp-s", "timestamp-ms",
-// "timestamp-us" or "timestamp-ns". It returns "" if there is none. The ranges of the units do not overlap.
+// TimeUnit returns the unit in which v is a Unix time between 2001 and 2065: "timestamp-s", "timestamp-ms",
+// "timestamp-us" or "timestamp-ns". It returns "" if v is not such a time. The ranges of the units do not overlap.
 func TimeUnit(v uint64) string {
 	const from, to = 1e9, 3e9
 	for _, u := range [...]struct {
@@ -20,7 +20,7 @@ func TimeUnit(v uint64) string {
 	return ""
 }
 
-// TimeNote returns the time that v is in the given unit, or "" if v is too large.
+// TimeNote formats the time that v is in the given unit of TimeUnit, or returns "" if v is too large.
 func TimeNote(v uint64, unit string) string {
 	if v > math.MaxInt64 {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrDepth and errNodes are the Err of a Len node whose payload was not parsed because the tree reached
+// ErrDepth and errNodes are values of Node.Err in a Len node whose payload was not parsed because the tree reached
 // Options.MaxDepth or Options.MaxNodes.
 var (
 	ErrDepth = errors.New("wire: nesting limit reached, payload not followed")
@@ -68,7 +68,7 @@ type Error struct {
 	// needs.
 	Found uint64
 
-	// Left is how many bytes remain from the offending place to the end of the enclosing message.
+	// Left is the number of bytes from the offending place to the end of the enclosing message.
 	Left int
 }
 

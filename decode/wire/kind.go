@@ -1,6 +1,6 @@
 package wire
 
-// A Kind is a possible reading of a field's bytes, by the name that JSON uses.
+// A Kind is a way to interpret a field's bytes, such as text or a message, by its name in JSON.
 type Kind string
 
 const (

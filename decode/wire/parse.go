@@ -10,7 +10,8 @@ const (
 	// defaultNodes is the default of Options.MaxNodes.
 	defaultNodes = 4_000_000
 
-	// noGroup is the group argument of fields outside groups. No field number has so many bits.
+	// noGroup is the value of the parameter group of parser.fields for fields outside groups. No field number has
+	// so many bits.
 	noGroup = ^uint64(0)
 )
 
@@ -55,7 +56,7 @@ type parser struct {
 	// maxDepth and maxNodes are the limits of Options, with defaults applied.
 	maxDepth, maxNodes int
 
-	// full reports that a strict parse ended because maxNodes was reached, not because of its bytes.
+	// full means that a strict parse ended because maxNodes was reached, not because of its bytes.
 	full bool
 }
 
@@ -65,8 +66,8 @@ func (p *parser) addNode(n Node) int32 {
 	return int32(len(p.nodes) - 1)
 }
 
-// growNodes adds a node and returns its index. The node may contain the values of an earlier one, which saves
-// clearing it: the caller sets every field.
+// growNodes adds a node and returns its index. The caller must set every field of the node: it may contain the
+// values of an earlier one, because clearing it would cost time.
 func (p *parser) growNodes() (i int32) {
 	i = int32(len(p.nodes))
 	if len(p.nodes) < cap(p.nodes) {
@@ -78,11 +79,12 @@ func (p *parser) growNodes() (i int32) {
 }
 
 // fields parses the bytes from pos to end as children of parent, which is depth levels below the root. Within a
-// group it stops at the end tag with that group's number.
+// group it stops at the end tag with that group's number. Outside of groups, group is noGroup.
 //
-// A Len payload is parsed strictly, because it may be something other than a message: the first violation ends
-// the parse with ok false, and the caller removes the nodes. Elsewhere, violations become Garbage nodes and ok
-// is true. next is the offset where parsing ended, and closed reports whether the group's end tag was found.
+// A Len payload is parsed strictly (strict is true), because it may be something other than a message: the first
+// violation ends the parse with ok false, and the caller removes the nodes. Elsewhere, violations become Garbage
+// nodes and ok is true. next is the offset where parsing ended, and closed reports whether the group's end tag was
+// found.
 //
 // Parsing spends most of its time in this loop, so tags, varints and lengths of one byte are read inline.
 func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, strict bool) (next int, closed, ok bool) {
@@ -158,8 +160,8 @@ func isShortLen(data []byte, pos, end int) bool {
 	return pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1
 }
 
-// set makes n a field without children. It writes Err only if that is not nil already, since the write of a
-// pointer costs a write barrier.
+// set sets the properties of n, a field without children; the parameters have the names of Node's fields. It writes
+// Err only if that is not nil already, since the write of a pointer costs a write barrier.
 func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type, overlong bool) {
 	n.Number, n.Off, n.TagEnd, n.Val, n.End = number, off, tag, val, end
 	n.Parent, n.First, n.Next = parent, None, None
@@ -169,8 +171,9 @@ func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type
 	}
 }
 
-// value reads the length and the value of a field whose tag ends at pos. overlong covers the tag (longTag), the
-// length and the value. bad is the reason why the field is malformed, or 0.
+// value parses the length and the value of a field whose tag ends at pos. overlong reports whether the tag
+// (longTag), the length or the value has more bytes than necessary. bad is the reason why the field is malformed,
+// or 0.
 func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, overlong bool, bad Reason) {
 	// The last result is the code of the error; 0 means that the value is valid.
 	switch typ {
@@ -231,7 +234,8 @@ func (p *parser) errorDetails(bad Reason, typ Type, pos, end int) (found uint64,
 	return 0, left
 }
 
-// giveUp ends parsing at off: the rest becomes garbage, or a strict parse fails.
+// giveUp ends parsing at off because of reason: the bytes up to end become a Garbage node after prev, or a strict
+// parse fails. The results are those of fields.
 func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Reason) (next int, closed, ok bool) {
 	found := uint64(0)
 	if reason == tooMany {
@@ -245,7 +249,7 @@ func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Re
 	return end, false, true
 }
 
-// badTag returns the reason for a tag for which consumeVarint returned n.
+// badTag returns the reason why a tag is malformed; n is the result of consumeVarint, at most 0.
 func badTag(n int) Reason {
 	if n == varintLong {
 		return tagTooLong
@@ -253,8 +257,8 @@ func badTag(n int) Reason {
 	return tagTruncated
 }
 
-// malformed adds a Garbage node for the field from off, whose tag ends at pos. It returns the node's index and
-// the offset where parsing continues.
+// malformed adds a Garbage node, after node prev of parent, for the malformed field that begins at off and whose
+// tag ends at pos. It returns the node's index and the offset where parsing continues.
 func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, prev int32) (i int32, next int) {
 	found, left := p.errorDetails(bad, Type(tag&7), pos, end)
 	next = p.malformedEnd(bad, pos, end)
@@ -263,7 +267,7 @@ func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, pr
 	return i, next
 }
 
-// checkNumber records in node i that its field number is outside protobuf's range, unless the node has another
+// checkNumber records an error in node i if its field number is outside protobuf's range and the node has no other
 // error.
 func (p *parser) checkNumber(i int32, number uint64, off, end int) {
 	if number-1 >= maxNumber && p.nodes[i].Err == nil {
@@ -271,10 +275,10 @@ func (p *parser) checkNumber(i int32, number uint64, off, end int) {
 	}
 }
 
-// isMalformed reports whether protobuf has no such field number or wire type.
+// isMalformed reports whether protobuf does not allow the field number or the wire type.
 func isMalformed(number uint64, typ Type) bool { return number-1 >= maxNumber || typ > I32 }
 
-// isEnd reports whether a tag is the end tag of group.
+// isEnd reports whether a tag is the end tag of the group with number group.
 func isEnd(typ Type, number, group uint64) bool { return typ == EndGroup && number == group }
 
 // markOverlong sets Overlong of node i if overlong is true.
@@ -284,8 +288,8 @@ func (p *parser) markOverlong(i int32, overlong bool) {
 	}
 }
 
-// payload parses the payload [lo,hi) of Len node i as a message. If that fails, the payload has no child nodes.
-// No byte is read twice at one level of nesting because of a failure.
+// payload parses the payload [lo,hi) of Len node i as a message. If that fails, the node gets no children. No byte
+// is read twice at one level of nesting because of a failure.
 func (p *parser) payload(i int32, lo, hi, depth int) {
 	if lo == hi {
 		return
@@ -306,7 +310,8 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	}
 }
 
-// group parses the fields and the end tag of group node i.
+// group parses the fields and the end tag of group node i, which is depth levels below the root. strict and the
+// results are as in fields.
 func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool) {
 	n := &p.nodes[i]
 	number, off := n.Number, n.Off
@@ -351,7 +356,7 @@ func (p *parser) garbage(off, end int, parent int32, err error) int32 {
 	return p.addNode(Node{Type: Garbage, Off: off, TagEnd: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
 }
 
-// link makes node i the sibling behind prev, or the first child of parent if prev is None.
+// link makes node i the next sibling of prev, or the first child of parent if prev is None.
 func (p *parser) link(parent, prev, i int32) {
 	if prev == None {
 		p.nodes[parent].First = i

@@ -2,8 +2,8 @@ package wire
 
 import "unwire/decode/fieldpath"
 
-// Find returns the indexes of all nodes that p selects, in the order of the input. It returns nil if a step of p
-// is not a field number. Garbage is never selected.
+// Find returns the indexes of all nodes that p selects, in the order of the input. It returns nil if a step of p is
+// not a field number. Garbage nodes are never selected.
 func (t *Tree) Find(p fieldpath.Path) []int32 {
 	at := []int32{0}
 	// Each step replaces the selected nodes by their matching children.

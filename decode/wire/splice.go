@@ -17,7 +17,7 @@ const (
 	// Delete removes the node with its tag.
 	Delete
 
-	// SetValue replaces the node's value by Data. The tag and a group's end tag stay, and a length is adapted.
+	// SetValue replaces the node's value by Data. The tag and a group's end tag remain, and a length is adapted.
 	SetValue
 
 	// InsertBefore inserts Data in front of the node.
@@ -56,13 +56,13 @@ type Edit struct {
 // errOverlap is wrapped by Splice if two edits change the same bytes.
 var errOverlap = errors.New("edits overlap")
 
-// A patch replaces the bytes Data[lo:hi] of a tree by data.
+// A patch replaces the bytes Data[lo:hi] of a tree by data. It is the result of an Edit, or corrects a length.
 type patch struct {
 	// lo and hi are the offsets in Tree.Data of the replaced bytes.
 	lo, hi int
 	data   []byte
 
-	// owner is the innermost node whose payload changes its size.
+	// owner is the innermost node whose payload changes its size because of the patch.
 	owner int32
 
 	// depth is the number of nodes that enclose owner.
@@ -162,7 +162,7 @@ func (t *Tree) patch(e Edit) (patch, error) {
 	return c, nil
 }
 
-// sortPatches puts patches in the order of the output. At one offset, insertions precede replacements, and an
+// sortPatches sorts patches in the order of the output. At one offset, insertions precede replacements, and an
 // insertion at the end of an inner node precedes that of the enclosing one.
 func sortPatches(cuts []patch) {
 	slices.SortStableFunc(cuts, func(a, b patch) int {

@@ -138,7 +138,7 @@ func (t *Tree) Spans() iter.Seq[span] {
 	return func(yield func(span) bool) { t.spans(0, yield) }
 }
 
-// spans yields the spans of node i and everything in it. It returns false if the caller stops.
+// spans yields the spans of node i and of everything in it. It returns false if the caller stops.
 func (t *Tree) spans(i int32, yield func(span) bool) bool {
 	n := &t.Nodes[i]
 	own := func(lo, hi int) bool { return lo == hi || yield(span{i, lo, hi}) }

@@ -19,7 +19,7 @@ package wire
 
 import "strconv"
 
-// A Type is a protobuf wire type, or one of two types of nodes that have none: Garbage and Message.
+// A Type is a protobuf wire type, or Garbage or Message, the types of nodes without a wire type.
 type Type uint8
 
 // Wire types have the numbers of the encoding (https://protobuf.dev/programming-guides/encoding/#structure).
@@ -72,7 +72,7 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// None is the index that means "no node".
+// None is the index in Tree.Nodes that means "no node".
 const None int32 = -1
 
 // A Node is one field, a run of garbage, or the root.

@@ -33,8 +33,8 @@ func Descriptors(t testing.TB) []byte {
 	return b
 }
 
-// walk visits all tags of a message, and of payloads that begin like one. It is a lower bound for the time of
-// any decoder.
+// walk parses all tags of a message, and of payloads that begin like one, and returns the number of fields. It does
+// the minimum that any decoder must do, so its time is a lower bound for theirs.
 func walk(b []byte) (fields int, ok bool) {
 	for len(b) > 0 {
 		_, typ, n := protowire.ConsumeTag(b)
@@ -69,9 +69,9 @@ func walk(b []byte) (fields int, ok bool) {
 	return fields, true
 }
 
-// Compare benchmarks f and alternates it with a walk over the same data. It reports the fastest round of each:
-// "x-walk" is the ratio of both times, "best-MB/s" the throughput of f. Fastest rounds are used because other
-// work on the machine can only slow rounds down.
+// Compare benchmarks f, in alternation with a bare walk over the tags of the same data. It reports the fastest
+// round of each: "x-walk" is the ratio of both times, "best-MB/s" the throughput of f. Fastest rounds are used
+// because other work on the machine can only slow rounds down.
 func Compare(b *testing.B, data []byte, f func()) {
 	b.Helper()
 	b.ReportAllocs()

@@ -104,7 +104,7 @@ func writeCompressed(write func(name string, do func(b *bytes.Buffer) error), co
 	})
 }
 
-// Contents returns various contents, by their kind, that a test can pass to Files.
+// Contents returns sample contents of various kinds (by the name of the kind) that a test can pass to Files.
 func Contents() map[string][]byte {
 	return map[string][]byte{
 		"text":    []byte(strings.Repeat("what is compressed ", 9)),

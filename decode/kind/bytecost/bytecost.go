@@ -5,22 +5,25 @@
 package bytecost
 
 const (
-	// Nat is one nat, in the unit of description lengths: thousandths of a nat.
+	// Nat is one nat (the information of an event with probability 1/e) in the unit of all costs: thousandths of a
+	// nat. A cost is a description length, i.e. the negative logarithm of a probability.
 	Nat = 1000
 
-	// RawByte is ln 256.
+	// RawByte is the cost of a random byte, ln 256, in thousandths of a nat.
 	RawByte = 5545
 )
 
 const (
-	// Head is how many bytes of a payload are scored. The rest is assumed to cost as much per byte.
+	// Head is the number of bytes at the beginning of a payload that are scored. The rest is assumed to cost as
+	// much per byte.
 	Head = 512
 
-	// ProseLen is the size in bytes from which the order of signs in a text is no evidence.
+	// ProseLen is the size in bytes from which a text may be prose, so that an unusual order of its characters is
+	// no evidence against text.
 	ProseLen = 32
 )
 
-// Extrapolate estimates the cost of a whole payload of size bytes from the cost of its beginning.
+// Extrapolate estimates the cost of a payload of size bytes from the cost of its first Head bytes.
 func Extrapolate(cost int64, size int) int64 {
 	if size <= Head {
 		return cost

@@ -6,10 +6,11 @@ import (
 	"math/bits"
 )
 
-// costFull is for stating that a number fills its width.
+// costFull is the cost, in thousandths of a nat, of stating that an integer uses all bits of its width.
 const costFull = 120
 
-// Fixed returns the cost of a fixed-width integer, estimated from its length in bits.
+// Fixed returns the cost (description length) of v as an integer of width bits, in thousandths of a nat. It depends
+// mainly on the number of significant bits; Unix times are cheaper.
 func Fixed(v uint64, width int) int64 {
 	// Small negative numbers cost as much as their absolute values.
 	if width == 32 && int32(v) < 0 && int32(v) > -1<<20 {
@@ -28,8 +29,8 @@ func Fixed(v uint64, width int) int64 {
 	return min(costBits[bits.Len64(v)], int64(width/8)*RawByte+costFull)
 }
 
-// times are the ranges of Unix times from 2010 to 2037, in seconds and their fractions, with the cost of a
-// number in that range.
+// times are the ranges of Unix times from 2010 to 2037, in seconds, milliseconds, microseconds and nanoseconds,
+// with the cost of a number in that range.
 var times = func() (t [4]struct {
 	from, span uint64
 	cost       int64
@@ -44,8 +45,8 @@ var times = func() (t [4]struct {
 	return t
 }()
 
-// costBits is the cost of a number by its length in bits, if nothing is known about other values of the field:
-// the cost of the length, and of the bits below the top one.
+// costBits is the cost, in thousandths of a nat, of an integer by its length in bits, if nothing is known about
+// other values of the field: the cost of stating the length, and of the bits below the top one.
 var costBits = func() (t [65]int64) {
 	for n := range t {
 		t[n] = int64(Nat * (1 + 1.2*math.Log(float64(n+1)) + float64(max(n-1, 0))*math.Ln2))
@@ -53,8 +54,8 @@ var costBits = func() (t [65]int64) {
 	return t
 }()
 
-// Double is the cost of 8 bytes as a double. Exponents near one are likely, and so are values with few
-// binary or decimal digits.
+// Double returns the cost (description length) of 8 bytes as a double, in thousandths of a nat. Exponents near one
+// are cheap, and so are values with few binary or decimal digits.
 func Double(v uint64) int64 {
 	f := math.Float64frombits(v)
 	exp := int(v>>52&0x7ff) - 1023
@@ -68,8 +69,8 @@ func Float(v uint32) int64 {
 	return costReal(f, exp, bits.TrailingZeros32(v|1<<23), 23, 6.5e-8)
 }
 
-// costDecimal is the cost in nats of a number by its decimal digits. ok is false if it has more than five digits
-// behind the point, within the precision of the type.
+// costDecimal is the cost in nats of stating f by its decimal digits. ok is false if f has more than five digits
+// after the point, within the precision of the type.
 func costDecimal(f, precision float64) (cost float64, ok bool) {
 	s := math.Abs(f)
 	for digits := range 6 {
@@ -86,7 +87,9 @@ func costDecimal(f, precision float64) (cost float64, ok bool) {
 	return 0, false
 }
 
-// costReal is the cost of a floating-point number: its exponent, sign, and the mantissa or its decimal digits.
+// costReal is the cost, in thousandths of a nat, of a floating-point number f: its exponent, sign, and the bits of
+// the mantissa or its decimal digits. trailing is the number of zero bits at the end of the mantissa, which has
+// that many bits.
 func costReal(f float64, exp, trailing, mantissa int, precision float64) int64 {
 	full := float64(mantissa) * math.Ln2
 	var cost float64
@@ -121,11 +124,11 @@ func costReal(f float64, exp, trailing, mantissa int, precision float64) int64 {
 	return int64(Nat * (cost + min(full, bitsLeft)))
 }
 
-// NumberKind is the cost of stating which kind of numbers a payload has.
+// NumberKind is the cost, in thousandths of a nat, of stating which kind of numbers a payload consists of.
 const NumberKind = 1500
 
-// Numbers is the cost of a payload as numbers of the kind that fits best. Arrays in bytes fields often have
-// such numbers, while another field names the kind.
+// Numbers returns the cost (description length) of payload p as an array of numbers of the kind that fits best:
+// floats, doubles, integers. Arrays in bytes fields often have such numbers, while another field names their type.
 func Numbers(p []byte) int64 {
 	if len(p)%4 != 0 {
 		return math.MaxInt64
@@ -140,7 +143,8 @@ func Numbers(p []byte) int64 {
 	return Extrapolate(cost+NumberKind, len(p))
 }
 
-// Width32 is the cost of a payload as floats and as integers of 32 bits.
+// Width32 returns the cost of payload p as 32-bit floats and as 32-bit integers, both little-endian, in thousandths
+// of a nat.
 func Width32(p []byte) (asFloat, asInt int64) {
 	for ; len(p) >= 4; p = p[4:] {
 		v := binary.LittleEndian.Uint32(p)
@@ -150,7 +154,8 @@ func Width32(p []byte) (asFloat, asInt int64) {
 	return asFloat, asInt
 }
 
-// Width64 is the cost of a payload as doubles and as integers of 64 bits.
+// Width64 returns the cost of payload p as doubles and as 64-bit integers, both little-endian, in thousandths of a
+// nat.
 func Width64(p []byte) (asFloat, asInt int64) {
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)
@@ -160,8 +165,8 @@ func Width64(p []byte) (asFloat, asInt int64) {
 	return asFloat, asInt
 }
 
-// BigEndian is the cost of a payload as big-endian integers, which protobuf does not use. It is infinite
-// unless the first byte is zero.
+// BigEndian returns the cost of payload p as big-endian integers, which protobuf itself does not use. It is
+// math.MaxInt64 (impossible) unless the first byte is zero.
 func BigEndian(p []byte) (cost int64) {
 	if p[0] != 0 {
 		return math.MaxInt64

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// repeats counts the bytes that equal the byte distance positions before.
+// repeats counts the bytes of p that equal the byte distance positions before them.
 func repeats(p []byte, distance int) (same int) {
 	i := distance
 	for ; i+8 <= len(p); i += 8 {
@@ -26,10 +26,10 @@ func zeroBytes(v uint64) int {
 	return bits.OnesCount64(^((v&low + low) | v | low))
 }
 
-// Raw is the cost of bytes without known structure: eight bits each, or less if the bytes repeat (padding),
-// use few of the 256 values, have few bits set (a mask), or contain words of text. Such regularities are not
-// searched if known is true: the payload is certainly text or a message. repeated is the cost with the
-// regularities that encoded numbers share.
+// Raw returns the cost (description length in thousandths of a nat) of p as bytes without known structure: eight
+// bits each, or less if the bytes repeat (padding), use few of the 256 values, have few bits set (a mask), or
+// contain words of text. If known is true, p is certainly text or a message, and such regularities are not
+// searched. repeated is the cost if only regularities that encoded numbers may have, too, are used.
 func Raw(p []byte, known bool) (cost, repeated int64) {
 	flat := int64(len(p)) * RawByte
 	if known || len(p) < 6 {
@@ -56,11 +56,12 @@ func Raw(p []byte, known bool) (cost, repeated int64) {
 	return min(flat, Extrapolate(best, len(p))), min(flat, Extrapolate(again, len(p)))
 }
 
-// NoFile is the cost of the coincidence that bytes begin like a file and are not a file.
+// NoFile is the cost, in thousandths of a nat, of the assumption that bytes begin like a known file format by
+// coincidence.
 const NoFile = 12 * Nat
 
-// textGain is how much each printable character within bytes saves in comparison with eight bits. Characters are
-// one nat more expensive than in text, because the text may be accidental.
+// textGain is the cost that each printable character within bytes saves in comparison with a random byte.
+// Characters are one nat more expensive than in text, because the text may be accidental.
 var textGain = func() (t [256]int64) {
 	for c := ' '; c < 0x7f; c++ {
 		t[c] = RawByte - costASCII[c] - 1080
@@ -69,15 +70,15 @@ var textGain = func() (t [256]int64) {
 }()
 
 const (
-	// costTextRun is for a run of text within bytes.
+	// costTextRun is the cost of stating that a run of text begins within bytes.
 	costTextRun = 6 * Nat
 
 	// costNoText is the extra cost of each byte at which no run of text begins.
 	costNoText = 20
 )
 
-// textSaving returns how much cost the words inside bytes save, such as field names in another
-// serialization format.
+// textSaving returns the cost that is saved if words inside the bytes p are coded as text. Such words are, for
+// example, field names in another serialization format.
 func textSaving(p []byte) (saved int64) {
 	run := int64(0)
 	for _, c := range p {
@@ -93,8 +94,8 @@ func textSaving(p []byte) (saved int64) {
 	return max(saved+max(run-costTextRun, 0)-costNoText*int64(len(p)), 0)
 }
 
-// costMask returns the cost of bytes as a bit mask: few bits are set, and upper bits as often as lower
-// ones. In numbers the lower bits would be set more often.
+// costMask returns the cost of p as a bit mask: few bits are set, and upper bits as often as lower ones. In numbers
+// the lower bits would be set more often. It is math.MaxInt64 if p does not look like a mask.
 func costMask(p []byte) int64 {
 	var any byte
 	ones, high := 0, 0
@@ -114,7 +115,7 @@ func costMask(p []byte) int64 {
 // minFew is the minimum number of bytes for which costFew is examined.
 const minFew = 64
 
-// costRepeats returns the cost of bytes of which same are equal to an earlier byte.
+// costRepeats returns the cost of p if same is the number of its bytes that repeat an earlier byte.
 func costRepeats(p []byte, same int) int64 {
 	n, m := float64(len(p)-1), float64(same)
 	// Which bytes repeat costs as much as a sequence of coin flips with an unknown bias.
@@ -134,8 +135,8 @@ func logBeta(a, b float64) float64 {
 	return x + y - z
 }
 
-// costFew is the cost of bytes that use few of the 256 values: the values are listed with their frequencies, and
-// each byte selects one. asNumbers lists small values for less.
+// costFew returns the cost of bytes that use few of the 256 possible values: the values are listed with their
+// frequencies, and each byte selects one. asNumbers lists small values for less.
 func costFew(p []byte) (cost, asNumbers int64) {
 	var count [256]int
 	for _, c := range p {
@@ -155,7 +156,7 @@ func costFew(p []byte) (cost, asNumbers int64) {
 	return cost, cost + small
 }
 
-// countLog is n ln n by n.
+// countLog caches n ln n by n, for costFew.
 var countLog = func() (t [Head + 1]float64) {
 	for n := 2; n < len(t); n++ {
 		t[n] = float64(n) * math.Log(float64(n))
@@ -166,7 +167,8 @@ var countLog = func() (t [Head + 1]float64) {
 // minWords is the minimum number of bytes that are examined as 16-bit words.
 const minWords = 20
 
-// Wide is the cost of a payload of 16-bit words as UTF-16, and as numbers.
+// Wide returns the costs of payload p, which consists of 16-bit words, as UTF-16 text and as 16-bit numbers, in
+// thousandths of a nat.
 func Wide(p []byte) (text, numbers int64) {
 	head := p[:min(len(p), Head)]
 	flat := int64(len(head)) * RawByte
@@ -177,9 +179,9 @@ func Wide(p []byte) (text, numbers int64) {
 	return Extrapolate(text, len(p)), Extrapolate(numbers, len(p))
 }
 
-// costWords returns the cost of 16-bit words whose upper or lower bytes have few distinct values, as in
-// audio or sensor samples. The distinct values are listed once, and each word selects one. The other
-// bytes cost eight bits.
+// costWords returns the cost of p as 16-bit words whose upper or lower bytes have few distinct values, as in audio
+// or sensor samples. The distinct values are listed once, and each word selects one. The other bytes cost eight
+// bits.
 func costWords(p []byte) int64 {
 	n := len(p) / 2
 	best := int64(math.MaxInt64)
@@ -208,7 +210,7 @@ func costWords(p []byte) int64 {
 	return best
 }
 
-// costChoice is a table of the cost of selecting one of n values.
+// costChoice is the cost, in thousandths of a nat, of selecting one of n values, by n.
 var costChoice = func() (t [129]int64) {
 	for n := 2; n < len(t); n++ {
 		t[n] = int64(Nat * math.Log(float64(n)))

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// costControl is for a control character other than tab and newline.
+	// costControl is the cost of a control character other than tab and newline. All costs are in thousandths of a
+	// nat.
 	costControl = 11 * Nat
 
 	// costFirstSpace is added because text rarely begins with white space.
 	costFirstSpace = 3 * Nat
 
-	// costSameScript is for a character outside ASCII of the same script as the one before.
+	// costSameScript is the cost of a character outside ASCII of the same script as the one before.
 	costSameScript = 4200
 
-	// costOtherScript is for a character of another script.
+	// costOtherScript is the cost of a character of another script.
 	costOtherScript = 9 * Nat
 
 	// costUnassigned is for a code point that is not a character.
@@ -33,7 +34,7 @@ const (
 	costMark = 4 * Nat
 )
 
-// costASCII is the cost of each ASCII character in text.
+// costASCII is the cost of each ASCII character in text, in thousandths of a nat.
 var costASCII = func() (t [128]int64) {
 	for c := range t {
 		switch {
@@ -60,17 +61,17 @@ var costASCII = func() (t [128]int64) {
 	return t
 }()
 
-// A charCost is the cost of an ASCII character in text, combined with flags.
+// A charCost is the cost of an ASCII character in text, with the flags charDigit and charControl.
 type charCost uint16
 
 const (
-	// charDigit and charControl are flags, and charCosts masks the cost.
+	// charDigit and charControl flag digits and control characters, and charCostMask selects the cost.
 	charDigit    charCost = 1 << 14
 	charControl  charCost = 1 << 15
 	charCostMask          = charDigit - 1
 )
 
-// charCostOf is costASCII with flags.
+// charCostOf is costASCII with the flags of each character.
 var charCostOf = func() (t [128]charCost) {
 	for c := range t {
 		t[c] = charCost(costASCII[c])
@@ -84,8 +85,8 @@ var charCostOf = func() (t [128]charCost) {
 	return t
 }()
 
-// Text is the cost of valid UTF-8 as text, judged by its first Head bytes. control reports control
-// characters.
+// Text returns the cost (description length in thousandths of a nat) of p, which must be valid UTF-8, as text,
+// judged by its first Head bytes. control reports whether these have control characters.
 func Text(p []byte) (cost int64, control bool) {
 	if c := p[0]; c == '\n' || c == ' ' || c == '\t' || c == '\r' {
 		cost += costFirstSpace
@@ -131,8 +132,8 @@ func Text(p []byte) (cost int64, control bool) {
 	return cost, control
 }
 
-// costASCIIText sums the costs of the n ASCII characters at the beginning of p. kinds has the flags of all of
-// them.
+// costASCIIText sums the costs of the ASCII characters at the beginning of p. n is their number, and kinds has the
+// union of their flags.
 func costASCIIText(p []byte) (n int, cost int64, kinds charCost) {
 	var last charCost
 	// pairs counts digits behind digits, as multiples of the flag.
@@ -176,19 +177,20 @@ func costUnwordlike(p []byte) (cost int64) {
 	return cost
 }
 
-// commonSigns occur next to each other in names, sentences, paths and JSON.
+// commonSigns are the punctuation characters that are common next to each other in names, sentences, paths and
+// JSON.
 var commonSigns = []byte(`-_./:,'"()[]{}`)
 
 const (
-	// costSignSign is for two different signs in a row.
+	// costSignSign is the extra cost of two different signs (neither letters nor digits) in a row.
 	costSignSign = 1500
 
-	// costSignsOnly is for text without letters and digits.
+	// costSignsOnly is the extra cost of text without letters and digits.
 	costSignsOnly = 2000
 )
 
-// costUTF16 is the cost of UTF-16 in either byte order. Data that is not text costs more than raw bytes. So does
-// text without any ASCII, since arbitrary 16-bit numbers are often assigned characters.
+// costUTF16 returns the cost of p as UTF-16 in either byte order. Data that is not text costs more than raw bytes.
+// So does text without any ASCII, since arbitrary 16-bit numbers are often assigned characters.
 func costUTF16(p []byte) int64 {
 	best := int64(math.MaxInt64)
 	for first := range 2 {
@@ -238,7 +240,7 @@ func costUTF16(p []byte) int64 {
 // isHan reports whether r is of an East Asian script. These scripts are mixed in one text.
 func isHan(r rune) bool { return r >= 0x3000 && r < 0xa000 || r >= 0xac00 && r < 0xd7a4 }
 
-// isMark reports whether r is an invisible character that occurs between letters.
+// isMark reports whether r is an invisible character that is common between letters, such as a joiner.
 func isMark(r rune) bool {
 	return r >= 0x200b && r <= 0x200f || r == 0xfe0f || r == 0xfeff || r == 0xad || r != 0x85 && r > 0x7f && unicode.IsSpace(r)
 }

@@ -26,32 +26,34 @@ import (
 )
 
 const (
-	// maxShaped is the maximum number of pieces of an exchange.
+	// maxShaped is the maximum number of calls and results that are found in an exchange.
 	maxShaped = 4096
 
-	// maxFields is the maximum number of fields of a message that is a call.
+	// maxFields is the maximum number of fields of a message that may be a call of a tool.
 	maxFields = 12
 
-	// leastID and mostID are the limits of an identifier in bytes.
+	// leastID and mostID are the minimum and maximum length in bytes of an identifier of a call.
 	leastID = 6
 	mostID  = 128
 )
 
-// A finder finds calls in one frame after another.
+// A finder finds calls of tools in the protobuf messages of an exchange, frame by frame.
 type finder struct {
+	// out are the pieces of calls and results found so far.
 	out []keyed.Piece
 
-	// ids are the identifiers of calls, and callPath the path of the first call, without and with a role.
+	// ids are the identifiers of the calls found so far, and callPath is the path of the first call.
 	ids      map[string]bool
 	callPath string
 
-	// frame is the current frame at its index.
+	// frame is the current frame, at its index in the exchange, and tree its message.
 	frame *decode.Frame
 	at    int
 	tree  *wire.Tree
 }
 
-// Find returns the pieces of calls and results in the messages of protobuf of an exchange.
+// Find returns the calls of tools and their results in the protobuf messages of an exchange. They are recognised by
+// their structure: a message with a name and arguments.
 func Find(ex *decode.Exchange) []keyed.Piece {
 	f := &finder{ids: make(map[string]bool)}
 	for i := range ex.Frames {
@@ -60,30 +62,31 @@ func Find(ex *decode.Exchange) []keyed.Piece {
 			continue
 		}
 		f.frame, f.at, f.tree = frame, i, frame.Tree
-		f.message(0, -1, keyed.Nobody)
+		f.visitMessage(0, -1, keyed.Nobody)
 	}
 	return f.out
 }
 
-// message finds calls in the message at node i, which is inside the message at node up. speaker is who speaks in it.
-func (f *finder) message(i, up int32, speaker keyed.Speaker) {
+// visitMessage finds calls and results in the message at node i, which is inside the message at node up (-1 for the
+// root). speaker is the role that an enclosing message names.
+func (f *finder) visitMessage(i, up int32, speaker keyed.Speaker) {
 	if len(f.out) >= maxShaped {
 		return
 	}
 	if s := f.speaker(i); s != keyed.Nobody {
 		speaker = s
 	}
-	if f.call(i, up, speaker) || f.result(i) {
+	if f.addCall(i, up, speaker) || f.addResult(i) {
 		return
 	}
 	for c := range f.tree.Children(i) {
 		if f.tree.IsMessage(c) {
-			f.message(c, i, speaker)
+			f.visitMessage(c, i, speaker)
 		}
 	}
 }
 
-// speaker returns whose role a field of the message names, or Nobody.
+// speaker returns the role, such as User, that a field of the message at node i names, or Nobody.
 func (f *finder) speaker(i int32) keyed.Speaker {
 	for c := range f.tree.Children(i) {
 		if f.tree.Node(c).Type != wire.Len {
@@ -98,8 +101,10 @@ func (f *finder) speaker(i int32) keyed.Speaker {
 	return keyed.Nobody
 }
 
-// A shape is what the fields of a message say about a call.
-type shape struct {
+// A callShape has those fields of a message that may be parts of a call of a tool: name, arguments and identifier.
+type callShape struct {
+	// name is the tool's name, args are the arguments as JSON, and id is the identifier; "" if the message has
+	// none.
 	name, args, id string
 
 	// nameAt and argsAt are the nodes of the name and the arguments.
@@ -113,19 +118,19 @@ type shape struct {
 	fields int
 }
 
-// shapeOf returns the shape of the message at node i.
-func (f *finder) shapeOf(i int32) shape {
-	s := shape{nameAt: -1, argsAt: -1}
+// shapeOf examines the fields of the message at node i.
+func (f *finder) shapeOf(i int32) callShape {
+	s := callShape{nameAt: -1, argsAt: -1}
 	for c := range f.tree.Children(i) {
 		if s.fields++; f.tree.Node(c).Type == wire.Len {
-			s.add(f.tree.Payload(c), c)
+			s.addField(f.tree.Payload(c), c)
 		}
 	}
 	return s
 }
 
-// add adds a length-delimited field.
-func (s *shape) add(payload []byte, at int32) {
+// addField decides whether a length-delimited field, which is node at, is the call's name, arguments or identifier.
+func (s *callShape) addField(payload []byte, at int32) {
 	text := string(payload)
 	switch {
 	case text == "":
@@ -148,8 +153,9 @@ func (s *shape) add(payload []byte, at int32) {
 	}
 }
 
-// call adds the call that the message at node i is, if it is one.
-func (f *finder) call(i, up int32, speaker keyed.Speaker) bool {
+// addCall adds the message at node i as a call of a tool, or as the result of one, if its fields look like that.
+// Otherwise it returns false. up is the enclosing message.
+func (f *finder) addCall(i, up int32, speaker keyed.Speaker) bool {
 	s := f.shapeOf(i)
 	if s.fields > maxFields || s.name == "" || s.prose {
 		return false
@@ -181,18 +187,18 @@ func (f *finder) call(i, up int32, speaker keyed.Speaker) bool {
 	return true
 }
 
-// lacksArguments reports whether a message with the name of a tool is a call without arguments: others at its path
-// have some, or its Struct is empty.
-func (f *finder) lacksArguments(s *shape, path string, speaker keyed.Speaker) bool {
+// lacksArguments reports whether a message with the name of a tool is a call without arguments: another message at
+// its path is a call, or its Struct of arguments is empty.
+func (f *finder) lacksArguments(s *callShape, path string, speaker keyed.Speaker) bool {
 	if f.callPath != "" && strings.HasSuffix(path, lastSteps(f.callPath)) && s.fields <= 2 {
 		return f.frame.Dir == captures.Down || speaker == keyed.Assistant
 	}
 	return s.empty && s.fields == 2 && speaker == keyed.Assistant
 }
 
-// isResponse reports whether a message with the shape of a call is the response to one: it is of another speaker, or
-// at another path.
-func (f *finder) isResponse(s *shape, path string, speaker keyed.Speaker) bool {
+// isResponse reports whether a message with the fields of a call is the result of one: another speaker than the
+// assistant sent it, or it is at another path than the calls.
+func (f *finder) isResponse(s *callShape, path string, speaker keyed.Speaker) bool {
 	if !s.isStruct {
 		return false
 	}
@@ -211,7 +217,8 @@ func lastSteps(path string) string {
 	return path[at+1:]
 }
 
-// idIn returns the identifier among the fields of the message at node i, except for the field skip.
+// idIn returns the value that looks like an identifier among the fields of the message at node i, except for field
+// node skip.
 func (f *finder) idIn(i, skip int32) string {
 	for c := range f.tree.Children(i) {
 		if c != skip && f.tree.Node(c).Type == wire.Len {
@@ -223,8 +230,9 @@ func (f *finder) idIn(i, skip int32) string {
 	return ""
 }
 
-// result adds the result that the message at node i is: it has the identifier of a call and a text.
-func (f *finder) result(i int32) bool {
+// addResult adds the message at node i as the result of a call if it contains the identifier of an earlier call and
+// a text. Otherwise it returns false.
+func (f *finder) addResult(i int32) bool {
 	if len(f.ids) == 0 {
 		return false
 	}
@@ -249,10 +257,11 @@ func (f *finder) result(i int32) bool {
 	return true
 }
 
-// maxResultDepth is the maximum number of messages around the text of a result.
+// maxResultDepth is the maximum number of nested messages in which the text of a result is searched.
 const maxResultDepth = 5
 
-// longest returns the longest text in the message at node i, except for an identifier, and its node, or -1.
+// longest returns the longest text in the message at node i or in messages inside it, and its node, or -1. The
+// identifier id does not count. depth is the number of messages entered so far.
 func (f *finder) longest(i int32, id string, depth int) (text string, at int32) {
 	at = -1
 	for c := range f.tree.Children(i) {
@@ -287,7 +296,7 @@ func isObject(p []byte) bool {
 	return len(p) > 1 && p[0] == '{' && p[len(p)-1] == '}' && json.Valid(p)
 }
 
-// isSchema reports whether JSON is the schema of arguments and not arguments.
+// isSchema reports whether s is a JSON schema of a tool's arguments and not arguments themselves.
 func isSchema(s string) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(s), &o) != nil {
@@ -299,7 +308,7 @@ func isSchema(s string) bool {
 	return bytes.Equal(o["type"], []byte(`"object"`)) || o["$schema"] != nil
 }
 
-// isID reports whether s may be the identifier of a call: one word with digits.
+// isID reports whether s may be the identifier of a call: one word of leastID to mostID bytes with digits.
 func isID(s string) bool {
 	if len(s) < leastID || len(s) > mostID {
 		return false

@@ -54,7 +54,7 @@ func appendStruct(dst, b []byte, depth int) (out []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
-// lenField reads a length-delimited field at the beginning of b.
+// lenField parses the length-delimited field at the beginning of b. rest are the bytes after it.
 func lenField(b []byte) (n protowire.Number, payload, rest []byte, ok bool) {
 	n, typ, size := protowire.ConsumeTag(b)
 	if size < 0 || typ != protowire.BytesType {
@@ -67,7 +67,7 @@ func lenField(b []byte) (n protowire.Number, payload, rest []byte, ok bool) {
 	return n, payload, b[size+more:], true
 }
 
-// mapEntry returns the key and the value of an entry of a map.
+// mapEntry returns the key and the value of an encoded map entry with a text key.
 func mapEntry(b []byte) (key string, value []byte, ok bool) {
 	n, k, rest, ok := lenField(b)
 	if !ok || n != 1 || !utf8.Valid(k) {
@@ -77,7 +77,8 @@ func mapEntry(b []byte) (key string, value []byte, ok bool) {
 	return string(k), value, ok && n == 2 && len(rest) == 0
 }
 
-// appendValue appends a google.protobuf.Value as JSON.
+// appendValue appends b, an encoded google.protobuf.Value, to dst as JSON. depth is its nesting. It returns false
+// if b is not one.
 func appendValue(dst, b []byte, depth int) ([]byte, bool) {
 	n, typ, size := protowire.ConsumeTag(b)
 	if size < 0 || depth > maxStructDepth {
@@ -118,7 +119,8 @@ func appendValue(dst, b []byte, depth int) ([]byte, bool) {
 	return dst, rest == len(b)
 }
 
-// appendInner appends a string, a Struct or a list.
+// appendInner appends the value v of field n of a google.protobuf.Value as JSON, if it is a string, a Struct or a
+// list.
 func appendInner(dst []byte, n protowire.Number, v []byte, depth int) ([]byte, bool) {
 	switch n {
 	case valueString:

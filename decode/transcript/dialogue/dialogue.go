@@ -13,47 +13,47 @@ import (
 	"unicode"
 )
 
-// Signs are what speaks for a conversation in an exchange, and what speaks against it.
-// The zero value is an exchange without any sign.
+// Signs are the evidence for and against the hypothesis that an exchange is a conversation with a language model.
+// The zero value is an exchange without any evidence.
 type Signs struct {
-	// Deltas is how much the answer arrives in pieces that continue each other, from 0
-	// to 1. Blocks of a file are no deltas: see Blocks.
+	// Deltas scores, from 0 to 1, how much the answer arrives in pieces that continue each other. Blocks of a file
+	// do not count.
 	Deltas float64
 
-	// Snapshots is how much the answer arrives as a text that grows, from 0 to 1.
+	// Snapshots scores, from 0 to 1, how much the answer arrives as a growing text that is repeated each time.
 	Snapshots float64
 
-	// Parallel reports that several texts arrive in deltas, as thinking and an answer do.
+	// Parallel means that several texts arrive in deltas, as thinking and an answer do.
 	Parallel bool
 
-	// Roles reports that messages are labelled with the words for roles.
+	// Roles means that messages are labelled with words for roles, such as "assistant".
 	Roles bool
 
-	// Turns reports that whole messages of two authors alternate.
+	// Turns means that whole messages of two authors alternate.
 	Turns bool
 
 	// Models is the number of values that are names of language models.
 	Models int
 
-	// ModelAsked reports that the client sent the name of a language model.
+	// ModelAsked means that the client sent the name of a language model.
 	ModelAsked bool
 
-	// Tokens reports that names of members count tokens, and Counts that numbers without
-	// names fit the length of the texts as counts of tokens do.
+	// Tokens means that members have names of token counts, and Counts that numbers without names fit the length of
+	// the texts as token counts do.
 	Tokens, Counts bool
 
-	// Tools reports a tool call with a result or arguments.
+	// Tools means that a tool was called, with arguments or a result.
 	Tools bool
 
-	// Prompted reports that the client sent instructions to a model, and Templated that a
-	// text of the client has the marks of a model's prompt template, or one of the server
-	// a tag for thinking.
+	// Prompted means that the client sent instructions to a model. Templated means that a text of the client has
+	// the marks of a model's prompt template, or one of the server a tag for thinking.
 	Prompted, Templated bool
 
-	// Names are the distinct names of members, kinds and events, in lower case.
+	// Names are the distinct names of JSON members, kinds (values of fields such as "type") and events, in lower
+	// case.
 	Names map[string]bool
 
-	// Members are the distinct names of members alone, in lower case.
+	// Members are the distinct names of JSON members alone, in lower case.
 	Members map[string]bool
 
 	// Field is the name of the member that contains the answer, in lower case without separators, and Around are those
@@ -64,48 +64,46 @@ type Signs struct {
 	// URL is the address that was called. Its host does not count.
 	URL string
 
-	// Asked is how surely the client sent prose that is a message, from 0 to 1, and
-	// Question reports that this text asks something.
+	// Asked scores, from 0 to 1, how certainly the client sent prose that is a message to somebody.
 	Asked float64
 
-	// Question reports that the text of Asked is a question.
+	// Question means that such a text is a question.
 	Question bool
 
-	// Replied reports that the answer is one text that stands alone: it is neither an
-	// element of a list nor one of several texts of its kind. Length is its length in
-	// bytes.
+	// Replied means that the answer is one text that stands alone: it is neither an element of a list nor one of
+	// several texts of its kind.
 	Replied bool
 
-	// Length is the size in bytes of that text.
+	// Length is the size of the answer in bytes.
 	Length int
 
-	// Mirrored reports that the server repeats texts of the client other than the question,
-	// as a service does that returns the record it stored.
+	// Mirrored means that the server repeats texts of the client other than the question, as a service does that
+	// returns the record it stored.
 	Mirrored bool
 
-	// Repeated reports that the answer only has texts that the client sent before, other than a history.
+	// Repeated means that the answer has only texts that the client sent before.
 	Repeated bool
 
-	// Rivals is how many other texts of the server are prose, too.
+	// Rivals is the number of other texts of the server that are prose, too.
 	Rivals int
 
-	// Listed reports that the answer is one of several values: elements of a list, or
-	// values that arrive one after the other.
+	// Listed means that the answer is one of several values: elements of a list, or values that arrive one after
+	// the other.
 	Listed bool
 
-	// Code reports that both sides sent code.
+	// Code means that both sides sent source code.
 	Code bool
 
-	// Markup reports that the answer is a page of HTML or XML, or a whole document.
+	// Markup means that the answer is a page of HTML or XML, or a whole document.
 	Markup bool
 
-	// Silent reports that the client sent no message at all, Spoken that it streamed bytes
-	// without words, as it does with speech, and Streamed that the server sent several
-	// messages.
+	// Silent means that the client sent no message at all, Spoken that it streamed bytes without words, as it does
+	// with speech, and Streamed that the server sent several messages.
 	Silent, Spoken, Streamed bool
 }
 
-// Odds returns the log odds that an exchange with these signs is a conversation.
+// Odds returns the log odds that an exchange with these signs is a conversation; positive values mean that it
+// probably is one.
 func (s *Signs) Odds() float64 {
 	sum := bias
 	add := func(when bool, weight float64) {
@@ -166,26 +164,26 @@ func (s *Signs) Odds() float64 {
 }
 
 const (
-	// bias is the log odds that an exchange without any signs is a dialogue.
+	// bias is the log odds that an exchange without any signs is a conversation.
 	bias = -2.95
 
-	// namesWeight is the weight of one word of the vocabulary, in log odds.
+	// namesWeight is the weight, in log odds, of one name that belongs to the vocabulary.
 	namesWeight = 1.0
 
-	// richNames is the minimum number of names that say what a service is about.
+	// richNames is the minimum number of names that suffice to recognise what a service is about.
 	richNames = 12
 
-	// oneWord is the maximum size in bytes of a reply that is a word or a number.
+	// oneWord is the maximum size in bytes of a reply that counts as a single word or number.
 	oneWord = 12
 
-	// longReply is the minimum size in bytes of a reply that is more than a notice.
+	// longReply is the minimum size in bytes of a reply that counts as more than a notice.
 	longReply = 120
 )
 
-// templateMarks are marks of the templates that make one prompt of several messages.
+// templateMarks are the markers in prompt templates, which combine several messages into one text.
 var templateMarks = [...]string{"<|im_start|>", "<|start_header_id|>", "<|user|>", "<|assistant|>", "<start_of_turn>", "[INST]", "\n\nHuman:", "<|start|>"}
 
-// IsTemplate reports whether text is a prompt that was made by a model's template.
+// IsTemplate reports whether text is a prompt that was made with a model's prompt template.
 func IsTemplate(text string) bool {
 	for _, mark := range templateMarks {
 		if strings.Contains(text, mark) {
@@ -195,7 +193,7 @@ func IsTemplate(text string) bool {
 	return false
 }
 
-// IsCode reports whether text reads as source code: it has the punctuation of code.
+// IsCode reports whether text looks like source code: it has the punctuation of code.
 func IsCode(text string) bool {
 	text = text[:min(len(text), codeSample)]
 	marks := 0
@@ -214,13 +212,13 @@ func IsPage(text string) bool {
 }
 
 const (
-	// codeSample is the size in bytes of the beginning of a text that is examined.
+	// codeSample is the maximum size in bytes of the beginning of a text that is examined for code.
 	codeSample = 4096
 
-	// leastMarks is the minimum number of punctuation characters in code.
+	// leastMarks is the minimum number of punctuation characters in a text that is code.
 	leastMarks = 4
 
-	// codeShare is the maximum number of bytes of code per punctuation character.
+	// codeShare is the maximum number of bytes for each punctuation character in a text that is code.
 	codeShare = 20
 )
 
@@ -233,7 +231,7 @@ var vocabulary = words(`
 	contentblock contentblockdelta contentblockstart messagestart messagestop textdelta thinkingdelta inputjsondelta
 	outputtext inputtext utterance prompt prompts candidates logprobs logprob bot dialog dialogue suggestedreplies quickreplies`)
 
-// words returns the words of a list that are separated by white space, as a set.
+// words returns the words in list, which are separated by white space, as a set.
 func words(list string) map[string]bool {
 	out := make(map[string]bool)
 	for word := range strings.FieldsSeq(list) {
@@ -242,7 +240,8 @@ func words(list string) map[string]bool {
 	return out
 }
 
-// recordNames are members of records that describe something, and recordLists members that contain records.
+// recordNames are names of members that describe a record (title, summary), and recordLists names of members that
+// contain lists of records. Both are evidence against a conversation.
 var (
 	recordNames = words(`body title description summary note notes bio name displayname comment comments review reason detail details subject caption label
 		address excerpt overview readme status progress line log stringvalue snippet htmlbody errormessage statusmessage hint tooltip help login username handle email slug`)
@@ -250,7 +249,7 @@ var (
 		streams articles products orders users metadata annotations labels source translations object spec`)
 )
 
-// countWords returns how many of the names are words: three letters or more, and no digits.
+// countWords returns the number of names that are words: three letters or more, and no digits.
 func countWords(names map[string]bool) int {
 	n := 0
 	for name := range names {
@@ -265,7 +264,7 @@ func countWords(names map[string]bool) int {
 	return n
 }
 
-// countVocabulary returns how many of the names are of the vocabulary of language models.
+// countVocabulary returns the number of names that belong to the vocabulary of language models.
 func countVocabulary(names map[string]bool) int {
 	n := 0
 	for name := range names {

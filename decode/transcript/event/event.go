@@ -25,28 +25,28 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// Limits of reading.
+// Limits of reading events.
 const (
 	// maxDepth is the maximum nesting of values. Deeper values are left out.
 	maxDepth = 100
 
-	// maxNodes is the maximum number of values of an exchange. Later events are left out.
+	// maxNodes is the maximum number of JSON values that are read from an exchange. Later events are left out.
 	maxNodes = 1 << 21
 
-	// maxWrapped is how deep a string may be that is opened because it contains JSON.
+	// maxWrapped is the maximum nesting depth of a string that is parsed because it contains JSON.
 	maxWrapped = 3
 )
 
-// An Event is one JSON value that an exchange carried, or a text.
+// An Event is one message of an exchange that is not protobuf: a JSON value, or a text.
 type Event struct {
 	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
 	Frame, Seq int
 	Dir        captures.Direction
 
-	// Name is the name of the server-sent event; "" for none and for "message".
+	// Name is the name of the server-sent event; "" if there is none or if it is "message".
 	Name string
 
-	// Root is the value.
+	// Root is the event's JSON value.
 	Root *Node
 }
 
@@ -55,8 +55,8 @@ type Node struct {
 	// Kind is the kind of the value.
 	Kind jsontree.Kind
 
-	// Name is the name of the member as sent, and Fold the same in lower case without separators. Both are "" for
-	// an element.
+	// Name is the name of the member as sent, and Fold the name in lower case without separators. Both are "" for
+	// an element of an array.
 	Name, Fold string
 
 	// Text is the value of a string, or the text of a number or a bool.
@@ -90,21 +90,22 @@ func (n *Node) String(fold string) string {
 	return ""
 }
 
-// Is reports whether the member of n with the folded name is true.
+// Is reports whether n has a member with the folded name whose value is true.
 func (n *Node) Is(fold string) bool {
 	m := n.Member(fold)
 	return m != nil && m.Kind == jsontree.Bool && m.Text == "true"
 }
 
-// A reader counts the nodes that it makes.
+// A reader builds the nodes of events, and counts them for the limit.
 type reader struct {
+	// nodes is the number of nodes built so far.
 	nodes int
 
 	// folded caches folded names.
 	folded map[string]string
 }
 
-// Read returns the events of an exchange.
+// Read returns the events of an exchange: the messages in its frames that are JSON or text.
 func Read(ex *decode.Exchange) []Event {
 	r := &reader{folded: make(map[string]string)}
 	var out []Event
@@ -124,7 +125,8 @@ func Read(ex *decode.Exchange) []Event {
 	return out
 }
 
-// values returns the values of a frame: one, the elements of an array of objects, or those of lines.
+// values returns the JSON values of a frame: its single value, the elements of an array of objects, or one value
+// for each line.
 func (r *reader) values(f *decode.Frame) []*Node {
 	data := bytes.TrimSpace(f.Data)
 	if len(data) == 0 || !utf8.Valid(data) || string(data) == "[DONE]" {
@@ -158,7 +160,7 @@ func (r *reader) values(f *decode.Frame) []*Node {
 	return out
 }
 
-// node returns the node of a value, or nil if a limit is reached.
+// node converts a JSON value to a Node, or returns nil if a limit is reached. depth is its nesting.
 func (r *reader) node(v jsontree.Value, depth int) *Node {
 	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
 		return nil
@@ -198,7 +200,7 @@ func (r *reader) fold(name string) string {
 // wrappers are the folded names of members in which services wrap an event as text or base64.
 var wrappers = map[string]bool{"bytes": true, "data": true, "payload": true, "chunk": true, "body": true, "event": true, "message": true}
 
-// opened returns n, or the JSON object inside n if n is a string that wraps an event.
+// opened returns the parsed JSON object inside n if n is a string that wraps an event, and otherwise n.
 func (r *reader) opened(n *Node, depth int) *Node {
 	if n.Kind != jsontree.String || depth > maxWrapped || !wrappers[n.Fold] {
 		return n
@@ -225,7 +227,7 @@ func (r *reader) opened(n *Node, depth int) *Node {
 	return inner
 }
 
-// Open returns the node of a value that was found in a text.
+// Open converts a JSON value that was found inside a text to a Node.
 func Open(v jsontree.Value) *Node {
 	r := &reader{folded: make(map[string]string)}
 	if n := r.node(v, 0); n != nil {

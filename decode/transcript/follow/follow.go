@@ -26,7 +26,8 @@ import (
 	"unwire/decode/transcript"
 )
 
-// scoringShare bounds the time for classification to one part in scoringShare.
+// scoringShare limits classification to one part in scoringShare of the time: after each one, a Follower waits that
+// many times its duration.
 const scoringShare = 8
 
 // Options configures a Follower. The zero value is the default.
@@ -34,7 +35,7 @@ type Options struct {
 	// Profile describes the service, or is nil.
 	Profile *profile.Profile
 
-	// Scoring are the options of the transcripts.
+	// Scoring are the options for extracting the transcripts.
 	Scoring transcript.Options
 
 	// Only is the number of the only exchange to follow. The default, 0, follows all.
@@ -44,7 +45,7 @@ type Options struct {
 	Parts bool
 }
 
-// An Update is a new state of an answer.
+// An Update is a new state of the answer of an exchange that is being recorded.
 type Update struct {
 	// Exchange is the exchange or the joined conversation.
 	Exchange *decode.Exchange
@@ -52,26 +53,27 @@ type Update struct {
 	// Transcript is its transcript so far.
 	Transcript *transcript.Transcript
 
-	// Changed reports that the answer has grown or changed.
+	// Changed means that the answer has grown or changed since it was last reported.
 	Changed bool
 
-	// Reset reports that the answer does not begin with Before. More is then the whole answer.
+	// Reset means that the answer does not begin with Before. More is then the whole answer.
 	Reset bool
 
-	// Before is the answer as last reported, and More what was added since.
+	// Before is the answer as last reported, and More is the text that was added since.
 	Before, More string
 }
 
-// A Follower has the exchanges that are in progress.
+// A Follower extracts the answers of exchanges while they are being recorded.
 //
-// Limits: for conversations in pieces, 4,096 exchanges and 64 MiB.
+// Limits: for conversations that are split over several exchanges, 4,096 exchanges and 64 MiB.
 type Follower struct {
+	// o are the options.
 	o Options
 
 	// running has the exchanges in progress by number.
 	running map[int64]*running
 
-	// pieces has the exchanges that are pieces of conversations.
+	// pieces has the exchanges that belong to conversations split over several exchanges.
 	pieces pieces
 }
 
@@ -81,7 +83,8 @@ type running struct {
 	stream *decode.Stream
 	ex     *decode.Exchange
 
-	// piece means that it is a piece of a conversation, which is followed in its place.
+	// piece means that the exchange may belong to a conversation that is split over several exchanges, and is then
+	// classified with the others.
 	piece bool
 
 	// unscored means that frames arrived since the last classification.
@@ -90,7 +93,7 @@ type running struct {
 	// answer is the answer as last reported.
 	answer string
 
-	// next is the earliest time of the next classification.
+	// next is the time before which the exchange is not classified again.
 	next time.Time
 }
 
@@ -99,8 +102,8 @@ func New(o Options) *Follower {
 	return &Follower{o: o, running: map[int64]*running{}, pieces: pieces{profile: o.Profile, heads: map[int64]*running{}}}
 }
 
-// Event processes an event. If it ends an exchange, Event returns the rest of the answer, or nil if that is
-// reported with another exchange. done means that the only wanted exchange has ended.
+// Event processes an event of the recording. If the event ends an exchange, it returns the rest of the answer, or
+// nil if that is reported with another exchange. done means that the exchange Options.Only has ended.
 func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 	id := ev.Chunk.Exchange
 	if ev.Exchange != nil {
@@ -135,7 +138,7 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 	return f.update(r, true), f.o.Only != 0
 }
 
-// begin starts to follow an exchange if it is wanted.
+// begin starts to follow an exchange that has begun, if it is wanted.
 func (f *Follower) begin(ex *captures.Exchange) {
 	if ex.Transport != captures.HTTP && ex.Transport != captures.WebSocket {
 		// Bytes without messages have no answer.
@@ -154,14 +157,15 @@ func (f *Follower) begin(ex *captures.Exchange) {
 	}
 }
 
-// addFrames adds new frames. They may alias their chunks, which belong to this exchange alone.
+// addFrames adds decoded frames to the exchange. Their data may alias the fed chunks, which are not reused.
 func (r *running) addFrames(frames []decode.Frame) {
 	frames = decode.WithoutControl(frames)
 	r.ex.Frames = append(r.ex.Frames, frames...)
 	r.unscored = r.unscored || len(frames) > 0
 }
 
-// Flush calls tell for each answer that may be classified again by now, or for every answer if all is true.
+// Flush classifies the exchanges with new frames whose waiting time is over, or all of them if all is true, and
+// calls tell with the update of each.
 func (f *Follower) Flush(all bool, tell func(*Update) error) error {
 	now := time.Now()
 	for _, id := range slices.Sorted(maps.Keys(f.running)) {
@@ -179,8 +183,8 @@ func (f *Follower) Flush(all bool, tell func(*Update) error) error {
 	return nil
 }
 
-// update classifies an exchange or its conversation. It returns nil for a piece whose conversation is reported
-// elsewhere.
+// update classifies an exchange, or the conversation to which it belongs. It returns nil for an exchange whose
+// conversation is reported with another one. complete means that no more frames follow.
 func (f *Follower) update(r *running, complete bool) *Update {
 	r.unscored = false
 	r.ex.Call = r.stream.Call()

@@ -8,24 +8,25 @@ import (
 	"unwire/decode/conversation"
 )
 
-// Limits for exchanges that are kept as pieces of conversations.
+// Limits for exchanges that are kept because they belong to conversations split over several exchanges.
 const (
-	// maxPieces is the number of exchanges.
+	// maxPieces is the maximum number of exchanges.
 	maxPieces = 4096
 
-	// maxPieceBytes is the number of bytes of their bodies.
+	// maxPieceBytes is the maximum number of bytes of their bodies.
 	maxPieceBytes = 64 << 20
 )
 
-// pieces has the exchanges that are pieces of conversations: those in progress, and ended ones that later pieces
-// will be joined with.
+// pieces has the exchanges that belong to conversations split over several exchanges: those in progress, and ended
+// ones that later exchanges will be joined with.
 type pieces struct {
+	// profile describes how the service splits conversations over exchanges; may be nil.
 	profile *profile.Profile
 
-	// list is in the order in which the exchanges began.
+	// list has the exchanges in the order in which they began.
 	list []*decode.Exchange
 
-	// heads has, by conversation, the exchange with which its answer is reported.
+	// heads has, by the number of a conversation, the exchange with which its answer is reported.
 	heads map[int64]*running
 }
 
@@ -44,7 +45,8 @@ func (p *pieces) addExchange(ex *decode.Exchange) {
 	}
 }
 
-// conversationOf returns the conversation that exchange id is a piece of, as far as it was recorded, or nil.
+// conversationOf joins and returns the conversation to which exchange id belongs, as far as it was recorded, or
+// nil.
 func (p *pieces) conversationOf(id int64) *conversation.Conversation {
 	for _, c := range conversation.Join(p.list, decode.Options{Profile: p.profile}) {
 		if slices.Contains(c.Heads, id) || slices.Contains(c.Appends, id) {
@@ -54,9 +56,9 @@ func (p *pieces) conversationOf(id int64) *conversation.Conversation {
 	return nil
 }
 
-// whole returns what is classified for r: its own exchange, or the conversation of which it has the server's
-// messages. told is where the reported answer is stored. ex is nil for a message of the client, because its
-// conversation is reported elsewhere.
+// whole returns the exchange that is classified for r: its own, or the joined conversation to which it contributes
+// the server's messages. told is where the reported answer is stored. ex is nil if r carries only a message of the
+// client, because its conversation is reported with another exchange.
 func (f *Follower) whole(r *running) (ex *decode.Exchange, told *running) {
 	if !r.piece {
 		return r.ex, r

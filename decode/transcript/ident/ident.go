@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A Class is a kind of identifier. "" means none.
+// A Class is a kind of identifier or other value that differs in each run, such as "uuid". "" means that a text is
+// none.
 type Class string
 
 // The classes of identifiers.
@@ -35,13 +36,14 @@ const (
 	Bytes Class = "binary id"
 )
 
-// Unix times count from 2015 to 2045. Numbers outside this range are more often counts.
+// firstTime and lastTime limit the numbers that count as Unix times in seconds: 2015 to 2045. Numbers outside this
+// range are more often counts.
 const (
 	firstTime = 1420070400
 	lastTime  = 2366841600
 )
 
-// maxWord is the maximum length of a word in bytes, so that texts are processed in linear time.
+// maxWord is the maximum length in bytes of a word that is examined, so that texts are processed in linear time.
 const maxWord = 4096
 
 // IsTime reports whether v is a plausible Unix time in seconds, milliseconds,
@@ -100,7 +102,7 @@ func Next(s string, i int) int {
 	return i
 }
 
-// isWord reports whether c is always part of a word.
+// isWord reports whether c always belongs to a word.
 func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
@@ -251,7 +253,8 @@ func isRandom(w string) bool {
 	return len(w) >= 20 && mix(w) == 3 && changes(w)*3 >= len(w)
 }
 
-// mix counts which of lower case, upper case and digits occur in w. It returns 0 without digits.
+// mix returns the number of classes among lower case, upper case and digits that occur in w, or 0 if w has no
+// digits.
 func mix(w string) int {
 	var lower, upper, digit int
 	for i := range len(w) {
@@ -270,8 +273,8 @@ func mix(w string) int {
 	return lower + upper + digit
 }
 
-// changes counts how often adjacent characters are of different kinds. That is rare in words and numbers, but
-// random characters change at every second position.
+// changes returns the number of positions at which adjacent characters are of different kinds. They are rare in
+// words and numbers, but random characters change at every second position.
 func changes(w string) int {
 	n := 0
 	for i := 1; i < len(w); i++ {
@@ -282,7 +285,7 @@ func changes(w string) int {
 	return n
 }
 
-// charKind returns the kind of a character for changes.
+// charKind returns a number for the kind of a character: lower case, upper case, digit or other.
 func charKind(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

@@ -9,8 +9,8 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// isCall reports whether an object is a call although nothing around it says so: it has the name of a tool and its
-// arguments, and is no definition of a tool.
+// isCall reports whether an object is a call of a tool, judged by its own members only: it has the name of a tool
+// and arguments, and is not the definition of a tool.
 func isCall(n *event.Node) bool {
 	if n.Member("description") != nil || n.Member("arguments") == nil && n.Member("args") == nil && n.Member("toolinput") == nil {
 		return false
@@ -18,19 +18,20 @@ func isCall(n *event.Node) bool {
 	return naming.IsTool(n.String("name")) || naming.IsTool(n.String("toolname")) || naming.IsTool(n.String("tool"))
 }
 
-// A parsedCall is what the members of an object say about a call.
+// A parsedCall has the properties of a call of a tool that the members of an object contain.
 type parsedCall struct {
+	// id is the call's identifier and name the tool's name; "" if not found.
 	id, name string
 	rank     int // of id in callIDs
 
-	// args are the arguments, with their path, and output a result that the call already has.
+	// args are the arguments at the member names path, and output is a result that the object contains as well.
 	args   *event.Node
 	path   []string
 	output *event.Node
 }
 
-// call adds the pieces of the call in an object. It returns false if the object is no call, but may contain some.
-func (f *finder) call(n *event.Node, sc scope) bool {
+// addCall adds the pieces of the call that object n is. It returns false if n is not a call, but may contain some.
+func (f *finder) addCall(n *event.Node, sc scope) bool {
 	c := parsedCall{rank: len(callIDs)}
 	f.parseCall(n, &sc, &c, nil)
 	// AI SDKs have the name of the tool in the type.
@@ -55,7 +56,8 @@ func (f *finder) call(n *event.Node, sc scope) bool {
 	return true
 }
 
-// argumentsOf returns arguments as text. object means that they are a JSON object and not a string of one.
+// argumentsOf returns the arguments in n as text. object means that n is a JSON object and not a string that
+// contains one.
 func argumentsOf(n *event.Node) (text string, object bool) {
 	if n.Kind == jsontree.String {
 		return n.Text, false
@@ -63,8 +65,8 @@ func argumentsOf(n *event.Node) (text string, object bool) {
 	return string(n.Raw), true
 }
 
-// parseCall collects the members of a call from an object and the objects inside it.
-// path are the names of the members around the object, from the call on.
+// parseCall collects the properties of a call in c from the members of object n and of objects inside it. path are
+// the names of the members that lead from the call to n.
 func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []string) {
 	for _, m := range n.Items {
 		isText := m.Kind == jsontree.String
@@ -87,26 +89,27 @@ func (f *finder) parseCall(n *event.Node, sc *scope, c *parsedCall, path []strin
 	}
 }
 
-// setName sets the name of the tool. outside means that an object inside is the function: then the member called name is
-// that of a message.
+// setName sets the name of the tool from member m. outside means that an object inside describes the function: then
+// a member called name is that of the message.
 func (c *parsedCall) setName(m *event.Node, outside bool) {
 	if (c.name == "" || m.Fold == "name") && !(outside && m.Fold == "name") {
 		c.name = m.Text
 	}
 }
 
-// setArguments sets the arguments. An empty object is replaced by arguments that are not empty.
+// setArguments sets the arguments to member m, unless there are arguments that are not empty already.
 func (c *parsedCall) setArguments(m *event.Node, path []string) {
 	if c.args == nil || len(c.args.Items) == 0 && c.args.Text == "" {
 		c.args, c.path = m, append(path[:len(path):len(path)], m.Name)
 	}
 }
 
-// maxInner is the maximum number of objects around the members of a call.
+// maxInner is the maximum number of nested objects in which the members of a tool call (name, arguments,
+// identifier) are searched.
 const maxInner = 4
 
-// isArguments reports whether a member has the arguments of a call: a text, or an object or array. A delta is an object
-// with further members.
+// isArguments reports whether member m has the arguments of a call: a text, or an object or array. An object called
+// delta has further members instead.
 func isArguments(m *event.Node) bool {
 	switch m.Kind {
 	case jsontree.String:
@@ -117,7 +120,7 @@ func isArguments(m *event.Node) bool {
 	return false
 }
 
-// setID sets the identifier, if a member has a better one.
+// setID sets the call's identifier to member m if its name is preferable to that of the current one.
 func (c *parsedCall) setID(m *event.Node) {
 	for rank, name := range callIDs {
 		if m.Fold == name && rank < c.rank && m.Text != "" && len(m.Text) <= maxID {
@@ -126,7 +129,8 @@ func (c *parsedCall) setID(m *event.Node) {
 	}
 }
 
-// parseContent parses a call that is the text of a message in JSON.
+// parseContent parses a call that is JSON inside the text of member m, and adds its properties to c. path are the
+// names that lead to m.
 func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []string) {
 	v, err := jsontree.Parse([]byte(m.Text))
 	if err != nil || v.Kind() != jsontree.Object || len(path) > 2 {
@@ -138,8 +142,9 @@ func (f *finder) parseContent(m *event.Node, sc *scope, c *parsedCall, path []st
 	}
 }
 
-// result adds the piece of the result in an object. It returns false if the object is no result, but may contain some.
-func (f *finder) result(n *event.Node, sc scope) bool {
+// addResult adds the piece of the tool result that object n is. It returns false if n is not a result, but may
+// contain some.
+func (f *finder) addResult(n *event.Node, sc scope) bool {
 	id, rank := "", len(callIDs)
 	name := ""
 	var out *event.Node
@@ -171,7 +176,7 @@ func (f *finder) result(n *event.Node, sc scope) bool {
 		for _, r := range inner {
 			sub := sc
 			sub.channel = Result
-			f.value(r, sub)
+			f.visitValue(r, sub)
 		}
 		return true
 	}
@@ -185,7 +190,7 @@ func (f *finder) result(n *event.Node, sc scope) bool {
 	return true
 }
 
-// findResults returns the results inside the content of a message of a tool.
+// findResults returns the tool results inside the content of a message.
 func findResults(n *event.Node) []*event.Node {
 	var out []*event.Node
 	for _, m := range n.Items {
@@ -276,7 +281,7 @@ func (f *finder) findError(root *event.Node) {
 	}
 }
 
-// codeOf and messageOf return the code and the message of an error.
+// codeOf returns the code in an error object, or "".
 func codeOf(n *event.Node) string {
 	for _, name := range [...]string{"code", "type", "status", "errorcode", "errortype"} {
 		if m := n.Member(name); m != nil && m.Text != "" && m.Text != "error" && (m.Kind == jsontree.String || m.Kind == jsontree.Number) {
@@ -286,6 +291,7 @@ func codeOf(n *event.Node) string {
 	return ""
 }
 
+// messageOf returns the message in an error object, or "".
 func messageOf(n *event.Node) string {
 	for _, name := range [...]string{"message", "errortext", "errormessage", "errormsg", "msg", "detail", "error", "reason"} {
 		if s := n.String(name); s != "" {
@@ -295,7 +301,7 @@ func messageOf(n *event.Node) string {
 	return ""
 }
 
-// addError adds an error.
+// addError adds an error of the current event, unless both texts are empty.
 func (f *finder) addError(code, message string) {
 	if code != "" || message != "" {
 		f.out.Errors = append(f.out.Errors, Error{Frame: f.event.Frame, Seq: f.event.Seq, Code: code, Message: message})

@@ -23,34 +23,34 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// A Speaker is who speaks.
+// A Speaker is the author of a text in a conversation.
 type Speaker uint8
 
 // The speakers. Tool is only used while results are recognised.
 const (
-	// Nobody means that no role is marked.
+	// Nobody means that no author is marked.
 	Nobody Speaker = iota
 
 	// User is a person, and Assistant a model.
 	User
 	Assistant
 
-	// System is who instructs the model, and Tool what it calls.
+	// System is the author of instructions to the model, and Tool a program that the model calls.
 	System
 	Tool
 )
 
-// A Channel is what a piece belongs to.
+// A Channel is the part of a conversation that a piece belongs to: a text, thinking, or a tool call.
 type Channel uint8
 
 const (
-	// Unmarked is a text of its speaker, for the assistant its answer.
+	// Unmarked is an ordinary text of its speaker; for the assistant it is the answer.
 	Unmarked Channel = iota
 
 	// Thought is thinking before an answer.
 	Thought
 
-	// Call is a call of a tool, and Result its result.
+	// Call is a call of a tool, and Result the result of such a call.
 	Call
 	Result
 
@@ -58,7 +58,7 @@ const (
 	ignored
 )
 
-// A Key is an identity of the object around a piece: an index or an identifier.
+// A Key is an index or an identifier in the objects around a piece, by which pieces of one text are recognised.
 type Key struct {
 	// Name is the folded name of the member, and Value its value.
 	Name, Value string
@@ -67,32 +67,33 @@ type Key struct {
 	Index bool
 }
 
-// A Piece is a part of a text, of a call, or of a result.
+// A Piece is a string or an object in an event that is (a part of) a text, a call of a tool, or a result.
 type Piece struct {
 	// Frame is the index of the frame in the exchange, Seq its number in its direction, and Dir the direction.
 	Frame, Seq int
 	Dir        captures.Direction
 
-	// Event is the number of the event.
+	// Event is the index of the event in the exchange.
 	Event int
 
 	// Path is made of the names of members, joined by dots, without indexes.
 	Path string
 
-	// Type are the values of the discriminators around the piece.
+	// Type are the values of the discriminators (members such as "type") in the objects around the piece.
 	Type string
 
-	// Speaker is who speaks, and Channel what the piece belongs to.
+	// Speaker is the author, and Channel the part of the conversation that the piece belongs to.
 	Speaker Speaker
 	Channel Channel
 
-	// Tier is how much of the above is marked, from 0 for a weak name.
+	// Tier says how explicit the names and roles around the piece are, from 0 (a name such as "value") to 3 (a
+	// role).
 	Tier int
 
-	// Delta means that the wire calls the piece a part, and Whole that it calls it complete.
+	// Delta means that names or types declare the piece a part of a text, and Whole that they declare it complete.
 	Delta, Whole bool
 
-	// Keys are the identities, from the outside in.
+	// Keys are the indexes and identifiers around the piece, from the outermost object to the innermost.
 	Keys []Key
 
 	// Choice identifies one of several alternative answers; "" for none.
@@ -104,19 +105,20 @@ type Piece struct {
 	// Text is the text, the arguments of a call, or a result.
 	Text string
 
-	// ID and Name are those of a call or result; "" if the piece does not have them.
+	// ID is the identifier of the call, and Name the name of the tool, for a call or result; "" if the piece does
+	// not have them.
 	ID, Name string
 
-	// Object means that Text is the JSON of an object, which is never a part.
+	// Object means that Text is the JSON of an object, which is always complete.
 	Object bool
 }
 
-// A Count is a number of tokens.
+// A Count is a number of tokens that the server reported.
 type Count struct {
 	// Frame is the index of the frame, Seq its number in its direction.
 	Frame, Seq int
 
-	// Path is the path of the number, and Field what it counts, of package naming.
+	// Path is the path of the number, and Field a constant of package naming that says which tokens it counts.
 	Path  string
 	Field int
 
@@ -126,14 +128,14 @@ type Count struct {
 
 // An Error is an error in the messages of the server.
 type Error struct {
-	// Frame is the index of the frame.
+	// Frame is the index of the frame in the exchange, Seq its number in its direction.
 	Frame, Seq int
 
-	// Code and Message are as sent.
+	// Code and Message are the error's code and text as the server sent them, or "".
 	Code, Message string
 }
 
-// Pieces is what the events of an exchange contain.
+// Pieces are the parts of a conversation that were found in the events of an exchange.
 type Pieces struct {
 	// List has the pieces in the order in which they were sent.
 	List []Piece
@@ -144,32 +146,34 @@ type Pieces struct {
 	// Errors are the errors that the server sent.
 	Errors []Error
 
-	// Messages is the number of messages with a role in lists that the client sent.
+	// Messages is the number of messages with a role that the client sent.
 	Messages int
 
 	// Model means that the client sent settings of a model, such as its name or a temperature, and Asked that it sent
 	// a text under a name such as "prompt".
 	Model, Asked bool
 
-	// Finished means that the server says why it stopped, under a name such as "finish_reason".
+	// Finished means that the server reports why the model stopped, under a name such as "finish_reason".
 	Finished bool
 }
 
-// maxPieces is the maximum number of pieces of an exchange.
+// maxPieces is the maximum number of pieces (texts, calls, results) that are found in an exchange.
 const maxPieces = 1 << 20
 
-// A finder finds the pieces of one event after another.
+// A finder finds the pieces of a conversation in one event after another.
 type finder struct {
+	// out are the pieces, token counts and errors found so far.
 	out *Pieces
 
-	// event is the current event, at its number, and messages the number of the last message in a list.
+	// event is the current event, at its index, and messages the number of messages in lists so far.
 	event    event.Event
 	at       int
 	messages int
 }
 
-// A scope is what the objects around a value say about it.
+// A scope has the properties that the objects around a value determine for it; see Piece.
 type scope struct {
+	// The following fields have the meaning of those of Piece; path are the names that Piece.Path joins.
 	path    []string
 	types   string
 	speaker Speaker
@@ -204,12 +208,12 @@ func Find(events []event.Event) *Pieces {
 		if e.Dir == captures.Down {
 			f.findError(e.Root)
 		}
-		f.value(e.Root, sc)
+		f.visitValue(e.Root, sc)
 	}
 	return f.out
 }
 
-// plainText adds an event that is only a text: services that send tokens as the data of events.
+// plainText adds an event that is only a text. Services send tokens of an answer as the data of such events.
 func (f *finder) plainText(n *event.Node, sc scope) {
 	if f.event.Dir == captures.Up || f.event.Name != "" && !sc.known() && !tokenEvents[naming.Fold(f.event.Name)] {
 		return
@@ -223,10 +227,11 @@ func (f *finder) plainText(n *event.Node, sc scope) {
 // tokenEvents are the names of events whose data is a part of the answer.
 var tokenEvents = set(`output token data text chunk delta content completion answer`)
 
-// known reports whether the scope has a mark at all.
+// known reports whether the scope marks a value as a piece of a conversation.
 func (sc *scope) known() bool { return sc.channel != Unmarked || sc.speaker != Nobody || sc.delta }
 
-// applyType applies the value of a discriminator to the scope.
+// applyType updates the scope by word, the value of a discriminator (a member such as "type") or the name of the
+// event.
 func (sc *scope) applyType(word string) {
 	t := typeOf(word)
 	if sc.types += "/" + word; len(sc.types) > maxTypes {
@@ -252,29 +257,29 @@ func (sc *scope) applyType(word string) {
 	}
 }
 
-// maxTypes is the maximum size in bytes of the types around a value.
+// maxTypes is the maximum size in bytes of scope.types.
 const maxTypes = 400
 
-// value finds the pieces in a value.
-func (f *finder) value(n *event.Node, sc scope) {
+// visitValue finds the pieces in a value. sc has the properties from the objects around it.
+func (f *finder) visitValue(n *event.Node, sc scope) {
 	if len(f.out.List) >= maxPieces {
 		return
 	}
 	switch n.Kind {
 	case jsontree.Object:
 		// The marks of an object apply to everything in it.
-		f.object(n, sc)
+		f.visitObject(n, sc)
 	case jsontree.Array:
-		f.array(n, sc)
+		f.visitArray(n, sc)
 	case jsontree.String:
-		f.text(n, sc)
+		f.visitText(n, sc)
 	case jsontree.Number:
-		f.count(n, sc)
+		f.visitNumber(n, sc)
 	}
 }
 
-// array finds the pieces in the elements of an array.
-func (f *finder) array(n *event.Node, sc scope) {
+// visitArray finds the pieces in the elements of an array.
+func (f *finder) visitArray(n *event.Node, sc scope) {
 	// The elements of a list of choices are alternatives: only the first is the answer.
 	choices := choiceNames[n.Fold]
 	for i, item := range n.Items {
@@ -299,11 +304,11 @@ func (f *finder) array(n *event.Node, sc scope) {
 				f.out.Messages++
 			}
 		}
-		f.value(item, inner)
+		f.visitValue(item, inner)
 	}
 }
 
-// hasContent reports whether a message has a member for its content.
+// hasContent reports whether a message of a conversation, as a JSON object, has a member for its content.
 func hasContent(n *event.Node) bool {
 	for _, m := range n.Items {
 		if textNames[m.Fold] || m.Fold == "parts" || m.Fold == "message" || callNames[m.Fold] {
@@ -313,11 +318,11 @@ func hasContent(n *event.Node) bool {
 	return false
 }
 
-// settings are members of requests that configure a model.
+// settings are names of members in requests that configure a model.
 var settings = set(`model modelid modelname stream maxtokens maxnewtokens maxoutputtokens maxcompletiontokens temperature topp topk npredict numpredict generationconfig
 	inferenceconfig`)
 
-// hasSettings reports whether a request has a setting of a model, in itself or in an object in it.
+// hasSettings reports whether object n, or an object in it, has a member that configures a model.
 func hasSettings(n *event.Node, depth int) bool {
 	if n.Kind != jsontree.Object {
 		return false
@@ -330,7 +335,7 @@ func hasSettings(n *event.Node, depth int) bool {
 	return false
 }
 
-// isMessage reports whether an element of a list is a message: an object with a role.
+// isMessage reports whether an element of a list is a message: an object that names an author (role).
 func isMessage(n *event.Node) bool {
 	if n.Kind != jsontree.Object {
 		return false
@@ -338,7 +343,7 @@ func isMessage(n *event.Node) bool {
 	return speakerOf(n) != Nobody
 }
 
-// speakerOf returns who speaks in an object according to its members, or Nobody.
+// speakerOf returns the author that the members of object n name, such as by "role", or Nobody.
 func speakerOf(n *event.Node) Speaker {
 	for _, m := range n.Items {
 		if !speakerMembers[m.Fold] {
@@ -362,22 +367,22 @@ func speakerOf(n *event.Node) Speaker {
 	return Nobody
 }
 
-// discriminators are the members whose value names the kind of an object.
+// discriminators are the names of members whose value names the kind of an object.
 var discriminators = set(`type kind event eventtype sessionupdate messagetype contenttype object`)
 
-// object finds the pieces in an object.
-func (f *finder) object(n *event.Node, sc scope) {
+// visitObject finds the pieces in an object.
+func (f *finder) visitObject(n *event.Node, sc scope) {
 	if len(sc.path) > maxPath {
 		return
 	}
 	f.applyMarks(n, &sc)
 	switch {
 	case sc.speaker == Tool && sc.channel != Result, sc.channel == Result:
-		if f.result(n, sc) {
+		if f.addResult(n, sc) {
 			return
 		}
 	case sc.channel == Call || isCall(n):
-		if f.call(n, sc) {
+		if f.addCall(n, sc) {
 			return
 		}
 	}
@@ -388,11 +393,11 @@ func (f *finder) object(n *event.Node, sc scope) {
 			// What stands next to a delta is the whole so far.
 			inner.delta = false
 		}
-		f.member(m, inner)
+		f.visitMember(m, inner)
 	}
 }
 
-// applyMarks applies the marks of an object to its scope: discriminators, roles, flags, indexes and identifiers.
+// applyMarks updates the scope by the members of object n: discriminators, roles, flags, indexes and identifiers.
 func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	for _, m := range n.Items {
 		if m.Kind == jsontree.String && discriminators[m.Fold] && m.Fold != "contenttype" && naming.IsKind(m.Text) {
@@ -415,15 +420,15 @@ func (f *finder) applyMarks(n *event.Node, sc *scope) {
 	}
 }
 
-// maxPath is the maximum number of members around a value.
+// maxPath is the maximum nesting of members that is searched.
 const maxPath = 60
 
-// isSource reports whether an object is a source of an answer, with a title and an address.
+// isSource reports whether an object describes a source (citation) of an answer, with a title and an address.
 func isSource(n *event.Node) bool {
 	return n.Member("url") != nil && n.Member("title") != nil
 }
 
-// indexNames are the members that number the objects of one list.
+// indexNames are names of members that number the objects of a list.
 var indexNames = set(`index outputindex contentindex contentblockindex blockindex itemindex toolindex toolcallindex partindex summaryindex choiceindex candidateindex idx`)
 
 // identify adds the indexes and identifiers of an object to the scope.
@@ -447,8 +452,8 @@ func (f *finder) identify(n *event.Node, sc *scope) {
 // maxID is the maximum size in bytes of an identifier.
 const maxID = 200
 
-// member finds the pieces in a member of an object.
-func (f *finder) member(m *event.Node, sc scope) {
+// visitMember finds the pieces in a member of an object.
+func (f *finder) visitMember(m *event.Node, sc scope) {
 	name := m.Fold
 	isText := m.Kind == jsontree.String
 	if discriminators[name] && isText {
@@ -469,10 +474,10 @@ func (f *finder) member(m *event.Node, sc scope) {
 		}
 	}
 	sc.applyName(m, bare, f.event.Dir)
-	f.value(m, sc)
+	f.visitValue(m, sc)
 }
 
-// applyName applies the name of a member to its scope; bare is the name without a word for a part.
+// applyName updates the scope by the name of member m. bare is the name without a suffix such as "delta".
 func (sc *scope) applyName(m *event.Node, bare string, dir captures.Direction) {
 	name := m.Fold
 	isText := m.Kind == jsontree.String
@@ -492,11 +497,11 @@ func (sc *scope) applyName(m *event.Node, bare string, dir captures.Direction) {
 	}
 }
 
-// finishNames are members that say why a model stopped.
+// finishNames are names of members that contain the reason why a model stopped.
 var finishNames = set(`finishreason stopreason donereason stoptype completionreason`)
 
-// text adds a string, if its name or an outer mark says that it is a text of the conversation.
-func (f *finder) text(n *event.Node, sc scope) {
+// visitText adds a string as a piece, if its name or the scope marks it as a text of the conversation.
+func (f *finder) visitText(n *event.Node, sc scope) {
 	if n.Text == "" || sc.channel == ignored || sc.channel == Call {
 		return
 	}
@@ -524,7 +529,7 @@ func (f *finder) text(n *event.Node, sc scope) {
 	f.addText(n.Text, sc)
 }
 
-// addQuestion adds a text of a client that names no speaker, unless it is a setting.
+// addQuestion adds a text of a client that names no author as the user's question, unless it is a setting.
 func (f *finder) addQuestion(n *event.Node, sc scope) {
 	if askedNames[n.Fold] && !isKeyword(n.Text) {
 		sc.speaker, f.out.Asked = User, true
@@ -538,7 +543,7 @@ func isThoughtName(n *event.Node) bool {
 	return textNames[name] || thoughtNames[name] || thoughtNames[strings.TrimSuffix(name, "delta")] || name == "parts" || name == "summary" && strings.Contains(n.Text, " ")
 }
 
-// isKeyword reports whether a string of a request is a setting and not a text.
+// isKeyword reports whether a string of a request is a name such as "user_id" and not a text.
 func isKeyword(s string) bool {
 	return naming.IsKind(s) && strings.ContainsAny(s, "_.")
 }
@@ -550,7 +555,7 @@ func (f *finder) addText(text string, sc scope) {
 	f.out.List = append(f.out.List, p)
 }
 
-// piece returns a piece with what the scope says.
+// piece returns a piece of the current event with the properties in the scope.
 func (f *finder) piece(sc scope) Piece {
 	return Piece{
 		Frame: f.event.Frame, Seq: f.event.Seq, Dir: f.event.Dir, Event: f.at, Path: strings.Join(sc.path, "."), Type: sc.types,
@@ -559,8 +564,8 @@ func (f *finder) piece(sc scope) Piece {
 	}
 }
 
-// count adds a number of tokens that the server sent.
-func (f *finder) count(n *event.Node, sc scope) {
+// visitNumber adds a number that the server sent if its name says that it counts tokens.
+func (f *finder) visitNumber(n *event.Node, sc scope) {
 	if f.event.Dir != captures.Down {
 		return
 	}

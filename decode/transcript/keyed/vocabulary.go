@@ -9,7 +9,7 @@ import (
 // The words below are those that published protocols of language models use for the same few things. Names are folded:
 // lower case, without separators.
 
-// set returns the words of lists that are separated by white space.
+// set returns the words in list, which are separated by white space, as a set.
 func set(list string) map[string]bool {
 	out := make(map[string]bool)
 	for word := range strings.FieldsSeq(list) {
@@ -19,17 +19,17 @@ func set(list string) map[string]bool {
 }
 
 var (
-	// textNames are members that contain a text of the conversation.
+	// textNames are names of members that contain a text of the conversation.
 	textNames = set(`content text delta response outputtext generatedtext answer completion reply generation transcript markdown
 		contentdelta textdelta deltatext completiontext responsetext answertext refusal part`)
 
-	// weakNames are members that may contain it if nothing else does.
+	// weakNames are names of members that may contain such a text if nothing else does.
 	weakNames = set(`message output result value token data v parts outputs msg`)
 
-	// askedNames are members with which a client asks, outside of a list of messages.
+	// askedNames are names of members with which a client asks, outside of a list of messages.
 	askedNames = set(`prompt prompts query question input inputs userinput usermessage userquery utterance inputtext message text content messages textinput contents`)
 
-	// systemNames are members that instruct a model.
+	// systemNames are names of members that contain instructions for a model.
 	systemNames = set(`system systemprompt systeminstruction systeminstructions systemmessage preamble instructions developer persona`)
 
 	// thoughtNames are members that contain thinking.
@@ -72,7 +72,7 @@ var (
 	echoNames = set(`prompt prompts query question input inputs instructions request originalrequest`)
 )
 
-// speakers are the words for roles.
+// speakers maps the words for roles to speakers.
 var speakers = map[string]Speaker{
 	"user": User, "human": User, "customer": User, "enduser": User, "client": User, "visitor": User,
 	"assistant": Assistant, "model": Assistant, "ai": Assistant, "bot": Assistant, "chatbot": Assistant, "agent": Assistant, "aimessage": Assistant,
@@ -84,20 +84,22 @@ var speakers = map[string]Speaker{
 // SpeakerOf returns the speaker that a word for a role names, or Nobody.
 func SpeakerOf(word string) Speaker { return speakers[naming.Fold(word)] }
 
-// speakerMembers are the members whose value is a role.
+// speakerMembers are the names of members whose value is a role.
 var speakerMembers = set(`role author sender from speaker participant authorrole senderrole senderType participantrole sendertype authortype`)
 
-// A typed is what the value of a discriminator says about the object that contains it.
+// A typed has the properties of an object that the value of its discriminator (a member such as "type") implies.
 type typed struct {
+	// speaker and channel are set if the type implies them. delta, whole and error mean that it declares a part,
+	// something complete, or an error.
 	speaker             Speaker
 	channel             Channel
 	delta, whole, error bool
 
-	// text means that the type is that of a text.
+	// text means that the object contains a text.
 	text bool
 }
 
-// has reports whether parts contains one of the words.
+// has reports whether the set parts contains one of the words.
 func has(parts map[string]bool, words ...string) bool {
 	for _, w := range words {
 		if parts[w] {
@@ -107,7 +109,8 @@ func has(parts map[string]bool, words ...string) bool {
 	return false
 }
 
-// typeOf interprets the value of a discriminator, such as "response.output_text.delta" or "tool-input-available".
+// typeOf returns the properties that the value of a discriminator implies, such as "response.output_text.delta" or
+// "tool-input-available".
 func typeOf(word string) typed {
 	p := naming.Parts(word)
 	fold := naming.Fold(word)
@@ -128,7 +131,8 @@ func typeOf(word string) typed {
 	return t
 }
 
-// classify sets the channel, or the speaker, by the words of a discriminator.
+// classify sets the channel or the speaker by the words p of a discriminator's value. fold is the value in lower
+// case without separators.
 func (t *typed) classify(p map[string]bool, fold string) {
 	tool := has(p, "tool", "function", "toolcall", "tooluse", "functioncall", "toolcalls", "mcp", "action")
 	switch {

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// sampleBytes is the size in bytes of the beginning of a text that is examined.
+// sampleBytes is the maximum size in bytes of the beginning of a text that is examined.
 const sampleBytes = 4096
 
 // unspaced are the scripts that are written without spaces between words.
@@ -19,7 +19,7 @@ var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Kata
 // IsUnspaced reports whether r belongs to a script without spaces between words.
 func IsUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
 
-// Sample returns the first 4096 bytes of s, without an incomplete rune at the end.
+// Sample returns the first 4096 bytes of s, without an incomplete character at the end.
 func Sample(s string) string {
 	if len(s) <= sampleBytes {
 		return s
@@ -31,8 +31,8 @@ func Sample(s string) string {
 	return s[:n]
 }
 
-// Likeness scores from 0 to 1 how much s reads as natural language, possibly with code
-// and markup. It examines letters and the form of words and needs no dictionary.
+// Likeness scores, from 0 to 1, how much s looks like natural language, possibly with code and markup. It examines
+// letters and the form of words and needs no dictionary.
 func Likeness(s string) float64 {
 	s = Sample(s)
 	var letters, dense, others float64
@@ -66,7 +66,7 @@ func Likeness(s string) float64 {
 	return share * spacing(strings.Fields(s))
 }
 
-// spacing scores from 0 to 1 how much words look like those of a sentence.
+// spacing scores, from 0 to 1, how much the lengths and forms of words look like those of a sentence.
 func spacing(words []string) float64 {
 	long, odd := 0, 0
 	for _, w := range words {
@@ -99,8 +99,8 @@ func spacing(words []string) float64 {
 	return 0.3
 }
 
-// IsGarbled reports whether a short word has characters between its letters that no word
-// has, or letters after digits: bytes that are text by accident.
+// IsGarbled reports whether a short word has characters between its letters that no word has, or letters after
+// digits: then it is probably binary data that is valid text by accident.
 func IsGarbled(w string) bool {
 	if len(w) > 8 || !IsASCII(w) {
 		return false
@@ -139,37 +139,37 @@ func IsASCII(s string) bool {
 // clamp limits x to the range from 0 to 1.
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
 
-// instructionPhrases are typical of prompts, rules and descriptions of tools.
+// instructionPhrases are phrases that are typical of prompts, rules and descriptions of tools.
 var instructionPhrases = [...]string{
 	"you are a", "you are an", "you must", "your task", "never ", "do not ", "always ", "<system", "instructions", "guidelines",
 	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should", "rules", "be brief", "be concise", "reply in", "answer in",
 }
 
-// addressedBytes is the size in bytes of the beginning of a prompt where it addresses the
-// model.
+// addressedBytes is the size in bytes of the beginning of a prompt in which phrases that address the model are
+// searched.
 const addressedBytes = 400
 
-// addressPhrases begin prompts that tell a model who it is.
+// addressPhrases are phrases with which prompts tell a model who it is.
 var addressPhrases = [...]string{
 	"you are ", "you're ", "your name is ", "act as ", "du bist ", "sie sind ", "tu es ", "vous êtes ", "eres ", "usted es ", "você é ", "tu és ", "tu sei ", "sei un", "ты — ", "ты - ", "вы — ", "ви — ", "jesteś ", "jsi ", "je bent ", "sen bir", "siz bir", "bạn là ",
 	"你是", "您是", "あなたは", "당신은 ", "너는 ", "أنت ", "אתה ", "आप एक ",
 }
 
-// thinkingPhrases begin sentences of thinking, in the languages in which models think
-// most. They are weak evidence, and their absence is no evidence.
+// thinkingPhrases are phrases with which sentences of a model's thinking begin, in the languages in which models
+// think most. They are weak evidence, and their absence is no evidence.
 var thinkingPhrases = [...]string{
 	"the user ", "user wants", "user is asking", "i need to", "i should", "i'll ", "let me ", "let's ", "okay, ", "ok, ", "hmm", "wait, ", "alright", "we need to", "first, i", "maybe ", "i think ", "so the ", "actually, ",
 	"der nutzer", "ich muss", "ich sollte", "ich sehe mir", "l'utilisateur", "je dois", "je regarde", "el usuario", "debo ", "пользователь ", "мне нужно", "сначала ", "用户", "我需要", "我应该", "我先", "让我", "首先",
 	"ユーザーは", "まず", "사용자는", "사용자가 ", "먼저 ", "المستخدم", "سأنظر", "उपयोगकर्ता", "o usuário", "l'utente",
 }
 
-// userPhrases mention the user as thinking does and answers do not.
+// userPhrases are phrases that mention the user, as a model's thinking does and answers do not.
 var userPhrases = [...]string{
 	"the user wants", "the user is ", "the user asks", "the user asked", "the user needs", "the user said", "the user has ", "user wants to", "der nutzer fragt", "der nutzer möchte", "der benutzer ", "l'utilisateur demande", "l'utilisateur veut",
 	"el usuario quiere", "el usuario pide", "пользователь спрашивает", "пользователь хочет", "用户想", "用户要", "用户问", "用户希望", "ユーザーは知り", "ユーザーが求め", "사용자가 원", "يريد المستخدم", "o usuário quer", "l'utente vuole",
 }
 
-// MentionsUser reports whether s mentions the user as thinking does and answers do not.
+// MentionsUser reports whether s mentions the user, as a model's thinking does and answers do not.
 func MentionsUser(s string) bool {
 	s = strings.ToLower(Sample(s))
 	for _, phrase := range userPhrases {
@@ -180,12 +180,12 @@ func MentionsUser(s string) bool {
 	return false
 }
 
-// selfTalkPhrases address nobody, as thinking does and answers do not.
+// selfTalkPhrases are phrases that address nobody, as a model's thinking does and answers do not.
 var selfTalkPhrases = [...]string{
 	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
 }
 
-// SelfTalk returns how many phrases that are typical of thinking occur in s.
+// SelfTalk returns the number of different phrases in s that are typical of a model's thinking.
 func SelfTalk(s string) int {
 	s = strings.ToLower(Sample(s))
 	n := 0
@@ -197,7 +197,7 @@ func SelfTalk(s string) int {
 	return n
 }
 
-// Deliberation scores from 0 to 1 how much s is worded as thinking about a task.
+// Deliberation scores, from 0 to 1, how much s is worded like a model's thinking about a task.
 func Deliberation(s string) float64 {
 	s = strings.ToLower(Sample(s))
 	n := 0.0
@@ -208,8 +208,7 @@ func Deliberation(s string) float64 {
 	return clamp(n / (1.5 + float64(len(s))/400))
 }
 
-// Instructions scores from 0 to 1 how much s is worded as a prompt. Texts below 60 bytes
-// score 0.
+// Instructions scores, from 0 to 1, how much s is worded like a prompt. Texts below 60 bytes score 0.
 func Instructions(s string) float64 {
 	if len(s) < 60 {
 		return 0
@@ -234,7 +233,7 @@ func Instructions(s string) float64 {
 	return clamp(n / 5)
 }
 
-// MarkdownLike scores from 0 to 1 how much s is marked up as Markdown.
+// MarkdownLike scores, from 0 to 1, how much s is formatted as Markdown.
 func MarkdownLike(s string) float64 {
 	s = Sample(s)
 	n := 0.0

@@ -20,8 +20,7 @@ func EndsSentence(text string) bool {
 	return strings.ContainsRune(".!?…:。！？।؟", r) || r != utf8.RuneError && unicode.Is(unicode.So, r)
 }
 
-// IsStop reports whether text is a token with which a model ends its answer, such as
-// </s>.
+// IsStop reports whether text is a special token with which a model ends its answer, such as </s>.
 func IsStop(text string) bool {
 	text = strings.TrimSpace(text)
 	switch text {
@@ -31,10 +30,10 @@ func IsStop(text string) bool {
 	return len(text) <= 40 && strings.HasPrefix(text, "<|") && strings.HasSuffix(text, "|>") || strings.HasPrefix(text, "<｜") && strings.HasSuffix(text, "｜>")
 }
 
-// scripts are those that distinguish one language from most others.
+// scripts are the writing systems that distinguish one language from most others.
 var scripts = [...]*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Arabic, unicode.Hebrew, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Han, unicode.Thai, unicode.Devanagari}
 
-// ScriptOf returns the script of the first rune of text that is in one of scripts, or
+// ScriptOf returns the script (writing system) of the first character of text that belongs to one of scripts, or
 // nil.
 func ScriptOf(text string) *unicode.RangeTable {
 	for _, r := range Sample(text) {
@@ -47,8 +46,8 @@ func ScriptOf(text string) *unicode.RangeTable {
 	return nil
 }
 
-// IsShortReply reports whether text can be a complete answer and is no name or title:
-// yes, no and similar words in many languages.
+// IsShortReply reports whether text can be a complete answer by itself and is not a name or title: yes, no and
+// similar words in many languages.
 func IsShortReply(text string) bool {
 	return slices.Contains(shortReplies, strings.ToLower(strings.TrimRight(text, ".!。 ")))
 }
@@ -67,7 +66,7 @@ func IsState(text string) bool {
 	return false
 }
 
-// IsFinish reports whether text is a word for how a call ended, such as stop or length.
+// IsFinish reports whether text is a word for the reason why a model stopped, such as stop or length.
 func IsFinish(text string) bool {
 	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(text)) {
 	case "stop", "stopped", "endturn", "length", "maxtokens", "done", "complete", "completed", "finish", "finished", "finishedsuccessfully", "success", "succeeded", "end", "eos", "toolcalls", "tooluse", "contentfilter", "running", "inprogress", "pending", "started", "cancelled", "canceled", "failed", "error":
@@ -82,13 +81,12 @@ func EndsInQuestion(text string) bool {
 	return strings.ContainsRune("?？؟", last) || last == ';' && IsGreek(text)
 }
 
-// faults are phrases of messages that say why a call failed. Alone they are no evidence
-// of a failure.
+// faults are phrases in messages that explain why a call failed. Alone they are no evidence of a failure.
 var faults = [...]string{
 	"try again", "retry", "overloaded", "rate limit", "quota", "timed out", "timeout", "error", "unavailable", "not available", "failed", "exceeded", "exception", "went wrong", "interrupted", "too many", "disconnect", "aborted", "cancel",
 }
 
-// IsFault reports whether text is worded as the reason for a failure.
+// IsFault reports whether text is worded like the reason for a failure.
 func IsFault(text string) bool {
 	lower := strings.ToLower(text)
 	return slices.ContainsFunc(faults[:], func(w string) bool { return strings.Contains(lower, w) })
@@ -104,6 +102,5 @@ func WithoutDigits(s string) string {
 	}, s)
 }
 
-// IsWidePunct reports whether r is punctuation of a script without spaces (CJK or
-// full-width).
+// IsWidePunct reports whether r is punctuation of a script without spaces, i.e. CJK or full-width punctuation.
 func IsWidePunct(r rune) bool { return r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef }

@@ -22,31 +22,36 @@ import (
 	"unwire/decode/transcript"
 )
 
-// maxKnown is the maximum number of calls, and of answers, that a Linker remembers. Later ones are not connected.
+// maxKnown is the maximum number of tool calls, and of answers, that a Linker remembers. Later ones are not
+// connected.
 const maxKnown = 1 << 16
 
-// A Linker remembers the calls and answers of the transcripts so far.
+// A Linker connects the exchanges of one conversation: a client sends earlier answers, tool calls and results again
+// with its next request. It remembers the calls and answers of the transcripts so far.
 type Linker struct {
-	// calls are those that have no later call of the same key, and answers the exchanges that gave them.
+	// calls are the remembered calls that no later call with the same key has replaced, and answers the numbers of
+	// the exchanges that gave each answer.
 	calls   map[key]*made
 	answers map[key]int64
 }
 
-// A key is the hash of what identifies a call or an answer.
+// A key is a hash of the properties that identify a call or an answer.
 type key [sha256.Size]byte
 
-// A made call is one of an earlier exchange.
+// A made is a tool call that the model made in an earlier exchange.
 type made struct {
+	// exchange is the number of the exchange in which the model made the call, and tool the call in its transcript.
 	exchange int64
 	tool     *transcript.Tool
 }
 
-// New returns a Linker that remembers nothing.
+// New returns a Linker that remembers no calls or answers.
 func New() *Linker {
 	return &Linker{calls: make(map[key]*made), answers: make(map[key]int64)}
 }
 
-// Add connects the transcript of an exchange with the earlier ones. It may add results to calls in these.
+// Add connects the transcript t of an exchange with the earlier ones, and remembers it. It may add results to calls
+// in earlier transcripts.
 func (l *Linker) Add(exchange int64, t *transcript.Transcript) {
 	for i := range t.Tools {
 		if c := &t.Tools[i]; c.Earlier {
@@ -69,7 +74,7 @@ func (l *Linker) Add(exchange int64, t *transcript.Transcript) {
 	}
 }
 
-// pair connects a call that the client repeated with the one that was made.
+// pair connects c, a call that the client repeated in t, with the earlier call that it repeats.
 func (l *Linker) pair(exchange int64, t *transcript.Transcript, c *transcript.Tool) {
 	m := l.calls[callKey(c)]
 	if m == nil {
@@ -83,7 +88,7 @@ func (l *Linker) pair(exchange int64, t *transcript.Transcript, c *transcript.To
 	}
 }
 
-// findAnswer connects a transcript with the exchange whose answer the client repeated last.
+// findAnswer sets t.Continues to the exchange whose answer the client repeated last.
 func (l *Linker) findAnswer(t *transcript.Transcript) {
 	for i := range t.Turns {
 		turn := &t.Turns[i]
@@ -96,7 +101,8 @@ func (l *Linker) findAnswer(t *transcript.Transcript) {
 	}
 }
 
-// markEarlier marks the turns that the client repeated: all of the client's up to the last one of the assistant.
+// markEarlier marks the turns that the client repeated: all turns that it sent, up to the last one of the
+// assistant.
 func markEarlier(t *transcript.Transcript) {
 	last := -1
 	for i := range t.Turns {
@@ -110,7 +116,8 @@ func markEarlier(t *transcript.Transcript) {
 	}
 }
 
-// Unanswered reports whether a call of a transcript has no result yet, although a later request may have it.
+// Unanswered reports whether a tool call in the transcript has no result yet, so that a later request may contain
+// it.
 func Unanswered(t *transcript.Transcript) bool {
 	for i := range t.Tools {
 		if c := &t.Tools[i]; !c.Earlier && c.Paired == "" && len(c.Frames) > 0 {
@@ -120,7 +127,7 @@ func Unanswered(t *transcript.Transcript) bool {
 	return false
 }
 
-// callKey returns the key of a call. Arguments count by their value, not by their spelling.
+// callKey returns the key of a tool call. Arguments in JSON are compared by value, not by spelling.
 func callKey(c *transcript.Tool) key {
 	args := c.Arguments
 	var v any
@@ -134,7 +141,7 @@ func callKey(c *transcript.Tool) key {
 	return hash("call", c.ID, c.Name, args)
 }
 
-// hash returns the key of texts.
+// hash returns the key of a sequence of texts.
 func hash(texts ...string) (k key) {
 	h := sha256.New()
 	for _, s := range texts {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// IsKind reports whether s looks like the name of a kind: at most 48 ASCII letters,
-// digits, and _ . - after the first letter.
+// IsKind reports whether s looks like the name of a kind of message, such as "text_delta": at most 48 ASCII
+// letters, digits, and _ . - after the first letter.
 func IsKind(s string) bool {
 	if s == "" || len(s) > 48 {
 		return false
@@ -40,9 +40,8 @@ func IsTool(s string) bool {
 	return true
 }
 
-// IsCall reports whether one of the three innermost of the enclosing members is named
-// like the arguments of a call. Then the text is part of the call, whatever its own name
-// is.
+// IsCall reports whether one of the three innermost of the enclosing members is named like the arguments of a tool
+// call. Then the text belongs to the call, whatever its own name is.
 func IsCall(names []string) bool {
 	for _, n := range names[max(0, len(names)-3):] {
 		switch strings.ToLower(strings.ReplaceAll(n, "_", "")) {
@@ -90,8 +89,7 @@ func Fold(s string) string {
 	}, s)
 }
 
-// Siblings reports whether the paths have the same length and differ at most in the last
-// two steps.
+// Siblings reports whether the paths have the same length and differ at most in the last two steps.
 func Siblings(a, b string) bool {
 	if strings.Count(a, ".") != strings.Count(b, ".") {
 		return false
@@ -104,8 +102,8 @@ func Enclosing(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), 0)]
 }
 
-// Alike reports whether the paths have the same length and differ at most in the last two
-// steps, or have the same first step, like the members of a oneof.
+// Alike reports whether the paths a and b have the same length and differ at most in the last two steps, or have
+// the same first step, like the members of a oneof.
 func Alike(a, b string) bool {
 	n := strings.Count(a, ".")
 	if n != strings.Count(b, ".") {

@@ -2,14 +2,14 @@ package naming
 
 import "strings"
 
-// usageNames lists parts of names with what they count. The first entry that matches
-// decides.
+// usageNames lists words in the names of numbers with the kind of tokens that such a number counts. The first entry
+// that matches decides.
 var usageNames = [...]struct {
 	// all are the words that must occur, in lower case without separators, separated by
 	// spaces.
 	all string
 
-	// field is one of the constants below.
+	// field is Input or another of these constants; -1 means that the number does not count tokens of these kinds.
 	field int
 }{
 	{"total token", Total},
@@ -46,7 +46,8 @@ var usageNames = [...]struct {
 	{"generated token", Output},
 }
 
-// What a number of tokens counts.
+// The kinds of tokens that a number may count: those of the prompt, of the answer, read from a cache, of thinking,
+// and all.
 const (
 	// Input is the number of tokens of the prompt.
 	Input = iota
@@ -59,8 +60,8 @@ const (
 	UsageFields
 )
 
-// Usage returns what a number with this name counts (Input, Output, …), or -1 if it is no
-// count of tokens.
+// Usage returns the kind of tokens (Input, Output, …) that a number with this name counts, or -1 if it does not
+// count tokens.
 func Usage(name string) int {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
 	// Rates, durations and limits also have "token" in their names.
@@ -79,15 +80,15 @@ func Usage(name string) int {
 	return -1
 }
 
-// plainUsage are names of numbers that count tokens only inside of a member such as "usage" or "tokens".
+// plainUsage are names of numbers that count tokens only inside a member such as "usage" or "tokens".
 var plainUsage = map[string]int{
 	"input": Input, "prompt": Input, "inputcount": Input, "promptcount": Input, "inputtext": Input, "promptn": Input, "in": Input,
 	"output": Output, "completion": Output, "outputcount": Output, "completioncount": Output, "generated": Output, "predictedn": Output, "out": Output,
 	"total": Total, "totalcount": Total, "tokencount": Total, "cached": Cached, "cacheread": Cached, "reasoning": reasoned, "thinking": reasoned,
 }
 
-// UsageIn is Usage for a number in an enclosing member. Names that say little count if the enclosing one is about
-// tokens.
+// UsageIn is Usage for a number inside a member named enclosing. Unspecific names, such as "input", count if the
+// enclosing one is about tokens.
 func UsageIn(enclosing, name string) int {
 	outer := Fold(enclosing)
 	if strings.Contains(outer, "billed") || strings.Contains(outer, "detail") && !strings.Contains(outer, "token") {

@@ -8,48 +8,49 @@ import (
 	"unwire/decode/transcript/keyed"
 )
 
-// A Call is a call of a tool.
+// A Call is a call of a tool by the model, joined from its pieces.
 type Call struct {
 	// Dir is the direction: down for a call of this exchange, up for one that the client repeats.
 	Dir captures.Direction
 
-	// ID is the identifier that results refer to, Name the name of the tool.
+	// ID is the identifier that results refer to, and Name is the name of the tool.
 	ID, Name string
 
 	// Arguments are the arguments as JSON, or as sent.
 	Arguments string
 
-	// Path is the path of the arguments, or of the call.
+	// Path is the path of the arguments or, without arguments, of the call.
 	Path string
 
-	// Frames are the numbers of the frames in their direction, and First the index of the first one. Event is the
-	// number of its first event.
+	// Frames are the numbers of the frames in their direction, First is the index of the first one in the exchange,
+	// and Event the index of the call's first event.
 	Frames       []int
 	First, Event int
 
-	// Message is the number of the message in a list of the client, or 0.
+	// Message is the number of the message in a list that the client sent, from 1; 0 if it is not in a list.
 	Message int
 
-	// Result is the result, or nil.
+	// Result is the result of the call, or nil if none was found.
 	Result *Result
 
-	// pieces are the arguments, by the place where they were sent.
+	// pieces are the arguments as sent, by path and type. finish chooses among them.
 	pieces []arguments
 
 	// where is the path and type at which the call was first sent.
 	where string
 }
 
-// A Result is the result of a call.
+// A Result is the result of a call of a tool.
 type Result struct {
-	// ID and Name are those of the call; "" if the result does not have them.
+	// ID is the identifier and Name the tool of the call; "" if the result does not have them.
 	ID, Name string
 
 	// Dir is the direction, and Path the path of the result.
 	Dir  captures.Direction
 	Path string
 
-	// Frames are the numbers of the frames in their direction, and First the index of the first one.
+	// Frames are the numbers of the frames in their direction, and First is the index of the first one in the
+	// exchange.
 	Frames []int
 	First  int
 
@@ -60,12 +61,17 @@ type Result struct {
 	ByID bool
 }
 
-// arguments are the pieces of arguments that were sent at one place.
+// arguments are the pieces of a call's arguments that were sent at one path with one type.
 type arguments struct {
-	where  string
+	// where is the path and type at which they were sent.
+	where string
+
+	// delta means that the pieces are declared parts, and object that each is a whole JSON object.
 	delta  bool
 	object bool
-	texts  []string
+
+	// texts are the pieces in order.
+	texts []string
 }
 
 // maxCalls is the maximum number of calls of an exchange.
@@ -73,16 +79,17 @@ const maxCalls = 2_000
 
 // A callList collects the calls of an exchange.
 type callList struct {
+	// calls are the calls so far, in the order in which they began.
 	calls []*Call
 
-	// at finds a call by an identity of its pieces.
+	// at has the call for each identity (identifier or index) of its pieces.
 	at map[string]*Call
 
-	// last is the call that the last piece belonged to.
+	// last is the call to which the last piece was added.
 	last *Call
 }
 
-// joinCalls joins the pieces of calls and pairs them with results.
+// joinCalls joins the pieces of each call, and pairs the calls with their results.
 func joinCalls(pieces []keyed.Piece) []Call {
 	l := &callList{at: make(map[string]*Call)}
 	var results []Result
@@ -110,7 +117,8 @@ func joinCalls(pieces []keyed.Piece) []Call {
 	return out
 }
 
-// identities returns the identities of a piece, the most specific first: identifiers, then the indexes around it.
+// identities returns the identities by which a piece of a call is assigned to the call: its identifiers, the most
+// specific first, and the indexes around it.
 func identities(p *keyed.Piece) (ids []string, index string) {
 	if p.ID != "" {
 		ids = append(ids, "id "+p.ID)
@@ -132,7 +140,7 @@ func identities(p *keyed.Piece) (ids []string, index string) {
 	return ids, index
 }
 
-// add adds a piece to the call it belongs to, or as a new call.
+// add adds a piece to the call to which it belongs, or as a new call.
 func (l *callList) add(p *keyed.Piece) {
 	ids, index := identities(p)
 	// Later pieces may have only one of the identities, so all of them lead to the call from now on.
@@ -164,7 +172,7 @@ func (l *callList) add(p *keyed.Piece) {
 	c.addArguments(p)
 }
 
-// lastKey returns the name of the last identifier of a piece that has the value of its ID.
+// lastKey returns the name of the innermost key of a piece whose value is the piece's ID.
 func lastKey(p *keyed.Piece) string {
 	for i := len(p.Keys) - 1; i >= 0; i-- {
 		if p.Keys[i].Value == p.ID {
@@ -174,7 +182,7 @@ func lastKey(p *keyed.Piece) string {
 	return ""
 }
 
-// find returns the call that a piece continues or repeats, or nil.
+// find returns the call that a piece continues or repeats, or nil. ids and index are the piece's identities.
 func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 	for _, id := range ids {
 		if c := l.at[id]; c != nil && agree(p.Name, c.Name) {
@@ -197,7 +205,7 @@ func (l *callList) find(p *keyed.Piece, ids []string, index string) *Call {
 // agree reports whether two names or identifiers are equal or one is missing.
 func agree(a, b string) bool { return a == "" || b == "" || a == b }
 
-// addArguments adds the arguments in a piece.
+// addArguments adds the arguments in a piece to the call.
 func (c *Call) addArguments(p *keyed.Piece) {
 	if p.Text == "" {
 		return
@@ -215,8 +223,8 @@ func (c *Call) addArguments(p *keyed.Piece) {
 	}
 }
 
-// finish chooses the arguments: the first that are valid and not empty, in the order in which they were sent, objects
-// and joined pieces alike. If one place has a string twice, it is a part or a repetition.
+// finish joins the pieces of the arguments and chooses among those sent at several paths: the first that are valid
+// JSON and not empty.
 func (c *Call) finish() {
 	best := ""
 	for _, a := range c.pieces {
@@ -236,8 +244,8 @@ func (c *Call) finish() {
 	c.pieces = nil
 }
 
-// distinct returns the calls without those that repeat others: the same name and arguments at another place, where one
-// of the two has no identifier or both have the same.
+// distinct returns the calls without those that repeat others: the same name and arguments at another path, where
+// one of the two has no identifier or both have the same.
 func (l *callList) distinct() []*Call {
 	var out []*Call
 	same := make(map[string][]*Call)
@@ -260,10 +268,10 @@ func (l *callList) distinct() []*Call {
 	return out
 }
 
-// maxCompared is the maximum size in bytes of arguments whose spelling is compared.
+// maxCompared is the maximum size in bytes of arguments that are compared by value and not by spelling.
 const maxCompared = 1 << 16
 
-// compact returns JSON with sorted members and without white space, or s if it is not JSON.
+// compact returns the JSON in s with sorted members and without white space, or s if it is not JSON.
 func compact(s string) string {
 	if len(s) > maxCompared {
 		return s
@@ -281,7 +289,7 @@ func compact(s string) string {
 	return string(b)
 }
 
-// pair gives each call its result: by identifier, then by name, then in order.
+// pair assigns each result to a call: by identifier, then by the name of the tool, then in order.
 func pair(calls []*Call, results []Result) {
 	taken := make([]bool, len(results))
 	match := func(fits func(c *Call, r *Result) bool, byID bool) {

@@ -8,28 +8,32 @@ import (
 	"unwire/decode/transcript/keyed"
 )
 
-// A voice is who says something in a direction: texts of one voice may repeat each other.
+// A voice is the author of texts in one direction. Texts of one voice may repeat each other.
 type voice struct {
+	// dir is the direction. thought means that the text is thinking, and user that the user is its author.
 	dir     captures.Direction
 	thought bool
 	user    bool
 }
 
-// A moment is an event in which a voice was heard.
+// A moment is an event in which a voice sent a piece of one alternative answer (choice).
 type moment struct {
+	// voice is the author of the piece, choice the alternative answer, and event the index of the event.
 	voice
 	choice string
 	event  int
 }
 
-// A merger collects texts without those that repeat others.
+// A merger collects texts and omits those that repeat others.
 type merger struct {
+	// list are the texts that were kept.
 	list []Text
 
-	// same finds texts by their content without white space around it.
+	// same has the indexes of texts in list by their content without surrounding white space.
 	same map[string][]int
 
-	// said are all texts of a voice so far, one after the other, and deltas the events that have parts of texts.
+	// said has all texts of a voice so far, one after the other, and deltas the events that have pieces declared as
+	// parts of a text.
 	said   map[voice]*strings.Builder
 	deltas map[moment]bool
 
@@ -40,8 +44,8 @@ type merger struct {
 // maxSearched is the maximum number of bytes that are searched for whole texts which repeat parts.
 const maxSearched = 1 << 30
 
-// distinct returns the texts without those that repeat earlier ones. If the server sent several answers to the same
-// request (choices, candidates), only the texts of the first one are returned.
+// distinct returns the texts without those that repeat earlier ones. If the server sent several alternative answers
+// (choices, candidates), only the texts of the first one are returned.
 func distinct(texts []Text) []Text {
 	m := &merger{same: make(map[string][]int), said: make(map[voice]*strings.Builder), deltas: make(map[moment]bool)}
 	firstChoice := ""
@@ -59,7 +63,7 @@ func distinct(texts []Text) []Text {
 // voiceOf returns the voice of a text.
 func voiceOf(t *Text) voice { return voice{t.Dir, t.Thought, t.Speaker == keyed.User} }
 
-// add adds a text unless it repeats others.
+// add adds a text to the list unless it repeats others.
 func (m *merger) add(t Text) {
 	v := voiceOf(&t)
 	beside := m.deltas[moment{v, t.choice, t.at[0]}]
@@ -111,8 +115,8 @@ func isRepeated(o, t *Text) bool {
 	return o.Path != t.Path || len(t.Text) > shortText || t.Pieces == 1
 }
 
-// isSaid reports whether the voice has said a whole text before: in parts, or as a part of a longer text. beside means
-// that parts of a text are in the same event.
+// isSaid reports whether the voice v has sent the text before: in pieces, or as a part of a longer text. trimmed is
+// the text without surrounding white space. beside means that pieces of a text are in the same event.
 func (m *merger) isSaid(v voice, t *Text, trimmed string, beside bool) bool {
 	b := m.said[v]
 	if b == nil || len(trimmed) < 2 && t.Pieces > 1 {

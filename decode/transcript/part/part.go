@@ -21,47 +21,47 @@ import (
 	"unwire/decode/transcript/naming"
 )
 
-// A Text is a text of one speaker.
+// A Text is a text of one speaker, joined from its pieces.
 type Text struct {
 	// Dir is the direction, and Path the path of the pieces.
 	Dir  captures.Direction
 	Path string
 
-	// Speaker is who says it.
+	// Speaker is the author of the text.
 	Speaker keyed.Speaker
 
-	// Thought means that the text is thinking.
+	// Thought means that the text is thinking before the answer.
 	Thought bool
 
-	// Tier is how surely the wire marks the text, from 0 to 3.
+	// Tier says how explicitly names and roles in the messages mark the text, from 0 to 3.
 	Tier int
 
 	// Frames are the numbers of the frames in their direction, without repetition. First is the index of the first
-	// frame in the exchange, and Event the number of its first event.
+	// frame in the exchange, and Event the index of its first event.
 	Frames       []int
 	First, Event int
 
-	// Message is the number of the message in a list of the client, or 0.
+	// Message is the number of the message in a list that the client sent, or 0.
 	Message int
 
 	// Text is the joined text.
 	Text string
 
-	// Pieces is the number of the pieces, and Events that of the events that have them.
+	// Pieces is the number of pieces, and Events the number of events that contain them.
 	Pieces, Events int
 
-	// choice is the alternative that the text belongs to.
+	// choice is the alternative answer to which the text belongs, or "".
 	choice string
 
-	// delta means that the wire calls the pieces parts.
+	// delta means that names or types in the messages declare the pieces parts of a text.
 	delta bool
 
-	// at are the numbers of the events of the pieces, and last is the text of the last one.
+	// at are the indexes of the events of the pieces, and last is the text of the last piece.
 	at   []int
 	last string
 }
 
-// Parts are the parts of a conversation.
+// Parts are the texts and tool calls of a conversation, joined from the pieces in its messages.
 type Parts struct {
 	// Texts are the texts in the order in which they began, without repetitions and alternatives.
 	Texts []Text
@@ -69,22 +69,23 @@ type Parts struct {
 	// Calls are the calls of tools in the order in which they began.
 	Calls []Call
 
-	// Usage are the numbers of tokens by the constants of package naming; nil where none was sent.
+	// Usage are the token counts that the server reported, indexed by the constants of package naming; nil if not
+	// sent.
 	Usage [naming.UsageFields]*keyed.Count
 
 	// Errors are the errors that the server sent.
 	Errors []keyed.Error
 
-	// Messages is the number of messages with a role that the client sent. Model means that it sent settings of a model,
-	// and Asked that it sent a text under a name such as "prompt".
+	// Messages is the number of messages with a role that the client sent. Model means that it sent settings of a
+	// model, and Asked that it sent a text under a name such as "prompt".
 	Messages     int
 	Model, Asked bool
 
-	// Finished means that the server says why it stopped.
+	// Finished means that the server reported why the model stopped.
 	Finished bool
 }
 
-// Join joins pieces.
+// Join joins the pieces of each text and each call.
 func Join(in *keyed.Pieces) *Parts {
 	out := &Parts{Errors: in.Errors, Messages: in.Messages, Model: in.Model, Asked: in.Asked, Finished: in.Finished}
 	var texts, calls []keyed.Piece
@@ -108,8 +109,10 @@ func Join(in *keyed.Pieces) *Parts {
 	return out
 }
 
-// A family is what pieces of one text have in common besides their keys.
+// A family has the properties that all pieces of one text have in common, except for keys. Pieces of several texts
+// may be of the same family.
 type family struct {
+	// The fields are those of keyed.Piece; types is Piece.Type.
 	dir     captures.Direction
 	speaker keyed.Speaker
 	channel keyed.Channel
@@ -147,7 +150,7 @@ func joinTexts(pieces []keyed.Piece) []Text {
 // maxTexts is the maximum number of texts of an exchange.
 const maxTexts = 4096
 
-// joinFamily joins the pieces of a family, apart by the keys that identify texts.
+// joinFamily joins the pieces of one family to texts. The keys that identify texts distinguish them.
 func joinFamily(pieces []keyed.Piece) []Text {
 	telling := tellingKeys(pieces)
 	groups := make(map[string][]keyed.Piece)
@@ -171,7 +174,7 @@ func joinFamily(pieces []keyed.Piece) []Text {
 	return out
 }
 
-// tellingKeys returns the names of keys that identify texts and not single pieces: at least one value repeats.
+// tellingKeys returns the names of keys that identify texts and not single pieces: their values repeat.
 func tellingKeys(pieces []keyed.Piece) map[string]bool {
 	values := make(map[string]map[string]bool)
 	for _, p := range pieces {
@@ -213,8 +216,8 @@ func joinGroup(pieces []keyed.Piece) Text {
 	return t
 }
 
-// concat joins the pieces of a text: of snapshots that grow the last counts, other pieces continue each other. delta
-// means that the wire calls the pieces parts, so that they are no snapshots.
+// concat joins the pieces of a text: of growing snapshots the last counts, other pieces continue each other. delta
+// means that the messages declare the pieces parts, so that they are not snapshots.
 func concat(texts []string, delta bool) string {
 	n := len(texts)
 	if n == 1 {
@@ -247,11 +250,12 @@ func concat(texts []string, delta bool) string {
 	return b.String()
 }
 
-// shortText is the maximum size in bytes of a text that repeats by chance.
+// shortText is the maximum size in bytes of a text whose repetition may be chance.
 const shortText = 24
 
-// areGrowing reports whether each text begins with the one before, and the last is longer than the first. Texts that the
-// wire calls parts must be more, since a part such as "ha" may begin the next one by chance.
+// areGrowing reports whether the texts are growing snapshots: each begins with the previous one, and the last is
+// longer than the first. If delta is true, i.e. the messages declare them parts, more texts are required, since a
+// part such as "ha" may begin the next one by chance.
 func areGrowing(texts []string, delta bool) bool {
 	for i := 1; i < len(texts); i++ {
 		if !strings.HasPrefix(texts[i], texts[i-1]) {
@@ -265,7 +269,8 @@ func areGrowing(texts []string, delta bool) bool {
 	return len(last) > len(first) && (len(texts) > 2 || len(first) >= 4)
 }
 
-// Answer returns the answer: the texts of the server that are marked best, in order.
+// Answer returns the answer, joined from the texts of the server that are marked most explicitly, in order, and
+// their tier.
 func (p *Parts) Answer() (text string, tier int) {
 	tier = p.answerTier()
 	var b strings.Builder
@@ -277,7 +282,7 @@ func (p *Parts) Answer() (text string, tier int) {
 	return b.String(), tier
 }
 
-// answerTier returns the best tier of a text that may be the answer, or -1.
+// answerTier returns the highest tier of a text that may be the answer, or -1.
 func (p *Parts) answerTier() int {
 	tier := -1
 	for i := range p.Texts {
@@ -288,7 +293,7 @@ func (p *Parts) answerTier() int {
 	return tier
 }
 
-// IsAnswer reports whether t is a text of the answer, if the best marks have the tier.
+// IsAnswer reports whether t belongs to the answer; tier is the highest tier of such texts.
 func (p *Parts) IsAnswer(t *Text, tier int) bool {
 	return t.Dir == captures.Down && !t.Thought && (t.Speaker == keyed.Assistant || t.Speaker == keyed.Nobody) && t.Tier >= min(tier, 2)
 }

@@ -10,8 +10,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// textOdds returns the log odds (natural logarithm) that the payload of node i, which is
-// clean text and also parses as a message, was written as text.
+// textOdds returns the log odds (natural logarithm) that the payload of node i, which is clean text and also parses
+// as a message, was written as text; positive values favour text.
 //
 // Only the bytes that frame the fields distinguish the two readings: the content of a
 // string field is text in both. So the odds compare, over tags, lengths, varints and
@@ -50,12 +50,12 @@ func textOdds(t *wire.Tree, i int32) float64 {
 	return odds
 }
 
-// lastLength is the negative log likelihood of the length of the last field of a message,
-// which follows from the message's own length.
+// lastLength is the negative log likelihood of the length of a message's last field, which follows from the
+// message's own length.
 const lastLength = 1.5
 
-// seams returns how unlikely it is that a field's payload and the bytes around it are one
-// text, because case or script changes inside a word. 0 means no evidence.
+// seams returns the evidence, in log odds, that a field's payload and the bytes around it are not one text, because
+// case or script changes inside a word. 0 means no evidence.
 func seams(data []byte, n *wire.Node) float64 {
 	if n.Val == n.End {
 		return 0
@@ -69,7 +69,7 @@ func seams(data []byte, n *wire.Node) float64 {
 	return sum
 }
 
-// seam returns how unlikely it is that b follows a in a text, in log odds.
+// seam returns the evidence, in log odds, that b does not follow a in one text.
 func seam(a, b rune) float64 {
 	la, lb := unicode.IsLetter(a), unicode.IsLetter(b)
 	switch {
@@ -83,8 +83,7 @@ func seam(a, b rune) float64 {
 	return 0
 }
 
-// textLog returns the log likelihood of bytes in text. first reports whether they begin
-// the text.
+// textLog returns the log likelihood of bytes in text. first means that they begin the text.
 func textLog(b []byte, first bool) float64 {
 	sum := 0.0
 	for _, c := range b {
@@ -107,8 +106,7 @@ func textLog(b []byte, first bool) float64 {
 	return sum
 }
 
-// sameTagLog is the log likelihood that a message begins with the same tag as another
-// message of its type.
+// sameTagLog is the log likelihood that a message begins with the same tag as another message of its type.
 const sameTagLog = -0.3
 
 // tagLog returns the log likelihood of a tag in a message. Low field numbers and the wire

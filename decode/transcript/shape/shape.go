@@ -22,17 +22,17 @@ import (
 	"unwire/decode/wire"
 )
 
-// A valueKind says what the payloads of a path are.
+// A valueKind is the kind of the payloads at a path: message, text or other bytes.
 type valueKind uint8
 
 const (
-	// no payload was seen: only scalars, or nothing
+	// unknown means that no payload was seen: only scalars, or nothing.
 	unknown valueKind = iota
 
 	// noBytes means that all payloads were empty.
 	noBytes
 	submessage
-	// Text is any other text.
+	// Text means that the payloads are text.
 	Text
 	otherBytes
 )
@@ -43,7 +43,7 @@ var kindNames = [...]string{"unknown", "empty", "message", "text", "bytes"}
 // String returns the kind's word.
 func (k valueKind) String() string { return kindNames[k] }
 
-// A Path identifies a field path in one Shape. It consists of field numbers only.
+// A Path identifies a field path in one Shape, by index. The path consists of field numbers only.
 type Path int32
 
 const (
@@ -54,22 +54,21 @@ const (
 )
 
 const (
-	// maxPaths is the maximum number of paths. Payloads below other paths are not
-	// recorded.
+	// maxPaths is the maximum number of paths. Payloads at further paths are not recorded.
 	maxPaths = 1 << 16
 
-	// maxWeighed is the maximum number of ambiguous payloads of one path for which the
-	// odds are computed.
+	// maxWeighed is the maximum number of ambiguous payloads (text that also parses as a message) of one path for
+	// which log odds are computed.
 	maxWeighed = 256
 )
 
-// A Shape is the collected evidence about paths. The zero value is empty and ready to
-// use.
+// A Shape has statistics about the payloads at each field path of many messages, by which they are classified as
+// messages, text or other bytes. The zero value is empty and ready to use.
 //
 // Limits: 65,536 paths. The time is proportional to the number of nodes and bytes of the
 // trees.
 type Shape struct {
-	// paths is indexed by Path, and index finds the path below another.
+	// paths has the statistics by Path, and index finds the path of a field below another path.
 	paths []path
 	index map[edge]Path
 }
@@ -81,8 +80,9 @@ type edge struct {
 	number uint64
 }
 
-// A path contains the evidence about one path.
+// A path has the statistics about the payloads at one path.
 type path struct {
+	// edge is the path's position below its enclosing path.
 	edge
 
 	// empty and full are the numbers of payloads without and with bytes.
@@ -91,26 +91,26 @@ type path struct {
 	// message is the number of payloads with bytes that parse as a message.
 	message int
 
-	// clean is the number of payloads that are text, cut the number of those that would
-	// be text without an incomplete rune at an edge.
+	// clean is the number of payloads that are text, and cut the number of those that would be text without an
+	// incomplete character at their beginning or end.
 	clean, cut int
 
-	// both is the number of payloads that are text and also parse.
+	// both is the number of payloads that are text and also parse as a message.
 	both int
 
-	// weight is the sum of the log odds of text against message over the first maxWeighed
-	// of them.
+	// weight is the sum of the log odds of text against message over the first maxWeighed of these ambiguous
+	// payloads.
 	weight float64
 
-	// tag is the first tag in the first of them.
+	// tag is the first tag (number and wire type) in the first ambiguous payload.
 	tag uint64
 
-	// chosen is the kind that a person set; unknown if nobody did.
+	// chosen is the kind that a user chose; unknown if nobody did. choice is that choice, or nil.
 	chosen valueKind
 	choice *kind.Choice
 }
 
-// Add adds the evidence of the fields of t.
+// Add adds the fields of message t to the statistics.
 func (s *Shape) Add(t *wire.Tree) {
 	at := s.Locate(t, nil, true)
 	for i := 1; i < len(t.Nodes); i++ {
@@ -158,8 +158,8 @@ func (s *Shape) Add(t *wire.Tree) {
 	}
 }
 
-// Choose sets how payloads are read, overriding the evidence. Choices about a single
-// element of a list are ignored.
+// Choose sets the kinds of paths that users chose, overriding the statistics. Choices about a single element of a
+// list are ignored.
 func (s *Shape) Choose(choices []kind.Choice) {
 	if len(choices) == 0 {
 		return
@@ -196,7 +196,7 @@ func (s *Shape) Choose(choices []kind.Choice) {
 	}
 }
 
-// Chosen returns the choice of a person for the values at p; nil if there is none.
+// Chosen returns the user's choice for the values at p; nil if there is none.
 func (s *Shape) Chosen(p Path) *kind.Choice {
 	if p <= rootPath || int(p) >= len(s.paths) {
 		return nil
@@ -204,8 +204,8 @@ func (s *Shape) Chosen(p Path) *kind.Choice {
 	return s.paths[p].choice
 }
 
-// Locate returns the path of each node of t, using buf as memory if it is large enough.
-// If grow is set, new paths are recorded; otherwise their nodes get None.
+// Locate returns the path of each node of t, using buf as memory if it is large enough. If grow is true, new paths
+// are recorded; otherwise their nodes get None.
 func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
 	if s.paths == nil {
 		s.paths = []path{{edge: edge{parent: None}}}
@@ -226,7 +226,8 @@ func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
 	return buf
 }
 
-// child returns the path of a field below up, recording it if grow is set.
+// child returns the path of field number below up, and records it if grow is true. It returns None if it is not
+// recorded.
 func (s *Shape) child(up Path, number uint64, grow bool) Path {
 	e := edge{up, number}
 	if p, ok := s.index[e]; ok {
@@ -241,7 +242,7 @@ func (s *Shape) child(up Path, number uint64, grow bool) Path {
 	return p
 }
 
-// Kind returns what the payloads at p are.
+// Kind returns the kind of the payloads at p: message, text or other bytes.
 func (s *Shape) Kind(p Path) valueKind {
 	if p <= rootPath || int(p) >= len(s.paths) {
 		return unknown
@@ -267,8 +268,8 @@ func (s *Shape) Kind(p Path) valueKind {
 	return otherBytes
 }
 
-// IsMessage reports whether node i of t, whose path is p, must be read as a message: a
-// group, or a payload at a message path that does parse.
+// IsMessage reports whether node i of t, whose path is p, must be decoded as a message: a group, or a payload that
+// parses at a path whose payloads are messages.
 func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 	switch t.Nodes[i].Type {
 	case wire.StartGroup, wire.Message:

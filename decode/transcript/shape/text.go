@@ -5,21 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// A textFit says how well bytes read as text.
+// A textFit is the result of judging whether bytes are text.
 type textFit uint8
 
 const (
 	Not textFit = iota // not text
 
-	// cutAtEdge is text with an incomplete rune at the start or the end.
+	// cutAtEdge is text with an incomplete character at the beginning or the end.
 	cutAtEdge
 	Clean // text
 )
 
-// FitOf returns how well b reads as text. Text is UTF-8 whose runes are graphic, space or
-// format characters. The only control characters are line feed, carriage return, tab and
-// escape, and at most one rune in twenty is not assigned by Unicode. Empty bytes are
-// Clean.
+// FitOf reports whether b is text. Text is UTF-8 whose characters are graphic, space or format characters. The only
+// control characters are line feed, carriage return, tab and escape, and at most one character in twenty is not
+// assigned by Unicode. Empty bytes are Clean.
 func FitOf(b []byte) textFit {
 	head, tail := edges(b)
 	if head+tail > 0 && head+tail >= len(b) {
@@ -35,8 +34,8 @@ func FitOf(b []byte) textFit {
 	return Clean
 }
 
-// edges returns how many bytes at the start of b belong to a rune that began before b,
-// and how many at its end begin a rune that is incomplete.
+// edges returns the number of bytes at the beginning of b that belong to a character that began before b, and the
+// number at its end that begin an incomplete character.
 func edges(b []byte) (head, tail int) {
 	for head < len(b) && head < utf8.UTFMax-1 && !utf8.RuneStart(b[head]) {
 		head++
