@@ -159,10 +159,13 @@ func (o *Options) entryOf(ctx context.Context, s *webSocketIndex, ex *captures.E
 type loadedExchange struct {
 	ex     *captures.Exchange
 	chunks []captures.Chunk
+
+	// bodies are the request and response bodies, indexed by captures.Direction.
 	bodies [2][]byte
 	// tooLarge means that the bodies exceed the memory limit and were not loaded.
 	tooLarge bool
 
+	// profile is the profile of the exported capture, for decoding.
 	profile *profile.Profile
 }
 

@@ -63,12 +63,12 @@ func (f files) List(ctx context.Context, prefix string) ([]Object, error) {
 	return list, err
 }
 
-// Open opens a file.
+// Open opens the file whose path is key, for reading.
 func (f files) Open(_ context.Context, key string) (io.ReadCloser, error) {
 	return os.Open(filepath.FromSlash(key))
 }
 
-// Stat returns the size of a file.
+// Stat returns the size of the file whose path is key.
 func (f files) Stat(_ context.Context, key string) (Object, error) {
 	info, err := os.Stat(filepath.FromSlash(key))
 	if err != nil {
@@ -108,7 +108,7 @@ func (f files) Put(ctx context.Context, key string, r io.ReaderAt, size int64) (
 	return os.Rename(temp.Name(), name)
 }
 
-// Remove removes a file.
+// Remove removes the file whose path is key. It is no error if there is none.
 func (f files) Remove(_ context.Context, key string) error {
 	if err := os.Remove(filepath.FromSlash(key)); !errors.Is(err, fs.ErrNotExist) {
 		return err

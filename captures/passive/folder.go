@@ -69,8 +69,7 @@ type metadata struct {
 // folder for temporary files, where other users can create files. So unwire leaves a folder alone if it differs
 // from what createFolder creates.
 type folder struct {
-	// path is the absolute or relative path of the folder, and root the opened folder, through which files are
-	// accessed.
+	// path is the path of the folder, and root the opened folder, through which files are accessed.
 	path string
 	root *os.Root
 	// lock is the open lock file; nil if the folder has none.

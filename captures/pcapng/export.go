@@ -230,6 +230,7 @@ func (e *exporter) finishExchange(t *exchangeWriter) error {
 // heap.Interface.
 type schedule []*exchangeWriter
 
+// Len returns the number of running exchanges.
 func (a schedule) Len() int { return len(a) }
 
 // Less orders exchanges by the time of their next step, and by their order in the plan if the times are equal.
@@ -239,8 +240,14 @@ func (a schedule) Less(i, j int) bool {
 	}
 	return a[i].order < a[j].order
 }
+
+// Swap swaps two exchanges.
 func (a schedule) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *schedule) Push(x any)   { *a = append(*a, x.(*exchangeWriter)) }
+
+// Push adds an *exchangeWriter at the end.
+func (a *schedule) Push(x any) { *a = append(*a, x.(*exchangeWriter)) }
+
+// Pop removes and returns the last exchange.
 func (a *schedule) Pop() any {
 	last := (*a)[len(*a)-1]
 	*a = (*a)[:len(*a)-1]

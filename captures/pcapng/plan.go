@@ -28,7 +28,7 @@ type plan struct {
 	exchanges []plannedExchange
 	conns     []*connection
 
-	// withoutPackets and noHandshake count exchanges that are not written, as in Result.
+	// withoutPackets and noHandshake are Result.WithoutPackets and Result.NoHandshake.
 	withoutPackets int
 
 	noHandshake int

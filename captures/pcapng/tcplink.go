@@ -300,6 +300,10 @@ func (e *tlsPipeEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l
 func (e *tlsPipeEnd) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
 
 // SetDeadline does nothing.
-func (e *tlsPipeEnd) SetDeadline(time.Time) error      { return nil }
-func (e *tlsPipeEnd) SetReadDeadline(time.Time) error  { return nil }
+func (e *tlsPipeEnd) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (e *tlsPipeEnd) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
 func (e *tlsPipeEnd) SetWriteDeadline(time.Time) error { return nil }

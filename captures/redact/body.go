@@ -121,8 +121,8 @@ type Edit struct {
 	Data       []byte
 }
 
-// NewBodyFilter returns the filter for a body with the headers h, whose content type and content encoding
-// matter.
+// NewBodyFilter returns the filter for a body. h are the headers of its request or response, of which the
+// content type and the content encoding matter.
 func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	media := mediaType(h)
 	b := &BodyFilter{r: r, events: media == "text/event-stream"}

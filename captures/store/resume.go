@@ -156,19 +156,43 @@ type completeRecording struct {
 }
 
 // ID returns the ID of the exchange in the capture.
-func (r completeRecording) ID() int64                                                          { return r.id }
-func (completeRecording) Response(int, captures.Headers)                                       {}
-func (completeRecording) Chunk(captures.Direction, []byte)                                     {}
-func (completeRecording) ChunkAt(captures.Direction, time.Duration, []byte)                    {}
-func (completeRecording) Message(captures.Direction, captures.Opcode, []byte)                  {}
+func (r completeRecording) ID() int64 { return r.id }
+
+// Response discards the response.
+func (completeRecording) Response(int, captures.Headers) {}
+
+// Chunk discards body bytes.
+func (completeRecording) Chunk(captures.Direction, []byte) {}
+
+// ChunkAt discards body bytes.
+func (completeRecording) ChunkAt(captures.Direction, time.Duration, []byte) {}
+
+// Message discards a WebSocket message.
+func (completeRecording) Message(captures.Direction, captures.Opcode, []byte) {}
+
+// MessageAt discards a WebSocket message.
 func (completeRecording) MessageAt(captures.Direction, time.Duration, captures.Opcode, []byte) {}
-func (completeRecording) Trailers(captures.Direction, captures.Headers)                        {}
-func (completeRecording) Edit(captures.Direction, int64, int64, string, []byte)                {}
-func (completeRecording) ForwardHead(captures.Direction, string, captures.ForwardedHead)       {}
-func (completeRecording) Connection(captures.TLS, string)                                      {}
-func (completeRecording) Process(captures.Process)                                             {}
-func (completeRecording) End(captures.Outcome, string)                                         {}
-func (completeRecording) EndAt(time.Duration, captures.Outcome, string)                        {}
+
+// Trailers discards trailers.
+func (completeRecording) Trailers(captures.Direction, captures.Headers) {}
+
+// Edit discards an edit.
+func (completeRecording) Edit(captures.Direction, int64, int64, string, []byte) {}
+
+// ForwardHead discards a forwarded head.
+func (completeRecording) ForwardHead(captures.Direction, string, captures.ForwardedHead) {}
+
+// Connection discards the TLS details and the server's address.
+func (completeRecording) Connection(captures.TLS, string) {}
+
+// Process discards the client program.
+func (completeRecording) Process(captures.Process) {}
+
+// End discards the outcome.
+func (completeRecording) End(captures.Outcome, string) {}
+
+// EndAt discards the outcome.
+func (completeRecording) EndAt(time.Duration, captures.Outcome, string) {}
 
 // Relate stores the relation. The table keeps each relation only once.
 func (r completeRecording) Relate(kind captures.RelationKind, target int64) {

@@ -23,6 +23,8 @@ const (
 type bodyKind uint8
 
 const (
+	// bodyLength means a declared length (or no body), bodyChunked chunked encoding, and bodyUntilClose that
+	// the end of the connection ends the body.
 	bodyLength bodyKind = iota
 	bodyChunked
 	bodyUntilClose

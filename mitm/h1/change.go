@@ -41,6 +41,7 @@ type change struct {
 type outFraming uint8
 
 const (
+	// plainBody means that the content is sent as it is, and chunkedBody in chunked encoding.
 	plainBody outFraming = iota
 	chunkedBody
 )

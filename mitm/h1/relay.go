@@ -15,7 +15,8 @@ import (
 )
 
 var (
-	// Errors that end a relay or an exchange. errUnsolicited is for a response without a request.
+	// errEnded and the errors below end a relay or an exchange. errUnsolicited is for a response without a
+	// request.
 	errEnded         = errors.New("the connection has ended")
 	errHandedOver    = errors.New("the connections changed their protocol")
 	errClientGone    = errors.New("the client went away")

@@ -24,6 +24,8 @@ const (
 	// dnsIdle is how long the flow of a DNS query is kept without traffic. It is short, because each
 	// query uses its own port.
 	dnsIdle = 10 * time.Second
+
+	// dnsPort is the UDP port of DNS servers.
 	dnsPort = 53
 
 	// bindTimeout limits the wait for a socket from the process in the namespace.

@@ -39,6 +39,7 @@ const (
 	deletedSuffix = " (deleted)"
 )
 
+// errNotTCP is the error for a connection whose addresses are not TCP addresses.
 var errNotTCP = errors.New("process: not a TCP connection")
 
 // A questioner queries the kernel, by netlink, for the sockets of a network namespace.
