@@ -56,10 +56,10 @@ type ForwardedHead struct {
 type Shown string
 
 const (
-	// ShownReceived are the bytes as unwire received them: as both sides sent them.
+	// ShownReceived are the bytes as unwire received them, i.e. as the client and the server sent them.
 	ShownReceived Shown = "received"
 
-	// ShownForwarded are the bytes as unwire forwarded them: as both sides received them.
+	// ShownForwarded are the bytes as unwire forwarded them, i.e. as the client and the server received them.
 	ShownForwarded Shown = "forwarded"
 
 	// ShownToServer are the request as forwarded and the response as received: what the server received and sent.

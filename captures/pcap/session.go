@@ -182,7 +182,8 @@ func (s *session) run() {
 	}
 }
 
-// A sessionState is compared before and after parsing a session, to detect progress.
+// A sessionState is compared before and after parsing a session, to detect progress: the read position of each
+// direction, whether it has ended, and whether the protocol is known.
 type sessionState struct {
 	offset [2]int64
 	closed [2]bool

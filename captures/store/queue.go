@@ -136,8 +136,8 @@ func (w *writer) urgent() bool {
 	return w.flushRequested || w.closing || w.queued >= min(w.limit/2, 1<<20)
 }
 
-// nextBatch removes the operations of the next transaction from the queue. Their bytes stay counted until
-// finishBatch.
+// nextBatch removes the operations of the next transaction from the queue and returns them with their cost in
+// bytes, which counts toward the queue's limit until finishBatch.
 func (w *writer) nextBatch() (batch []op, cost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

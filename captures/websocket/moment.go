@@ -6,8 +6,8 @@ import (
 	"unwire/captures"
 )
 
-// A timestamp is the time of an event since the exchange began. The zero value means "now", at the time of use,
-// for live traffic.
+// A timestamp is the time t of an event since the exchange began. If known is false, it means "now", at the
+// time of use, for live traffic.
 type timestamp struct {
 	t     time.Duration
 	known bool

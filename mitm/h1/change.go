@@ -502,7 +502,7 @@ func serverConn(x *exchange) net.Conn {
 	return x.server.conn
 }
 
-// appendAnswer appends the bytes of a response that closes the connection.
+// appendAnswer appends the bytes of an HTTP/1.1 response with "Connection: close" to dst.
 func appendAnswer(dst []byte, a *rewrite.Response) []byte {
 	dst = append(dst, "HTTP/1.1 "+strconv.Itoa(a.Status)+" "+http.StatusText(a.Status)+"\r\n"...)
 	for _, f := range a.Header {

@@ -332,7 +332,7 @@ func isLarge(head []byte) bool {
 	return uint64(head[0])<<24|uint64(head[1])<<16|uint64(head[2])<<8|uint64(head[3]) > largeRequest
 }
 
-// truncateMessage limits the length of an error message in a response.
+// truncateMessage truncates an error message for a response to a limited length.
 func truncateMessage(message string) string {
 	// A byte can become six bytes of JSON.
 	const most = maxAnswer / 16
