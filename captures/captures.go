@@ -106,7 +106,7 @@ const (
 	Failed Outcome = "failed"
 )
 
-// TLS describes the connection to the server. The zero value is a cleartext connection without a proxy.
+// TLS describes the TLS parameters of the connection to the server. The zero value means no TLS and no proxy.
 type TLS struct {
 	// Version is the TLS version, "1.2" or "1.3".
 	Version string `json:"version,omitempty"`
@@ -209,7 +209,7 @@ type Process struct {
 type Exchange struct {
 	// ID is the exchange's number in its capture, starting at 1.
 	ID int64
-	// Transport is the kind of connection; the zero value is HTTP.
+	// Transport is the protocol whose payload is recorded, such as a WebSocket; the zero value is HTTP.
 	Transport Transport
 	// Method is the HTTP method; "" if the connection does not carry HTTP.
 	Method string
@@ -289,7 +289,7 @@ func (e *Exchange) ChangedProtocol() string {
 	return strings.ToLower(to)
 }
 
-// A Chunk is a run of body bytes of one direction that arrived together.
+// A Chunk is a sequence of body bytes of one direction that arrived together, such as from one read call.
 type Chunk struct {
 	// Exchange is the ID of the exchange to which the chunk belongs.
 	Exchange int64
@@ -350,7 +350,7 @@ type Relation struct {
 	Target int64
 }
 
-// A RelationKind is the role of the exchange toward its target. Readers ignore unknown kinds.
+// A RelationKind names the role of Relation.Exchange toward Relation.Target. Readers ignore unknown kinds.
 type RelationKind string
 
 const (

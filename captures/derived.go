@@ -8,8 +8,8 @@ import (
 // ProfileBits is the number of low bits of Summary.Version that identify the profile.
 const ProfileBits = 24
 
-// A Summary contains those columns of a listing that can only be found by decoding the bodies of an
-// exchange. A capture stores summaries, so that later listings need not decode again.
+// A Summary contains the properties of an exchange that are shown in listings but can only be found by decoding
+// its bodies, such as the RPC method. A capture stores summaries, so that later listings need not decode again.
 //
 // Shape: a Summary is valid only while ExchangeHash equals that of the stored exchange, and only for
 // readers that ask for the same Version. Its texts are those of package decode.
@@ -36,7 +36,7 @@ type Summary struct {
 	Thread string
 }
 
-// A Listed exchange is one entry of a listing.
+// A Listed is one row of a listing: an exchange with its summary.
 //
 // Shape: Exchange lacks headers, trailers, TLS and addresses. Summary is nil if no valid one of the requested
 // version is stored; it is always nil for an exchange in flight.
@@ -54,28 +54,31 @@ type Listed struct {
 type SummaryStore interface {
 	Capture
 
-	// Listing yields all exchanges in the order of their IDs, with their summaries of a version.
+	// Listing yields all exchanges in the order of their IDs, each with its stored summary if that has the
+	// given version.
 	Listing(ctx context.Context, version int) iter.Seq2[Listed, error]
 
-	// LastNumber returns the largest row number. It changes with everything that is recorded or added.
+	// LastNumber returns the largest row number in the capture. It grows whenever something is recorded or
+	// added, so a caller can detect changes.
 	LastNumber(ctx context.Context) (int64, error)
 
-	// ListingSince is Listing for the exchanges about which something was recorded after a row number.
+	// ListingSince is like Listing, but yields only exchanges about which something was recorded after the row
+	// number that LastNumber returned earlier.
 	ListingSince(ctx context.Context, version int, number int64) iter.Seq2[Listed, error]
 
-	// ExchangesAfter yields the exchanges with an ID larger than number.
+	// ExchangesAfter yields the exchanges whose ID is larger than number.
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exchange, error]
 
-	// Thread returns the summaries of all parts of a conversation. Every exchange up to the ID upTo has a
-	// summary; later ones may be missing.
+	// Thread returns the summaries of the exchanges that belong to a conversation (see Summary.Thread). All
+	// exchanges with IDs up to upTo have been searched; later ones may have no summary yet.
 	Thread(ctx context.Context, thread string, version int) (pieces []Summary, upTo int64, err error)
 
-	// PutSummaries stores summaries. Afterwards every exchange up to the ID upTo has one.
+	// PutSummaries stores summaries, and records that every exchange with an ID up to upTo now has one.
 	PutSummaries(ctx context.Context, summaries []Summary, upTo int64) error
 }
 
-// A Reading is the type that a user chose for a field, for all messages of one direction of a method. It
-// overrides the inferred type.
+// A Reading is a user's choice of the type of a protobuf field, for all messages of one direction of an RPC
+// method. It overrides the type that unwire inferred.
 type Reading struct {
 	// Method is the RPC method in the form "/package.Service/Method".
 	Method string
@@ -83,6 +86,6 @@ type Reading struct {
 	Dir Direction
 	// Path is the field's path in the message by field numbers, such as 1.2.
 	Path string
-	// Type is the chosen type; "" removes an earlier choice.
+	// Type is the chosen type, such as "sint32"; "" removes an earlier choice.
 	Type string
 }

@@ -7,7 +7,7 @@ import (
 
 // Errors on which callers branch. They come wrapped, with the path of the file and the cause.
 var (
-	// ErrNotCapture is the error for a file that is no capture.
+	// ErrNotCapture is the error for a file that is not an unwire capture.
 	ErrNotCapture = errors.New("not an unwire capture")
 	// ErrNewerFormat is the error for a capture whose format version is newer than this program reads.
 	ErrNewerFormat = errors.New("written by a newer unwire")
@@ -33,7 +33,8 @@ var (
 	ErrFull = errors.New("full")
 )
 
-// Damaged returns an error that wraps ErrDamaged and adds the place and the reason.
+// Damaged returns an error that wraps ErrDamaged. The format and its arguments describe where in the capture
+// the damage is, and what is wrong.
 func Damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

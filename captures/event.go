@@ -1,24 +1,24 @@
 package captures
 
-// An EventKind is the kind of an Event. The numbers are stored in the file.
+// An EventKind is the kind of an Event, i.e. of one step of a recording. The numbers are stored in captures.
 type EventKind uint8
 
 const (
-	// Began: an exchange started. Its request headers are known.
+	// Began means that an exchange started. Its request headers are known.
 	Began EventKind = iota
-	// Responded: its response headers are known.
+	// Responded means that the response headers of an exchange are known.
 	Responded
-	// Changed: its connection, process or trailers became known.
+	// Changed means that the server connection, the client process or the trailers of an exchange became known.
 	Changed
-	// Received: a chunk was recorded.
+	// Received means that a chunk was recorded.
 	Received
-	// Ended: the exchange is over.
+	// Ended means that the exchange is over.
 	Ended
-	// Added: a user added a note, a reading or a definition.
+	// Added means that a user added a note, the type of a field (a Reading) or a definition.
 	Added
 )
 
-// String returns the name of the kind in the JSON contract. Received is "chunk".
+// String returns the name of the kind as used in JSON output. For Received, the name is "chunk".
 func (k EventKind) String() string {
 	switch k {
 	case Began:
@@ -38,9 +38,9 @@ func (k EventKind) String() string {
 
 // An Event is one step of a recording.
 //
-// Shape: Exchange is set unless Kind is Received or Added. Chunk is set only for Received. Exchange is its
-// current state, which may be newer than the event: the Began event of an exchange that has ended since already
-// has the outcome.
+// Shape: Exchange is set unless Kind is Received or Added. Chunk is set only for Received. Exchange has its
+// current state, which may be newer than the event: if the exchange has ended in the meantime, the Began event
+// already contains the outcome.
 type Event struct {
 	// Kind is the kind of event, such as a new exchange or chunk.
 	Kind EventKind
@@ -54,10 +54,11 @@ type Event struct {
 	Addition Addition
 }
 
-// An Addition is what a user added to a capture. Exactly one field is set. A note with an empty value, a reading
-// with an empty type, or a definition that is not active removes an earlier one.
+// An Addition is a note, a field's type or a definition that a user added to a capture. Exactly one field is
+// set. A note with an empty value, a reading with an empty type, or a definition that is not active removes an
+// earlier one.
 type Addition struct {
-	// Note is an added note or mark, and Reading an added type of a field.
+	// Note is a note or mark, and Reading the type that the user chose for a protobuf field.
 	Note    *Note
 	Reading *Reading
 	// Definition is an added definition. In an Event, its Data is not set.

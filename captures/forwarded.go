@@ -2,8 +2,8 @@ package captures
 
 import "time"
 
-// An Edit is a difference between what was received and what was forwarded: in the body of a direction, the
-// received bytes from Start to End (exclusive) were not forwarded, and Data was, in their place.
+// An Edit is a change that unwire made to a body before forwarding it: instead of the received bytes from Start
+// to End (exclusive), it forwarded Data.
 //
 // Shape: equal offsets insert Data, empty Data removes. The edits of a direction do not overlap; those that insert
 // at the same offset are in the order in which they were forwarded.
@@ -17,10 +17,10 @@ type Edit struct {
 	// Start and End are offsets in the received body, in bytes.
 	Start, End int64
 
-	// T is when the replacement was forwarded, since Exchange.Started.
+	// T is the time since Exchange.Started at which Data was forwarded.
 	T time.Duration
 
-	// Rule is the name of the rule that changed it, or "intercept" for a change by hand.
+	// Rule is the name of the rule that changed the body, or "intercept" if a user changed it by hand.
 	Rule string
 
 	// Data are the bytes that were forwarded instead of the received ones.
@@ -39,7 +39,7 @@ type ForwardedHead struct {
 	// Rule is the name of the rule that changed the head.
 	Rule string
 
-	// Method and URL are the forwarded ones of a request; "" for a response.
+	// Method and URL are those of the forwarded request; "" for a response.
 	Method, URL string
 
 	// Status is the HTTP status of a response; 0 for a request.
@@ -52,14 +52,14 @@ type ForwardedHead struct {
 	Trailers Headers
 }
 
-// Shown says which bytes of an exchange are shown where a rule changed them.
+// Shown selects, for an exchange that rules changed, whether the received or the forwarded bytes are shown.
 type Shown string
 
 const (
-	// ShownReceived are the bytes as unwire received them: as both sides sent them.
+	// ShownReceived are the bytes as unwire received them, i.e. as the client and the server sent them.
 	ShownReceived Shown = "received"
 
-	// ShownForwarded are the bytes as unwire forwarded them: as both sides received them.
+	// ShownForwarded are the bytes as unwire forwarded them, i.e. as the client and the server received them.
 	ShownForwarded Shown = "forwarded"
 
 	// ShownToServer are the request as forwarded and the response as received: what the server received and sent.
@@ -69,11 +69,12 @@ const (
 	ShownToClient Shown = "client"
 )
 
-// Rewritten describes an exchange of which rules changed something on its way.
+// Rewritten describes an exchange whose request or response unwire changed before forwarding it.
 type Rewritten struct {
-	// Rules are the names of the rules, in alphabetical order; "intercept" is a change by hand.
+	// Rules are the names of the rules that changed something, in alphabetical order; "intercept" is a change
+	// by hand.
 	Rules []string `json:"rules"`
 
-	// Shown says which bytes are shown.
+	// Shown is which version of the bytes, received or forwarded, accompanies this description.
 	Shown Shown `json:"shown"`
 }

@@ -5,13 +5,14 @@ import "time"
 // NoFrame is the value of Place.Frame if the place is the whole exchange.
 const NoFrame = -1
 
-// A Place identifies what a note is about: an exchange, one of its frames, or a field of a frame.
+// A Place identifies the subject of a note: an exchange, one of its frames, or a field of a frame.
 type Place struct {
-	// Exchange is the number of the exchange that the note is about.
+	// Exchange is the ID of the exchange that the note is about.
 	Exchange int64
 	// Dir is the direction of the frame that the note is about.
 	Dir Direction
-	// Frame numbers the frames of each direction from 0. It is NoFrame for the exchange as a whole.
+	// Frame is the number of the frame in its direction, from 0, or NoFrame if the note is about the whole
+	// exchange.
 	Frame int
 
 	// Path is the path of a field in the frame's message, such as 1.7 or 2[3].1; "" means the whole
@@ -52,7 +53,7 @@ const (
 	ProtoFile DefinitionKind = "proto"
 )
 
-// A Definition is a set of message definitions (a schema) that is stored in a capture.
+// A Definition is a set of protobuf message definitions (a schema) that is stored in a capture.
 type Definition struct {
 	// Kind is the format of the definition's Data.
 	Kind DefinitionKind

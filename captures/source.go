@@ -40,7 +40,7 @@ type Recorder interface {
 	Begin(ex Exchange) (Recording, error)
 }
 
-// A Target is a Recorder with the additional methods that an import needs.
+// A Target is a Recorder with the additional methods that an import from another format needs.
 type Target interface {
 	Recorder
 
@@ -71,14 +71,14 @@ type Recording interface {
 	// Chunk records body bytes that arrived just now. It copies p.
 	Chunk(dir Direction, p []byte)
 
-	// ChunkAt is Chunk for bytes that arrived at time t after Exchange.Started, for imports.
+	// ChunkAt is like Chunk, for bytes that arrived at time t after Exchange.Started. Imports use it.
 	ChunkAt(dir Direction, t time.Duration, p []byte)
 
-	// MessageAt records a WebSocket message, or a part of one, that arrived at time t after Exchange.Started. p
-	// is unmasked and decompressed.
+	// MessageAt records a WebSocket message, or a fragment of one, that arrived at time t after
+	// Exchange.Started. p is unmasked and decompressed.
 	MessageAt(dir Direction, t time.Duration, op Opcode, p []byte)
 
-	// Message is MessageAt for bytes that arrived just now.
+	// Message is like MessageAt, for a message that arrived just now.
 	Message(dir Direction, op Opcode, p []byte)
 
 	// Relate records that this exchange is related to the exchange target of the same capture.
@@ -105,6 +105,6 @@ type Recording interface {
 	// End records the outcome, and an error text if the exchange failed. Only the first call has an effect.
 	End(o Outcome, errText string)
 
-	// EndAt is End for an exchange that lasted d, for imports.
+	// EndAt is like End, for an exchange that lasted d. Imports use it.
 	EndAt(d time.Duration, o Outcome, errText string)
 }

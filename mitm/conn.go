@@ -15,9 +15,12 @@ import (
 // chunkSize is the size of the buffer in which bodies are read and recorded, in bytes.
 const chunkSize = 64 << 10
 
-// A clientConn is a client's connection. It can be read ahead, and it informs the proxy when it is closed.
+// A clientConn is a client's connection to the proxy. Bytes can be read ahead, and callbacks are called when it
+// is closed.
 type clientConn struct {
 	*raw.Conn
+
+	// target is the server to which the connection's requests go, if that is known.
 	target target
 
 	// recorder records the connection's exchanges together with the client program.
@@ -26,11 +29,12 @@ type clientConn struct {
 	// via lists the ids of the unwire proxies that the connection has passed through; "" if none.
 	via string
 
-	// origin is the URL of the server to which a reverse proxy's listener forwards; nil if the client
-	// uses unwire as an ordinary proxy.
+	// origin is the URL of the server to which a reverse proxy's listener forwards; nil if the client uses
+	// unwire as an ordinary proxy.
 	origin *url.URL
 
-	// allowsControl means that the listener serves the proxy's control endpoints.
+	// allowsControl means that the client may call the proxy's control endpoints on this connection (see
+	// control.go).
 	allowsControl bool
 
 	// address caches the client's address as text.
@@ -43,7 +47,8 @@ type clientConn struct {
 	// lastAnswer is when the last HTTP/1 response ended, in nanoseconds since 1970; 0 if there was none.
 	lastAnswer atomic.Int64
 
-	// onClose and onUnusedClose (if set) are called once, when the connection is closed.
+	// onClose, if set, is called once, when the connection is closed. Then onUnusedClose, if set, is called; it
+	// checks whether the client has closed the connection without using it (see watchForRefusal).
 	onClose       func()
 	onUnusedClose atomic.Pointer[func()]
 	closeOnce     sync.Once
@@ -57,6 +62,7 @@ func (c *clientConn) remote() string {
 	return c.address
 }
 
+// A halfCloser is a connection of which each direction can be closed separately.
 type halfCloser interface {
 	CloseWrite() error
 	CloseRead() error
@@ -75,18 +81,19 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A connQueue is a net.Listener that returns the connections that were pushed.
+// A connQueue is a net.Listener that returns connections which were accepted elsewhere and passed to push.
 type connQueue struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
+// newConnQueue returns an empty queue.
 func newConnQueue() *connQueue {
 	return &connQueue{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// push passes a connection to the server of the queue, which closes the connection from then on.
+// push passes a connection to the server that calls Accept, which from then on is responsible for closing it.
 func (q *connQueue) push(c net.Conn) {
 	select {
 	case q.conns <- c:
@@ -95,6 +102,7 @@ func (q *connQueue) push(c net.Conn) {
 	}
 }
 
+// Accept returns the next connection that was pushed, or net.ErrClosed.
 func (q *connQueue) Accept() (net.Conn, error) {
 	select {
 	case c := <-q.conns:
@@ -104,16 +112,17 @@ func (q *connQueue) Accept() (net.Conn, error) {
 	}
 }
 
+// Close makes Accept fail.
 func (q *connQueue) Close() error {
 	q.once.Do(func() { close(q.closed) })
 	return nil
 }
 
-// Addr returns the unspecified address: the connections were accepted by other listeners.
+// Addr returns the unspecified address, because the connections were accepted by other listeners.
 func (q *connQueue) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }
 
-// tunnelConns copies bytes in both directions until both have ended. The end of one direction is forwarded as a
-// half-close; an error on one side resets both.
+// tunnelConns copies bytes in both directions between two connections until both directions have ended. The end
+// of one direction is forwarded as a half-close; an error on one side resets both.
 func tunnelConns(a *clientConn, b net.Conn) {
 	down := make(chan struct{})
 	go func() {
@@ -128,7 +137,7 @@ func tunnelConns(a *clientConn, b net.Conn) {
 	_ = b.Close()
 }
 
-// copyDirection copies all bytes from one connection to the other.
+// copyDirection copies all bytes from src to dst.
 func copyDirection(dst, src net.Conn) {
 	if _, err := io.Copy(dst, src); err != nil {
 		raw.Reset(dst)
@@ -144,6 +153,7 @@ func copyDirection(dst, src net.Conn) {
 	_ = dst.Close()
 }
 
+// clientKey is the context key of a request's client connection.
 type clientKey struct{}
 
 // withClient stores the client's connection in the context of its requests.
@@ -151,7 +161,7 @@ func withClient(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, clientOf(c))
 }
 
-// clientOf returns the clientConn inside wrappers such as TLS, or nil.
+// clientOf returns the clientConn inside wrappers such as TLS, or nil if there is none.
 func clientOf(c net.Conn) *clientConn {
 	for {
 		if client, ok := c.(*clientConn); ok {

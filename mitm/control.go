@@ -11,21 +11,22 @@ import (
 	"unwire/mitm/routes"
 )
 
-// Paths of the control endpoints, which the hook in a launched program calls.
+// Paths of the control endpoints, which the hook in a launched Node program calls.
 const (
-	// redirectPath returns the address of the redirect listener.
+	// redirectPath is the endpoint that returns the address of the redirect listener, to which the hook
+	// connects instead of to servers.
 	redirectPath = "/.well-known/unwire/redirect"
 
-	// routePath announces the server to which a redirected connection goes.
+	// routePath is the endpoint to which the hook reports the server that a redirected connection is meant for.
 	routePath = "/.well-known/unwire/route"
 
-	// reachPath reports whether a server can be connected to.
+	// reachPath is the endpoint that reports whether a server can be connected to.
 	reachPath = "/.well-known/unwire/reach"
 )
 
 const (
-	// tokenHeader contains Options.ControlToken. A web page cannot send this header to another site without a
-	// CORS preflight request, which is refused.
+	// tokenHeader is the request header with the secret Options.ControlToken. A web page cannot send this
+	// header to another site without a CORS preflight request, which is refused.
 	tokenHeader = "Unwire-Token"
 
 	// minControlToken is the shortest token, in bytes.
@@ -44,9 +45,9 @@ func isControl(path string) bool {
 	return false
 }
 
-// serveControl answers a request to a control endpoint. A route determines where a program's data goes, and
-// reachability checks could be used as a port scanner. So only the launched program may send such requests,
-// although other programs, users and web pages can connect to the listener too.
+// serveControl responds to a request to a control endpoint. Only the launched program may send such requests,
+// although other programs, users and web pages can connect to the listener too: an announced route determines
+// where a program's data goes, and reachability checks could be used as a port scanner.
 //
 // Source: mitm/README.md#node-hook
 func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
@@ -74,9 +75,10 @@ func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientCo
 	}
 }
 
-// isFromLaunchedProgram reports whether a request comes from the launched program. The token alone proves it.
-// The other checks stop a web page that has learned the token: it reaches loopback by a name of its own (DNS
-// rebinding), which Host shows, or from another site, which the browser's headers show.
+// isFromLaunchedProgram reports whether a control request comes from the launched program. The token alone
+// proves it. The other checks stop a web page that has learned the token: it connects to loopback either by a
+// host name of its own (DNS rebinding), which the Host header shows, or from another site, which the browser's
+// headers show.
 func (p *Proxy) isFromLaunchedProgram(r *http.Request, local net.Addr) bool {
 	to, ok := local.(*net.TCPAddr)
 	if !ok || !to.IP.IsLoopback() || r.Host != to.String() {
@@ -93,7 +95,7 @@ func (p *Proxy) isFromLaunchedProgram(r *http.Request, local net.Addr) bool {
 	return len(tokens) == 1 && subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(p.opts.ControlToken)) == 1
 }
 
-// serveRedirect returns the address of the redirect listener.
+// serveRedirect responds with the address of the redirect listener.
 func (p *Proxy) serveRedirect(w http.ResponseWriter) {
 	addr, err := p.redirectAddr()
 	if err != nil {
@@ -106,7 +108,7 @@ func (p *Proxy) serveRedirect(w http.ResponseWriter) {
 	}{addr})
 }
 
-// serveAnnouncement stores the address to which a redirected connection goes.
+// serveAnnouncement handles the announcement of the server that a redirected connection is meant for.
 func (p *Proxy) serveAnnouncement(w http.ResponseWriter, r *http.Request) {
 	var route struct {
 		// Port is the local one of the client's connection.

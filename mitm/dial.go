@@ -33,14 +33,20 @@ type dialer struct {
 	trustedRoots *x509.CertPool
 	// insecure is the option Options.UpstreamInsecure.
 	insecure bool
-	// rewrite may redirect connections to other servers; nil does not.
-	rewrite      rewrite.Policy
-	keyLog       io.Writer
-	spares       upstream.Spares
+	// rewrite contains rules that may redirect connections to other servers; nil for none.
+	rewrite rewrite.Policy
+
+	// keyLog receives TLS secrets; nil for none. spares are open connections for later requests.
+	keyLog io.Writer
+	spares upstream.Spares
+
+	// isOwnAddress reports whether an address must not be connected to, because it is one of the proxy's own
+	// listeners.
 	isOwnAddress func(*net.TCPAddr) bool
 }
 
-// names returns the names of a target as host:port: its address, and the server name that the client sent.
+// names returns the names of a target as host:port: by its address, and by the server name (SNI) that the
+// client sent.
 func (t target) names() []string {
 	names := []string{t.addr}
 	if t.sni != "" && t.sni != hosts.Name(t.addr) {
@@ -55,10 +61,11 @@ func (d *dialer) proxyFor(t target) *url.URL {
 }
 
 // viaFor returns the ids of all unwire proxies that a connection to a target has passed through, including this
-// one.
+// one, separated by spaces.
 func (d *dialer) viaFor(t target) string { return strings.TrimSpace(t.via + " " + d.id) }
 
-// spareKey returns the key under which spare connections to a target are kept: equal keys are interchangeable.
+// spareKey returns the key under which spare connections to a target are stored. Connections with equal keys
+// are interchangeable.
 func (d *dialer) spareKey(t target) string {
 	if proxy := d.proxyFor(t); proxy != nil {
 		return t.addr + " " + upstream.Name(proxy) + " " + t.via
@@ -66,7 +73,7 @@ func (d *dialer) spareKey(t target) string {
 	return t.addr
 }
 
-// mapped returns the target that replaces another one by a rule, or t itself.
+// mapped returns the target to which a rewriting rule redirects t, or t itself.
 func (d *dialer) mapped(t target) target {
 	if d.rewrite == nil {
 		return t
@@ -88,11 +95,13 @@ func (d *dialer) dial(ctx context.Context, t target) (net.Conn, error) {
 	return d.dialNew(ctx, t)
 }
 
+// dialNew opens a connection to the server, through the user's proxy if there is one.
 func (d *dialer) dialNew(ctx context.Context, t target) (net.Conn, error) {
 	return d.upstream.Dial(ctx, d.proxyFor(t), t.addr, d.viaFor(t))
 }
 
-// dialDirect opens a TCP connection to a server, or to a proxy.
+// dialDirect opens a TCP connection to a server, or to a proxy. It refuses connections that would lead back to
+// this proxy.
 func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
@@ -109,8 +118,8 @@ func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn
 	return conn, nil
 }
 
-// httpsTarget returns the target for an address of which neither protocol nor host name is known. The
-// user's proxy is then chosen as for HTTPS, unless the port is 80.
+// httpsTarget returns the target for an address (host:port) if neither the protocol nor the host name is known.
+// The user's proxy is then chosen as for HTTPS, unless the port is 80.
 func httpsTarget(addr, via string) target {
 	t := target{scheme: "https", addr: addr, via: via}
 	if portOf(addr) == "80" {
@@ -119,14 +128,14 @@ func httpsTarget(addr, via string) target {
 	return t
 }
 
-// hasPassed reports whether a connection has passed through this proxy before, or through so many proxies that
-// their ids exceed the limit (about nine).
+// hasPassed reports whether the ids in via include this proxy, i.e. the connection is in a loop, or would
+// exceed the limit of about nine ids.
 func (d *dialer) hasPassed(via string) bool {
 	return slices.Contains(strings.Fields(via), d.id) || len(via)+1+len(d.id) > socks.MaxVia
 }
 
-// checkVia removes the header with the proxies that a request has passed through, and returns its value. If this
-// proxy is among them, it answers the request, and ok is false.
+// checkVia removes the request header with the ids of the unwire proxies that a request has passed through, and
+// returns its value. If this proxy is among them, it responds with an error, and ok is false.
 func (p *Proxy) checkVia(w http.ResponseWriter, r *http.Request) (via string, ok bool) {
 	via = r.Header.Get(upstream.ViaHeader)
 	r.Header.Del(upstream.ViaHeader)
@@ -138,15 +147,18 @@ func (p *Proxy) checkVia(w http.ResponseWriter, r *http.Request) (via string, ok
 	return via, true
 }
 
-// errProxyRing ends a loop of reverse proxies. It matches upstream.ErrLoop.
+// errProxyRing is the error for a connection to a loop of reverse proxies. It matches upstream.ErrLoop.
 var errProxyRing error = proxyRingError{}
 
+// A proxyRingError is the type of errProxyRing.
 type proxyRingError struct{}
 
+// Error describes the loop.
 func (proxyRingError) Error() string {
 	return "it is a reverse proxy that leads back to itself: point one of the ring at a server"
 }
 
+// Is reports whether target is upstream.ErrLoop.
 func (proxyRingError) Is(target error) bool { return target == upstream.ErrLoop }
 
 // loopHeaderValue is the value of upstream.ViaHeader in a response to a looping request. It informs another
@@ -160,7 +172,7 @@ func answerLoop(w http.ResponseWriter, text string) {
 }
 
 // connectBeforeAnswer connects to the server before the proxy reports success to a client that is another
-// unwire. Thus that client receives the connection error. The connection is kept as a spare for the client's
+// unwire, so that this client receives the connection error. The connection is kept as a spare for the client's
 // first request.
 func (p *Proxy) connectBeforeAnswer(ctx context.Context, t target) error {
 	if t.via == "" {

@@ -17,9 +17,10 @@ import (
 	"unwire/mitm/upstream"
 )
 
+// infoText is the response to a request for the proxy itself, as from a browser.
 const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
 
-// serveFront serves a request that a listener received and that package h1 does not relay.
+// serveFront serves a request on one of the proxy's listeners that package h1 does not relay itself.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	if r.Method != http.MethodConnect {
@@ -35,7 +36,7 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveProxied serves a proxy request: CONNECT, or one with an absolute URL.
+// serveProxied serves a request to the proxy: CONNECT, or one with an absolute URL.
 func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientConn) {
 	via, ok := p.checkVia(w, r)
 	if !ok {
@@ -63,7 +64,7 @@ func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientCo
 	p.passthrough.ServeHTTP(w, r)
 }
 
-// newPassthrough returns the goproxy server that handles CONNECT, and forwards the traffic that is not
+// newPassthrough returns the goproxy server that handles CONNECT requests, and forwards traffic that is not
 // recorded.
 func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	passthrough := goproxy.NewProxyHttpServer()
@@ -103,8 +104,8 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	return passthrough
 }
 
-// passthroughAnswer returns the response to a request that is not recorded: the server's, or an error response
-// if the user's proxy refused or failed.
+// passthroughAnswer returns the response to an unrecorded request: the server's, or an error response if the
+// user's proxy refused or failed.
 func (p *Proxy) passthroughAnswer(res *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
 	var failed *upstream.Error
 	if t := targetOf(ctx.Req.URL); res != nil && upstream.IsRefusal(res) && t.scheme == "http" {
@@ -131,7 +132,7 @@ func (p *Proxy) passthroughAnswer(res *http.Response, ctx *goproxy.ProxyCtx) *ht
 	return answer
 }
 
-// newPassthroughTransport returns the transport of requests that are not recorded.
+// newPassthroughTransport returns the transport for requests that are not recorded.
 func (p *Proxy) newPassthroughTransport() *http.Transport {
 	proxies := p.dialer.upstream.Proxies
 	return &http.Transport{
@@ -175,12 +176,13 @@ func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 	p.intercept(c, withPort(r.URL.Host, "443"))
 }
 
-// A bufferedHijacker is a ResponseWriter whose hijacked connection keeps the bytes that followed the request,
-// which goproxy would lose.
+// A bufferedHijacker is a ResponseWriter whose Hijack returns a connection that still has the bytes which
+// followed the request; goproxy would lose them.
 type bufferedHijacker struct {
 	http.ResponseWriter
 }
 
+// Hijack returns the client's connection, from which all bytes after the request can be read.
 func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
@@ -205,9 +207,10 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // discardLogger discards the log messages of goproxy.
 type discardLogger struct{}
 
+// Printf does nothing.
 func (discardLogger) Printf(string, ...any) {}
 
-// serveTunnelled relays a request that arrived through a tunnel.
+// serveTunnelled relays a request that arrived inside a CONNECT tunnel, to the tunnel's server.
 func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	defer c.noteAnswered()
@@ -225,7 +228,7 @@ func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	p.relay(w, r, t, &shown)
 }
 
-// serveReverse relays a request to the origin of a reverse proxy.
+// serveReverse relays a request to the server origin, for which this proxy is a reverse proxy.
 func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
 	shown := *r.URL
 	shown.Scheme, shown.Host = origin.Scheme, origin.Host

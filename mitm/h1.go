@@ -17,11 +17,11 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// proxyFields are header fields for a proxy, which are not forwarded.
+// proxyFields are the names of header fields that are meant for the proxy and are not forwarded.
 var proxyFields = []string{"proxy-connection", "proxy-authorization", strings.ToLower(upstream.ViaHeader)}
 
-// interceptH1 relays the requests of an HTTP/1 client to one server. conn is the client's connection, or TLS on
-// it.
+// interceptH1 relays the requests of an HTTP/1 client to the server t. conn is the client's connection, or TLS
+// on it.
 func (p *Proxy) interceptH1(c *clientConn, conn net.Conn, t target) {
 	r := h1.New(p.h1Config(c, conn, t.scheme+"://"+t.addr, func(q *h1.Request) (*h1.Route, error) {
 		if c.origin != nil {
@@ -41,8 +41,8 @@ func (p *Proxy) interceptH1(c *clientConn, conn net.Conn, t target) {
 	r.Run(p.ctx)
 }
 
-// newFront wraps a client's connection. Requests to be recorded are relayed there, and only the others
-// reach goproxy and the control endpoints.
+// newFront wraps a client's connection to a listener for use by an http.Server. Requests to be recorded are
+// relayed directly; only the others, for goproxy and the control endpoints, reach the http.Server.
 func (p *Proxy) newFront(c *clientConn) net.Conn {
 	base := ""
 	if c.origin != nil {
@@ -63,12 +63,14 @@ func (p *Proxy) newFront(c *clientConn) net.Conn {
 	}))
 }
 
+// isControlTarget reports whether a request target is the path of a control endpoint.
 func isControlTarget(target string) bool {
 	u, err := url.ParseRequestURI(target)
 	return err == nil && isControl(u.Path)
 }
 
-// routeProxied routes a request with an absolute URL.
+// routeProxied returns the route for a request with an absolute URL, i.e. to the server named in it; nil if the
+// request is not relayed by package h1.
 func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 	// The path may be invalid, so parse only what precedes it.
 	scheme, rest, _ := strings.Cut(q.Target, "://")
@@ -94,7 +96,8 @@ func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 	return to, nil
 }
 
-// originForm converts an absolute-form target to the form that is sent to the server.
+// originForm converts a request target in absolute form (a URL) to the form that is sent to the server (a
+// path).
 //
 // Source: RFC 9112, sections 3.2.1 and 3.2.4
 func originForm(method, target string) string {
@@ -111,7 +114,7 @@ func originForm(method, target string) string {
 	return rest[i:]
 }
 
-// routeReverse routes a request to the origin of a reverse proxy.
+// routeReverse returns the route for a request to a reverse proxy, i.e. to the server origin.
 func (p *Proxy) routeReverse(q *h1.Request, origin *url.URL) *h1.Route {
 	target := q.Target
 	if strings.Contains(target, "://") && target[0] != '/' {
@@ -127,7 +130,7 @@ func (p *Proxy) routeReverse(q *h1.Request, origin *url.URL) *h1.Route {
 	return to
 }
 
-// urlOf returns the URL of a request, with the target unchanged.
+// urlOf returns the URL of a request with the target unchanged, even if it is not a valid path.
 func urlOf(scheme, host, target string) string {
 	switch {
 	case target == "*":
@@ -140,9 +143,10 @@ func urlOf(scheme, host, target string) string {
 	return scheme + "://" + host + "/" + target
 }
 
-// routeH1 returns the route to a server: directly, through a tunnel, or through an HTTP proxy that forwards
-// requests. Requests for another host than that of the connection, and upgrades, always use a tunnel: the proxy
-// would send them to another server, or drop the upgrade.
+// routeH1 returns the route for a request to a server: directly, through a tunnel, or through an HTTP proxy
+// that forwards requests. Requests for another host than that of the connection, and upgrades, always use a
+// tunnel: the proxy would send them to another server, or drop the upgrade. shown is the recorded URL; bound is
+// as in h1.Route.
 func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.Route {
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
@@ -172,10 +176,11 @@ func (p *Proxy) routeH1(t target, q *h1.Request, shown string, bound bool) *h1.R
 	return to
 }
 
-// A proxyKey distinguishes connections to a forwarding proxy from those to the origin itself.
+// A proxyKey is the h1.Route.Key of connections to the user's forwarding proxy, which must differ from that of
+// connections to the origin itself.
 type proxyKey struct{ *origin }
 
-// hostOfURL returns the host and port of a URL that may be invalid otherwise.
+// hostOfURL returns the host and port of a URL, even if the rest of the URL is invalid.
 func hostOfURL(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -184,7 +189,8 @@ func hostOfURL(u string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// recordsURL reports whether a request to a recorded host must be recorded, by its path.
+// recordsURL reports whether a request to the server addr must be recorded according to the patterns with paths
+// in Options.Only and Options.Skip. shown is the request's URL.
 func (p *Proxy) recordsURL(shown, addr string) bool {
 	scheme, rest, _ := strings.Cut(shown, "://")
 	host := hostOfURL(shown)
@@ -195,8 +201,8 @@ func (p *Proxy) recordsURL(shown, addr string) bool {
 	return p.hosts.RecordsRequest(path, withPort(host, portFor(&url.URL{Scheme: scheme})), addr)
 }
 
-// h1Config returns the configuration for relaying a client's HTTP/1. base is the URL of the server, or "" if
-// each request names its own.
+// h1Config returns the configuration of package h1 for relaying a client's requests. base is the URL of the
+// server, or "" if each request names its own.
 func (p *Proxy) h1Config(c *clientConn, conn net.Conn, base string, route func(*h1.Request) (*h1.Route, error)) h1.Config {
 	return h1.Config{
 		Client: conn, Route: route,
@@ -219,7 +225,7 @@ func (p *Proxy) h1Config(c *clientConn, conn net.Conn, base string, route func(*
 	}
 }
 
-// rewriteH1 returns the function that decides about the changes of a request, or nil.
+// rewriteH1 returns the function that selects the rewriting rules for a request, or nil if there are no rules.
 func (p *Proxy) rewriteH1(c *clientConn) func(*h1.Request, *h1.Route) rewrite.Exchange {
 	if p.opts.Rewrite == nil {
 		return nil
@@ -232,7 +238,8 @@ func (p *Proxy) rewriteH1(c *clientConn) func(*h1.Request, *h1.Route) rewrite.Ex
 	}
 }
 
-// upgradedExchange describes a connection after a switch of its protocol.
+// upgradedExchange describes, for rewriting rules, a connection that has switched its protocol. answer are the
+// headers of the response that switched it.
 func (p *Proxy) upgradedExchange(c *clientConn, q *h1.Request, answer captures.Headers) *captures.Exchange {
 	scheme, transport := c.target.scheme, captures.HTTP
 	if strings.EqualFold(answer.Get("upgrade"), "websocket") {
@@ -252,7 +259,8 @@ func (p *Proxy) upgradedExchange(c *clientConn, q *h1.Request, answer captures.H
 	}
 }
 
-// beginH1 starts recording a request. It returns nil if that fails.
+// beginH1 starts recording a request. shown is the recorded URL; server is the connection on which it will be
+// sent, nil if none is open yet. It returns nil if the recording cannot be started.
 func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.Conn) captures.Recording {
 	ex := captures.Exchange{
 		Method: q.Method, URL: shown, HTTP: q.Version, RequestHeaders: q.Header,
@@ -269,7 +277,8 @@ func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.C
 	return rec
 }
 
-// recordRefusedRequest records a malformed request, as far as it was parsed.
+// recordRefusedRequest records a malformed request, as far as it could be parsed. base is the URL of the
+// server, or "".
 func (p *Proxy) recordRefusedRequest(c *clientConn, base string, q *h1.Request, reason *h1.Malformed) {
 	p.log.Warn("a malformed request is refused", "from", c.RemoteAddr(), "reason", reason)
 	scheme, addr, _ := strings.Cut(base, "://")
@@ -288,8 +297,8 @@ func (p *Proxy) recordRefusedRequest(c *clientConn, base string, q *h1.Request, 
 	}
 }
 
-// failureAnswer returns the response to a request that failed before the server received any of it; nil if it
-// may have.
+// failureAnswer returns the proxy's own response to a request that failed before the server received any of it;
+// nil if the server may have received something. connected means that a connection to the server was open.
 func (p *Proxy) failureAnswer(to *h1.Route, rec captures.Recording, err error, connected bool) *h1.Answer {
 	var viaProxy *upstream.Error
 	var refused *certificateError

@@ -14,9 +14,9 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// interceptH2 relays the frames of an HTTP/2 client, if the server speaks HTTP/2 too. Otherwise, net/http serves
-// the client, and reports why. conn is an *h2.Conn on the client's connection, or TLS on one; head was read from
-// it before.
+// interceptH2 relays the frames of an HTTP/2 client to the server t, if that supports HTTP/2 too. Otherwise
+// net/http serves the client. conn is an *h2.Conn on the client's connection, or TLS on one; head are bytes
+// that were already read from it.
 func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target, origin *url.URL) {
 	buf, err := h2.ReadPreface(raw.NewConn(conn, head), readHeaderTimeout)
 	if err != nil {
@@ -62,8 +62,8 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target,
 	r.Run(p.ctx, buf)
 }
 
-// beginH2 returns the function that starts recording a request to an origin; it returns nil for requests that
-// are not recorded. connection has the fields that all exchanges of the connection share.
+// beginH2 returns the function that starts recording a request to a server; the function returns nil for
+// requests that are not recorded. connection has the fields that all exchanges of the connection share.
 func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
 	return func(method, authority, path string, header captures.Headers) captures.Recording {
 		o.gotRequest.Store(true)
@@ -88,7 +88,8 @@ func (p *Proxy) beginH2(c *clientConn, o *origin, t target, connection captures.
 	}
 }
 
-// rewriteH2 returns the function that decides about the changes of a request to an origin, or nil.
+// rewriteH2 returns the function that selects the rewriting rules for a request to a server, or nil if there
+// are no rules.
 func (p *Proxy) rewriteH2(c *clientConn, t target, server string) func(method, authority, path string, header captures.Headers) rewrite.Exchange {
 	if p.opts.Rewrite == nil {
 		return nil
@@ -106,7 +107,7 @@ func (p *Proxy) rewriteH2(c *clientConn, t target, server string) func(method, a
 	}
 }
 
-// shownURL returns the URL of a request and its escaped path, even if the path is invalid.
+// shownURL returns the URL to be recorded for a request, and its escaped path, even if the path is invalid.
 func shownURL(scheme, host, path string) (shown, escapedPath string) {
 	u, err := url.ParseRequestURI(path)
 	if err != nil || !strings.HasPrefix(path, "/") {
@@ -120,11 +121,11 @@ func shownURL(scheme, host, path string) (shown, escapedPath string) {
 	return u.String(), u.EscapedPath()
 }
 
-// A relay forwards the traffic of one client connection. Drain makes it close the connection after the
-// running exchanges.
+// A relay forwards the traffic of one client connection. Drain makes it close the connection after the running
+// exchanges.
 type relay interface{ Drain() }
 
-// addRelay registers a relay, which Shutdown drains. It returns false during shutdown.
+// addRelay registers a relay, so that Shutdown drains it. It returns false during shutdown.
 func (p *Proxy) addRelay(r relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,6 +137,7 @@ func (p *Proxy) addRelay(r relay) bool {
 	return true
 }
 
+// removeRelay unregisters a relay that has ended.
 func (p *Proxy) removeRelay(r relay) {
 	p.mu.Lock()
 	delete(p.relays, r)

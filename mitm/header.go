@@ -12,14 +12,14 @@ import (
 	"unwire/captures"
 )
 
-// hopByHop are the header fields that apply to a single connection.
+// hopByHop are the names of header fields that apply to a single connection and are not forwarded.
 var hopByHop = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// forwardHeader returns a copy of a header as it is forwarded. "te: trailers" stays, because gRPC servers
-// require it, and so does the request for an upgrade.
+// forwardHeader returns a copy of a header without the fields that apply to a single connection. "te: trailers"
+// is kept, because gRPC servers require it, and so is a request for an upgrade.
 func forwardHeader(in http.Header) http.Header {
 	out := in.Clone()
 	if out == nil {
@@ -47,7 +47,7 @@ func forwardHeader(in http.Header) http.Header {
 	return out
 }
 
-// upgradeOf returns the protocol that a header asks to switch to, or "".
+// upgradeOf returns the protocol to which a header asks to switch, or "".
 func upgradeOf(h http.Header) string {
 	if !hasToken(h["Connection"], "upgrade") {
 		return ""
@@ -67,7 +67,7 @@ func awaitsContinue(body io.ReadCloser) bool {
 	return f.IsValid() && f.Kind() == reflect.Bool && f.Bool()
 }
 
-// hasToken reports whether a comma-separated field contains a token.
+// hasToken reports whether comma-separated field values contain a token.
 func hasToken(values []string, token string) bool {
 	for _, v := range values {
 		for t := range strings.SplitSeq(v, ",") {
@@ -82,15 +82,17 @@ func hasToken(values []string, token string) bool {
 // A section is a header section as net/http returns it, with the fields that net/http removes from it.
 type section struct {
 	header http.Header
-	major  int // HTTP version
-	host   string
+	// major is the major HTTP version, and host the value of the Host field.
+	major int
+	host  string
 	// encoding is the value of Transfer-Encoding.
 	encoding []string
 	// trailer are the trailers announced in the header.
 	trailer http.Header
 }
 
-// headers returns the fields sorted by name, because net/http loses their order. HTTP/2 names are in lower case.
+// headers returns all fields sorted by name, because net/http loses their order. Names are in lower case for
+// HTTP/2.
 func (s section) headers() captures.Headers {
 	all := make(map[string][]string, len(s.header)+3)
 	maps.Copy(all, s.header)

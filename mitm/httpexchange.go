@@ -17,18 +17,19 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// An exchange records one request and its response that net/http (and not a relay) processes. Both
-// directions record concurrently. After the end, or if rec is nil, nothing is recorded.
+// An exchange records one request and its response that net/http (and not a relay of package h1 or h2) handles.
+// Both directions are recorded concurrently. After the end, or if rec is nil, nothing is recorded.
 type exchange struct {
 	proxy *Proxy
 
-	// ctx is that of the client's request. It ends when the client disconnects.
+	// ctx is the context of the client's request. It ends when the client disconnects.
 	ctx context.Context
 
-	// requestHeader and answerHeader are set for an exchange that has switched its protocol.
+	// requestHeader and answerHeader are the headers of request and response, if the exchange has switched its
+	// protocol.
 	requestHeader, answerHeader captures.Headers
 
-	// upgraded describes the connection after the switch, for rules.
+	// upgraded describes the connection after the switch, for rewriting rules.
 	upgraded *captures.Exchange
 
 	mu  sync.Mutex
@@ -44,8 +45,8 @@ type exchange struct {
 	uploadErr error
 }
 
-// beginExchange starts recording a request. If that fails, for instance because the disk is full, the request is
-// relayed unrecorded.
+// beginExchange starts recording a request to t. shown is the recorded URL. If that fails, for instance because
+// the disk is full, the request is forwarded unrecorded.
 func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchange {
 	x := &exchange{proxy: p, ctx: r.Context()}
 	if !p.hosts.RecordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
@@ -68,6 +69,7 @@ func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchan
 	return x
 }
 
+// httpVersion formats an HTTP version as "1.0", "1.1" or "2".
 func httpVersion(major, minor int) string {
 	if major == 1 && minor == 0 {
 		return "1.0"
@@ -84,6 +86,7 @@ func (x *exchange) record(f func(captures.Recording)) {
 	}
 }
 
+// recordConnection records the connection on which the request is sent.
 func (x *exchange) recordConnection(conn net.Conn) {
 	x.mu.Lock()
 	x.serverReached = true
@@ -92,7 +95,7 @@ func (x *exchange) recordConnection(conn net.Conn) {
 }
 
 // firstContinue reports whether this is the first "100 Continue" for the client. net/http sends one by itself
-// when the body is first read.
+// when the body is first read, so a second one from the server must be dropped.
 func (x *exchange) firstContinue() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,28 +104,33 @@ func (x *exchange) firstContinue() bool {
 	return first
 }
 
-// clearServerReached is called for errors that occurred before the server.
+// clearServerReached records that the server was not reached after all, for errors that occurred before it,
+// such as those of a proxy.
 func (x *exchange) clearServerReached() {
 	x.mu.Lock()
 	x.serverReached = false
 	x.mu.Unlock()
 }
 
+// recordResponse records the status and headers of the response.
 func (x *exchange) recordResponse(res *http.Response) {
 	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
 	x.record(func(rec captures.Recording) { rec.Response(res.StatusCode, h) })
 }
 
+// recordChunk records body bytes that arrived just now.
 func (x *exchange) recordChunk(d captures.Direction, p []byte) {
 	x.record(func(rec captures.Recording) { rec.Chunk(d, p) })
 }
 
+// recordTrailers records trailers, if there are any. major is the HTTP version.
 func (x *exchange) recordTrailers(d captures.Direction, major int, trailer http.Header) {
 	if h := (section{header: trailer, major: major}).headers(); len(h) > 0 {
 		x.record(func(rec captures.Recording) { rec.Trailers(d, h) })
 	}
 }
 
+// end ends the recording with an outcome; err may be nil.
 func (x *exchange) end(o captures.Outcome, err error) {
 	text := ""
 	if err != nil {
@@ -134,7 +142,7 @@ func (x *exchange) end(o captures.Outcome, err error) {
 	})
 }
 
-// endWithError ends the exchange after an error. The outcome depends on which side failed.
+// endWithError ends the recording after an error. The outcome depends on which side failed.
 func (x *exchange) endWithError(err error) {
 	x.mu.Lock()
 	reached, upErr := x.serverReached, x.uploadErr
@@ -160,11 +168,12 @@ type recordedBody struct {
 	// closed means that the transport has closed the body: the server does not want the rest.
 	closed atomic.Bool
 
+	// ended is closed when the body is no longer read.
 	ended   chan struct{}
 	endOnce sync.Once
 }
 
-// awaitEnd waits up to d until the body is no longer read, and reports whether that is the case.
+// awaitEnd waits up to d until the request body is no longer read, and reports whether that is the case.
 func (t *recordedBody) awaitEnd(d time.Duration) bool {
 	if d == 0 {
 		select {
@@ -184,12 +193,14 @@ func (t *recordedBody) awaitEnd(d time.Duration) bool {
 	}
 }
 
+// Close closes the body, because the server does not want the rest.
 func (t *recordedBody) Close() error {
 	t.closed.Store(true)
 	t.endOnce.Do(func() { close(t.ended) })
 	return t.ReadCloser.Close()
 }
 
+// Read returns body bytes and records them.
 func (t *recordedBody) Read(p []byte) (int, error) {
 	t.x.firstContinue()
 	n, err := t.ReadCloser.Read(p)
@@ -211,7 +222,7 @@ func (t *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tlsOf describes the connection to the server for the capture.
+// tlsOf returns the description of the connection to a server that is recorded in the capture.
 func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	c, ok := conn.(*serverConn)
 	if !ok {

@@ -18,14 +18,14 @@ import (
 
 const (
 
-	// alertNoApplicationProtocol is the alert for a failed ALPN negotiation.
+	// alertNoApplicationProtocol is the TLS alert for a failed ALPN negotiation.
 	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
 	// noProtocol is an ALPN protocol that no client offers, so the handshake fails.
 	noProtocol = "unwire.none"
 )
 
-// intercept serves the contents of a tunnel to addr: HTTP, with or without TLS, or anything else, which is
-// relayed and recorded as bytes.
+// intercept serves the contents of a client's tunnel to addr (host:port): HTTP, with or without TLS, or
+// anything else, which is relayed and recorded as bytes.
 func (p *Proxy) intercept(c *clientConn, addr string) {
 	t := httpsTarget(addr, c.via)
 	connect := func() (net.Conn, error) { return p.dialer.dial(p.ctx, t) }
@@ -64,6 +64,7 @@ func (p *Proxy) forwardUnread(c *clientConn, addr string) {
 	tunnelConns(c, server)
 }
 
+// interceptTLS serves a tunnel to addr in which the client has started TLS.
 func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 	h, err := c.ReadHello(p.ctx)
 	if err != nil {
@@ -92,7 +93,8 @@ func (p *Proxy) interceptReverse(c *clientConn) {
 	p.serveTLS(c, h, cmp.Or(h.ServerName, hosts.Name(c.LocalAddr().String())))
 }
 
-// serveTLS terminates the client's TLS with a certificate for a name, and serves the contents for c.target.
+// serveTLS terminates the client's TLS with a certificate for a name, and serves the contents for the server
+// c.target. h is the client's ClientHello.
 func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
 	conn, err := p.handshakeRecorded(ctx, c, h, name)
@@ -116,8 +118,8 @@ func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	}
 }
 
-// serveDecrypted serves the contents of terminated TLS. offer are the ALPN protocols of the client, which are
-// offered to the server too.
+// serveDecrypted serves the contents of the client's terminated TLS connection. offer are the ALPN protocols of
+// the client, which are offered to the server too.
 func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	pick := conn.ConnectionState().NegotiatedProtocol
 	o := p.origins.get(c.target)
@@ -155,7 +157,7 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 // isHTTP reports whether an ALPN protocol is a version of HTTP.
 func isHTTP(proto string) bool { return proto == protoH2 || proto == protoH1 || proto == protoOldH1 }
 
-// handshakeRecorded calls terminateTLS and records a failure.
+// handshakeRecorded performs the TLS handshake with a client (see terminateTLS), and records a failure.
 func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	if !p.beginRunning() {
 		// The proxy is shutting down, so a failure is not a refusal.
@@ -172,8 +174,9 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hell
 	return conn, err
 }
 
-// terminateTLS performs the server's side of the TLS handshake, with a certificate for a name. It selects the
-// protocol that the server selects from the client's offer. For a reverse proxy, only HTTP is offered.
+// terminateTLS performs the server's side of the TLS handshake with a client, with a certificate for a name.
+// From the protocols that the client offers (ALPN), it selects the one that the server selects. For a reverse
+// proxy, only HTTP is offered.
 func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	leaf, err := p.opts.CA.Leaf(name)
 	if err != nil {

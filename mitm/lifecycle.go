@@ -87,6 +87,7 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
+// newServer returns an HTTP server with the proxy's timeouts. http2 makes it support HTTP/2.
 func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 	s := &http.Server{
 		Handler:           h,
@@ -102,10 +103,10 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 	return s
 }
 
-// Shutdown stops accepting connections and waits for running exchanges. When ctx ends, it cuts off the rest,
-// which is recorded as incomplete. Everything is recorded when Shutdown returns.
+// Shutdown stops accepting connections and waits for running exchanges. When ctx ends, Shutdown cuts off the
+// remaining exchanges, which are recorded as incomplete. Everything is recorded when Shutdown returns.
 //
-// Errors: that of ctx, if something was cut off.
+// Errors: that of ctx, if an exchange was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.decidePendingRefusals()
 	p.stopAdmitting()

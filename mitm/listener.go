@@ -19,14 +19,15 @@ import (
 )
 
 // Serve serves a listener until Shutdown, and then returns nil. Clients may use it as an HTTP proxy, as a SOCKS
-// 5 proxy, or as the server of Options.Reverse.
+// 5 proxy, or as if it were the server of Options.Reverse.
 //
 // Source: mitm/README.md#socks
 func (p *Proxy) Serve(ln net.Listener) error {
 	return p.serve(ln, p.opts.Reverse, p.opts.ControlToken != "")
 }
 
-// ServeReverse serves a further listener as a reverse proxy for an origin. It has no control endpoints.
+// ServeReverse serves an additional listener as a reverse proxy for the server origin. It has no control
+// endpoints.
 func (p *Proxy) ServeReverse(ln net.Listener, origin *url.URL) error {
 	if err := checkOrigin(origin); err != nil {
 		_ = ln.Close()
@@ -35,6 +36,7 @@ func (p *Proxy) ServeReverse(ln net.Listener, origin *url.URL) error {
 	return p.serve(ln, origin, false)
 }
 
+// checkOrigin returns an error if u cannot be the server of a reverse proxy.
 func checkOrigin(u *url.URL) error {
 	if u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("mitm: origin %q: want http://host or https://host", u)
@@ -42,6 +44,7 @@ func checkOrigin(u *url.URL) error {
 	return nil
 }
 
+// serve implements Serve and ServeReverse. control means that the listener has control endpoints.
 func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	if !p.addListener(ln) {
 		// Shutdown was called before.
@@ -65,7 +68,8 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	return nil
 }
 
-// A sniffingListener reads the first bytes of each connection before the HTTP server accepts it.
+// A sniffingListener is a net.Listener that reads the first bytes of each connection, and returns only HTTP
+// connections from Accept; it serves the others itself.
 type sniffingListener struct {
 	net.Listener
 
@@ -76,11 +80,13 @@ type sniffingListener struct {
 	// allowsControl means that the listener serves the proxy's control endpoints.
 	allowsControl bool
 
+	// queue contains the connections that Accept returns.
 	queue *connQueue
 	// failed receives the error with which run ended.
 	failed chan error
 }
 
+// Accept returns the next HTTP connection.
 func (e *sniffingListener) Accept() (net.Conn, error) {
 	conn, err := e.queue.Accept()
 	if err != nil {
@@ -92,12 +98,13 @@ func (e *sniffingListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// Close closes the listener and the queue.
 func (e *sniffingListener) Close() error {
 	return errors.Join(e.Listener.Close(), e.queue.Close())
 }
 
-// run accepts connections, and passes each to the handler for its protocol, detected by its first
-// bytes: SOCKS, TLS, HTTP/2 or HTTP/1.
+// run accepts connections, detects the protocol of each by its first bytes (SOCKS, TLS, HTTP/2 or HTTP/1), and
+// passes it to the handler for that.
 func (e *sniffingListener) run(p *Proxy) {
 	defer e.queue.Close()
 	for {
@@ -145,7 +152,7 @@ func (e *sniffingListener) run(p *Proxy) {
 	}
 }
 
-// isTemporary reports whether Accept may succeed after an error.
+// isTemporary reports whether Accept may succeed again after this error.
 func isTemporary(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ECONNRESET},
 		func(e error) bool { return errors.Is(err, e) })
@@ -154,10 +161,10 @@ func isTemporary(err error) bool {
 // ServeTransparent serves connections that were redirected by the operating system: the local address of each is
 // its original destination. It returns when the listener is closed, at the latest by Shutdown.
 //
-// A connection to ::1 goes to 127.0.0.1 if nothing listens on ::1. It was accepted before that is known, so the
-// client, which may have resolved localhost, cannot try the other address itself.
+// A connection to ::1 is forwarded to 127.0.0.1 if nothing listens on ::1. It was accepted before that is
+// known, so the client, which may have resolved localhost, cannot try the other address itself.
 //
-// The clients are looked up in sockets; nil means the network of this process.
+// Client programs are looked up in sockets; nil means the network namespace of this process.
 func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 	p.mu.Lock()
 	if p.stopping {
@@ -192,7 +199,7 @@ func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 	}
 }
 
-// hostAddr returns the host and port to connect to for a redirected destination address.
+// hostAddr returns the address to connect to for the original destination of a redirected connection.
 func (p *Proxy) hostAddr(to *net.TCPAddr) string {
 	if to.IP.Equal(net.IPv6loopback) {
 		conn, err := net.DialTimeout("tcp", to.String(), dialTimeout)

@@ -56,15 +56,17 @@ import (
 
 const (
 	readHeaderTimeout = time.Minute
-	// idleTimeout closes idle connections of clients; acceptPause is the wait after a failed Accept.
+	// idleTimeout is the time after which idle connections of clients are closed, and acceptPause the pause
+	// after a failed Accept.
 	idleTimeout = 5 * time.Minute
 	acceptPause = 50 * time.Millisecond
 
-	// maxStreams limits the HTTP/2 streams of a connection. The server's own limit is usually lower.
+	// maxStreams limits the concurrent HTTP/2 streams of a client's connection. The server's own limit is
+	// usually lower.
 	maxStreams = 10_000
 
-	// flushTimeout is the wait for responses that are being written, stopTimeout for handlers that were
-	// cancelled.
+	// flushTimeout is how long Shutdown waits for responses that are being written, and stopTimeout for
+	// handlers that were cancelled.
 	flushTimeout = 250 * time.Millisecond
 	stopTimeout  = 2 * time.Second
 )
@@ -75,7 +77,7 @@ type Options struct {
 	CA *ca.Authority
 
 	// Store records the exchanges: a *store.Store or a *series.Series. Required. The caller closes it after
-	// Shutdown. Exchanges that it cannot begin are forwarded unrecorded; its owner learns that through
+	// Shutdown. Exchanges that it cannot begin are forwarded unrecorded; the caller learns about that through
 	// store.Options.Failed.
 	Store captures.Recorder
 
@@ -86,8 +88,8 @@ type Options struct {
 	// (captures.TLS.Unverified).
 	UpstreamInsecure bool
 
-	// UpstreamProxies selects the user's proxies through which servers are reached; nil means directly. The
-	// proxies' own certificates are always verified.
+	// UpstreamProxies selects the user's own proxies through which servers are reached; nil means direct
+	// connections. The proxies' certificates are always verified.
 	UpstreamProxies *upstream.Proxies
 
 	// ClientCertificates are presented to servers that request a client certificate; nil for none.
@@ -116,17 +118,19 @@ type Options struct {
 	// for a server. The exchange is recorded as failed.
 	CertificateRefused func(refusal.Refusal)
 
-	// ControlToken is the secret in requests to the control endpoints, by which the hook in a launched program
-	// redirects connections. It must be at least 16 bytes, new for each run, and known only to that program. If
-	// it is "", the listeners have no control endpoints.
+	// ControlToken is the secret that requests to the proxy's control endpoints must contain. By these, the
+	// hook in a launched Node program redirects its connections. The token must have at least 16 bytes, be new
+	// for each run, and be known only to that program. If it is "", the listeners have no control endpoints.
 	//
 	// Source: mitm/README.md#node-hook
 	ControlToken string
 
-	// RouteConflict, if set, is called when a second destination is announced for a connection.
+	// RouteConflict, if set, is called when the hook announces a second destination for a redirected
+	// connection.
 	RouteConflict func(RouteConflict)
 
-	// Rewrite, if not nil, decides which exchanges are changed before they are forwarded.
+	// Rewrite, if not nil, selects the exchanges that are changed before they are forwarded, and the rules for
+	// them.
 	Rewrite rewrite.Policy
 
 	// KeyLog receives the secrets of all TLS sessions, with clients and servers, in NSS key log format. They
@@ -137,7 +141,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A RouteConflict is a refused announcement: the connection has a route already.
+// A RouteConflict describes a refused announcement of the Node hook: the redirected connection has a
+// destination already.
 type RouteConflict struct {
 	// Port is the client's local port of the connection.
 	Port int
@@ -149,41 +154,48 @@ type RouteConflict struct {
 	Refused string
 }
 
-// A Proxy forwards and records traffic. It is created by New.
+// A Proxy forwards and records traffic. New creates it.
 type Proxy struct {
-	opts    Options
-	log     *slog.Logger
-	hosts   hosts.Filter
-	dialer  *dialer
+	opts   Options
+	log    *slog.Logger
+	hosts  hosts.Filter
+	dialer *dialer
+
+	// origins are the servers to which requests were sent recently, and routes the destinations of redirected
+	// connections.
 	origins *originCache
 	routes  *routes.Table
-	buffers sync.Pool // of *[chunkSize]byte
+	// buffers contains reusable buffers of type *[chunkSize]byte.
+	buffers sync.Pool
 
 	// processes finds the client program of each connection.
 	processes *process.Finder
-	guard     *access.Guard
-	refusals  refusal.Log
-	// redirects is the listener for redirected connections, which is opened when it is first needed.
+
+	// guard decides which users may connect, and refusals reports programs that refuse the proxy's certificate.
+	guard    *access.Guard
+	refusals refusal.Log
+	// redirects contains the listener for connections that the Node hook redirects. It is opened when it is
+	// first needed.
 	redirects struct {
 		sync.Mutex
 		listener net.Listener
 		closed   bool
 	}
 
-	// passthrough handles CONNECT, and forwards the traffic that is not recorded.
+	// passthrough handles CONNECT requests, and forwards traffic that is not recorded.
 	passthrough *goproxy.ProxyHttpServer
 
-	// frontServer serves the connections of the listeners, tunnelServer the decrypted contents of tunnels that
-	// are queued in tunnelled.
+	// frontServer serves the HTTP connections of the listeners, and tunnelServer the decrypted contents of
+	// tunnels, whose connections are in the queue tunnelled.
 	frontServer  *http.Server
 	tunnelServer *http.Server
 	tunnelled    *connQueue
 
-	// ctx ends when everything that is still running is cut off.
+	// ctx ends when everything that is still running must be cut off; stop ends it.
 	ctx  context.Context
 	stop context.CancelCauseFunc
 
-	// draining ends earlier, when connections without exchanges are cut off, which never end by themselves.
+	// draining ends earlier: then connections without exchanges, which never end by themselves, are cut off.
 	draining context.Context
 	stopRaw  context.CancelCauseFunc
 
@@ -191,23 +203,26 @@ type Proxy struct {
 	started  bool
 	stopping bool
 
-	// idle is closed during shutdown when no exchange is running.
+	// idle is closed during shutdown when no exchange is running any more.
 	idle             chan struct{}
 	runningExchanges int
 
 	// trackedConns are the open connections that no http.Server manages.
 	trackedConns map[net.Conn]struct{}
 
+	// relays are the relays of client connections, and relayGroup waits for their goroutines.
 	relays     map[relay]struct{}
 	relayGroup sync.WaitGroup
 
-	// ownAddrs are the addresses of the proxy's listeners, and those of Refuse.
+	// ownAddrs are the addresses to which the proxy does not connect: those of its listeners, and those passed
+	// to Refuse.
 	ownAddrs []*net.TCPAddr
 
-	// transparentListeners are the listeners of ServeTransparent.
+	// transparentListeners are the listeners passed to ServeTransparent.
 	transparentListeners []net.Listener
 
-	// pendingRefusals decide whether clients that closed an unused connection have refused the certificate.
+	// pendingRefusals are functions that decide, after a delay, whether clients that closed an unused
+	// connection have refused the certificate.
 	pendingRefusals []func()
 }
 
@@ -225,8 +240,8 @@ func (p *Proxy) addListener(ln net.Listener) bool {
 	return true
 }
 
-// Refuse makes the proxy refuse connections to an address, under any host name that resolves to it. It
-// protects servers in this process, such as the workbench, from recorded web pages.
+// Refuse makes the proxy refuse connections to an address, under any host name that resolves to it. It protects
+// servers in this process, such as the web interface, from web pages whose traffic is recorded.
 func (p *Proxy) Refuse(addr net.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,7 +258,7 @@ func (p *Proxy) startTunnelServer() {
 	}
 }
 
-// isOwnAddress reports whether an address is one of the proxy's listeners, or one of Refuse.
+// isOwnAddress reports whether an address is that of one of the proxy's listeners, or was passed to Refuse.
 func (p *Proxy) isOwnAddress(to *net.TCPAddr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -283,6 +298,7 @@ func (p *Proxy) beginRunning() bool {
 	return true
 }
 
+// endRunning counts an exchange as ended.
 func (p *Proxy) endRunning() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,7 +307,8 @@ func (p *Proxy) endRunning() {
 	}
 }
 
-// track registers a connection that no http.Server manages, so that Shutdown closes it.
+// track registers a connection that no http.Server manages, so that Shutdown closes it, until untrack is
+// called.
 func (p *Proxy) track(c net.Conn) (untrack func()) {
 	p.mu.Lock()
 	p.trackedConns[c] = struct{}{}
@@ -303,8 +320,9 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-// wrapClient wraps a client's connection, which Shutdown will close. The client program is looked up in sockets;
-// nil means the network of this process. released, if set, is called when the connection is closed.
+// wrapClient wraps a client's connection, which Shutdown will close. The client program is looked up in
+// sockets; nil means the network namespace of this process. released, if set, is called when the connection is
+// closed.
 func (p *Proxy) wrapClient(conn net.Conn, sockets *process.Sockets, released func()) *clientConn {
 	c := &clientConn{Conn: raw.NewConn(conn, nil), recorder: p.processes.Recorder(conn, sockets, p.opts.Store)}
 	untrack := p.track(c)
@@ -320,5 +338,5 @@ func (p *Proxy) wrapClient(conn net.Conn, sockets *process.Sockets, released fun
 	return c
 }
 
-// errRecordingStopped is the cause for what ends because of a shutdown.
+// errRecordingStopped is the recorded reason for exchanges that a shutdown cut off.
 var errRecordingStopped = errors.New("recording stopped")

@@ -24,15 +24,19 @@ import (
 )
 
 const (
-	dialTimeout       = 30 * time.Second
-	handshakeTimeout  = 15 * time.Second
+	// dialTimeout limits connecting to a server, and handshakeTimeout a TLS handshake with it.
+	dialTimeout      = 30 * time.Second
+	handshakeTimeout = 15 * time.Second
+
+	// idleConnTimeout is how long an idle connection to a server is kept, and unusedConnTimeout one that was
+	// only opened to negotiate the protocol.
 	idleConnTimeout   = 90 * time.Second
 	unusedConnTimeout = 5 * time.Second
 
-	// cleartextH2Timeout is how long a server without TLS may take to answer an HTTP/2 preface.
+	// cleartextH2Timeout is how long a server without TLS may take to respond to the HTTP/2 preface.
 	cleartextH2Timeout = 2 * time.Second
 
-	// maxIdlePerOrigin limits idle connections; maxOrigins limits the cache of origins.
+	// maxIdlePerOrigin limits the idle connections to one server, and maxOrigins the servers in the cache.
 	maxIdlePerOrigin = 256
 	maxOrigins       = 512
 
@@ -43,10 +47,10 @@ const (
 	protoOldH1 = "http/1.0"
 )
 
-// errOwnAddress ends a loop: a request's destination is the proxy itself.
+// errOwnAddress is the error for a request whose destination is the proxy itself.
 var errOwnAddress = errors.New("the request is for the proxy itself")
 
-// errNoHTTP2 is the error of an HTTP/2 connection to a server that does not support HTTP/2.
+// errNoHTTP2 is the error for an HTTP/2 connection to a server that does not support HTTP/2.
 var errNoHTTP2 = errors.New("does not speak HTTP/2")
 
 // An untrustedCertificateError means that a server's certificate could not be verified.
@@ -55,39 +59,47 @@ type untrustedCertificateError struct {
 	err  error
 }
 
+// Error describes the problem.
 func (e *untrustedCertificateError) Error() string {
 	return fmt.Sprintf("the certificate of %s is not trusted: %v", e.host, e.err)
 }
 
+// Unwrap returns the error of the verification.
 func (e *untrustedCertificateError) Unwrap() error { return e.err }
 
-// An origin manages the connections to a server. The server receives the protocol that the client uses: HTTP/1
-// through a transport, HTTP/2 through a relay with a connection of its own. Only if the server lacks HTTP/2 and
-// the client could not know that (behind a reverse proxy, or because the server has changed) are HTTP/2 requests
-// sent as HTTP/1.
+// An origin manages the connections to one server. Requests are sent to the server in the protocol that the
+// client uses: HTTP/1 through an http.Transport, HTTP/2 through a relay with a connection of its own. HTTP/2
+// requests are sent as HTTP/1 only if the server lacks HTTP/2 and the client could not know that (behind a
+// reverse proxy, or because the server has changed).
 type origin struct {
 	target target
 	dialer *dialer
-	h1     *http.Transport
 
-	// forwarder is the HTTP proxy to which requests are sent instead of the server; nil if there is none.
+	// h1 sends HTTP/1 requests.
+	h1 *http.Transport
+
+	// forwarder is the user's HTTP proxy to which requests are sent instead of the server; nil if there is
+	// none.
 	forwarder *url.URL
 
 	// gotRequest means that the client has sent a request to this server.
 	gotRequest atomic.Bool
 
+	// negotiations makes concurrent negotiations of the same offer share one connection.
 	negotiations singleflight.Group
 	mu           sync.Mutex
 
-	// negotiated maps an ALPN offer to the protocol that the server selected.
+	// negotiated maps a list of offered ALPN protocols, joined by commas, to the one that the server selected.
 	negotiated map[string]string
 
-	// unusedConn remains from a negotiation. The first request uses it, unless it expires before.
+	// unusedConn is a connection that was opened to negotiate the protocol. The first request uses it, unless
+	// expiry closes it before.
 	unusedConn *serverConn
 	expiry     *time.Timer
 }
 
-// newOrigin creates the transport without cloning another one: a clone would keep "h2".
+// newOrigin returns the origin for a server. It creates the http.Transport without cloning another one: a clone
+// would keep "h2".
 func newOrigin(t target, d *dialer) *origin {
 	o := &origin{target: t, dialer: d, negotiated: make(map[string]string)}
 	o.h1 = &http.Transport{
@@ -109,8 +121,9 @@ func newOrigin(t target, d *dialer) *origin {
 	return o
 }
 
-// useForwarder makes requests go to an HTTP proxy. Requests for another host than that of the connection, and
-// upgrades, still use a tunnel: the proxy would send them to another server, or drop the upgrade.
+// useForwarder makes requests go to the user's HTTP proxy. Requests for another host than that of the
+// connection, and upgrades, still use a tunnel: the proxy would send them to another server, or drop the
+// upgrade.
 func (o *origin) useForwarder(proxy *url.URL) {
 	if proxy == nil {
 		return
@@ -129,6 +142,7 @@ func (o *origin) useForwarder(proxy *url.URL) {
 	}
 }
 
+// forwarderOf returns the HTTP proxy to which a request is sent, or nil if it is sent to the server.
 func (o *origin) forwarderOf(r *http.Request) *url.URL {
 	if upgradeOf(r.Header) != "" || !strings.EqualFold(withPort(r.Host, "80"), o.target.addr) {
 		return nil
@@ -136,7 +150,7 @@ func (o *origin) forwarderOf(r *http.Request) *url.URL {
 	return o.forwarder
 }
 
-// roundTrip sends a request over HTTP/1, at most once; see sendOnce.
+// roundTrip sends a request over HTTP/1 and returns the response. mayRepeat is as in sendOnce.
 //
 // Errors: *upstream.Error, also if a proxy responded instead of the server.
 func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, error) {
@@ -152,9 +166,9 @@ func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, err
 	return nil, upstream.Refusal(proxy, o.target.addr, res)
 }
 
-// negotiate returns the protocol that the server selects from an offer; "" if none. The server is asked once per
-// offer, and the connection is kept for a while. Without TLS, HTTP/2 is selected if it is the only offer, or if
-// the server answers an HTTP/2 preface.
+// negotiate returns the ALPN protocol that the server selects from an offer; "" if none. It connects to the
+// server once per offer, and keeps the connection for a while. Without TLS, HTTP/2 is selected if it is the
+// only offer, or if the server responds to an HTTP/2 preface.
 func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) {
 	key := strings.Join(offer, ",")
 	o.mu.Lock()
@@ -184,7 +198,7 @@ func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) 
 	return answer.(string), err
 }
 
-// negotiateClear is negotiate for a server without TLS.
+// negotiateClear implements negotiate for a server without TLS.
 func (o *origin) negotiateClear(ctx context.Context, offer []string) (string, error) {
 	pick := offer[0]
 	if slices.Contains(offer, protoH2) && len(offer) > 1 {
@@ -204,7 +218,7 @@ func (o *origin) negotiateClear(ctx context.Context, offer []string) (string, er
 	return pick, nil
 }
 
-// hasNegotiated reports whether the server has selected a protocol from any offer.
+// hasNegotiated reports whether the server has selected the protocol proto from any offer.
 func (o *origin) hasNegotiated(proto string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -223,6 +237,7 @@ func (o *origin) forgetNegotiated() {
 	clear(o.negotiated)
 }
 
+// keepConn keeps a connection for the next request, for unusedConnTimeout.
 func (o *origin) keepConn(conn *serverConn) {
 	o.mu.Lock()
 	old := o.unusedConn
@@ -237,6 +252,7 @@ func (o *origin) keepConn(conn *serverConn) {
 	}
 }
 
+// dropConn closes a connection that keepConn has kept, if it is still unused.
 func (o *origin) dropConn(conn *serverConn) {
 	o.mu.Lock()
 	mine := o.unusedConn == conn
@@ -249,7 +265,7 @@ func (o *origin) dropConn(conn *serverConn) {
 	}
 }
 
-// claimConn removes and returns the unused connection, if its protocol is proto.
+// claimConn removes and returns the kept connection, if its protocol is proto; otherwise nil.
 func (o *origin) claimConn(proto string) *serverConn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -265,6 +281,7 @@ func (o *origin) claimConn(proto string) *serverConn {
 	return conn
 }
 
+// dialTLS returns a TLS connection to the server with the ALPN protocol proto, possibly the kept one.
 func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	if conn := o.claimConn(proto); conn != nil {
 		return conn, nil
@@ -290,13 +307,13 @@ func (o *origin) dialH1(ctx context.Context) (net.Conn, error) {
 	return o.dialer.dial(ctx, o.target)
 }
 
-// dialForwarder opens a connection to the user's HTTP proxy, to which requests are sent.
+// dialForwarder opens a connection to the user's HTTP proxy, to which requests are sent instead of the server.
 func (o *origin) dialForwarder(ctx context.Context) (net.Conn, error) {
 	return o.dialer.upstream.DialProxy(ctx, o.forwarder)
 }
 
-// dialH2 connects to a server for HTTP/2; without TLS, with prior knowledge. The connection is an *h2.Conn, or
-// TLS on one.
+// dialH2 connects to the server for HTTP/2; without TLS, with prior knowledge. The connection is an *h2.Conn,
+// or TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "http" {
 		tcp, err := o.dialer.dial(ctx, o.target)
@@ -316,8 +333,8 @@ func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	return o.dialTLS(ctx, protoH2)
 }
 
-// handshake connects and performs the TLS handshake. It verifies the server's certificate unless Options disable
-// that.
+// handshake connects to the server and performs the TLS handshake with the offered ALPN protocols. It verifies
+// the server's certificate unless Options.UpstreamInsecure is set.
 func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, error) {
 	tcp, err := o.dialer.dial(ctx, o.target)
 	if err != nil {
@@ -359,6 +376,7 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, er
 	return nil, fmt.Errorf("TLS with %s: %w", o.target.addr, err)
 }
 
+// close closes all unused connections.
 func (o *origin) close() {
 	o.h1.CloseIdleConnections()
 	o.mu.Lock()
@@ -369,14 +387,16 @@ func (o *origin) close() {
 	}
 }
 
-// An originCache contains the recently used origins (LRU).
+// An originCache contains the origins, i.e. servers, that were used recently (LRU).
 type originCache struct {
-	dialer   *dialer
-	mu       sync.Mutex
-	lru      list.List // of *origin
+	dialer *dialer
+	mu     sync.Mutex
+	// lru is a list of *origin, the most recently used first.
+	lru      list.List
 	byTarget map[target]*list.Element
 }
 
+// get returns the origin for a target, which it creates if necessary.
 func (c *originCache) get(t target) *origin {
 	t = c.dialer.mapped(t)
 	c.mu.Lock()
@@ -395,6 +415,7 @@ func (c *originCache) get(t target) *origin {
 	return o
 }
 
+// close closes all origins.
 func (c *originCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -403,6 +424,7 @@ func (c *originCache) close() {
 	}
 }
 
+// newOriginCache returns an empty cache, whose origins connect with d.
 func newOriginCache(d *dialer) *originCache {
 	return &originCache{dialer: d, byTarget: make(map[target]*list.Element)}
 }

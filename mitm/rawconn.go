@@ -15,13 +15,14 @@ import (
 // serverFirstDelay is how long a client may be silent before the proxy checks whether the server sends first.
 const serverFirstDelay = 400 * time.Millisecond
 
-// An unreachedError means that the server of a silent client could not be connected to.
+// An unreachedError means that the server of a client that sends nothing could not be connected to.
 type unreachedError struct{ error }
 
+// Unwrap returns the error of connecting.
 func (e *unreachedError) Unwrap() error { return e.error }
 
-// sniff detects the protocol of a client's connection by the first bytes of either side. If the client is
-// silent, it connects to the server, and returns that connection.
+// sniff detects the protocol of a client's connection by the first bytes of either side. If the client sends
+// nothing, it calls connect, waits for the server too, and returns the connection.
 //
 // Errors: *unreachedError, or that of a client that disconnected.
 func (p *Proxy) sniff(client *raw.Conn, connect func() (net.Conn, error)) (kind raw.Protocol, server *raw.Conn, err error) {
@@ -55,14 +56,14 @@ func (p *Proxy) sniff(client *raw.Conn, connect func() (net.Conn, error)) (kind 
 	return kind, server, nil
 }
 
-// speaksHTTP2 reports whether the first bytes of a server are an HTTP/2 SETTINGS frame.
+// speaksHTTP2 reports whether first, the first bytes that a server sent, are an HTTP/2 SETTINGS frame.
 //
 // Source: RFC 9113, sections 3.4 and 6.5
 func speaksHTTP2(first []byte) bool {
 	return len(first) >= 9 && first[0] == 0 && first[3] == 4 && first[4] == 0 && string(first[5:9]) == "\x00\x00\x00\x00"
 }
 
-// parkConnection keeps a connection that sniff has opened for the client's first request.
+// parkConnection keeps a connection that sniff has opened to t, for the client's first request.
 func (p *Proxy) parkConnection(t target, server *raw.Conn) {
 	if len(server.Peeked()) > 0 {
 		_ = server.Close()
@@ -71,14 +72,15 @@ func (p *Proxy) parkConnection(t target, server *raw.Conn) {
 	p.dialer.spares.Keep(p.dialer.spareKey(t), server.NetConn())
 }
 
-// keepSniffed keeps an open TLS connection to the server for the next request.
+// keepSniffed keeps a TLS connection to the server that sniff has opened, for the next request.
 func (o *origin) keepSniffed(server *raw.Conn) {
 	conn := server.NetConn().(*serverConn)
 	conn.head = append(server.Peeked(), conn.head...)
 	o.keepConn(conn)
 }
 
-// dialAs connects to a server that must select pick from an offer.
+// dialAs connects to the server with TLS; it is an error if the server selects another protocol than pick from
+// the offer.
 func (o *origin) dialAs(ctx context.Context, offer []string, pick string) (net.Conn, error) {
 	if conn := o.claimConn(pick); conn != nil {
 		return conn, nil
@@ -95,8 +97,8 @@ func (o *origin) dialAs(ctx context.Context, offer []string, pick string) (net.C
 	return conn, nil
 }
 
-// serveRaw relays and records what is not HTTP. client is c or TLS on c. If server is nil, serveRaw connects to
-// it.
+// serveRaw relays and records a connection that is not HTTP. client is c or TLS on c. If server is nil,
+// serveRaw calls connect.
 func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, transport captures.Transport, connect func() (net.Conn, error)) {
 	if !p.hosts.RecordsHost(c.target.addr, c.target.hostPort()) || !p.hosts.RecordsRequest("", c.target.addr, c.target.hostPort()) {
 		if p.log.Info("passed on unrecorded", "addr", c.target.addr); transport == captures.RawTCP && server == nil {
@@ -135,7 +137,8 @@ func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, trans
 	}
 }
 
-// rewriteRaw returns the function that decides how a connection without HTTP is changed, or nil.
+// rewriteRaw returns the function that selects the rewriting rules for a connection without HTTP, or nil if
+// there are no rules.
 func (p *Proxy) rewriteRaw(c *clientConn, transport captures.Transport) func(raw.Recorder) rewrite.Exchange {
 	if p.opts.Rewrite == nil || transport == "" {
 		return nil
@@ -165,8 +168,8 @@ func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.R
 	return rec
 }
 
-// endUnreached ends a connection whose client disconnected early, or whose server could not be connected to. The
-// latter is recorded. The client sees a reset, because it may not understand any error message.
+// endUnreached ends a connection whose client disconnected early, or whose server could not be connected to.
+// The latter is recorded. The client receives a TCP reset, because it may not understand any error message.
 func (p *Proxy) endUnreached(c *clientConn, transport captures.Transport, err error) {
 	var unreached *unreachedError
 	if !errors.As(err, &unreached) {

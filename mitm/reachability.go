@@ -12,8 +12,8 @@ import (
 	"unwire/mitm/upstream"
 )
 
-// A connectFailure describes a failed connection in the terms of the operating system, as the client
-// program would have seen it without the proxy.
+// A connectFailure describes a failed connection to a server in the terms of the operating system, as the
+// client program would have seen it without the proxy.
 type connectFailure struct {
 	// Code is the name of the system's error, such as ECONNREFUSED.
 	Code string `json:"code"`
@@ -22,8 +22,8 @@ type connectFailure struct {
 	Address string `json:"address,omitempty"`
 }
 
-// connectErrors are the errors that a hook reproduces. Others are reported in the response to the program's
-// request.
+// connectErrors are the errors of connecting that the Node hook reproduces. Others are reported in the response
+// to the program's request.
 var connectErrors = []struct {
 	err  error
 	code string
@@ -34,7 +34,8 @@ var connectErrors = []struct {
 	{syscall.ETIMEDOUT, "ETIMEDOUT"},
 }
 
-// connectFailureOf returns how the program's own connect would have failed, or nil if that is unknown.
+// connectFailureOf returns how the program's own connect call would have failed with err, or nil if that is
+// unknown.
 func connectFailureOf(err error) *connectFailure {
 	if errors.As(err, new(*upstream.Error)) {
 		// The error is that of the user's proxy, which a response reports.
@@ -61,9 +62,8 @@ func connectFailureOf(err error) *connectFailure {
 	return nil
 }
 
-// serveReach handles a request of the Node hook: it reports whether a server can be connected to, so
-// that the program's own connect fails if it cannot. The opened connection is kept for the following
-// request.
+// serveReach handles a request of the Node hook: it reports whether a server can be connected to, so that the
+// program's own connect call fails if not. The opened connection is kept for the request that follows.
 //
 // Source: mitm/README.md#node-hook
 func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {

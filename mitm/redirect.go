@@ -6,7 +6,8 @@ import (
 	"unwire/mitm/raw"
 )
 
-// redirectAddr returns the address of the redirect listener, which it opens if necessary.
+// redirectAddr returns the address of the listener to which the Node hook redirects connections. It opens the
+// listener if necessary.
 func (p *Proxy) redirectAddr() (string, error) {
 	p.redirects.Lock()
 	defer p.redirects.Unlock()
@@ -28,7 +29,7 @@ func (p *Proxy) redirectAddr() (string, error) {
 	return p.redirects.listener.Addr().String(), nil
 }
 
-// closeRedirects closes the redirect listener and removes all routes.
+// closeRedirects closes the listener for redirected connections and removes all routes.
 func (p *Proxy) closeRedirects() {
 	p.redirects.Lock()
 	defer p.redirects.Unlock()
@@ -38,6 +39,7 @@ func (p *Proxy) closeRedirects() {
 	p.routes.Close()
 }
 
+// serveRedirected accepts redirected connections until the listener is closed.
 func (p *Proxy) serveRedirected(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
@@ -49,9 +51,9 @@ func (p *Proxy) serveRedirected(ln net.Listener) {
 	}
 }
 
-// acceptRedirected serves a redirected connection as soon as its route is known. Routes are keyed by the
-// client's port on 127.0.0.1, from which hooks connect. Connections from other loopback addresses are refused,
-// because they can have the same ports.
+// acceptRedirected serves a redirected connection as soon as its route, i.e. destination, is known. Routes are
+// identified by the client's port on 127.0.0.1, from which hooks connect. Connections from other loopback
+// addresses are refused, because they can have the same ports.
 func (p *Proxy) acceptRedirected(conn net.Conn) {
 	from, ok := conn.RemoteAddr().(*net.TCPAddr)
 	to, _ := conn.LocalAddr().(*net.TCPAddr)

@@ -10,18 +10,20 @@ import (
 )
 
 const (
-	// refusalWindow is how soon after the handshake a client that refuses the certificate disconnects.
+	// refusalWindow is how soon after the TLS handshake a client disconnects that refuses the proxy's
+	// certificate.
 	refusalWindow = 5 * time.Second
 
 	// refusalDelay is how long the proxy waits for a request on another connection before it assumes a refusal.
 	refusalDelay = time.Second
 
+	// maxPendingRefusals limits the number of undecided cases.
 	maxPendingRefusals = 1000
 )
 
-// watchForRefusal detects clients that complete the handshake, verify the certificate only then, and disconnect
-// without sending anything. A spare connection that was never used looks the same. So the proxy assumes a
-// refusal only if no client sends a request to the server before or shortly after.
+// watchForRefusal detects a client that completes the TLS handshake, verifies the proxy's certificate only
+// then, and disconnects without sending anything. A spare connection that was never used looks the same. So the
+// proxy assumes a refusal only if no client sends a request to the server before or shortly after.
 func (p *Proxy) watchForRefusal(c *clientConn) {
 	done, o := time.Now(), p.origins.get(c.target)
 	onClose := func() {
@@ -46,7 +48,7 @@ func (p *Proxy) watchForRefusal(c *clientConn) {
 	c.onUnusedClose.Store(&onClose)
 }
 
-// decidePendingRefusals decides all pending refusals at the end of the recording.
+// decidePendingRefusals decides all undecided cases of watchForRefusal at the end of the recording.
 func (p *Proxy) decidePendingRefusals() {
 	p.mu.Lock()
 	left := p.pendingRefusals
@@ -57,8 +59,8 @@ func (p *Proxy) decidePendingRefusals() {
 	}
 }
 
-// recordRefusal records a failed TLS handshake with a client, and reports the program if it refused the
-// certificate.
+// recordRefusal records a failed TLS handshake with a client; text is the reason. If refused is set, it also
+// reports that the program refused the certificate.
 func (p *Proxy) recordRefusal(c *clientConn, text string, refused bool) {
 	host := c.target.hostPort()
 	if refused {

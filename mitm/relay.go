@@ -27,8 +27,9 @@ const (
 	uploadGracePeriod = 50 * time.Millisecond
 )
 
-// relay forwards a request and its response without delay and records both. After an error, it resets the
-// connection, so that the client cannot mistake a truncated response for a complete one.
+// relay forwards a request to the server t, and its response, without delay and records both. shown is the
+// recorded URL. After an error, it resets the connection, so that the client cannot mistake a truncated
+// response for a complete one.
 func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *url.URL) {
 	if !p.beginRunning() {
 		panic(http.ErrAbortHandler)
@@ -98,8 +99,8 @@ func (p *Proxy) upstreamRequest(ctx context.Context, r *http.Request, x *exchang
 	return out
 }
 
-// answerFailure answers a request without a response. If the server was not reached, the answer is an error
-// response; otherwise the connection is reset.
+// answerFailure responds to a request for which there is no response because of err. If the server was not
+// reached, it sends an error response; otherwise it resets the connection.
 func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
 	var viaProxy *upstream.Error
 	var refused *certificateError
@@ -131,11 +132,12 @@ func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL
 	http.Error(w, text, status)
 }
 
-// A responseRelay copies a response to the client.
+// A responseRelay forwards a response to the client.
 type responseRelay struct {
 	// ctx ends with the client's request, or with the recording.
 	ctx context.Context
 
+	// w and rc write to the client, x records, res is the server's response, and buf a buffer for its body.
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	x   *exchange
@@ -149,6 +151,7 @@ type responseRelay struct {
 	sent bool
 }
 
+// run forwards the head, the body and the trailers of the response.
 func (d *responseRelay) run() error {
 	announced := d.writeHead()
 	bodiless := d.res.ContentLength == 0 || d.res.Request.Method == http.MethodHead
@@ -203,6 +206,7 @@ func (d *responseRelay) writeHead() map[string]bool {
 	return announced
 }
 
+// flushHead sends the head to the client, unless something was sent already.
 func (d *responseRelay) flushHead() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -212,14 +216,15 @@ func (d *responseRelay) flushHead() {
 	}
 }
 
+// markSent records that the head is sent together with a part of the body.
 func (d *responseRelay) markSent() {
 	d.mu.Lock()
 	d.sent = true
 	d.mu.Unlock()
 }
 
-// copyBody forwards the body as it arrives. The last piece of a body with a known length is flushed by the end
-// of the stream.
+// copyBody forwards and records the body as it arrives. The last part of a body with a known length is flushed
+// by the end of the stream.
 func (d *responseRelay) copyBody() error {
 	left := d.res.ContentLength
 	for {
@@ -262,7 +267,7 @@ func (d *responseRelay) writeTrailers(announced map[string]bool) {
 	d.x.recordTrailers(captures.Down, d.res.ProtoMajor, d.res.Trailer)
 }
 
-// An informationalRelay relays informational (1xx) responses.
+// An informationalRelay forwards informational (1xx) responses to the client, until the final response.
 type informationalRelay struct {
 	w    http.ResponseWriter
 	x    *exchange
@@ -270,6 +275,8 @@ type informationalRelay struct {
 	done bool
 }
 
+// trace returns a context for the request to the server, with which send is called for each informational
+// response.
 func (e *informationalRelay) trace(ctx context.Context, x *exchange) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:        func(info httptrace.GotConnInfo) { x.recordConnection(info.Conn) },
@@ -277,6 +284,7 @@ func (e *informationalRelay) trace(ctx context.Context, x *exchange) context.Con
 	})
 }
 
+// send forwards an informational response, unless stop was called.
 func (e *informationalRelay) send(status int, header textproto.MIMEHeader) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -297,6 +305,7 @@ func (e *informationalRelay) send(status int, header textproto.MIMEHeader) error
 	return nil
 }
 
+// stop makes send do nothing, because the final response follows.
 func (e *informationalRelay) stop() {
 	e.mu.Lock()
 	e.done = true

@@ -13,10 +13,10 @@ import (
 // pipelined.
 const minPipelineGap = time.Second
 
-// errNotRepeated replaces the error of a request that net/http would have repeated.
+// errNotRepeated is the error of a request that was not sent again, although net/http would have done so.
 var errNotRepeated = errors.New("the server closed the connection without an answer; the request was not sent again")
 
-// noteAnswered records the time of the connection's last response.
+// noteAnswered records the time of the last response on the client's connection.
 func (c *clientConn) noteAnswered() { c.lastAnswer.Store(time.Now().UnixNano()) }
 
 // mayRepeat reports whether a request may be sent to the server a second time, if a reused connection was closed
@@ -66,7 +66,8 @@ func sendOnce(transport *http.Transport, r *http.Request, mayRepeat bool) (*http
 	return res, err
 }
 
-// A repeatGuard cancels a request before it is sent too often. The transport calls its methods for each attempt.
+// A repeatGuard cancels a request before an http.Transport sends it too often. The transport calls its methods
+// for each attempt.
 type repeatGuard struct {
 	cancel context.CancelCauseFunc
 
@@ -92,20 +93,22 @@ func (g *repeatGuard) beginAttempt() {
 	}
 }
 
-// useConn is called before an attempt writes. The transport can find a connection although the request was
-// cancelled; a refused attempt closes it.
+// useConn is called before an attempt writes to a connection. The transport can find a connection although the
+// request was cancelled; a refused attempt closes it.
 func (g *repeatGuard) useConn(info httptrace.GotConnInfo) {
 	if g.isRefused() {
 		_ = info.Conn.Close()
 	}
 }
 
+// noteWritten records that the attempt may have sent something to the server.
 func (g *repeatGuard) noteWritten() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.written = true
 }
 
+// isRefused reports whether the current attempt must not send anything.
 func (g *repeatGuard) isRefused() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

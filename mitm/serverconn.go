@@ -12,7 +12,8 @@ import (
 	"unwire/mitm/raw"
 )
 
-// certificateResultTimeout is how long an HTTP/2 server may take to begin, or to refuse the client certificate.
+// certificateResultTimeout is how long an HTTP/2 server may take, after the TLS handshake, to begin or to
+// refuse the client certificate.
 const certificateResultTimeout = 500 * time.Millisecond
 
 // A serverConn is a TLS connection to a server, which may request a client certificate.
@@ -45,6 +46,7 @@ func (c *serverConn) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certif
 	return c.certificate, nil
 }
 
+// Read reads from the server. It returns a certificateError if the server refused the client certificate.
 func (c *serverConn) Read(p []byte) (int, error) {
 	if len(c.head) > 0 {
 		n := copy(p, c.head)
@@ -59,8 +61,8 @@ func (c *serverConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// awaitCertificateResult waits for the first bytes of a server that requested a client certificate. In TLS 1.3,
-// the server refuses a certificate only after the handshake. For HTTP/1, the first request finds out.
+// awaitCertificateResult waits for the first bytes of an HTTP/2 server that requested a client certificate. In
+// TLS 1.3, the server refuses a certificate only after the handshake. For HTTP/1, the first request shows it.
 //
 // Source: RFC 8446, section 4.4.2.4; RFC 9113, section 3.4
 func (c *serverConn) awaitCertificateResult() error {
@@ -81,7 +83,8 @@ func (c *serverConn) awaitCertificateResult() error {
 	return nil
 }
 
-// refusal converts an error to a certificateError if it is the server's reaction to the client certificate.
+// refusal converts an error of reading to a certificateError if it is the server's reaction to the client
+// certificate; otherwise it returns err.
 func (c *serverConn) refusal(err error) error {
 	var op *net.OpError
 	if !c.certificateRequested || c.dataReceived || !errors.As(err, &op) || op.Op != "remote error" || errors.As(err, new(*certificateError)) {
@@ -93,11 +96,14 @@ func (c *serverConn) refusal(err error) error {
 // A certificateError means that a server rejected the client certificate, or required one that is
 // missing.
 type certificateError struct {
-	host  string
+	host string
+
+	// given means that a client certificate was sent.
 	given bool
 	err   error
 }
 
+// Error describes the problem and the remedy.
 func (e *certificateError) Error() string {
 	if e.given {
 		return fmt.Sprintf("%s does not accept the client certificate (%v): give another one with --client-cert and --client-key", e.host, e.err)
@@ -105,13 +111,16 @@ func (e *certificateError) Error() string {
 	return fmt.Sprintf("%s asks for a client certificate and does not go on without one (%v): give it with --client-cert PEM --client-key PEM", e.host, e.err)
 }
 
+// Unwrap returns the TLS alert.
 func (e *certificateError) Unwrap() error { return e.err }
 
-// recorded returns the captured form of the failed TLS connection.
+// recorded returns the TLS parameters to be recorded for the failed connection.
 func (e *certificateError) recorded() captures.TLS {
 	return captures.TLS{ClientCertificate: certificateState(e.given)}
 }
 
+// certificateState returns the recorded state of a client certificate that the server requested; given means
+// that one was sent.
 func certificateState(given bool) captures.ClientCertificate {
 	if given {
 		return captures.CertificateSent

@@ -10,9 +10,10 @@ import (
 	"unwire/mitm/upstream"
 )
 
+// socksTimeout limits the SOCKS handshake with a client.
 const socksTimeout = handshakeTimeout
 
-// serveSOCKS serves a connection that begins with SOCKS.
+// serveSOCKS serves a client's connection that begins with a SOCKS greeting.
 func (p *Proxy) serveSOCKS(c *clientConn) {
 	_ = c.SetDeadline(time.Now().Add(socksTimeout))
 	addr, via, err := socks.Greet(c)
@@ -41,8 +42,8 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 	p.intercept(c, addr)
 }
 
-// admitSOCKS refuses a connection that loops. If the client is another unwire, it also refuses one whose server
-// cannot be connected to.
+// admitSOCKS returns an error for a connection that is in a loop of proxies. If the client is another unwire,
+// it also returns an error if the server cannot be connected to.
 func (p *Proxy) admitSOCKS(t target) error {
 	if p.dialer.hasPassed(t.via) {
 		return &socks.Error{Reply: socks.NotAllowed, Text: "the connection has passed this proxy before"}
@@ -53,7 +54,7 @@ func (p *Proxy) admitSOCKS(t target) error {
 	return nil
 }
 
-// forwardSOCKS tunnels a connection without recording it, after connecting to the server.
+// forwardSOCKS connects to the server addr and tunnels the client's connection without recording it.
 func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
 	server, err := p.dialer.dial(p.ctx, httpsTarget(addr, c.via))
 	if err != nil {

@@ -8,14 +8,16 @@ import (
 	"unwire/mitm/hosts"
 )
 
-// A target is the server of a connection's requests.
+// A target identifies the server to which a connection's requests are sent.
 type target struct {
-	scheme string // "http" or "https"
-	addr   string // host:port to dial
+	// scheme is "http" or "https".
+	scheme string
+	// addr is the host:port to connect to.
+	addr string
 	// sni is the server name that the client sent; "" if none.
 	sni string
 
-	// alpn is the ALPN protocol offered to the server for HTTP/1; "" means protoH1.
+	// alpn is the ALPN protocol that is offered to the server for HTTP/1; "" means protoH1.
 	alpn string
 
 	// via lists the ids of the unwire proxies that the connection has passed through.
@@ -30,10 +32,10 @@ func (t target) host() string {
 	return hosts.Name(t.addr)
 }
 
-// hostPort returns the server as host:port, by the name that the client uses.
+// hostPort returns the server as host:port, with the host name that the client uses.
 func (t target) hostPort() string { return withPort(t.host(), portOf(t.addr)) }
 
-// targetOf returns the host, port and TLS setting for connecting to a URL.
+// targetOf returns the target for a URL.
 func targetOf(u *url.URL) target {
 	if u.Scheme == "https" {
 		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
@@ -41,7 +43,7 @@ func targetOf(u *url.URL) target {
 	return target{scheme: "http", addr: withPort(u.Host, "80")}
 }
 
-// sniOf returns the SNI for a host: "" for an IP address.
+// sniOf returns the TLS server name (SNI) for a host: "" for an IP address.
 func sniOf(host string) string {
 	if net.ParseIP(host) != nil {
 		return ""

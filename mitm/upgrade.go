@@ -10,8 +10,9 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// upgrade serves connections that have switched their protocol, for instance to WebSocket. The bytes of both
-// directions are forwarded and recorded unchanged. The client has received the response already.
+// upgrade relays bytes between two connections that have switched to another protocol, for instance to
+// WebSocket, and records them unchanged. The client has received the response already. x is the exchange that
+// is being recorded.
 func (p *Proxy) upgrade(client, server net.Conn, x *exchange) {
 	defer p.track(client)()
 
@@ -63,7 +64,7 @@ func (p *Proxy) upgrade(client, server net.Conn, x *exchange) {
 	}
 }
 
-// beginUpgraded returns how the bytes after a switch of the protocol are changed, or nil.
+// beginUpgraded returns the rewriting rules for the bytes after a switch of the protocol, or nil.
 func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
 	if p.opts.Rewrite == nil || x.upgraded == nil {
 		return nil
@@ -75,7 +76,7 @@ func (p *Proxy) beginUpgraded(x *exchange) rewrite.Exchange {
 	return change
 }
 
-// copyChanged is like copyRecorded, for bytes that rules may change.
+// copyChanged is like copyRecorded, for bytes that rewriting rules may change.
 func (x *exchange) copyChanged(change rewrite.Exchange, d captures.Direction, dst io.Writer, src io.Reader) error {
 	body := rewrite.Body{Dir: d, Exchange: change, Declared: -1}
 	if x.rec != nil {
@@ -91,6 +92,7 @@ type recordedReader struct {
 	dir captures.Direction
 }
 
+// Read reads and records bytes.
 func (r recordedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if n > 0 {
@@ -99,12 +101,13 @@ func (r recordedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A plainSink forwards changed bytes that are not preceded by an HTTP head.
+// A plainSink forwards changed bytes without an HTTP head.
 type plainSink struct{ io.Writer }
 
+// Begin does nothing.
 func (plainSink) Begin(int64) error { return nil }
 
-// copyRecorded copies and records bytes until the source ends.
+// copyRecorded copies and records the bytes of direction d until src ends.
 func (x *exchange) copyRecorded(d captures.Direction, dst io.Writer, src io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {

@@ -23,10 +23,12 @@ import (
 	"unwire/captures"
 )
 
-// marker is in the names of temporary files, between the name of the result and a number.
+// marker is part of the names of temporary files, ".<result's name>.unwire-partial-<random number>", by which
+// removeAbandoned recognises them.
 const marker = ".unwire-partial-"
 
-// sqliteSuffixes are those of the files that SQLite and the recorder keep next to a capture.
+// sqliteSuffixes are the suffixes, after the name of a capture, of the companion files that SQLite and the
+// recorder create in its folder.
 var sqliteSuffixes = [...]string{"-wal", "-shm", "-journal", "-lock"}
 
 // A File is a temporary file that only its owner can read. Commit renames it to its final name.
@@ -37,9 +39,11 @@ type File struct {
 	target string
 }
 
-// Create starts a file. It removes what killed processes have left of files of the same name.
+// Create creates a temporary file in the folder of target. It first deletes temporary files for the same target
+// that killed processes left behind.
 //
-// Errors: a missing folder is captures.ErrNoFolder. Errors are about target.
+// Errors: captures.ErrNoFolder if the folder of target does not exist. Messages name target, not the temporary
+// file.
 func Create(target string) (*File, error) {
 	removeAbandoned(target)
 	// Another process may take the file for abandoned before it is locked. Where files cannot be locked, nobody does.
@@ -98,7 +102,7 @@ func (f *File) Discard() error { return errors.Join(f.Close(), removeFiles(f.Nam
 // removeFiles deletes a temporary file and, if it is a capture, its companion files.
 func removeFiles(name string) error {
 	var errs []error
-	for _, name := range append([]string{name}, besides(name)...) {
+	for _, name := range append([]string{name}, companions(name)...) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -106,8 +110,9 @@ func removeFiles(name string) error {
 	return errors.Join(errs...)
 }
 
-// besides returns the names of the files that SQLite keeps next to a capture.
-func besides(name string) []string {
+// companions returns the names of the files that SQLite and the recorder create next to a capture, whether or
+// not they exist.
+func companions(name string) []string {
 	var names []string
 	for _, suffix := range sqliteSuffixes {
 		names = append(names, name+suffix)
@@ -115,11 +120,12 @@ func besides(name string) []string {
 	return names
 }
 
-// A Folder is a temporary folder whose files Commit moves to the final folder.
+// A Folder is a temporary folder. The caller writes files into it, and Commit moves them to the final folder.
 type Folder struct {
 	// Path is the path of the temporary folder into which the caller writes.
 	Path string
 
+	// target is the path of the final folder, and existing reports whether it existed before CreateFolder.
 	target   string
 	existing bool
 
@@ -127,7 +133,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// CreateFolder starts a folder. Missing folders above it are made.
+// CreateFolder creates and locks a temporary folder: inside target if that exists, otherwise next to it. It
+// creates missing parent folders.
 func CreateFolder(target string) (*Folder, error) {
 	target = filepath.Clean(target)
 	f := &Folder{target: target}
@@ -162,8 +169,9 @@ func CreateFolder(target string) (*Folder, error) {
 	return f, nil
 }
 
-// Commit flushes the files to the disk. A folder that was not there appears with all its files. In one that was
-// there, each file appears or replaces another, in the order of their names, so that an index can be the last.
+// Commit flushes the files to disk and moves them to the final folder. If the final folder is new, it appears
+// with all its files at once. If it existed, the files are moved one by one in the order of their names,
+// replacing files of the same name, so that a file whose name sorts last, such as an index, appears last.
 func (f *Folder) Commit() error {
 	err := syncFiles(f.lock)
 	if !renamesOpenFiles() {
@@ -207,8 +215,8 @@ func moveFiles(from, to string) error {
 	return os.Remove(from)
 }
 
-// removeAbandoned removes the temporary files and folders of a result whose processes were killed. Errors are
-// ignored: what cannot be removed is not in the way.
+// removeAbandoned deletes temporary files and folders for target that killed processes left behind. Errors are
+// ignored, because leftovers do no harm.
 func removeAbandoned(target string) {
 	dir := filepath.Dir(target)
 	entries, err := os.ReadDir(dir)
@@ -231,7 +239,8 @@ func removeAbandoned(target string) {
 	}
 }
 
-// isAbandoned reports whether no process is writing a temporary file or folder.
+// isAbandoned reports whether the process that wrote a temporary file or folder has ended, i.e. nobody locks
+// it.
 func isAbandoned(name string, isFolder bool) bool {
 	if !hasLocks {
 		// Removing an open file fails.
@@ -245,11 +254,11 @@ func isAbandoned(name string, isFolder bool) bool {
 	return tryLock(f)
 }
 
-// renamesOpenFiles reports whether the system renames files that are open.
+// renamesOpenFiles reports whether the operating system can rename files that are open; Windows cannot.
 func renamesOpenFiles() bool { return runtime.GOOS != "windows" }
 
-// syncFiles flushes the files of a folder to the disk: with the whole file system, where that is possible, as one
-// flush for each of ten thousand files takes a minute.
+// syncFiles flushes the files of a folder to disk. If possible, it flushes the whole file system with one call,
+// because flushing ten thousand files one by one takes a minute.
 func syncFiles(dir *os.File) error {
 	if ok, err := syncFileSystem(dir); ok {
 		return err
@@ -266,7 +275,8 @@ func syncFiles(dir *os.File) error {
 	})
 }
 
-// syncFolder flushes the names in a folder to the disk. Some systems cannot; then a name may appear later.
+// syncFolder flushes the names of a folder's files to disk. It ignores errors, because some systems cannot do
+// this; after a power failure, a new name may then be missing.
 func syncFolder(dir string) {
 	if f, err := os.Open(dir); err == nil {
 		_ = f.Sync()

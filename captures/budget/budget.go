@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// A Resource is something that foreign input can use up.
+// A Resource is a cost, such as memory or time, that untrusted input files can drive up and that a Budget
+// limits.
 type Resource int
 
 // The resources of a command.
@@ -42,14 +43,15 @@ const (
 	resources = iota
 )
 
-// A rule is the limit of a resource: a minimum for the command, and an amount for each byte of input.
+// A rule defines the limit of a resource for one command: least, plus perByte for each byte of all input files.
 type rule struct {
+	// name describes the resource and its unit in error messages.
 	name    string
 	least   int64
 	perByte float64
 }
 
-// rules returns the limits by resource. The amounts per byte are those that the readers allow one file.
+// rules returns the rule of each Resource, indexed by it.
 func rules() [resources]rule {
 	return [resources]rule{
 		Decompressed: {"bytes of decompressed data", 2 << 30, 512},
@@ -60,24 +62,25 @@ func rules() [resources]rule {
 	}
 }
 
-// ErrExceeded is wrapped by the error of Spend.
+// ErrExceeded is wrapped by errors of Spend: the input files of one command need more than the Budget allows.
 var ErrExceeded = errors.New("the files of this command together cost too much")
 
-// A Budget is shared by all readers of a command, which may use it concurrently. A nil Budget allows everything.
+// A Budget counts and limits the resources that one command spends on untrusted input files. All readers of the
+// command share it; it is safe for concurrent use. A nil Budget has no limits.
 type Budget struct {
 	mu sync.Mutex
 	// size is the size of all inputs in bytes.
 	size int64
-	// used is what was spent, by resource.
+	// used is the amount spent of each resource, in its unit.
 	used [resources]int64
-	// allowed is added to the limits, by resource.
+	// allowed is the amount that Allow added to the limit of each resource.
 	allowed [resources]int64
 }
 
-// New returns a Budget of which nothing is spent.
+// New returns a Budget with the default limits, of which nothing has been spent.
 func New() *Budget { return &Budget{} }
 
-// Allow adds n to the limit of a resource. It is for limits of an input that the user has set.
+// Allow raises the limit of a resource by n, for an input whose own limit the user has raised.
 func (b *Budget) Allow(r Resource, n int64) {
 	if b == nil || n <= 0 {
 		return
@@ -87,7 +90,7 @@ func (b *Budget) Allow(r Resource, n int64) {
 	b.allowed[r] = addSaturated(b.allowed[r], n)
 }
 
-// Input adds an input of size bytes, which raises the limits.
+// Input registers an input file of size bytes, which raises the limits in proportion.
 func (b *Budget) Input(size int64) {
 	if b == nil || size <= 0 {
 		return
@@ -97,9 +100,9 @@ func (b *Budget) Input(size int64) {
 	b.size = addSaturated(b.size, size)
 }
 
-// Spend counts n of a resource. Negative amounts give some of it back.
+// Spend adds n to the amount used of a resource. A negative n returns some of it.
 //
-// Errors: ErrExceeded if more is spent than allowed. What was spent counts nevertheless.
+// Errors: ErrExceeded if more is used than the limit. n is counted even then.
 func (b *Budget) Spend(r Resource, n int64) error {
 	if b == nil {
 		return nil
@@ -114,7 +117,7 @@ func (b *Budget) Spend(r Resource, n int64) error {
 	return nil
 }
 
-// limit returns the limit of a resource. The caller has locked mu.
+// limit returns the current limit of a resource, in its unit. The caller must have locked mu.
 func (b *Budget) limit(r Resource) int64 {
 	rule := rules()[r]
 	extra := rule.perByte * float64(b.size)
@@ -124,7 +127,7 @@ func (b *Budget) limit(r Resource) int64 {
 	return addSaturated(rule.least+int64(extra), b.allowed[r])
 }
 
-// addSaturated adds, and stays at half of the largest number instead of overflowing.
+// addSaturated returns a + n, or half of the largest int64 if the sum is larger, so that sums never overflow.
 func addSaturated(a, n int64) int64 {
 	if a > math.MaxInt64/2-max(n, 0) {
 		return math.MaxInt64 / 2
@@ -132,7 +135,7 @@ func addSaturated(a, n int64) int64 {
 	return a + n
 }
 
-// inWords formats a limit.
+// inWords formats an amount of a resource for error messages: a duration for Time, otherwise a plain number.
 func inWords(r Resource, n int64) string {
 	if r == Time {
 		return time.Duration(n).Round(time.Second).String()
@@ -143,12 +146,12 @@ func inWords(r Resource, n int64) string {
 // contextKey is the key of a Budget in a context.
 type contextKey struct{}
 
-// With returns a context whose readers share b.
+// With returns a context that carries b, so that readers called with the context spend from b (see Of).
 func With(ctx context.Context, b *Budget) context.Context {
 	return context.WithValue(ctx, contextKey{}, b)
 }
 
-// Of returns the Budget of a context, or nil.
+// Of returns the Budget that With stored in the context, or nil, which has no limits.
 func Of(ctx context.Context) *Budget {
 	b, _ := ctx.Value(contextKey{}).(*Budget)
 	return b

@@ -13,31 +13,38 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion converts a flow to an exchange, or to two: a handshake and the WebSocket that it opened.
+// A conversion converts one flow of a mitmproxy file to an exchange, or to two: a WebSocket handshake and the
+// WebSocket that it opened.
 type conversion struct {
 	// place is the position of the flow in the file, for error messages.
 	place string
-	rep   *transfer.Report
 
+	// rep collects the problems to be reported to the user.
+	rep *transfer.Report
+
+	// exchangeDraft is the exchange under construction.
 	exchangeDraft
 
-	// webSocket is the WebSocket that the request opened.
+	// webSocket is the WebSocket that the request opened; nil if it opened none.
 	webSocket *exchangeDraft
 
-	// id is the flow's id. handshake is the id of the flow that opened a WebSocket, in old formats.
+	// id is the flow's id. handshake is set only in old formats, in which a WebSocket has its own flow: it is
+	// the id of the flow with the HTTP handshake.
 	id, handshake string
 }
 
-// A dictReader reads the values of a dictionary by name. It keeps an error for the first value that has an
-// unexpected type.
+// A dictReader reads members of a decoded dictionary of a mitmproxy flow. The first member with an unexpected
+// type sets err; the methods then return zero values.
 type dictReader struct {
-	// name is the path of the dictionary in the flow, for errors.
-	name   string
+	// name is the path of the dictionary in the flow with a final dot, such as "request.", for error messages.
+	name string
+
+	// values are the members of the dictionary by name, as the scanner decoded them.
 	values map[string]any
 	err    error
 }
 
-// reportType records that a value has not the type want.
+// reportType sets err to say that a member does not have the type named want, unless err is already set.
 func (n *dictReader) reportType(member, want string) {
 	if n.err == nil {
 		n.err = fmt.Errorf("%s%s is no %s", n.name, member, want)
@@ -58,7 +65,8 @@ func (n *dictReader) dict(member string) *dictReader {
 	return &dictReader{name: n.name + member + ".", values: m}
 }
 
-// text returns the first of the values that exists, or "".
+// text returns the string value of the first of the named members that exists, or "" if none does. Different
+// versions of the format use different names.
 func (n *dictReader) text(members ...string) string {
 	for _, member := range members {
 		if v := n.values[member]; v != nil {
@@ -72,7 +80,7 @@ func (n *dictReader) text(members ...string) string {
 	return ""
 }
 
-// integer returns the value of an integer member, or 0 if it is missing.
+// integer returns the value of an integer member, or 0 if it is missing or is not an integer.
 func (n *dictReader) integer(member string) int64 {
 	switch v := n.values[member].(type) {
 	case nil:
@@ -84,7 +92,8 @@ func (n *dictReader) integer(member string) int64 {
 	return 0
 }
 
-// seconds returns a time in seconds since 1970. ok is false if it is missing or invalid.
+// seconds returns the value of a member that is a time in seconds since 1970. ok is false if it is missing or
+// invalid.
 func (n *dictReader) seconds(member string) (s float64, ok bool) {
 	switch v := n.values[member].(type) {
 	case nil:
@@ -105,7 +114,8 @@ func (n *dictReader) seconds(member string) (s float64, ok bool) {
 	return s, true
 }
 
-// headers reads a list of [name, value] pairs, without pseudo-header fields.
+// headers returns HTTP headers from a member that is a list of [name, value] pairs, without HTTP/2
+// pseudo-header fields such as :path.
 func (n *dictReader) headers(member string) captures.Headers {
 	if n.values[member] == nil {
 		return nil
@@ -136,7 +146,7 @@ func (n *dictReader) headers(member string) captures.Headers {
 	return out
 }
 
-// address returns the first of the values that is a [host, port] list, as host:port.
+// address returns, as host:port, the first of the named members that is a [host, port] list.
 func (n *dictReader) address(members ...string) string {
 	for _, member := range members {
 		list, ok := n.values[member].([]any)
@@ -152,7 +162,7 @@ func (n *dictReader) address(members ...string) string {
 	return ""
 }
 
-// convert converts a mitmproxy flow, given as a decoded dictionary, to exchanges.
+// convert converts a mitmproxy flow v, given as a decoded dictionary, to exchanges.
 func (c *conversion) convert(v any) error {
 	members, ok := v.(map[string]any)
 	if !ok {
@@ -175,7 +185,7 @@ func (c *conversion) convert(v any) error {
 	}
 }
 
-// http converts a flow of type http, and the WebSocket that it may have opened.
+// http converts a flow of type "http", and the WebSocket that it may have opened.
 func (c *conversion) http(flow *dictReader) error {
 	request := flow.dict("request")
 	if request == nil {
@@ -201,7 +211,8 @@ func (c *conversion) http(flow *dictReader) error {
 	return firstError(flow, request, response)
 }
 
-// version checks the version of the format. Before version 4, it was a list with mitmproxy's own version.
+// version returns an error if the flow's format version is too old, and reports a problem if it is too new.
+// Before version 4, flows had mitmproxy's own version, a list, instead of a number.
 func (c *conversion) version(flow *dictReader) error {
 	v, ok := flow.values["version"]
 	if !ok {
@@ -217,7 +228,7 @@ func (c *conversion) version(flow *dictReader) error {
 	return nil
 }
 
-// request converts the dictionary of the request. start is its beginning in seconds since 1970.
+// request converts the flow's request dictionary n. start is when the request began, in seconds since 1970.
 func (c *conversion) request(n *dictReader, start float64) {
 	ex := &c.ex
 	ex.Method, ex.HTTP = n.text("method"), httpVersion(n.text("http_version"))
@@ -260,7 +271,7 @@ func hostPort(scheme, host string, port int64) string {
 	return net.JoinHostPort(host, strconv.FormatInt(port, 10))
 }
 
-// response converts the flow's response dictionary.
+// response converts the flow's response dictionary n. start is when the request began, in seconds since 1970.
 func (c *conversion) response(n *dictReader, start float64) {
 	ex := &c.ex
 	status := n.integer("status_code")
@@ -272,7 +283,8 @@ func (c *conversion) response(n *dictReader, start float64) {
 	c.body(n, captures.Down, start)
 }
 
-// body converts a message's content to one chunk, at the time when the message was complete.
+// body adds the content and trailers of the request or response n. The content becomes one chunk at the time
+// when the message was complete; start is when the request began, in seconds since 1970.
 func (c *conversion) body(n *dictReader, dir captures.Direction, start float64) {
 	at := time.Duration(0)
 	end, ok := n.seconds("timestamp_end")
@@ -299,8 +311,8 @@ func (c *conversion) body(n *dictReader, dir captures.Direction, start float64) 
 	}
 }
 
-// connections converts the dictionaries of the two connections. The names of their members differ between
-// versions.
+// connections sets the addresses and the TLS parameters of the exchange from the flow's dictionaries of the
+// client connection and server connection. The names of their members depend on the format version.
 func (c *conversion) connections(flow *dictReader) {
 	if n := flow.dict("client_conn"); n != nil {
 		c.ex.Client = n.address("peername", "address")
@@ -320,7 +332,8 @@ func (c *conversion) connections(flow *dictReader) {
 	}
 }
 
-// setOutcome sets the outcome from the flow's error.
+// setOutcome sets the outcome of the exchange, and its error if the flow has one. answered means that the flow
+// has a response; start is when the request began, in seconds since 1970.
 func (c *conversion) setOutcome(flow *dictReader, answered bool, start float64) {
 	c.outcome = captures.Complete
 	if !answered {
@@ -354,7 +367,7 @@ func timeOf(s float64) time.Time {
 	return time.UnixMicro(int64(math.Round(s * 1e6))).UTC()
 }
 
-// elapsed returns the time from start to end, both in seconds since 1970, but not less than 0.
+// elapsed returns the duration from start to end, both in seconds since 1970, but at least 0.
 func elapsed(start, end float64) time.Duration {
 	return max(0, timeOf(end).Sub(timeOf(start)))
 }

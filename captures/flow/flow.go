@@ -38,20 +38,20 @@ import (
 	"unwire/captures/transfer"
 )
 
-// The versions of the format that are supported. Version 4 is that of mitmproxy 4. Newer flows than
-// newestVersion are read as far as they have the same members, and a problem is reported.
+// The versions of mitmproxy's flow format that are supported; version 4 is that of mitmproxy 4. Newer flows are
+// read as far as they have the same members, and a problem is reported.
 const (
 	oldestVersion = 4
 	newestVersion = 21
 )
 
-// Import adds the exchanges of a flow file to a capture.
+// Import adds the exchanges of a mitmproxy flow file to a capture.
 //
-// Shape: each body is one chunk at the time when its message was complete, because the format has no others. The
-// messages of a WebSocket become an exchange of their own, which ends with the close frame as the flow describes
-// it. Flows of UDP and DNS are skipped and reported. Limits: 512 MiB per flow, of which one at a time is in
-// memory, with a million values and a nesting of 64. Errors: that of a malformed file, with its place; the flows
-// before it are recorded. Flows with invalid values are skipped and reported.
+// Shape: each body is one chunk at the time when its message was complete, because the format has no finer
+// times. The messages of a WebSocket become an exchange of their own, which ends with the close frame that the
+// flow describes. Flows of UDP and DNS are skipped and reported. Limits: 512 MiB, a million values and a
+// nesting of 64 per flow; one flow at a time is in memory. Errors: that of a malformed file, with its offset;
+// the flows before it are recorded. Flows with invalid values are skipped and reported.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	in := &importer{store: store, handshakes: make(map[string]int64)}
 	rep, err := read(ctx, r, in.record)
@@ -61,7 +61,8 @@ func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.R
 	return rep, err
 }
 
-// read reads all flows of a file, and calls record for each.
+// read converts all flows of a mitmproxy file and calls record for each. Flows that cannot be converted are
+// skipped and reported.
 func read(ctx context.Context, r io.Reader, record func(*conversion) error) (transfer.Report, error) {
 	var rep transfer.Report
 	s := scanner{r: bufio.NewReaderSize(r, 1<<16)}
@@ -99,18 +100,19 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 	}
 }
 
-// maxHandshakes limits the flows that are remembered because a later flow may name them as its handshake.
+// maxHandshakes limits the number of WebSocket handshakes that an importer remembers, in case a later flow
+// contains the messages and refers to the handshake.
 const maxHandshakes = 1 << 16
 
-// An importer records the exchanges of mitmproxy flows.
+// An importer records the exchanges of mitmproxy flows in a capture.
 type importer struct {
 	store captures.Target
 
-	// handshakes maps the ids of flows that may have opened a WebSocket to their exchanges.
+	// handshakes maps the id of each flow that may have opened a WebSocket to the ID of its exchange.
 	handshakes map[string]int64
 }
 
-// record records the exchanges of one flow.
+// record records the exchanges of one converted flow.
 func (in *importer) record(c *conversion) error {
 	id, err := in.recordOne(&c.exchangeDraft, in.handshakes[c.handshake])
 	if err != nil {
@@ -127,7 +129,8 @@ func (in *importer) record(c *conversion) error {
 	return err
 }
 
-// recordOne records an exchange. openedBy is the ID of its handshake, or 0.
+// recordOne records one exchange and returns its ID. openedBy is the ID of the handshake that opened it, if it
+// is a WebSocket, or 0.
 func (in *importer) recordOne(x *exchangeDraft, openedBy int64) (id int64, err error) {
 	rec, err := in.store.Begin(x.ex)
 	if err != nil {
@@ -147,8 +150,8 @@ func (in *importer) recordOne(x *exchangeDraft, openedBy int64) (id int64, err e
 	return rec.ID(), in.store.Err()
 }
 
-// Sniff reports whether a file that begins with head looks like a flow file: the first tnetstring must contain
-// another one that begins with a letter, as a dictionary does.
+// Sniff reports whether a file that begins with head looks like a mitmproxy flow file: the first tnetstring
+// must contain another one that begins with a letter, as a dictionary does.
 func Sniff(head []byte) bool {
 	i := 0
 	for i < len(head) && i < maxDigits && head[i] >= '0' && head[i] <= '9' {

@@ -10,15 +10,18 @@ import (
 	"unwire/captures/transfer"
 )
 
-// An exchangeDraft is an exchange that is ready to be recorded.
+// An exchangeDraft is an exchange that was converted completely and can be recorded.
 type exchangeDraft struct {
-	ex       captures.Exchange
-	chunks   []captures.Chunk
+	ex     captures.Exchange
+	chunks []captures.Chunk
+
+	// duration is the time from the start to the end of the exchange, and outcome how it ended.
 	duration time.Duration
 	outcome  captures.Outcome
 }
 
-// addChunk adds a chunk that arrived at a time in seconds since 1970. It never makes time decrease.
+// addChunk adds a chunk that arrived at the time at; start is when the exchange began. Both are in seconds
+// since 1970. If chunks are not in order, a later one gets the time of the one before.
 func (x *exchangeDraft) addChunk(c captures.Chunk, start, at float64) {
 	c.T = elapsed(start, at)
 	if n := len(x.chunks); n > 0 {
@@ -28,8 +31,8 @@ func (x *exchangeDraft) addChunk(c captures.Chunk, start, at float64) {
 	x.chunks = append(x.chunks, c)
 }
 
-// Close codes of a WebSocket that are never sent in a close frame. They mean that the frame had no code, that
-// there was no close frame, and that TLS failed.
+// WebSocket close codes that are never sent in a close frame. They mean, in this order: the close frame had no
+// code; there was no close frame; the TLS handshake failed.
 //
 // Source: RFC 6455, section 7.4.1
 const (
@@ -38,7 +41,7 @@ const (
 	closeTLSFailed   = 1015
 )
 
-// connection converts a flow of type tcp, which is a connection without HTTP.
+// connection converts a flow of type "tcp", i.e. a connection that did not carry HTTP.
 func (c *conversion) connection(flow *dictReader) error {
 	messages := flow.messages("messages", false)
 	client, server := flow.dict("client_conn"), flow.dict("server_conn")
@@ -105,7 +108,8 @@ func (c *conversion) connection(flow *dictReader) error {
 	return firstError(flow, client, server)
 }
 
-// addWebSocket converts the messages of a flow whose request was a handshake.
+// addWebSocket converts the WebSocket messages of a flow whose request was a handshake. start is when that
+// request began, in seconds since 1970.
 func (c *conversion) addWebSocket(flow *dictReader, start float64) error {
 	n := flow.dict("websocket")
 	if n == nil {
@@ -140,8 +144,8 @@ func (c *conversion) addWebSocket(flow *dictReader, start float64) error {
 	return firstError(n)
 }
 
-// separateWebSocket converts a flow of type websocket. Up to version 11, it exists in addition to the flow of
-// the handshake.
+// separateWebSocket converts a flow of type "websocket". Until format version 11, such a flow contains the
+// messages, and another one the handshake.
 func (c *conversion) separateWebSocket(flow *dictReader) error {
 	messages := flow.messages("messages", true)
 	start := 1.0
@@ -183,7 +187,8 @@ func (c *conversion) separateWebSocket(flow *dictReader) error {
 	return firstError(flow, server)
 }
 
-// addMessages converts each message of a WebSocket to a chunk.
+// addMessages adds each message of the WebSocket flow n to the draft as a chunk. start is when the exchange
+// began, in seconds since 1970.
 func (c *conversion) addMessages(to *exchangeDraft, n *dictReader, start float64) {
 	dropped, injected := 0, 0
 	for _, m := range n.messages("messages", true) {
@@ -203,7 +208,8 @@ func (c *conversion) addMessages(to *exchangeDraft, n *dictReader, start float64
 	}
 }
 
-// endWebSocket sets the outcome of a WebSocket and adds the close frame, which is not among the messages.
+// endWebSocket sets the outcome of a WebSocket and adds its close frame, which the flow does not list among the
+// messages. start is when the exchange began, in seconds since 1970.
 func (c *conversion) endWebSocket(to *exchangeDraft, n *dictReader, start float64) {
 	end, ended := n.seconds("timestamp_end")
 	if ended {
@@ -237,17 +243,21 @@ func (c *conversion) endWebSocket(to *exchangeDraft, n *dictReader, start float6
 	to.addChunk(frame, start, max(end, start+to.duration.Seconds()))
 }
 
-// A flowMessage is a message of a WebSocket, or a run of bytes of a TCP connection.
+// A flowMessage is a WebSocket message, or bytes of a TCP connection that arrived together.
 type flowMessage struct {
+	// opcode is the WebSocket opcode of the message; 0 for TCP.
 	opcode captures.Opcode
 	dir    captures.Direction
 	data   []byte
 	// at is the time of the message, in seconds since 1970.
-	at                float64
+	at float64
+
+	// dropped means that mitmproxy did not forward the message, and injected that mitmproxy's user sent it.
 	dropped, injected bool
 }
 
-// messages reads a list of messages. opcodes is set for those of a WebSocket, which begin with an opcode.
+// messages returns the messages in a member of the flow, which must be a list. opcodes means that they are
+// WebSocket messages, which begin with an opcode.
 func (n *dictReader) messages(member string, opcodes bool) []flowMessage {
 	list, ok := n.values[member].([]any)
 	if !ok && n.values[member] != nil {
@@ -265,8 +275,8 @@ func (n *dictReader) messages(member string, opcodes bool) []flowMessage {
 	return out
 }
 
-// readMessage converts one message of a WebSocket or TCP flow. opcodes means that messages carry a
-// WebSocket opcode.
+// readMessage converts one message v of a WebSocket or TCP flow, a list of values. opcodes means that the list
+// begins with a WebSocket opcode. ok is false if the list is invalid.
 func readMessage(v any, opcodes bool) (m flowMessage, ok bool) {
 	list, _ := v.([]any)
 	if opcodes && len(list) > 0 {
@@ -301,7 +311,7 @@ func readMessage(v any, opcodes bool) (m flowMessage, ok bool) {
 	return m, ok && isText && known
 }
 
-// firstError returns the first error of several dictionaries, of which some may be nil.
+// firstError returns the first error that occurred in any of the dictionaries, some of which may be nil.
 func firstError(nodes ...*dictReader) error {
 	for _, n := range nodes {
 		if n != nil && n.err != nil {

@@ -8,19 +8,20 @@ import (
 	"strconv"
 )
 
-// Limits of a flow: its size, the depth and number of its values, and the lengths of numbers.
+// Limits of one mitmproxy flow.
 const (
-	// maxFlow is in bytes.
+	// maxFlow is the largest size of a flow in bytes, maxDepth the deepest nesting of lists and dictionaries,
+	// and maxValues the largest number of values.
 	maxFlow   = 512 << 20
 	maxDepth  = 64
 	maxValues = 1 << 20
-	// maxDigits limits the digits of a length.
+	// maxDigits is the largest number of digits of a tnetstring's length.
 	maxDigits = 12
-	// maxNumber limits the digits of a number.
+	// maxNumber is the largest number of characters of a scalar value, such as an integer.
 	maxNumber = 64
 )
 
-// A scanner reads a sequence of tnetstrings:
+// A scanner reads a sequence of tnetstrings, the encoding of mitmproxy's flows:
 //
 //	length ':' payload type
 //
@@ -34,8 +35,8 @@ type scanner struct {
 	off int64
 }
 
-// next returns the next value: []byte, string, int64, float64, bool, nil, []any or map[string]any. It may be
-// kept.
+// next returns the next value: []byte, string, int64, float64, bool, nil, []any or map[string]any. The value
+// remains valid after further calls.
 //
 // Errors: io.EOF if the input ends between two values.
 func (s *scanner) next() (any, error) {
@@ -55,7 +56,8 @@ func (s *scanner) next() (any, error) {
 	return p.value(b[:n], b[n], 0, 0)
 }
 
-// length parses the decimal length and the colon at the beginning of a tnetstring.
+// length parses the decimal length and the colon at the beginning of a tnetstring. digits is the number of
+// digits of the length.
 func (s *scanner) length() (n int64, digits int, err error) {
 	for {
 		c, err := s.r.ReadByte()
@@ -85,16 +87,17 @@ func (s *scanner) length() (n int64, digits int, err error) {
 type parser struct {
 	// valuesLeft is the number of values that may still be decoded.
 	valuesLeft int
-	// base is the offset of the bytes in the file, for errors.
+	// base is the offset in the file of the bytes being parsed, for error messages.
 	base int64
 }
 
-// errorAt returns an error with its offset in the file.
+// errorAt returns a formatted error that begins with an offset in the file; at is relative to base.
 func (p *parser) errorAt(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d: %w", p.base+int64(at), fmt.Errorf(format, args...))
 }
 
-// value decodes the payload b of a value with a type. at is its offset, for errors.
+// value decodes the payload b of a tnetstring of type typ, the character that follows the payload. at is the
+// offset of b relative to base, for errors, and depth the number of enclosing lists and dictionaries.
 func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 	if p.valuesLeft--; p.valuesLeft < 0 {
 		return nil, p.errorAt(at, "more than %d values", maxValues)
@@ -145,7 +148,8 @@ func (p *parser) value(b []byte, typ byte, at, depth int) (any, error) {
 	return v, nil
 }
 
-// element decodes the tnetstring at offset i of b, and returns the offset behind it.
+// element decodes the tnetstring at offset i of b, the payload of a list or dictionary, and returns the offset
+// that follows. at is the offset of b relative to base, and depth the nesting depth.
 func (p *parser) element(b []byte, i, at, depth int) (v any, end int, err error) {
 	n, digits := 0, 0
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' && digits < maxDigits {
@@ -164,7 +168,8 @@ func (p *parser) element(b []byte, i, at, depth int) (v any, end int, err error)
 	return v, i + n + 1, err
 }
 
-// list decodes the payload of a tnetstring list.
+// list decodes the payload b of a tnetstring list. at is the offset of b relative to base, and depth the
+// nesting depth.
 func (p *parser) list(b []byte, at, depth int) (any, error) {
 	list := []any{}
 	for i := 0; i < len(b); {
@@ -178,7 +183,8 @@ func (p *parser) list(b []byte, at, depth int) (any, error) {
 	return list, nil
 }
 
-// dict decodes the payload of a tnetstring dictionary.
+// dict decodes the payload b of a tnetstring dictionary. at is the offset of b relative to base, and depth the
+// nesting depth.
 func (p *parser) dict(b []byte, at, depth int) (any, error) {
 	dict := make(map[string]any)
 	for i := 0; i < len(b); {
@@ -200,8 +206,8 @@ func (p *parser) dict(b []byte, at, depth int) (any, error) {
 	return dict, nil
 }
 
-// text returns a value of either text type as a string. Which of the two types a member has differs between
-// versions.
+// text converts a decoded value of either text type (bytes or Unicode text) to a string. Which of the two a
+// member has depends on the version of mitmproxy.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

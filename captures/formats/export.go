@@ -23,17 +23,19 @@ import (
 
 // ExportOptions are the options for exporting a capture.
 type ExportOptions struct {
-	// Creator is the version of unwire that a HAR file names.
+	// Creator is the version of unwire, which is written into HAR files.
 	Creator string
 
 	// Name is the name of the capture that a pcapng file contains.
 	Name string
 
-	// Type returns the message type of a call's frames, or nil. If Type is nil, no frame has a type.
+	// Type returns the protobuf message type of the frames of a call in one direction, or nil if unknown. If
+	// Type is nil, exported fields have no names.
 	Type func(decode.Call, captures.Direction) protoreflect.MessageDescriptor
 }
 
-// ExportResult counts what an export wrote. A counter that does not apply to the format is 0.
+// ExportResult contains the numbers of elements that an export wrote or left out. A counter that does not apply
+// to the format is 0.
 type ExportResult struct {
 	// Exchanges, Frames and Fields are the numbers of elements that were written.
 	Exchanges, Frames, Fields int
@@ -41,18 +43,18 @@ type ExportResult struct {
 	// BodiesOmitted counts exchanges whose bodies are too large for the format.
 	BodiesOmitted int
 
-	// NotHTTP counts connections without HTTP that the format cannot represent.
+	// NotHTTP counts connections without HTTP, which the format cannot represent.
 	//
 	// NoHandshake counts WebSockets whose handshake is not in the capture.
 	//
-	// WithoutProcess counts exchanges whose client program is known but could not be written.
+	// WithoutProcess counts exchanges whose client program is known but could not be written to the file.
 	NotHTTP, NoHandshake, WithoutProcess int
 
-	// WithoutPackets counts exchanges that could not be written as packets. Reframed counts bodies that are
-	// written with chunked encoding because their declared length is wrong.
+	// WithoutPackets counts exchanges that could not be written to a pcapng file. Reframed counts bodies that
+	// are written with chunked encoding there, because their declared length is wrong.
 	WithoutPackets, Reframed int
 
-	// Connections and Packets are the numbers of elements in a written pcapng file; 0 for other
+	// Connections and Packets are the numbers of connections and packets in a written pcapng file; 0 for other
 	// formats.
 	Connections int
 	Packets     int64
@@ -108,16 +110,19 @@ func (e *Exporter) WriteFolder(ctx context.Context, dir string, src transfer.Sou
 	return e.folder(ctx, dir, src, o)
 }
 
+// exportHAR writes a capture as a HAR file.
 func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: o.Creator, Type: o.Type})
 	return ExportResult{Exchanges: done.Exchanges, BodiesOmitted: done.BodiesOmitted, NotHTTP: done.NotHTTP}, err
 }
 
+// exportJSONL writes a capture as JSON Lines, one line per exchange.
 func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ ExportOptions) (ExportResult, error) {
 	n, err := jsonl.Export(ctx, w, src)
 	return ExportResult{Exchanges: n}, err
 }
 
+// exportPackets writes a capture as a pcapng file with reconstructed packets.
 func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: o.Name})
 	return ExportResult{
@@ -126,11 +131,13 @@ func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o Expo
 	}, err
 }
 
+// exportRaw writes the bodies and frames of a capture as files in the folder dir.
 func exportRaw(ctx context.Context, dir string, src transfer.Source, _ ExportOptions) (ExportResult, error) {
 	done, err := raw.Export(ctx, dir, src)
 	return ExportResult{Exchanges: done.Exchanges, Frames: done.Frames}, err
 }
 
+// exportParquet writes the frames and fields of a capture as two Parquet files in the folder dir.
 func exportParquet(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (ExportResult, error) {
 	var done parquet.Result
 
@@ -144,7 +151,8 @@ func exportParquet(ctx context.Context, dir string, src transfer.Source, o Expor
 	return ExportResult{Exchanges: done.Exchanges, Frames: done.Frames, Fields: done.Fields}, err
 }
 
-// createFile creates a file that only its owner can read, and passes a buffered writer for it to write.
+// createFile creates a file that only its owner can read, and calls write with a buffered writer for it. It
+// fails if the file exists.
 func createFile(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"unwire/captures/transfer"
 )
 
-// HeadBytes is the number of bytes from the beginning of the file that Open needs to detect the format.
+// HeadBytes is the number of bytes that Open needs from the beginning of a file to detect its format.
 const HeadBytes = 4096
 
 // ErrUnknown is the error for a file in none of the formats.
 var ErrUnknown = errors.New("unknown file format")
 
-// An importer imports files of one format.
+// An importer detects and imports capture files of one foreign format, such as HAR.
 type importer struct {
 	// name is the format's name in messages.
 	name string
@@ -29,7 +29,8 @@ type importer struct {
 	// sniff reports whether a file that begins with head is in this format.
 	sniff func(head []byte) bool
 
-	// read imports the exchanges. It is nil for packet captures, which Input.Import reads with package pcap.
+	// read adds the exchanges of the file to the capture. It is nil for packet captures, which Input.Import
+	// reads with package pcap.
 	read func(context.Context, io.Reader, captures.Target) (transfer.Report, error)
 }
 
@@ -53,17 +54,20 @@ func ImportNames() string {
 	return strings.Join(names, ", ")
 }
 
-// An Input is an open file whose format was detected.
+// An Input is an open file, possibly compressed, whose format was detected.
 type Input struct {
 	importer
+
+	// r reads the decompressed contents from their beginning.
 	r io.Reader
 }
 
-// Open detects the format of a file from head, its first HeadBytes or fewer. in is read from its beginning. If
-// in can seek, formats that need two passes seek instead of buffering the file in memory.
+// Open detects the format of the file in from head, its first HeadBytes bytes (fewer if the file is shorter).
+// in must be positioned at its beginning. If in can seek, formats that need two passes seek instead of
+// buffering the file in memory.
 //
-// Limits: a compressed file may have at most 64 GiB of contents. Errors: ErrUnknown, or that of a damaged
-// compressed file.
+// Limits: a compressed file may contain at most 64 GiB. Errors: ErrUnknown, or that of a damaged compressed
+// file.
 func Open(in io.Reader, head []byte) (*Input, error) {
 	in, head, err := inflate(in, head)
 	if err != nil {
@@ -85,7 +89,7 @@ type ImportOptions struct {
 	// Keys are the TLS session keys that decrypt packets; nil if there are none.
 	Keys *pcap.KeyLog
 
-	// Connection, if set, is called for each connection found in packets.
+	// Connection, if set, is called for each TCP connection found in a packet capture.
 	Connection func(pcap.Connection)
 }
 

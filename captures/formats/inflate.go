@@ -11,49 +11,57 @@ import (
 )
 
 const (
-	// maxInflated limits the contents of a compressed file, in bytes. maxZstdWindow limits the memory of zstd.
+	// maxInflated limits the decompressed size of an input file, in bytes. maxZstdWindow is the largest window
+	// of zstd that is accepted, in bytes of memory.
 	maxInflated   = 64 << 30
 	maxZstdWindow = 128 << 20
 
-	// The contents of a file that is smaller than they are may be minInflated bytes, or inflatedRatio times its
-	// size. Recordings compress to more than a twentieth; reading one costs much more than decompressing it.
+	// A file may always decompress to minInflated bytes, and beyond that to inflatedRatio times its compressed
+	// size. Recordings rarely compress to less than a twentieth.
 	minInflated   = 16 << 20
 	inflatedRatio = 32
 )
 
-// errBomb reports a compressed file that contains much more than its size.
+// errBomb is the error for a compressed file that contains far more data than its size suggests (a
+// decompression bomb).
 var errBomb = errors.New("the file is much larger decompressed than compressed; if you trust it, decompress it first")
 
-// A byteCounter counts the bytes that are read of a compressed file.
+// A byteCounter passes on reads from r and counts the bytes in n.
 type byteCounter struct {
 	r io.Reader
 	n int64
 }
 
+// Read reads from the underlying reader and counts the bytes.
 func (c *byteCounter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
 }
 
-// An inflated reads the contents of a compressed file. It can seek to the beginning if the file can.
+// An inflated decompresses a file while reading. It can seek back to the beginning if the file can.
 //
-// Limits: 64 GiB, and inflatedRatio times what has been read of the file, but at least minInflated.
+// Limits: 64 GiB, and inflatedRatio times the compressed bytes read so far, but at least minInflated.
 type inflated struct {
+	// compression is the detected compression, such as "gzip", and decoder decompresses it.
 	compression string
 	decoder     envelope.Decompressor
-	raw         io.Reader
-	r           io.Reader
+
+	// raw is the compressed file, and r its decompressed contents.
+	raw io.Reader
+	r   io.Reader
 
 	// at is the offset of the next byte in the decompressed data.
-	at    int64
+	at int64
+
+	// limit is the largest allowed decompressed size in bytes.
 	limit int64
-	// read counts what was read of the compressed file.
+	// read counts the compressed bytes that were read.
 	read *byteCounter
 }
 
-// inflate returns a reader of the contents of a file, and the first HeadBytes of these. head is the beginning of
-// the file; if it is not that of a compressed file, inflate returns its arguments.
+// inflate detects from head, the beginning of the file in, whether the file is compressed. If so, it returns a
+// reader of the decompressed contents and their first HeadBytes bytes; otherwise it returns in and head.
 func inflate(in io.Reader, head []byte) (io.Reader, []byte, error) {
 	compression := envelope.Sniff(head)
 	if compression == "" {
@@ -85,7 +93,7 @@ func inflate(in io.Reader, head []byte) (io.Reader, []byte, error) {
 // An onlyReader hides the Seek method of a reader, so that callers read sequentially.
 type onlyReader struct{ io.Reader }
 
-// restart begins to decompress at the current position of the file.
+// restart starts decompressing at the current position of the file, which must be its beginning.
 func (f *inflated) restart() error {
 	f.read = &byteCounter{r: f.raw}
 	r, err := f.decoder.Open(f.compression, bufio.NewReaderSize(f.read, 1<<16))

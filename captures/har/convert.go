@@ -13,31 +13,37 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion converts an entry to an exchange, or to two: a handshake and the WebSocket that it opened.
+// A conversion converts one entry of a HAR file to an exchange, or to two: a WebSocket handshake and the
+// WebSocket that it opened.
 type conversion struct {
 	// e is the HAR entry that is converted; place is its position in the file, for error messages.
 	e     *entry
 	place string
-	rep   *transfer.Report
+
+	// rep collects the problems to be reported to the user.
+	rep *transfer.Report
 
 	// exchangeDraft is the HTTP exchange under construction.
 	exchangeDraft
+
+	// bodies are the request and response bodies, indexed by captures.Direction.
 	bodies [2][]byte
-	// hasExtension means that the entry has a member _unwire of a version that this code reads.
+	// hasExtension means that unwire wrote the entry: it has a member _unwire of a version that this code
+	// reads.
 	hasExtension bool
 
-	// webSocket is the WebSocket of the entry, or nil. onlyWebSocket means that the file lacks its
-	// handshake.
+	// webSocket is the WebSocket of the entry, or nil. onlyWebSocket means that the entry describes only a
+	// WebSocket, because the file lacks its handshake.
 	webSocket     *exchangeDraft
 	onlyWebSocket bool
 }
 
-// problem reports a problem with a member of the entry.
+// problem adds a problem with a member of the HAR entry to the report.
 func (c *conversion) problem(member, format string, args ...any) {
 	c.rep.Problem(c.place+"."+member, format, args...)
 }
 
-// convert converts the entry. It returns false if the entry is not an HTTP exchange.
+// convert converts the HAR entry. It returns false if the entry is not an HTTP or WebSocket exchange.
 func (c *conversion) convert() bool {
 	e := c.e
 	if e.Unwire != nil && e.Unwire.V != extensionVersion {
@@ -86,8 +92,8 @@ func (c *conversion) convert() bool {
 	return true
 }
 
-// headers converts a header section, and returns HTTP/2's pseudo-header fields apart. Chrome joins the values of
-// repeated fields by newlines.
+// headers converts HAR headers, and also returns HTTP/2's pseudo-header fields, such as :path, by name. Chrome
+// joins the values of repeated fields with newlines; headers splits them.
 func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) {
 	var out captures.Headers
 	pseudo := map[string]string{}
@@ -114,7 +120,7 @@ func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) 
 	return out, pseudo
 }
 
-// status returns the HTTP status of the entry, or 0 if it is invalid.
+// status returns the HTTP status of the HAR entry, or 0 if it is invalid.
 func (c *conversion) status() int {
 	s := int(c.e.Response.Status)
 	if s < 0 || s > 999 {
@@ -124,8 +130,9 @@ func (c *conversion) status() int {
 	return s
 }
 
-// resolveURL makes the URL absolute and sets the server's address. It returns false if the URL is not one of
-// HTTP.
+// resolveURL makes the exchange's URL absolute, using the header fields if the HAR entry has only a path, and
+// sets the server's address. pseudo are the HTTP/2 pseudo-header fields. It returns false if the URL is not an
+// HTTP URL.
 func (c *conversion) resolveURL(pseudo map[string]string) bool {
 	// Some tools write only the path. The rest is in the headers.
 	if c.ex.URL == "" || strings.HasPrefix(c.ex.URL, "/") {
@@ -173,8 +180,8 @@ func (c *conversion) resolveURL(pseudo map[string]string) bool {
 	return true
 }
 
-// parseURL parses a URL. If its path or query is invalid, as some clients send them, it parses only the part
-// before.
+// parseURL parses a URL. If only the path or query is invalid, as some clients send them, it parses the part
+// before that. It returns false if the URL is invalid altogether.
 func parseURL(s string) (*url.URL, bool) {
 	u, err := url.Parse(s)
 	if err == nil {
@@ -191,8 +198,9 @@ func parseURL(s string) (*url.URL, bool) {
 	return u, err == nil
 }
 
-// httpVersion parses the various spellings of an HTTP version. The response's version is preferred, because
-// browsers do not always know what they have sent.
+// httpVersion converts the HTTP versions in a HAR entry, which tools spell differently, to "1.0", "1.1", "2" or
+// "3"; "" if unknown. The response's version is preferred, because browsers do not always know which one they
+// sent.
 func httpVersion(request, response string) string {
 	for _, s := range []string{response, request} {
 		s = strings.ToLower(strings.TrimSpace(s))
@@ -214,7 +222,7 @@ func httpVersion(request, response string) string {
 	return ""
 }
 
-// started parses the date in the formats that tools write.
+// started returns the start time of the HAR entry, which tools write in different formats.
 func (c *conversion) started() time.Time {
 	s := c.e.StartedDateTime
 	for _, layout := range []string{
@@ -230,13 +238,14 @@ func (c *conversion) started() time.Time {
 	return time.Unix(1, 0).UTC()
 }
 
-// fromMillis converts milliseconds to a duration of at most a year.
+// fromMillis converts milliseconds to a duration between 0 and a year.
 func fromMillis(n number) time.Duration {
 	const day = 24 * 60 * 60 * 1000
 	return time.Duration(float64(min(max(n, 0), 365*day)) * 1e6)
 }
 
-// requestBody returns the body of the request. If the entry contains only form parameters, it encodes them.
+// requestBody returns the body of the HAR entry's request. If the entry contains only form parameters, it
+// encodes them as a form.
 func (c *conversion) requestBody() []byte {
 	p := c.e.Request.PostData
 	switch {
@@ -258,8 +267,8 @@ func (c *conversion) requestBody() []byte {
 	return c.body("request.postData", p.Text, encoding)
 }
 
-// responseBody returns the body of the response. Other tools have removed its content-encoding, so it then also
-// removes the header fields about the encoding.
+// responseBody returns the body of the HAR entry's response. Other tools store it decompressed, so for these it
+// also removes the header fields about the encoding.
 func (c *conversion) responseBody() []byte {
 	body := c.body("response.content", c.e.Response.Content.Text, c.e.Response.Content.Encoding)
 	if c.hasExtension {
@@ -282,7 +291,8 @@ func (c *conversion) responseBody() []byte {
 	return body
 }
 
-// body decodes the text of a body, which may be encoded in base64.
+// body decodes the text of a body: base64 if encoding says so, otherwise plain. member is its name for problem
+// reports.
 func (c *conversion) body(member, text, encoding string) []byte {
 	switch {
 	case text == "":
@@ -300,7 +310,8 @@ func (c *conversion) body(member, text, encoding string) []byte {
 	return b
 }
 
-// decodeBase64 accepts both alphabets of base64, with or without padding and line breaks.
+// decodeBase64 decodes base64 in the standard or the URL-safe alphabet, with or without padding and line
+// breaks.
 func decodeBase64(s string) ([]byte, error) {
 	s = strings.Map(func(r rune) rune {
 		switch r {
@@ -316,7 +327,8 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// setOutcome sets the outcome, as far as an entry without an extension shows it.
+// setOutcome sets the outcome of the exchange from the HAR entry's standard members: Complete if there is a
+// response, otherwise Failed or Incomplete.
 func (c *conversion) setOutcome() {
 	c.outcome = captures.Complete
 	if c.ex.Status != 0 {
@@ -328,13 +340,14 @@ func (c *conversion) setOutcome() {
 	}
 }
 
-// sendTime returns the time until the request was sent.
+// sendTime returns the time from the start until the request was sent, according to the HAR entry's timings.
 func (c *conversion) sendTime() time.Duration {
 	t := c.e.Timings
 	return fromMillis(t.Blocked) + fromMillis(t.DNS) + fromMillis(t.Connect) + fromMillis(t.Send)
 }
 
-// wholeBodies stores each body as a single chunk, with the time from the entry's timings.
+// wholeBodies makes each body one chunk, for entries without recorded chunks. The chunk's time is that at which
+// the request was sent or the response ended.
 func (c *conversion) wholeBodies() {
 	sent := c.sendTime()
 
@@ -349,8 +362,8 @@ func (c *conversion) wholeBodies() {
 	}
 }
 
-// applyExtensionHead copies the members that Export added to the HAR format to the exchange, except the
-// bodies.
+// applyExtensionHead copies the members of x, the HAR extension that Export writes, to an exchange, except the
+// bodies. member is the extension's name for problem reports.
 func (c *conversion) applyExtensionHead(member string, x *extension, to *exchangeDraft) {
 	ex := &to.ex
 	ex.HTTP, ex.Error, ex.Client, ex.Server, ex.TLS, ex.Source = x.HTTP, x.Error, x.Client, x.Server, x.TLS, x.Source
@@ -383,7 +396,8 @@ func (c *conversion) applyExtensionHead(member string, x *extension, to *exchang
 	}
 }
 
-// applyExtension applies the member _unwire: the exact times, the bytes as sent, and the chunks.
+// applyExtension overrides the values from standard HAR members with the exact ones in the member _unwire:
+// times, bodies as sent, and chunks.
 func (c *conversion) applyExtension() {
 	x := c.e.Unwire
 	c.applyExtensionHead("_unwire", x, &c.exchangeDraft)
@@ -407,7 +421,8 @@ func (c *conversion) applyExtension() {
 	}
 }
 
-// cutChunks splits the bodies into chunks at the recorded marks.
+// cutChunks splits the bodies into chunks. marks describes the chunks in order of arrival; all of them must
+// cover the bodies exactly.
 func (c *conversion) cutChunks(marks []chunkMark) ([]captures.Chunk, error) {
 	rest := c.bodies
 	chunks := make([]captures.Chunk, 0, len(marks))

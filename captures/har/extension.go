@@ -12,10 +12,11 @@ import (
 	"unwire/decode"
 )
 
-// extensionVersion is the value of "v" in an extension.
+// extensionVersion is the value of "v" in the member _unwire of HAR entries.
 const extensionVersion = 1
 
-// extension returns what an entry cannot contain otherwise, apart from the bodies.
+// extension returns the member _unwire of an exchange's HAR entry: all recorded properties that HAR cannot
+// represent, except the bodies.
 func (o *Options) extension(ctx context.Context, h *loadedExchange, relations transfer.Relations) (*extension, error) {
 	ex := h.ex
 	x := headOf(ex, relations)
@@ -49,7 +50,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange, relations tr
 	return x, nil
 }
 
-// headOf returns the extension for an exchange, without chunks and frames.
+// headOf returns the HAR extension for an exchange, without chunks and frames.
 func headOf(ex *captures.Exchange, relations transfer.Relations) *extension {
 	return &extension{
 		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
@@ -58,7 +59,8 @@ func headOf(ex *captures.Exchange, relations transfer.Relations) *extension {
 	}
 }
 
-// Exchange returns the loaded exchange. With the other methods, it makes h a source for decode.Decode.
+// Exchange returns the loaded exchange, whatever the ID. With the other methods, it makes a loadedExchange a
+// source for decode.Decode.
 func (h *loadedExchange) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	return h.ex, nil
 }
@@ -66,7 +68,7 @@ func (h *loadedExchange) Exchange(context.Context, int64) (*captures.Exchange, e
 // Profile returns the profile of the exported capture.
 func (h *loadedExchange) Profile() *profile.Profile { return h.profile }
 
-// Chunks yields the chunks that were loaded into memory.
+// Chunks yields the chunks in memory, beginning with the one whose Seq is fromSeq.
 func (h *loadedExchange) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		for _, c := range h.chunks {

@@ -26,7 +26,8 @@ import (
 	"unwire/decode"
 )
 
-// An entry is one exchange in a HAR. The types below are its JSON form. Sizes are in bytes, and -1 if unknown.
+// An entry is one exchange in a HAR file. This type and those below are its JSON form. Sizes are in bytes, and
+// -1 if unknown.
 type entry struct {
 	StartedDateTime string `json:"startedDateTime"`
 	// Time is the duration in milliseconds, as are all times of a HAR.
@@ -42,9 +43,11 @@ type entry struct {
 	ResourceType string    `json:"_resourceType,omitempty"`
 	Messages     []message `json:"_webSocketMessages,omitempty"`
 
+	// Unwire contains properties that HAR cannot represent; nil in files of other tools.
 	Unwire *extension `json:"_unwire,omitempty"`
 }
 
+// A request is the request of a HAR entry.
 type request struct {
 	Method      string    `json:"method"`
 	URL         string    `json:"url"`
@@ -57,6 +60,7 @@ type request struct {
 	BodySize    number    `json:"bodySize"`
 }
 
+// A response is the response of a HAR entry.
 type response struct {
 	Status      number   `json:"status"`
 	StatusText  string   `json:"statusText"`
@@ -82,6 +86,7 @@ type header struct {
 	ValueB64 []byte `json:"_value_b64,omitempty"`
 }
 
+// A cookie is a cookie in a HAR request or response.
 type cookie struct {
 	Name     string `json:"name"`
 	Value    string `json:"value"`
@@ -128,7 +133,8 @@ type timings struct {
 	SSL     number `json:"ssl"`
 }
 
-// An extension is the member _unwire of an entry. It restores what HAR cannot represent.
+// An extension is unwire's additional member _unwire of a HAR entry. It contains the recorded properties that
+// HAR cannot represent, so that an import restores the exchange exactly.
 type extension struct {
 	V  int   `json:"v"`
 	ID int64 `json:"id"`
@@ -162,7 +168,8 @@ type extension struct {
 
 	Relations []transfer.Relation `json:"relations,omitempty"`
 
-	// Rewritten is set if rules changed the exchange on its way. It says which bytes the entry has.
+	// Rewritten is set if rules changed the request or response before it was forwarded. It says whether the
+	// entry contains the received or the forwarded bytes.
 	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
 
 	// WebSocket is the WebSocket that the entry's request opened.
@@ -172,11 +179,12 @@ type extension struct {
 	Omitted bool        `json:"omitted,omitempty"`
 	Chunks  []chunkMark `json:"chunks,omitempty"`
 
-	// Up and Down are the bodies as sent on the wire, if the entry contains them in another form.
+	// Up and Down are the request and response bodies as sent on the wire, if the standard members contain them
+	// in another form, such as decompressed.
 	Up   []byte `json:"up,omitempty"`
 	Down []byte `json:"down,omitempty"`
 
-	// The following members are the result of decoding. Import ignores them.
+	// Protocol and the following members are the result of decoding. Import ignores them.
 	Protocol decode.Protocol `json:"protocol"`
 	Service  string          `json:"service,omitempty"`
 	RPC      string          `json:"rpc,omitempty"`
@@ -187,30 +195,31 @@ type extension struct {
 	Frames  frames `json:"frames,omitempty"`
 }
 
-// frames are decoded frames. Import ignores them, because they can be derived again.
+// frames are decoded frames for other tools. Import ignores them, because unwire can decode the bodies again.
 type frames []decode.Line
 
 // UnmarshalJSON ignores its input, because the frames are written for other tools only.
 func (*frames) UnmarshalJSON([]byte) error { return nil }
 
-// A chunkMark describes a chunk: the next Len bytes of a direction arrived at TNS nanoseconds after the start.
+// A chunkMark describes a recorded chunk: the next Len bytes of the body in direction Dir arrived TNS
+// nanoseconds after the start of the exchange.
 type chunkMark struct {
 	Dir string `json:"dir"`
 	TNS int64  `json:"t_ns"`
 	Len int    `json:"len"`
 
-	// The other members are for a WebSocket: the index of the message in the entry, and the chunk's opcode and
-	// flags.
+	// Message and the members below are for a WebSocket: the index of the message in the entry, and the chunk's
+	// opcode and flags.
 	Message    int   `json:"message,omitempty"`
 	Opcode     uint8 `json:"opcode,omitempty"`
 	Final      bool  `json:"final,omitempty"`
 	Compressed bool  `json:"compressed,omitempty"`
 }
 
-// A number is a number that tools may omit, or write as null or as a string.
+// A number is a number in a HAR file, which tools may omit, or write as null or as a string.
 type number float64
 
-// UnmarshalJSON decodes a JSON number, and null as 0.
+// UnmarshalJSON decodes a JSON number, a string that contains one, or null, which becomes 0.
 func (n *number) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil

@@ -13,14 +13,15 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Limits of what is read, in bytes: of an entry, and of members that are ignored, such as pages and comments.
+// Limits for reading a HAR file, in bytes: of one entry, and of each member that is ignored, such as pages or
+// comments.
 const (
 	maxEntry   = 512 << 20
 	maxIgnored = 64 << 20
 )
 
-// Import adds the exchanges of a HAR to a capture. What Export has written is restored exactly; what other tools
-// have written, as far as possible.
+// Import adds the exchanges of a HAR file to a capture. Files written by Export are restored exactly, those of
+// other tools as far as possible.
 //
 // Shape: missing members count as empty, numbers may be null or strings, dates may have any or no time zone, and
 // HTTP/2's pseudo-header fields replace a missing URL. Other tools write bodies decompressed, so
@@ -66,9 +67,11 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 	return in.rep, nil
 }
 
-// An importer reads one HAR file.
+// An importer reads a HAR file entry by entry.
 type importer struct {
-	ctx    context.Context
+	ctx context.Context
+
+	// v reads the JSON of the file, and record is called for each converted entry.
 	v      *transfer.JSONValues
 	record func(*conversion) error
 	rep    transfer.Report
@@ -76,7 +79,7 @@ type importer struct {
 	foundEntries bool
 }
 
-// readLog reads one member of the object "log".
+// readLog reads the value of one member of the object "log"; only "entries" is not skipped.
 func (in *importer) readLog(name string) error {
 	if name != "entries" {
 		return in.skip()
@@ -101,7 +104,8 @@ func (in *importer) readLog(name string) error {
 	return in.v.ExpectDelim(']')
 }
 
-// readEntry reads and records an entry. A problem of the entry is reported; a problem of the file is an error.
+// readEntry reads, converts and records the entry with index i. An invalid entry is only reported; an invalid
+// file is an error.
 func (in *importer) readEntry(i int) error {
 	place := fmt.Sprintf("entries[%d]", i)
 	var raw json.RawMessage
@@ -145,7 +149,8 @@ func (c *conversion) record(store captures.Target, relater *transfer.Relater) er
 	return err
 }
 
-// recordOne records an exchange. openedBy is the ID of its handshake, or 0.
+// recordOne records one exchange and returns its ID. openedBy is the ID of the handshake that opened it, if it
+// is a WebSocket, or 0. relater later records its relations.
 func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater, x *exchangeDraft, openedBy int64) (id int64, err error) {
 	rec, err := store.Begin(x.ex)
 	if err != nil {
@@ -167,7 +172,8 @@ func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater,
 	return rec.ID(), store.Err()
 }
 
-// readObject reads an object and calls do for each member, which must read the member's value.
+// readObject reads a JSON object and calls do with the name of each member; do must read the value. place is
+// the object's name for errors.
 func (in *importer) readObject(place string, do func(name string) error) error {
 	// Errors name the place in the file.
 	at := func(err error) error {

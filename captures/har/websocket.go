@@ -13,7 +13,7 @@ import (
 	"unwire/captures/transfer"
 )
 
-// resourceWebSocket is Chrome's name for WebSockets.
+// resourceWebSocket is the value of _resourceType by which Chrome marks WebSockets in HAR files.
 const resourceWebSocket = "websocket"
 
 // The types of WebSocket messages in Chrome's HAR extension.
@@ -23,7 +23,7 @@ const (
 	messageError    = "error"
 )
 
-// A message is a WebSocket message as Chrome writes it: text unchanged, binary data in base64.
+// A message is a WebSocket message in Chrome's extension of HAR: Data is plain text, or base64 if it is binary.
 type message struct {
 	Type string `json:"type"`
 	// Time is the time of the message, in seconds since 1970.
@@ -36,7 +36,8 @@ type message struct {
 	UnwireEncoding string `json:"_encoding,omitempty"`
 }
 
-// messagesOf joins the chunks of a WebSocket to messages. The marks map each chunk to its message and size.
+// messagesOf joins the chunks of a WebSocket to HAR messages. marks has one element for each chunk, so that an
+// import can restore the chunks.
 func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []chunkMark) {
 	type whole struct {
 		message
@@ -87,11 +88,11 @@ func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []chunkM
 	return messages, marks
 }
 
-// A webSocketIndex finds the WebSockets that handshakes opened.
+// A webSocketIndex finds, in a capture to be exported, the WebSocket that an HTTP handshake opened.
 type webSocketIndex struct {
 	src       transfer.Source
 	relations transfer.Relations
-	// byHandshake maps the ID of a handshake to the exchanges that are related to it.
+	// byHandshake maps the ID of a handshake to the IDs of the exchanges that it opened.
 	byHandshake map[int64][]int64
 }
 
@@ -110,8 +111,8 @@ func indexWebSockets(ctx context.Context, src transfer.Source) (*webSocketIndex,
 	return s, nil
 }
 
-// openedBy returns the WebSocket that an exchange opened, or nil. If there are several, it returns the first
-// one. Exchanges of other transports can be related to the handshake too, with the bytes that are not WebSocket
+// openedBy returns the WebSocket that a handshake opened, or nil. If there are several, it returns the one with
+// the smallest ID. It ignores related exchanges of other transports, which contain bytes that are not WebSocket
 // frames.
 func (s *webSocketIndex) openedBy(ctx context.Context, handshake int64) (first *captures.Exchange, err error) {
 	for _, id := range s.byHandshake[handshake] {
@@ -129,7 +130,8 @@ func (s *webSocketIndex) openedBy(ctx context.Context, handshake int64) (first *
 	return first, nil
 }
 
-// hasEntry reports whether a WebSocket is part of the entry of its handshake.
+// hasEntry reports whether the WebSocket with this ID is written as part of its handshake's HAR entry, and
+// needs no entry of its own.
 func (s *webSocketIndex) hasEntry(ctx context.Context, id int64) (bool, error) {
 	handshake, err := s.src.Exchange(ctx, s.relations.Handshake(id))
 	switch {
@@ -144,7 +146,8 @@ func (s *webSocketIndex) hasEntry(ctx context.Context, id int64) (bool, error) {
 	return err == nil && first != nil && first.ID == id, err
 }
 
-// putWebSocket writes a WebSocket into an entry: that of its handshake, or one of its own.
+// putWebSocket adds the messages of a WebSocket to e, which is the entry of its handshake or one of its own,
+// and returns the WebSocket's extension.
 func (o *Options) putWebSocket(ctx context.Context, s *webSocketIndex, e *entry, ex *captures.Exchange) (*extension, error) {
 	h, err := loadExchange(ctx, s.src, ex, o.MaxBody)
 	if err != nil {
@@ -162,7 +165,7 @@ func (o *Options) putWebSocket(ctx context.Context, s *webSocketIndex, e *entry,
 	return x, err
 }
 
-// webSocketURL changes the scheme of a handshake's URL to ws or wss, as browsers show it.
+// webSocketURL converts the http:// or https:// URL of a handshake to ws:// or wss://, as browsers show it.
 func webSocketURL(u string) string {
 	if rest, ok := strings.CutPrefix(u, "http"); ok {
 		return "ws" + rest
@@ -179,17 +182,23 @@ func handshakeURL(u string) string {
 	return u
 }
 
-// An exchangeDraft is an exchange that is ready to be recorded, with its number and relations in the file.
+// An exchangeDraft is an exchange that was converted from a HAR entry and can be recorded.
 type exchangeDraft struct {
-	ex        captures.Exchange
-	chunks    []captures.Chunk
-	duration  time.Duration
-	outcome   captures.Outcome
+	ex     captures.Exchange
+	chunks []captures.Chunk
+
+	// duration is the time from the start to the end of the exchange, and outcome how it ended.
+	duration time.Duration
+	outcome  captures.Outcome
+
+	// number is the ID of the exchange in the file, to which relations of other exchanges refer; 0 if it has
+	// none.
 	number    int64
 	relations []transfer.Relation
 }
 
-// exportedWebSocket converts a WebSocket that Export has written.
+// exportedWebSocket converts a WebSocket from its extension x, as Export writes it. member is the extension's
+// name for problem reports.
 func (c *conversion) exportedWebSocket(member string, x *extension) *exchangeDraft {
 	s := &exchangeDraft{ex: captures.Exchange{Transport: captures.WebSocket}}
 	c.applyExtensionHead(member, x, s)
@@ -214,7 +223,8 @@ func (c *conversion) exportedWebSocket(member string, x *extension) *exchangeDra
 	return s
 }
 
-// cutMessages splits WebSocket messages into chunks at the recorded marks.
+// cutMessages splits the entry's WebSocket messages into chunks. marks describes the chunks in order of
+// arrival; all of them must cover the messages exactly.
 func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 	// Decode all messages first: a chunk may be a part of any.
 	rest := make([][]byte, len(c.e.Messages))
@@ -257,8 +267,8 @@ func (c *conversion) cutMessages(marks []chunkMark) ([]captures.Chunk, error) {
 	return chunks, nil
 }
 
-// chromeWebSocket converts a WebSocket that another tool has written in Chrome's form, and ends the handshake's
-// exchange with the response. It returns nil if the server did not accept.
+// chromeWebSocket converts a WebSocket that another tool has written in Chrome's form. It also sets the end of
+// the handshake to the time of its response. It returns nil if the server did not accept the WebSocket.
 func (c *conversion) chromeWebSocket() *exchangeDraft {
 	accepted := c.ex.Status == 101 || c.ex.Status/100 == 2 && c.ex.Method == "CONNECT"
 	if c.e.Messages == nil || !accepted && len(c.e.Messages) == 0 {
@@ -296,7 +306,7 @@ func (c *conversion) chromeWebSocket() *exchangeDraft {
 	return s
 }
 
-// wholeMessages stores each WebSocket message as a single chunk.
+// wholeMessages returns one chunk for each WebSocket message. started is the start of the WebSocket.
 func (c *conversion) wholeMessages(started time.Time) []captures.Chunk {
 	var chunks []captures.Chunk
 	for i, m := range c.e.Messages {
@@ -336,7 +346,7 @@ func (c *conversion) messageTime(started time.Time, m message) time.Duration {
 	return max(0, at.Sub(started))
 }
 
-// messageData decodes the data of the i-th WebSocket message.
+// messageData returns the decoded data of the entry's WebSocket message with index i.
 func (c *conversion) messageData(i int) []byte {
 	m := c.e.Messages[i]
 	if m.UnwireEncoding == "" && captures.Opcode(min(max(m.Opcode, 0), 255)) != captures.OpBinary {

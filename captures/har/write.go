@@ -24,11 +24,13 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Limits of an entry.
+// Limits for writing one HAR entry, in bytes.
 const (
+	// defaultMaxBody is the default of Options.MaxBody.
 	defaultMaxBody = 32 << 20
 
-	// maxTreeBytes limits the frames of an exchange that are written with their fields, in bytes.
+	// maxTreeBytes limits the total payload of the frames of one exchange that are written with their decoded
+	// fields; further frames are written without.
 	maxTreeBytes = 1 << 20
 )
 
@@ -45,7 +47,7 @@ type Options struct {
 	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// A Result holds the counts of an export.
+// A Result contains the counts of a HAR export.
 type Result struct {
 	// Exchanges is the number of exported exchanges.
 	Exchanges int
@@ -55,7 +57,7 @@ type Result struct {
 	NotHTTP int
 }
 
-// Export writes a capture as one HAR.
+// Export writes all exchanges of a capture to w as one HAR file.
 //
 // Limits: one entry at a time is in memory. Frames are written with their fields until those of an exchange
 // exceed 1 MiB. Errors: those of src and of w. The output is then incomplete.
@@ -105,8 +107,8 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 	return done, nil
 }
 
-// entryOf returns the entry of an exchange and counts it. It returns nil if the exchange has no entry of its
-// own.
+// entryOf returns the HAR entry of an exchange and counts it in done. It returns nil if the exchange has no
+// entry of its own: a WebSocket that is part of its handshake's entry, or a connection without HTTP.
 func (o *Options) entryOf(ctx context.Context, s *webSocketIndex, ex *captures.Exchange, done *Result) (e *entry, err error) {
 	switch ex.Transport {
 	default:
@@ -157,14 +159,18 @@ func (o *Options) entryOf(ctx context.Context, s *webSocketIndex, ex *captures.E
 type loadedExchange struct {
 	ex     *captures.Exchange
 	chunks []captures.Chunk
+
+	// bodies are the request and response bodies, indexed by captures.Direction.
 	bodies [2][]byte
 	// tooLarge means that the bodies exceed the memory limit and were not loaded.
 	tooLarge bool
 
+	// profile is the profile of the exported capture, for decoding.
 	profile *profile.Profile
 }
 
-// loadExchange loads the chunks of an exchange, unless a body is larger than limit bytes.
+// loadExchange loads an exchange with its chunks. If a body is larger than limit bytes, it loads no chunks and
+// sets tooLarge.
 func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
 	h := &loadedExchange{ex: ex, profile: src.Profile(), tooLarge: ex.BytesUp > limit || ex.BytesDown > limit}
 	if h.tooLarge {
@@ -199,7 +205,7 @@ func (o *Options) entry(ctx context.Context, s *webSocketIndex, ex *captures.Exc
 	return e, nil
 }
 
-// emptyEntry returns the entry of an exchange without bodies and extension.
+// emptyEntry returns the HAR entry of an exchange without bodies, timings and extension.
 func (o *Options) emptyEntry(ex *captures.Exchange) *entry {
 	e := &entry{
 		StartedDateTime: ex.Started.Format("2006-01-02T15:04:05.000Z07:00"), Time: millis(ex.Duration),
@@ -219,8 +225,8 @@ func (o *Options) emptyEntry(ex *captures.Exchange) *entry {
 	return e
 }
 
-// putBodies writes the bodies into the standard members. If a body was compressed on the wire, the compressed
-// form is put into the extension.
+// putBodies puts the bodies into the standard members of the HAR entry, decompressed. If a body was compressed
+// on the wire, the compressed form is put into the extension x.
 func (h *loadedExchange) putBodies(e *entry, x *extension) {
 	e.Response.Content.MimeType = h.ex.ResponseHeaders.Get("content-type")
 	if h.tooLarge {
@@ -252,7 +258,8 @@ func (h *loadedExchange) putBodies(e *entry, x *extension) {
 	c.Text, c.Encoding = jsonText(plain)
 }
 
-// jsonText returns a body as a JSON string: text unchanged, binary data in base64.
+// jsonText returns a body as a JSON string with its HAR encoding: "" for text, which stays unchanged, or
+// "base64" for binary data.
 func jsonText(b []byte) (text, encoding string) {
 	binary := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 	if s := string(b); utf8.ValidString(s) && !strings.ContainsFunc(s, binary) {
@@ -261,7 +268,7 @@ func jsonText(b []byte) (text, encoding string) {
 	return base64.StdEncoding.EncodeToString(b), "base64"
 }
 
-// timings computes the phases of an exchange from its chunks: until the request was sent, until the response
+// timings computes the HAR timings from the times of the chunks: until the request was sent, until the response
 // began, and until it ended. In a bidirectional stream, the request counts as sent when the response begins.
 func (h *loadedExchange) timings() timings {
 	send, wait := time.Duration(0), time.Duration(-1)
@@ -283,7 +290,7 @@ func (h *loadedExchange) timings() timings {
 	return timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: millis(send), Wait: millis(wait - send), Receive: millis(total - wait)}
 }
 
-// queryOf returns the parameters of a URL's query, in order.
+// queryOf returns the query parameters of the URL raw, in order.
 func queryOf(raw string) []header {
 	out := []header{}
 	u, err := url.Parse(raw)

@@ -47,10 +47,11 @@ import (
 	"unwire/captures/transfer"
 )
 
-// version is the value of "v" in every line.
+// version is the value of the member "v" in every line of the JSON Lines format.
 const version = 1
 
-// A head is a line without its chunks. Its members are documented in the package comment.
+// A head is a line of the JSON Lines format, i.e. one exchange, without its chunks. The package comment
+// documents the members.
 type head struct {
 	V  int   `json:"v"`
 	ID int64 `json:"id"`
@@ -91,7 +92,8 @@ type field struct {
 	ValueB64 []byte  `json:"value_b64,omitempty"`
 }
 
-// A chunk is the JSON form of consecutive body bytes.
+// A chunk is the JSON form of body bytes that arrived together. TNS is nanoseconds since the start of the
+// exchange.
 type chunk struct {
 	Dir        string `json:"dir"`
 	TNS        int64  `json:"t_ns"`
@@ -101,8 +103,8 @@ type chunk struct {
 	Data       []byte `json:"data"`
 }
 
-// opcode returns the validated WebSocket opcode of a chunk, combined with its flags. Chunks of other
-// transports must not have an opcode.
+// opcode returns the WebSocket opcode of a chunk, combined with its flags. It is an error if the opcode is
+// invalid, or set although the transport t is not a WebSocket.
 func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	op := captures.Opcode(c.Opcode)
 	switch {
@@ -122,7 +124,7 @@ func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
 	return op, nil
 }
 
-// headOf converts an exchange to its JSON form.
+// headOf converts an exchange to the JSON form of a line, without relations and notes.
 func headOf(ex *captures.Exchange) head {
 	return head{
 		V: version, ID: ex.ID, Transport: ex.Transport, Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: ex.Status,
@@ -133,7 +135,7 @@ func headOf(ex *captures.Exchange) head {
 	}
 }
 
-// exchange converts the JSON form to an exchange.
+// exchange converts the JSON form of a line to an exchange.
 func (h *head) exchange() captures.Exchange {
 	t := h.Transport
 	if t == "http" {
@@ -148,7 +150,7 @@ func (h *head) exchange() captures.Exchange {
 	}
 }
 
-// check returns an error if a required member is missing, or a member is invalid.
+// check returns an error if a required member of the line is missing, or a member is invalid.
 func (h *head) check() error {
 	switch {
 	case h.V == 0:
@@ -224,7 +226,7 @@ func headersOf(fs []field) captures.Headers {
 	return out
 }
 
-// direction parses the direction "up" or "down".
+// direction parses the name of a direction, "up" or "down".
 func direction(s string) (captures.Direction, error) {
 	switch s {
 	case captures.Up.String():
@@ -235,8 +237,8 @@ func direction(s string) (captures.Direction, error) {
 	return 0, fmt.Errorf("dir: %q is neither up nor down", transfer.Clip(s))
 }
 
-// appendChunk appends the JSON form of a chunk to dst; message adds the opcode of a WebSocket message.
-// For speed it does not use encoding/json.
+// appendChunk appends the JSON form of a chunk to dst. message means that the chunk belongs to a WebSocket, so
+// its opcode is written too. For speed, appendChunk does not use encoding/json.
 func appendChunk(dst []byte, c captures.Chunk, message bool) []byte {
 	dst = append(dst, `{"dir":"`...)
 	dst = append(dst, c.Dir.String()...)

@@ -59,7 +59,8 @@ type exchangeRecorder interface {
 	EndAt(d time.Duration, o captures.Outcome, errText string)
 }
 
-// readLines reads lines until the end, and calls begin for each exchange.
+// readLines reads and records all lines of a JSON Lines file. begin starts the recording of each exchange, and
+// relater records the relations between them.
 func readLines(ctx context.Context, r io.Reader, store captures.Target, relater *transfer.Relater, begin func(captures.Exchange) (exchangeRecorder, error)) (transfer.Report, error) {
 	var rep transfer.Report
 	v := transfer.NewJSONValues(r)
@@ -95,8 +96,9 @@ func readLines(ctx context.Context, r io.Reader, store captures.Target, relater 
 	}
 }
 
-// A lineReader parses one line, which is one exchange.
+// A lineReader parses one line of JSON Lines and records its exchange.
 type lineReader struct {
+	// v reads the JSON values of the file.
 	v *transfer.JSONValues
 
 	// record starts the recording of an exchange.
@@ -112,7 +114,7 @@ type lineReader struct {
 	rec exchangeRecorder
 }
 
-// A bufferedChunk is a chunk whose direction is valid.
+// A bufferedChunk is a chunk in memory, whose direction was parsed.
 type bufferedChunk struct {
 	dir captures.Direction
 	*chunk
@@ -179,12 +181,12 @@ func (l *lineReader) readLine() error {
 	return nil
 }
 
-// isOptional reports whether Export omits a member with an empty value.
+// isOptional reports whether Export omits the member if its value is empty, so an import must not require it.
 func isOptional(member string) bool {
 	return member == "transport" || member == "process" || member == "relations" || member == "notes"
 }
 
-// members maps the names of members to the variables that they are decoded into.
+// members maps the name of each member of a line to a pointer to the field of h that receives its value.
 func (h *head) members() map[string]any {
 	return map[string]any{
 		"v": &h.V, "id": &h.ID, "method": &h.Method, "url": &h.URL, "http": &h.HTTP, "status": &h.Status,
@@ -197,7 +199,8 @@ func (h *head) members() map[string]any {
 	}
 }
 
-// missing returns the names of required members that the line does not have.
+// missing returns the names of required members that the line lacks. targets are all members, as members
+// returns them.
 func (l *lineReader) missing(targets map[string]any) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(targets)), func(name string) bool { return l.seen[name] || isOptional(name) })
 }
@@ -215,8 +218,8 @@ func (l *lineReader) begin() error {
 	return err
 }
 
-// readChunks reads the chunks. complete means that all other members are known, so the chunks can be recorded at
-// once.
+// readChunks reads the line's chunks. complete means that all other members have been read, so the chunks can
+// be recorded at once; otherwise they are buffered.
 func (l *lineReader) readChunks(complete bool) error {
 	if complete {
 		if err := l.begin(); err != nil {
@@ -263,7 +266,8 @@ func (l *lineReader) readChunks(complete bool) error {
 	return l.v.ExpectDelim(']')
 }
 
-// recordChunk records a chunk, the i-th of its line, as a message if the exchange is a WebSocket.
+// recordChunk records a chunk; for a WebSocket, with its opcode. i is the index of the chunk in its line, for
+// errors.
 func (l *lineReader) recordChunk(i int, c bufferedChunk) error {
 	dir, at := c.dir, time.Duration(c.TNS)
 	op, err := c.opcode(l.head.Transport)
@@ -278,7 +282,7 @@ func (l *lineReader) recordChunk(i int, c bufferedChunk) error {
 	return nil
 }
 
-// end ends the exchange as its line describes, or as Incomplete if the line had an error.
+// end ends the exchange with the outcome in its line, or as Incomplete if reading the line failed with err.
 func (l *lineReader) end(err error) {
 	outcome, text := l.head.Outcome, l.head.Error
 	if err != nil {
@@ -287,7 +291,7 @@ func (l *lineReader) end(err error) {
 	l.rec.EndAt(max(time.Duration(l.head.DurationNS), 0), outcome, text)
 }
 
-// Sniff reports whether a file that begins with head may be JSON Lines: whether it begins with an object.
+// Sniff reports whether a file that begins with head may be JSON Lines, i.e. begins with a JSON object.
 func Sniff(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{"))
 }

@@ -12,9 +12,10 @@ import (
 	"unwire/captures/transfer"
 )
 
-// Export writes a capture, one line per exchange, and returns the number of lines.
+// Export writes a capture as JSON Lines, one line per exchange, and returns the number of lines.
 //
-// Limits: a page of chunks at a time is in memory. Errors: those of src and of w. The output is then incomplete.
+// Limits: one page of chunks is in memory at a time. Errors: those of src and of w. The output is then
+// incomplete.
 func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	n := 0
@@ -47,7 +48,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 	return n, nil
 }
 
-// writeLine writes one exchange as a line of JSON.
+// writeLine writes one exchange as a line of JSON: the members in h, then the chunks, read from src.
 func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, h head) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -12,6 +12,8 @@ import (
 
 // A lockedPackage is the entry of one package in a package-lock.json file.
 type lockedPackage struct {
+	// Optional means that npm may omit the package. OS, CPU and Libc list the platforms that it supports, a
+	// name with "!" one that it does not; empty means all.
 	Optional bool     `json:"optional"`
 	OS       []string `json:"os"`
 	CPU      []string `json:"cpu"`
@@ -21,7 +23,8 @@ type lockedPackage struct {
 // nodeCPU maps GOARCH to npm's names of processors, where the two differ.
 var nodeCPU = map[string]string{"amd64": "x64", "386": "ia32"}
 
-// isForHere reports whether npm would install the package on this system. It ignores the C library.
+// isForHere reports whether npm would install the package on this operating system and processor. It ignores
+// the C library.
 func (p *lockedPackage) isForHere() bool {
 	system, cpu := runtime.GOOS, runtime.GOARCH
 	if system == "windows" {
@@ -33,7 +36,8 @@ func (p *lockedPackage) isForHere() bool {
 	return (len(p.OS) == 0 || slices.Contains(p.OS, system)) && (len(p.CPU) == 0 || slices.Contains(p.CPU, cpu))
 }
 
-// checkModules reports whether the node_modules folder of a folder lacks packages that package-lock.json lists.
+// checkModules returns an error if the node_modules directory in folder lacks packages that package-lock.json
+// lists.
 //
 // Shape: npm writes node_modules/.package-lock.json last, so its absence means an interrupted installation.
 // Optional packages are required only if they are for this system. Of packages that differ only in the C library

@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// trialTimeout limits the run time of a program in runTrial.
+// trialTimeout limits how long runTrial lets a program run.
 const trialTimeout = time.Minute
 
-// skipOnError skips the test if err is set, and returns path otherwise.
+// skipOnError skips the test with the message of err if err is not nil. Otherwise, it returns path.
 func skipOnError(t testing.TB, path string, err error) string {
 	t.Helper()
 	if err != nil {
@@ -34,7 +34,8 @@ func skipOnError(t testing.TB, path string, err error) string {
 	return path
 }
 
-// runTrial runs a program and returns its output. The error contains the first line of the output.
+// runTrial runs a program, to see if it works, and returns its output. An error contains the first line of
+// output.
 func runTrial(argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
 	defer cancel()
@@ -47,8 +48,8 @@ func runTrial(argv ...string) (string, error) {
 	return string(out), nil
 }
 
-// CheckProgram returns the path of a program that Debian's package pkg contains. If args are given, running the
-// program with them must succeed.
+// CheckProgram returns the path of a program; an error names the Debian package pkg, which contains it. If args
+// are given, running the program with them must succeed.
 func CheckProgram(name, pkg string, args ...string) (path string, err error) {
 	if path, err = exec.LookPath(name); err != nil {
 		return "", fmt.Errorf("%s is not installed: install %s", name, pkg)
@@ -180,7 +181,8 @@ func CheckNode() (string, error) {
 	return path, nil
 }
 
-// Node returns the path of Node, or skips the test if Node or a package of the folders' lock files is missing.
+// Node returns the path of Node.js. It skips the test if Node.js is missing, or a package that
+// package-lock.json in one of the folders lists.
 func Node(t testing.TB, folders ...string) string {
 	t.Helper()
 	path, err := CheckNode()
@@ -192,13 +194,14 @@ func Node(t testing.TB, folders ...string) string {
 	return skipOnError(t, path, err)
 }
 
-// Modules skips the test if a package of the folder's package-lock.json is not installed.
+// Modules skips the test if a package that package-lock.json in the folder lists is not installed.
 func Modules(t testing.TB, folder string) {
 	t.Helper()
 	skipOnError(t, "", checkModules(folder))
 }
 
-// File skips the test if a file does not exist. pkg is the package that has it.
+// File skips the test if the file name does not exist. The message names the Debian package pkg, which contains
+// it.
 func File(t testing.TB, name, pkg string) {
 	t.Helper()
 	if _, err := os.Stat(name); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Nobody is the id of the unprivileged user and group nobody.
+// Nobody is the numeric id of the unprivileged user "nobody", and of its group.
 const Nobody = 65534
 
 // OtherUser skips the test if it runs as root but cannot start a program as the user nobody, as in a

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// SmallDisk mounts a file system of so many KiB and returns its folder. It skips the test where the user may not mount
-// one; TestResultAfterWriteError in cmd/unwire has a limit on the size of files instead.
+// SmallDisk mounts an empty file system of kib KiB, to test a full disk, and returns its folder. It skips the
+// test if the user may not mount file systems.
 func SmallDisk(t testing.TB, kib int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -21,26 +21,31 @@ import (
 )
 
 const (
-	// defaultPart is the default of Options.PartSize.
+	// defaultPart is the default of Options.PartSize, in bytes.
 	defaultPart = 16 << 20
-	// minPart is the smallest size of a part that S3 accepts.
+	// minPart is the smallest part of a multipart upload that S3 accepts, in bytes.
 	minPart = 5 << 20
-	// maxParts is the greatest number of parts that S3 accepts.
+	// maxParts is the largest number of parts of one upload that S3 accepts.
 	maxParts = 10_000
 )
 
-// A bucket is a bucket of an S3-compatible service.
+// A bucket is a Store for a bucket of an S3-compatible service.
 type bucket struct {
 	scheme, name string
-	core         *minio.Core
-	encryption   encrypt.ServerSide
-	// md5ETags means that the service uses the MD5 of an object as its ETag, which is so unless objects
-	// are encrypted with other keys.
+
+	// core sends the requests, and encryption is the server-side encryption of new objects; nil for the
+	// bucket's own setting.
+	core       *minio.Core
+	encryption encrypt.ServerSide
+	// md5ETags means that the service uses the MD5 hash of an object as its ETag. This is so unless objects are
+	// encrypted with keys from a key management service.
 	md5ETags bool
-	part     int64
+
+	// part is the size of the parts of large uploads, in bytes.
+	part int64
 }
 
-// newBucket returns a bucket. It does not connect to the service yet.
+// newBucket returns the bucket with a name. scheme is that of its URLs, such as "s3". It sends no request.
 func newBucket(scheme, name string, o Options) (*bucket, error) {
 	if o.Transport == nil {
 		return nil, errors.New("objectstore: a bucket needs a transport")
@@ -94,7 +99,7 @@ func parseEncryption(text string) (encrypt.ServerSide, error) {
 // URL returns the URL of an object, such as s3://bucket/key.
 func (b *bucket) URL(key string) string { return b.scheme + "://" + b.name + "/" + key }
 
-// explain names the object in an error, and says what is missing.
+// explain wraps an error of the service: it adds the object's URL, and which setting or permission is missing.
 func (b *bucket) explain(key string, err error) error {
 	if err == nil {
 		return nil
@@ -127,7 +132,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	return list, ctx.Err()
 }
 
-// Open returns the content of an object. Its reader reports content that is shorter than the service announced.
+// Open returns the content of an object. Reading fails if less content arrives than the service announced.
 func (b *bucket) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	r, _, _, err := b.core.GetObject(ctx, b.name, key, minio.GetObjectOptions{})
 	return r, b.explain(key, err)
@@ -165,7 +170,8 @@ func (b *bucket) Put(ctx context.Context, key string, r io.ReaderAt, size int64)
 	return b.explain(key, err)
 }
 
-// hashes returns the MD5 of a range and its SHA-256 in hex. The service compares both with what arrives.
+// hashes returns the MD5 hash and, in hex, the SHA-256 hash of size bytes at offset off. The service compares
+// both with the hashes of the received bytes.
 func hashes(r io.ReaderAt, off, size int64) (sum []byte, sha string, err error) {
 	// S3 identifies contents by MD5.
 	m, s := md5.New(), sha256.New() //nolint:gosec
@@ -175,13 +181,13 @@ func hashes(r io.ReaderAt, off, size int64) (sum []byte, sha string, err error) 
 	return m.Sum(nil), hex.EncodeToString(s.Sum(nil)), nil
 }
 
-// sameETag reports whether an ETag is the MD5 sum.
+// sameETag reports whether an ETag, with or without quotes, is the hex form of an MD5 hash.
 func sameETag(etag string, sum []byte) bool {
 	return strings.EqualFold(strings.Trim(etag, `"`), hex.EncodeToString(sum))
 }
 
-// putParts uploads an object in parts. If an earlier upload of the key was cut, its parts that have the right content
-// are not sent again.
+// putParts uploads an object in parts. If an earlier upload of the same key was interrupted, parts of it with
+// the same content are not sent again.
 func (b *bucket) putParts(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	// S3 allows at most maxParts parts, so that large files need larger parts.
 	part := max(b.part, (size+maxParts-1)/maxParts)
@@ -232,8 +238,8 @@ func (b *bucket) putParts(ctx context.Context, key string, r io.ReaderAt, size i
 	return nil
 }
 
-// findUpload returns the id and the parts of the newest interrupted multipart upload of a key; "" if
-// there is none.
+// findUpload returns the id of the newest interrupted multipart upload of a key and its parts by number; id is
+// "" if there is none.
 func (b *bucket) findUpload(ctx context.Context, key string) (id string, parts map[int]minio.ObjectPart, err error) {
 	list, err := b.core.ListMultipartUploads(ctx, b.name, key, "", "", "", 1000)
 	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {

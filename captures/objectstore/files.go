@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// files is the store of the files of this machine. Keys are paths.
+// files is a Store for local files. Keys are paths.
 type files struct {
-	// url means that URLs are written as file://PATH.
+	// url means that URLs of files are written as file://PATH; otherwise they are plain paths.
 	url bool
 }
 
@@ -24,7 +24,7 @@ func (f files) URL(key string) string {
 	return filepath.FromSlash(key)
 }
 
-// List walks the folder that contains all files whose paths begin with prefix.
+// List returns the files whose paths begin with prefix. It walks the deepest folder that contains all of them.
 func (f files) List(ctx context.Context, prefix string) ([]Object, error) {
 	// Start at the deepest folder that all matching files share, so that the walk does not read the
 	// whole disk.
@@ -63,12 +63,12 @@ func (f files) List(ctx context.Context, prefix string) ([]Object, error) {
 	return list, err
 }
 
-// Open opens a file.
+// Open opens the file whose path is key, for reading.
 func (f files) Open(_ context.Context, key string) (io.ReadCloser, error) {
 	return os.Open(filepath.FromSlash(key))
 }
 
-// Stat returns the size of a file.
+// Stat returns the size of the file whose path is key.
 func (f files) Stat(_ context.Context, key string) (Object, error) {
 	info, err := os.Stat(filepath.FromSlash(key))
 	if err != nil {
@@ -80,7 +80,7 @@ func (f files) Stat(_ context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size()}, nil
 }
 
-// Put writes a file atomically: under a temporary name, which it then renames.
+// Put writes a file atomically, under a temporary name that it then changes to key.
 func (f files) Put(ctx context.Context, key string, r io.ReaderAt, size int64) (err error) {
 	name := filepath.FromSlash(key)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
@@ -108,7 +108,7 @@ func (f files) Put(ctx context.Context, key string, r io.ReaderAt, size int64) (
 	return os.Rename(temp.Name(), name)
 }
 
-// Remove removes a file.
+// Remove removes the file whose path is key. It is no error if there is none.
 func (f files) Remove(_ context.Context, key string) error {
 	if err := os.Remove(filepath.FromSlash(key)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -116,12 +116,13 @@ func (f files) Remove(_ context.Context, key string) error {
 	return nil
 }
 
-// A contextReader is a reader that fails once its context has ended.
+// A contextReader reads from r, but fails once its context has ended.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
+// Read reads from the underlying reader, or returns the error of the ended context.
 func (c contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

@@ -30,7 +30,7 @@ import (
 	"strings"
 )
 
-// ErrIntegrity is wrapped by the errors of objects whose content arrived differently from how it was sent.
+// ErrIntegrity is wrapped by errors of transfers whose received content differs from the sent content.
 var ErrIntegrity = errors.New("the content arrived changed")
 
 // An Object describes an object in a bucket, or a file.
@@ -82,15 +82,17 @@ type Options struct {
 	Getenv func(string) string
 }
 
-// IsURL reports whether name is the URL of an object store or of files, rather than a path.
+// IsURL reports whether name is the URL of an object (s3://…, gs://…) or file (file://…), rather than a plain
+// path.
 func IsURL(name string) bool {
 	scheme, _, found := strings.Cut(name, "://")
 	return found && slices.Contains([]string{"s3", "gs", "file"}, scheme)
 }
 
-// Open returns the store of a URL and the key in it. No request is sent.
+// Open returns the Store for a URL such as s3://bucket/key, and the key of the object in it. It sends no
+// request.
 //
-// Errors: the URL or an option is invalid.
+// Errors: if the URL or an option is invalid.
 func Open(rawURL string, o Options) (Store, string, error) {
 	scheme, rest, found := strings.Cut(rawURL, "://")
 	if !found {
@@ -146,9 +148,8 @@ func region(o Options, getenv func(string) string) string {
 	return cmp.Or(o.Region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), "us-east-1")
 }
 
-// Match returns the objects that a URL names: one object, or all that a pattern matches, sorted by key. In patterns, *
-// and ? match within a folder, and ** matches folders, too. All objects of a folder are named by its URL with a slash at
-// the end.
+// Match returns the objects whose keys match pattern, sorted by key. In patterns, * and ? match within a
+// folder, and ** matches across folders. A pattern that ends with a slash matches all objects of the folder.
 func Match(ctx context.Context, s Store, pattern string) ([]Object, error) {
 	literal := pattern
 	if i := strings.IndexAny(pattern, "*?"); i >= 0 {
@@ -165,7 +166,7 @@ func Match(ctx context.Context, s Store, pattern string) ([]Object, error) {
 	return slices.DeleteFunc(all, func(o Object) bool { return !re.MatchString(o.Key) }), err
 }
 
-// compile returns the regular expression of a pattern.
+// compile converts a pattern for object keys (see Match) to a regular expression.
 func compile(pattern string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString(`(?s)^`)

@@ -130,7 +130,7 @@ type fieldRow struct {
 	Error  string   `parquet:"error,dict"`
 }
 
-// Limits of what is buffered before a row group is written.
+// Limits of the rows, in number and approximate bytes, that are buffered before a row group is written.
 const (
 	maxGroupRows  = 1 << 16
 	maxGroupBytes = 32 << 20
@@ -143,13 +143,13 @@ type Options struct {
 	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
-// A Result holds the numbers of exported exchanges, frames and fields.
+// A Result contains the counts of a Parquet export.
 type Result struct {
 	// Exchanges is the number of exchanges that were written.
 	Exchanges int
-	// Frames is the number of their frames, a row each.
+	// Frames is the number of frames in these exchanges, and thus of rows in frames.parquet.
 	Frames int
-	// Fields is the number of fields in these frames, a row each.
+	// Fields is the number of fields in these frames, and thus of rows in fields.parquet.
 	Fields int
 }
 
@@ -169,12 +169,14 @@ func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, 
 	return e.done, nil
 }
 
-// A table writes rows in row groups of limited size.
+// A table writes rows to a Parquet file, in row groups of limited size.
 type table[T any] struct {
-	w     *pq.GenericWriter[T]
+	w *pq.GenericWriter[T]
+
+	// rows are the buffered rows, and bytes their approximate size.
 	rows  []T
 	bytes int
-	// groupRows is the number of rows in the current row group.
+	// groupRows is the number of rows already written to the current row group.
 	groupRows int
 }
 
@@ -183,7 +185,7 @@ func newTable[T any](w io.Writer) *table[T] {
 	return &table[T]{w: pq.NewGenericWriter[T](w, pq.Compression(&pq.Zstd), pq.CreatedBy("unwire", "", ""))}
 }
 
-// addRow adds a row of approximately n bytes; rows are written in groups of bounded size.
+// addRow buffers a row of approximately n bytes, and writes the buffered rows if they exceed a limit.
 func (t *table[T]) addRow(row T, n int) error {
 	t.rows = append(t.rows, row)
 	t.bytes += n
@@ -194,7 +196,7 @@ func (t *table[T]) addRow(row T, n int) error {
 	return t.write()
 }
 
-// write passes the buffered rows on, and ends the row group if it is large enough.
+// write writes the buffered rows to the Parquet writer, and ends the row group if it is large enough.
 func (t *table[T]) write() error {
 	if _, err := t.w.Write(t.rows); err != nil {
 		return err

@@ -14,12 +14,14 @@ import (
 	"unwire/decode/field"
 )
 
-// An exporter converts exchanges to rows of the two tables.
+// An exporter converts exchanges to rows of the two Parquet tables, one for frames and one for fields.
 type exporter struct {
 	o      Options
 	frames *table[frameRow]
 	fields *table[fieldRow]
-	done   Result
+
+	// done counts the written rows.
+	done Result
 
 	relations transfer.Relations
 }
@@ -48,7 +50,8 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	return nil
 }
 
-// addFrame writes the row of a frame and the rows of its fields.
+// addFrame writes the row of a frame f and the rows of its fields. rec is the recorded exchange, and ex the
+// same exchange decoded.
 func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *decode.Frame) error {
 	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
@@ -81,7 +84,7 @@ func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *deco
 	return t.addFields(decode.View{Type: md}.Fields(f.Tree), "", -1)
 }
 
-// setConnection sets the columns about the transport and the client program.
+// setConnection sets the columns of the row about the transport and the client program.
 func (e *exporter) setConnection(row *frameRow, ex *captures.Exchange, f *decode.Frame) {
 	if row.Transport = string(ex.Transport); ex.Transport == captures.HTTP {
 		row.Transport = "http"
@@ -100,16 +103,21 @@ func (e *exporter) setConnection(row *frameRow, ex *captures.Exchange, f *decode
 	row.Process, row.Client, row.Version = ex.Process.Name, ex.Process.Client, ex.Process.Version
 }
 
-// A fieldWriter writes the fields of one frame as rows, and numbers them.
+// A fieldWriter writes the fields of one frame as rows of fields.parquet, and numbers them.
 type fieldWriter struct {
-	// common has the values that all rows of the frame share.
-	e        *exporter
-	common   fieldRow
+	// e writes the rows.
+	e *exporter
+
+	// common contains the column values that all rows of the frame share.
+	common fieldRow
+
+	// data is the decompressed payload of the frame, and nextNode the number of the next field.
 	data     []byte
 	nextNode int32
 }
 
-// addFields writes fields and the fields nested in them, in depth-first order.
+// addFields writes rows for fields and those nested in them, depth first. prefix is the path of the enclosing
+// message, and parent its node number; -1 at the top level.
 func (t *fieldWriter) addFields(fields []*field.Field, prefix string, parent int32) error {
 	// Elements of a repeated field get an index in their path.
 	count, at := map[uint64]int{}, map[uint64]int{}
@@ -140,7 +148,7 @@ func (t *fieldWriter) addFields(fields []*field.Field, prefix string, parent int
 	return nil
 }
 
-// setValue sets the column for the field's value, which depends on the type.
+// setValue sets the one value column that fits the field's type. data is the frame's payload.
 func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
@@ -190,7 +198,7 @@ func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	}
 }
 
-// notFinite converts the strings for NaN and the infinities to numbers; ok is false for other strings.
+// notFinite converts the strings "NaN", "Infinity" and "-Infinity" to numbers; ok is false for other strings.
 func notFinite(s string) (float64, bool) {
 	switch s {
 	case "NaN":

@@ -13,11 +13,14 @@ import (
 	"time"
 )
 
-// Names of the files in a folder.
+// Names of the files in the folder of a passive recording.
 const (
+	// packetsFile contains the recorded packets.
 	packetsFile = "packets.pcapng"
-	// keysFile is a key log in NSS format.
-	keysFile     = "keys.txt"
+	// keysFile contains the TLS secrets in NSS key log format (SSLKEYLOGFILE).
+	keysFile = "keys.txt"
+
+	// metadataFile contains the metadata as JSON, and lockName is the file that the recorder locks.
 	metadataFile = "about.json"
 	lockName     = "lock"
 	// lockPending is the name of the lock file before it is locked; it is then renamed.
@@ -25,21 +28,24 @@ const (
 )
 
 const (
+	// folderPrefix begins the names of folders for packets; a random number follows.
 	folderPrefix = "unwire-passive-"
 
-	// minLeftoverAge is how old a folder without a lock file must be to count as left over: a recorder may just
-	// be creating a younger one.
+	// minLeftoverAge is the age from which a folder without a lock file counts as left over by a killed
+	// recorder. A younger one may just be being created.
 	minLeftoverAge = time.Hour
-	// maxMetadata is in bytes.
+	// maxMetadata limits the size of metadataFile in bytes.
 	maxMetadata = 64 << 10
 )
 
-// A metadata describes how a capture was to be written.
+// A metadata contains the options of a passive recording, so that its capture can be completed if the recorder
+// is killed.
 type metadata struct {
+	// V is the version of this format, 1. Started is when the recording began.
 	V       int       `json:"v"`
 	Started time.Time `json:"started"`
 
-	// Output is the absolute path of the capture, and Capture its id.
+	// Output is the absolute path of the capture, and Capture the id that the capture stores.
 	Output  string `json:"output"`
 	Capture []byte `json:"capture"`
 
@@ -50,27 +56,31 @@ type metadata struct {
 	Packets string `json:"packets,omitempty"`
 
 	// Begin is the offset of the first packet in packetsFile.
-	Begin       int64 `json:"begin"`
-	KeepSecrets bool  `json:"keep_secrets,omitempty"`
+	Begin int64 `json:"begin"`
+
+	// KeepSecrets is the option store.Options.KeepSecrets of the capture.
+	KeepSecrets bool `json:"keep_secrets,omitempty"`
 	// MaxBody is the limit store.Options.MaxBody of the capture.
 	MaxBody int64 `json:"max_body,omitempty"`
 }
 
-// A folder contains the packets of a command and its TLS keys. This process has locked it; the system releases
-// the lock if the process is killed. Folders are in the shared folder for temporary files, where other users can
-// create files. So a folder that differs from what createFolder creates is not touched.
+// A folder is the directory of a passive recording: it contains the packets of a command and its TLS keys. This
+// process has locked it; the system releases the lock if the process is killed. Folders are in the shared
+// folder for temporary files, where other users can create files. So unwire leaves a folder alone if it differs
+// from what createFolder creates.
 type folder struct {
+	// path is the path of the folder, and root the opened folder, through which files are accessed.
 	path string
 	root *os.Root
 	// lock is the open lock file; nil if the folder has none.
 	lock *os.File
 }
 
-// A Refusal describes a folder that has the name of a leftover but is not safe to use: its Path,
+// A Refusal describes a folder that is named like that of a passive recording but is not safe to use: its Path,
 // and Why.
 type Refusal struct{ Path, Why string }
 
-// createFolder creates a folder for packets in dir, and locks it.
+// createFolder creates a new folder for packets inside dir, and locks it.
 func createFolder(dir string) (*folder, error) {
 	// MkdirTemp creates it with mode 0700.
 	path, err := os.MkdirTemp(dir, folderPrefix)
@@ -106,7 +116,7 @@ func (f *folder) publishLock() (err error) {
 // file returns the path of a file in the folder.
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// writeMetadata writes how the capture is to be written.
+// writeMetadata writes the recording's options to metadataFile.
 func (f *folder) writeMetadata(a metadata) error {
 	data, err := json.Marshal(a)
 	if err != nil {
@@ -115,7 +125,7 @@ func (f *folder) writeMetadata(a metadata) error {
 	return f.root.WriteFile(metadataFile, data, 0o600)
 }
 
-// readMetadata reads the file that writeMetadata wrote.
+// readMetadata reads the options that writeMetadata wrote.
 func (f *folder) readMetadata() (a metadata, err error) {
 	file, err := f.open(metadataFile)
 	if err != nil {
@@ -168,7 +178,8 @@ func (f *folder) close() {
 	}
 }
 
-// findFolders returns the leftover folders in dir, locked, and those that are not safe to use.
+// findFolders returns the folders that killed recorders left in dir, locked by this process, and separately
+// those that are not safe to use. Folders of running recorders are omitted.
 //
 // Errors: those of reading dir.
 func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
@@ -200,8 +211,8 @@ func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
 	return left, refused, nil
 }
 
-// inspect locks a folder and returns it, or nil if a recorder is using it. why is set if the folder is not as
-// createFolder creates it.
+// inspect locks the folder of a passive recording and returns it. It returns nil if a recorder is using the
+// folder, or if the folder is not as createFolder creates it; then why is the reason.
 func inspect(path string) (f *folder, why string, err error) {
 	// Use Lstat: a symbolic link in a folder that others can write to could lead anywhere.
 	info, err := os.Lstat(path)
@@ -242,7 +253,8 @@ func inspect(path string) (f *folder, why string, err error) {
 	return f, "", nil
 }
 
-// lockLeftover locks the folder if it contains only files that this package creates.
+// lockLeftover locks the folder of a killed recorder. free means that it may be used or removed. why is set if
+// the folder contains other files than those this package creates. modified is the folder's modification time.
 func (f *folder) lockLeftover(modified time.Time) (free bool, why string, err error) {
 	names, why, err := f.checkFiles()
 	if err != nil || why != "" {
@@ -269,7 +281,8 @@ func (f *folder) lockLeftover(modified time.Time) (free bool, why string, err er
 	return err == nil && os.SameFile(ours, there), "", err
 }
 
-// checkFiles returns the names of the folder's files. why is set if one of them was not created by this package.
+// checkFiles returns the names of the folder's files. why is the reason if one of them is not as this package
+// creates it; otherwise "".
 func (f *folder) checkFiles() (names []string, why string, err error) {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 )
 
+// supported means that this system has file locks, by which leftovers of killed recorders are recognised.
 const supported = true
 
 // tryLock locks a file. It returns false if another process has locked it.

@@ -35,10 +35,10 @@ import (
 )
 
 const (
-	// source is the Source of the exchanges.
+	// source is the value of Exchange.Source for exchanges recorded passively.
 	source = "passive"
 
-	// queueBytes is the size of the store's queue. It is small, because packets can wait in their file.
+	// queueBytes is the size of the capture's write queue. It is small, because packets can wait in their file.
 	queueBytes = 16 << 20
 
 	// progressInterval is the time between progress reports.
@@ -57,39 +57,45 @@ type Options struct {
 	// means a temporary file that Remove deletes.
 	KeyLog string
 
-	// Packets is the file to which the caller will write the packets at the end; "" for none. It is stored for
-	// the case that the recorder is killed.
+	// Packets is the file to which the caller will write the packets at the end; "" for none. It is stored, so
+	// that a later process can write it if the recorder is killed.
 	Packets string
 
-	// Target, if set, wraps the capture: it receives the exchanges first.
+	// Target, if set, is called with the capture and returns the target that receives the exchanges instead,
+	// such as a filter that passes them on.
 	Target func(captures.Target) captures.Target
 
 	// Connection, if set, is called with the report of each finished connection.
 	Connection func(pcap.Connection)
 }
 
-// A Recording is the recording of a running command.
+// A Recording records the packets and TLS keys of a running command in a folder for temporary files, and
+// converts them to exchanges of a capture at the same time.
 type Recording struct {
 	options Options
 	// isNew means that this recording created the capture.
 	isNew bool
 
-	folder  *folder
+	// folder contains the packets and, unless the user named a file, the key log.
+	folder *folder
+
+	// keyFile is the path of the key log to which the command writes its TLS keys, and keyLog the open file.
 	keyFile string
 	keyLog  *os.File
 	packets *pcapng.Recording
 	store   *store.Store
-	// bytesRead counts the bytes of packets that were imported.
+	// bytesRead is the number of bytes of the packet file that were imported.
 	bytesRead atomic.Int64
 
-	// done is closed when the import has ended. summary and err are set before.
+	// done is closed when the import has ended; summary and err are its result.
 	done    chan struct{}
 	summary pcap.Summary
 	err     error
 }
 
-// Start creates or opens the capture, and starts to convert packets to exchanges. Packets are kept in a folder
-// below dir, the folder for temporary files. The import ends when ctx ends.
+// Start creates or opens the capture, and starts to convert packets, which the caller adds with Packet, to
+// exchanges. The packets are stored in a new folder below dir, the folder for temporary files. The import ends
+// after Stop, or when ctx ends.
 //
 // Errors: those of store.Create, and of writing to dir.
 func Start(ctx context.Context, dir string, o Options) (r *Recording, err error) {
@@ -156,6 +162,7 @@ func (r *Recording) createCapture(ctx context.Context) error {
 	return writePointer(o.Output, r.folder.path)
 }
 
+// importPackets converts packets to exchanges until all recorded packets have been read.
 func (r *Recording) importPackets(ctx context.Context) (pcap.Summary, error) {
 	var to captures.Target = r.store
 	if r.options.Target != nil {
@@ -167,29 +174,31 @@ func (r *Recording) importPackets(ctx context.Context) (pcap.Summary, error) {
 	})
 }
 
-// A byteCounter is a writer that counts the bytes written.
+// A byteCounter is an io.Writer that adds the number of written bytes to n.
 type byteCounter struct{ n *atomic.Int64 }
 
+// Write counts the bytes of p.
 func (c byteCounter) Write(p []byte) (int, error) {
 	c.n.Add(int64(len(p)))
 	return len(p), nil
 }
 
-// KeyLog returns the absolute path of the file to which the command must write its TLS secrets.
+// KeyLog returns the absolute path of the file to which the command must write its TLS secrets (SSLKEYLOGFILE).
 func (r *Recording) KeyLog() string { return r.keyFile }
 
-// Packet adds a packet as an Ethernet frame. length is its full length; data may be only its beginning.
+// Packet adds a captured Ethernet frame. length is its original length in bytes; data may be only its
+// beginning.
 func (r *Recording) Packet(t time.Time, data []byte, length int) { r.packets.Packet(t, data, length) }
 
-// Stop ends the recording of packets. It returns the error that interrupted it, if any; packets before that are
-// imported.
+// Stop ends the recording of packets. It returns the error that interrupted the recording earlier, if any;
+// packets recorded before that error are imported nevertheless.
 func (r *Recording) Stop() error { return r.packets.Finish() }
 
-// Size returns the size of the packets in bytes, after Stop.
+// Size returns the size of the packet file in bytes. It must be called after Stop.
 func (r *Recording) Size() int64 { return r.packets.Size }
 
-// Finish waits until all packets are imported, and closes the capture. progress, if set, is called meanwhile
-// with the number of imported and of all bytes.
+// Finish waits until all packets are imported, and closes the capture. progress, if set, is called every 100 ms
+// with the number of imported bytes and the size of the packet file.
 func (r *Recording) Finish(progress func(read, size int64)) (pcap.Summary, error) {
 	tick := time.NewTicker(progressInterval)
 	defer tick.Stop()
@@ -208,7 +217,7 @@ func (r *Recording) Finish(progress func(read, size int64)) (pcap.Summary, error
 	return r.summary, err
 }
 
-// Abandon ends a recording whose command did not start. It deletes the capture if that is new and empty.
+// Abandon ends a recording whose command could not be started. It deletes the capture if that is new and empty.
 func (r *Recording) Abandon() error {
 	err := r.Stop()
 	sum, ferr := r.Finish(nil)
@@ -218,7 +227,7 @@ func (r *Recording) Abandon() error {
 	return err
 }
 
-// WritePackets writes the packets as a pcapng file, with the secrets that decrypt them.
+// WritePackets writes the recorded packets as a pcapng file, with the TLS secrets that decrypt them.
 func (r *Recording) WritePackets(out io.Writer) error {
 	keys, err := os.Open(r.keyFile)
 	if err != nil {
@@ -228,7 +237,7 @@ func (r *Recording) WritePackets(out io.Writer) error {
 	return r.packets.WriteWithSecrets(out, keys)
 }
 
-// Remove deletes the recorded packets, and the key log unless the user named it.
+// Remove deletes the folder with the packets, and the key log unless the user named its file.
 func (r *Recording) Remove() error {
 	err := errors.Join(r.closeFiles(), r.folder.remove())
 	if err != nil {

@@ -13,12 +13,12 @@ const (
 	// pointerSuffix is appended to the name of the capture to form the name of its pointer.
 	pointerSuffix = "-packets"
 
-	// maxPointer is in bytes.
+	// maxPointer limits the size of a pointer file in bytes.
 	maxPointer = 8 << 10
 )
 
-// A pointer is the content of a file next to a capture. While the capture is being recorded, it names
-// the folder with the packets.
+// A pointer is the JSON content of a file next to a capture, CAPTURE-packets. It exists while the capture is
+// being recorded passively, and names the folder with the packets, so that a killed recording can be recovered.
 //
 // Source: captures/store/FORMAT.md#packets-of-a-passive-recording
 type pointer struct {
@@ -26,7 +26,8 @@ type pointer struct {
 	Folder string `json:"folder"`
 }
 
-// writePointer writes the pointer of a capture. It replaces that of an earlier recorder.
+// writePointer writes the pointer file of a capture, replacing that of an earlier recorder. folder is the
+// folder with the packets.
 func writePointer(capture, folder string) error {
 	data, err := json.Marshal(pointer{1, folder})
 	if err != nil {
@@ -44,7 +45,7 @@ func writePointer(capture, folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// readPointer returns the folder with the packets of a capture; "" if there is none.
+// readPointer returns the folder that the capture's pointer file names; "" if there is no such file.
 func readPointer(capture string) (folder string, err error) {
 	name := capture + pointerSuffix
 	info, err := os.Lstat(name)
@@ -69,7 +70,7 @@ func readPointer(capture string) (folder string, err error) {
 	return p.Folder, nil
 }
 
-// removePointer deletes the pointer of a capture, if it names the folder.
+// removePointer deletes the capture's pointer file if it names folder.
 func removePointer(capture, folder string) error {
 	if to, err := readPointer(capture); err != nil || to != folder {
 		// The pointer is another recording's.

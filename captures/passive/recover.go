@@ -16,19 +16,21 @@ import (
 	"unwire/captures/store"
 )
 
-// A Leftover is the folder that a killed recorder left behind: packets, and the keys that decrypt them.
-// This process holds its lock.
+// A Leftover is the folder that a killed passive recorder left behind, with packets and the keys that decrypt
+// them. This process has locked it.
 type Leftover struct {
 	// Dir is the path of the left-over folder.
 	Dir string
 
-	// Packets is the file in which the user wanted the packets; WritePackets can write it now. "" for none.
+	// Packets is the path to which the user wanted the packets to be written, for example with WritePackets; ""
+	// for none.
 	Packets string
 
 	// Started is when the recording began. Size is the size of the packets in bytes; 0 if there are none.
 	Started time.Time
 	Size    int64
 
+	// folder is the locked folder, and metadata the options of the killed recording.
 	folder   *folder
 	metadata metadata
 	// capture is the path where the capture is expected; "" if unknown.
@@ -36,8 +38,8 @@ type Leftover struct {
 	packets *pcapng.Recording
 }
 
-// FindFor returns what a killed recorder has left of a capture. It returns nil if there is nothing, or if
-// another process is recording or recovering the capture.
+// FindFor returns the leftover of the killed recorder that was recording to a capture. It returns nil if there
+// is none, or if another process is recording or recovering the capture.
 //
 // Errors: a *RefusedError if the leftover is not safe to use.
 func FindFor(capture string) (*Leftover, error) {
@@ -66,8 +68,8 @@ func FindFor(capture string) (*Leftover, error) {
 	return openLeftover(f, capture)
 }
 
-// Find returns what killed recorders have left in dir, the folder for temporary files, and the folders that are
-// not safe to use.
+// Find returns the leftovers of killed recorders in dir, the folder for temporary files, and separately the
+// folders that are not safe to use.
 //
 // Errors: those of reading dir.
 func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
@@ -83,12 +85,14 @@ func Find(dir string) (left []*Leftover, refused []Refusal, err error) {
 	return left, refused, err
 }
 
-// A RefusedError is the error for a folder that a capture names but that is not safe to use.
+// A RefusedError is the error for a folder that a capture's pointer file names but that is not safe to use.
 type RefusedError struct{ Refusal }
 
+// Error returns the path of the folder and the reason.
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s is left alone: %s", e.Path, e.Why) }
 
-// openLeftover opens a leftover. If it contains no packets, there is only a folder to be removed.
+// openLeftover reads the contents of a leftover folder. capture is the path of the capture, "" if unknown. If
+// the folder contains no packets, only its removal remains to be done.
 func openLeftover(f *folder, capture string) (l *Leftover, err error) {
 	l = &Leftover{Dir: f.path, folder: f, capture: capture}
 	defer func() {
@@ -134,7 +138,7 @@ func (l *Leftover) KeyLogFile() string {
 	return l.folder.file(keysFile)
 }
 
-// openKeys opens the TLS key log.
+// openKeys opens the TLS key log, which is in the folder or where the user wanted it.
 func (l *Leftover) openKeys() (*os.File, error) {
 	if l.metadata.KeyLog != "" {
 		return os.Open(l.metadata.KeyLog)
@@ -151,11 +155,11 @@ type RecoverOptions struct {
 	// Folder is the folder for a new capture, if that of the original no longer exists.
 	Folder string
 
-	// Progress, if set, is called with the number of imported and of all bytes of packets.
+	// Progress, if set, is called with the number of imported bytes and the size of the packet file.
 	Progress func(read, size int64)
 }
 
-// A RecoverResult describes what Recover added to a capture.
+// A RecoverResult describes what Leftover.Recover added to a capture.
 type RecoverResult struct {
 	// File is the path of the capture: the original one, or a new one if another capture has that path now.
 	File string
@@ -164,13 +168,14 @@ type RecoverResult struct {
 	// it contained incompletely.
 	Added, Completed int
 
-	// Summary describes the packets. NoKey counts connections without TLS keys.
+	// Summary describes the imported packets. NoKey counts TLS connections whose keys are missing.
 	Summary pcap.Summary
 	NoKey   int
 }
 
-// Recover completes the capture: exchanges that were cut off are completed, and missing ones are added. It can
-// be called again after an error. The leftover stays until Remove. If Size is 0, there is nothing to recover.
+// Recover completes the capture of a killed recorder from its packets: exchanges that were cut off are
+// completed, and missing ones are added. It can be called again after an error. The leftover stays until
+// Remove. If Size is 0, there is nothing to recover.
 //
 // Errors: captures.ErrInUse if another process is recording to the capture; errors of reading the packets and
 // keys, and of writing.
@@ -222,7 +227,8 @@ func (l *Leftover) Recover(ctx context.Context, o RecoverOptions) (r RecoverResu
 	return r, err
 }
 
-// resume opens the capture file, and returns a recorder that adds only the data that the capture lacks.
+// resume opens the capture in file and returns it with a store.Resumption, to which all exchanges are recorded
+// again but which adds only the data that the capture lacks.
 func (l *Leftover) resume(ctx context.Context, file string, o store.Options) (*store.Store, *store.Resumption, error) {
 	o.KeepSecrets, o.MaxBody, o.QueueBytes = l.metadata.KeepSecrets, l.metadata.MaxBody, queueBytes
 	s, err := store.Create(file, o)
@@ -236,8 +242,8 @@ func (l *Leftover) resume(ctx context.Context, file string, o store.Options) (*s
 	return s, r, nil
 }
 
-// target returns the path of the capture to be completed. If it does not exist, or its path is another capture's
-// now, target returns a new path.
+// target returns the path of the capture to be completed: the original path, or a new one in the folder
+// fallback if the original capture is missing or another capture has its path.
 func (l *Leftover) target(ctx context.Context, fallback string) (string, error) {
 	switch _, err := os.Stat(l.capture); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -263,7 +269,7 @@ func (l *Leftover) target(ctx context.Context, fallback string) (string, error) 
 	return l.freeName(filepath.Dir(l.capture)), nil
 }
 
-// freeName returns the path of a new capture in a folder.
+// freeName returns an unused path for a new capture in a folder.
 func (l *Leftover) freeName(folder string) string {
 	stem := filepath.Join(folder, "unwire-recovered-"+l.metadata.Started.Local().Format("20060102-150405"))
 	for n, name := 2, stem+".uwc"; ; n++ {
@@ -274,7 +280,7 @@ func (l *Leftover) freeName(folder string) string {
 	}
 }
 
-// WritePackets writes the packets as a pcapng file, with the secrets that decrypt them.
+// WritePackets writes the left-over packets as a pcapng file, with the TLS secrets that decrypt them.
 func (l *Leftover) WritePackets(out io.Writer) error {
 	keyLog, err := l.openKeys()
 	if err != nil {
@@ -299,12 +305,13 @@ func (l *Leftover) Remove() error {
 	return err
 }
 
-// Close releases the lock, and keeps the files for a later recovery.
+// Close releases the folder's lock, and keeps the files for a later recovery.
 func (l *Leftover) Close() {
 	l.closePackets()
 	l.folder.close()
 }
 
+// closePackets closes the packet file, if it is open.
 func (l *Leftover) closePackets() {
 	if l.packets != nil {
 		_ = l.packets.Close()
@@ -312,13 +319,14 @@ func (l *Leftover) closePackets() {
 	}
 }
 
-// A progressReader reports how many bytes were read.
+// A progressReader reads from r and calls report with the bytes read so far (done) and the total size.
 type progressReader struct {
 	r          io.Reader
 	done, size int64
 	report     func(read, size int64)
 }
 
+// Read reads from r and reports the progress.
 func (p *progressReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if p.done += int64(n); p.report != nil {

@@ -18,31 +18,38 @@ import (
 )
 
 const (
-	// recordHeader is the length of type(1) version(2) length(2).
+	// recordHeader is the length in bytes of a TLS record header: type(1) version(2) length(2).
 	recordHeader = 5
 
+	// version12 and version13 are the numbers of TLS 1.2 and 1.3 in handshake messages.
 	version12 = 0x0303
 	version13 = 0x0304
 )
 
-// errNoKey means that the key log lacks the secret for a phase of the handshake.
+// errNoKey means that the key log lacks the traffic secret for the current phase (early data, handshake or
+// application data) of a TLS 1.3 connection.
 var errNoKey = errors.New("no key for this phase of the handshake")
 
 // A cipherSuite describes a TLS cipher suite, as far as decrypting records needs it.
 type cipherSuite struct {
+	// id is the suite's IANA number. tls13 means that the suite belongs to TLS 1.3; otherwise it is one of TLS
+	// 1.2.
 	id    uint16
 	tls13 bool
 
 	// keyLen is the length of the cipher's key in bytes.
 	keyLen int
 
-	// saltLen is the number of nonce bytes that are derived with the key. The others are in each record.
+	// saltLen is the number of bytes at the beginning of the 12-byte nonce that are derived with the key. The
+	// other bytes are sent in each record.
 	saltLen int
-	hash    func() hash.Hash
-	cipher  func(key []byte) (cipher.AEAD, error)
+
+	// hash creates the hash function for deriving keys, and cipher the cipher for a key.
+	hash   func() hash.Hash
+	cipher func(key []byte) (cipher.AEAD, error)
 }
 
-// These two suites with finite-field Diffie-Hellman are missing in crypto/tls.
+// Numbers of two cipher suites with finite-field Diffie-Hellman, which crypto/tls does not define.
 const (
 	dheRSAWithAES128GCM = 0x009e
 	dheRSAWithAES256GCM = 0x009f
@@ -65,7 +72,7 @@ var cipherSuites = []cipherSuite{
 	{tls.TLS_RSA_WITH_AES_256_GCM_SHA384, false, 32, 4, sha512.New384, gcm},
 }
 
-// suiteByID returns the suite with an id for a TLS version, or nil.
+// suiteByID returns the cipher suite with an IANA number for a TLS version, or nil if it is not supported.
 func suiteByID(id, version uint16) *cipherSuite {
 	for i := range cipherSuites {
 		if cipherSuites[i].id == id && cipherSuites[i].tls13 == (version == version13) {
@@ -75,8 +82,10 @@ func suiteByID(id, version uint16) *cipherSuite {
 	return nil
 }
 
+// suiteName returns the IANA name of a cipher suite, or its number in hex if it is unknown.
 func suiteName(id uint16) string { return tls.CipherSuiteName(id) }
 
+// gcm returns AES-GCM with this key.
 func gcm(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -85,7 +94,7 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// keys13 derives the record keys from a TLS 1.3 traffic secret (RFC 8446, section 7.3).
+// keys13 derives the keys for decrypting records from a TLS 1.3 traffic secret (RFC 8446, section 7.3).
 func (s *cipherSuite) keys13(secret []byte) (*recordKeys, error) {
 	if len(secret) != s.hash().Size() {
 		return nil, errors.New("a secret in the key log does not have the length of the cipher suite's hash")
@@ -99,7 +108,8 @@ func (s *cipherSuite) keys13(secret []byte) (*recordKeys, error) {
 	return p, nil
 }
 
-// updatedSecret derives the traffic secret after a key update (RFC 8446, section 7.2).
+// updatedSecret derives the traffic secret that follows secret after a TLS 1.3 KeyUpdate (RFC 8446, section
+// 7.2).
 func (s *cipherSuite) updatedSecret(secret []byte) []byte {
 	return s.expandLabel(secret, "traffic upd", s.hash().Size())
 }
@@ -118,8 +128,9 @@ func (s *cipherSuite) expandLabel(secret []byte, label string, n int) []byte {
 	return out
 }
 
-// keys12 derives the record keys of one direction from a TLS 1.2 master secret (RFC 5246, section 6.3). The key
-// block consists of the client's key, the server's key, the client's IV and the server's IV.
+// keys12 derives the keys for decrypting records of one direction from a TLS 1.2 master secret and the two
+// hello randoms (RFC 5246, section 6.3). The key block consists of the client's key, the server's key, the
+// client's IV and the server's IV.
 func (s *cipherSuite) keys12(master []byte, client, server [32]byte, dir captures.Direction) (*recordKeys, error) {
 	seed := append([]byte("key expansion"), server[:]...)
 	block := s.prf(master, append(seed, client[:]...), 2*s.keyLen+2*s.saltLen)
@@ -133,7 +144,7 @@ func (s *cipherSuite) keys12(master []byte, client, server [32]byte, dir capture
 	return p, nil
 }
 
-// prf is the pseudorandom function of TLS 1.2 (P_hash in RFC 5246, section 5).
+// prf is the pseudorandom function of TLS 1.2 (P_hash in RFC 5246, section 5); it returns n bytes.
 func (s *cipherSuite) prf(secret, seed []byte, n int) []byte {
 	mac := func(parts ...[]byte) []byte {
 		h := hmac.New(s.hash, secret)
@@ -149,8 +160,10 @@ func (s *cipherSuite) prf(secret, seed []byte, n int) []byte {
 	return out[:n]
 }
 
-// A recordKeys decrypts the TLS records of one direction with one traffic key.
+// A recordKeys decrypts the TLS records that one side sends with one traffic key, in order.
 type recordKeys struct {
+	// aead decrypts records with the key, iv is the fixed part of the nonce, and saltLen the length of that
+	// part.
 	aead    cipher.AEAD
 	iv      [12]byte
 	saltLen int
@@ -162,9 +175,10 @@ type recordKeys struct {
 	aad [13]byte
 }
 
+// errOpen means that a TLS record cannot be decrypted.
 var errOpen = errors.New("a record does not open: wrong key in the key log, or bytes are damaged")
 
-// open12 decrypts a TLS 1.2 record, given with its header. The result is valid until the next call.
+// open12 decrypts rec, a TLS 1.2 record with its header. The result is valid until the next call.
 //
 // The additional data is: sequence number (8 bytes), type (1), version (2), length (2).
 func (p *recordKeys) open12(rec []byte) ([]byte, error) {
@@ -190,19 +204,21 @@ func (p *recordKeys) open12(rec []byte) ([]byte, error) {
 	return p.open(&nonce, body, p.aad[:])
 }
 
-// open13 decrypts a TLS 1.3 record, given with its header. The result is valid until the next call.
+// open13 decrypts rec, a TLS 1.3 record with its header. The result is valid until the next call.
 func (p *recordKeys) open13(rec []byte) ([]byte, error) {
 	nonce := p.iv
 	p.xorSequence(&nonce)
 	return p.open(&nonce, rec[recordHeader:], rec[:recordHeader])
 }
 
-// xorSequence combines the IV in nonce with the sequence number.
+// xorSequence sets nonce to the IV, XORed with the record's sequence number.
 func (p *recordKeys) xorSequence(nonce *[12]byte) {
 	low := binary.BigEndian.Uint64(nonce[4:])
 	binary.BigEndian.PutUint64(nonce[4:], low^p.seq)
 }
 
+// open decrypts a record's ciphertext and checks its authentication tag and aad. If it succeeds, it advances
+// the sequence number.
 func (p *recordKeys) open(nonce *[12]byte, sealed, aad []byte) ([]byte, error) {
 	plain, err := p.aead.Open(p.plain[:0], nonce[:], sealed, aad)
 	if err != nil {

@@ -10,64 +10,74 @@ import (
 )
 
 const (
-	// maxUndecoded limits the Undecoded entries of a connection.
+	// maxUndecoded limits the number of entries in Connection.Undecoded.
 	maxUndecoded = 32
 
-	// maxGapWait is how long bytes after a missing segment wait for it, in a live import. Packets captured on
-	// one machine are in order, so a segment that is missing will not come.
+	// maxGapWait is how long, while packets are still being recorded, the bytes after a missing TCP segment
+	// wait for it. Packets captured on one machine are in order, so a later segment shows that a missing one
+	// will not come.
 	maxGapWait = 700 * time.Millisecond
 )
 
-// A conn is a TCP connection in a packet file.
+// A conn is the state of one TCP connection while a packet file is imported.
 type conn struct {
 	store  captures.Target
 	keys   *KeyLog
 	budget *budget
+
+	// source is the value of Exchange.Source for its exchanges.
 	source string
 	// onError is called with an error that stopped the recording.
 	onError func(error)
-	// number is the connection's number, in the order of their first packets.
+	// number is the connection's number in the file, from 1, in the order of their first packets.
 	number int64
 
+	// addrs are the addresses of the two ends; which one is the client may be unknown at first.
 	addrs [2]netip.AddrPort
 	// streams are the two directions; streams[i] contains the segments that addrs[i] sent.
 	streams [2]tcpStream
 	// clientSide is the index of the client's address in addrs; -1 while it is unknown.
 	clientSide int
-	session    *session
+
+	// session parses the connection's bytes; nil after the connection has ended.
+	session *session
 	// last is the time of the connection's last packet.
 	last time.Time
 	// isn is the initial sequence number in the client's SYN.
 	isn uint32
 	// sawAnySYN means that a SYN was seen from either side.
 	sawAnySYN bool
-	reset     bool
-	// reset means that an RST was seen. finished means that the connection has ended; later packets are
-	// ignored.
+
+	// reset means that an RST was seen.
+	reset bool
+	// finished means that the connection has ended; later packets are ignored.
 	finished bool
 	// awaitLateKeys means that, in a live import, TLS keys may be logged after the packets that need
 	// them.
 	awaitLateKeys bool
-	// awaitingKeys is the number of TLS layers that wait for keys.
+	// awaitingKeys is the number of TLS layers of the connection that cannot be decrypted before their keys are
+	// logged.
 	awaitingKeys int
 
-	// proceededWithoutKeys means that TLS stopped waiting for keys because too many bytes were waiting.
+	// proceededWithoutKeys means that the importer stopped waiting for TLS keys because too many bytes were
+	// waiting.
 	proceededWithoutKeys bool
 
-	// unknownClientRandom is the client random of the TLS session without keys.
+	// unknownClientRandom is the client random of the TLS session whose keys are not in the key log.
 	unknownClientRandom [32]byte
 
+	// tls is what is known about the connection's TLS parameters, and report the report for the user.
 	tls    captures.TLS
 	report Connection
 }
 
-// A direction receives the ordered bytes that one side of a connection sent.
+// A direction is the receiver of the ordered bytes that the side addrs[side] of a connection sent.
 type direction struct {
 	c    *conn
 	side int
 }
 
-// dir returns the direction in terms of client and server.
+// dir returns Up if the side is the client or may be, otherwise Down.
 func (s direction) dir() captures.Direction {
 	if s.c.clientSide == 1-s.side {
 		return down
@@ -75,6 +85,7 @@ func (s direction) dir() captures.Direction {
 	return up
 }
 
+// data passes the next bytes p, which arrived at time t, to the parser of the connection.
 func (s direction) data(t time.Time, p []byte) {
 	s.c.guessClient(s.side, p)
 	if s.dir() == up {
@@ -85,7 +96,7 @@ func (s direction) data(t time.Time, p []byte) {
 	s.c.session.feed(s.dir(), t, p)
 }
 
-// gap reports a run of bytes that is missing in the packet file.
+// gap reports bytes that are missing in the packet file to the parser and in the connection's report.
 func (s direction) gap(g gap) {
 	dir := s.dir()
 	s.c.report.addGap(dir, g)
@@ -94,12 +105,13 @@ func (s direction) gap(g gap) {
 	}
 }
 
+// end ends the direction at time t; reset means by an RST.
 func (s direction) end(t time.Time, reset bool) {
 	s.c.reset = s.c.reset || reset
 	s.c.session.end(s.dir(), ending{t: t, reset: reset})
 }
 
-// guessClient decides from the first bytes which side is the client, if no SYN was seen.
+// guessClient decides which side is the client from p, the first bytes that one side sent, if no SYN was seen.
 func (c *conn) guessClient(side int, p []byte) {
 	if c.clientSide >= 0 {
 		return
@@ -120,10 +132,13 @@ func (c *conn) guessClient(side int, p []byte) {
 	}
 }
 
+// client returns the address of the client, or a guess while it is unknown.
 func (c *conn) client() netip.AddrPort { return c.addrs[max(0, c.clientSide)] }
+
+// server returns the address of the server, or a guess while it is unknown.
 func (c *conn) server() netip.AddrPort { return c.addrs[1-max(0, c.clientSide)] }
 
-// host returns the server's name, or its address if the name is unknown.
+// host returns the server's name in the TLS handshake, or its address and port if the name is unknown.
 func (c *conn) host() string {
 	if c.tls.ServerName != "" {
 		return c.tls.ServerName
@@ -131,10 +146,11 @@ func (c *conn) host() string {
 	return c.server().String()
 }
 
+// setProtocol sets the protocol in the connection's report, such as "h2".
 func (c *conn) setProtocol(protocol string) { c.report.Protocol = protocol }
 
-// addUndecoded adds to the report a place that could not be decoded, unless the previous entry has the
-// same reason.
+// addUndecoded reports that a direction could not be decoded from an offset in its bytes, unless the previous
+// entry has the same reason.
 func (c *conn) addUndecoded(dir captures.Direction, offset int64, why string) {
 	list := c.report.Undecoded
 	if n := len(list); n > 0 && list[n-1].Reason == why || n == maxUndecoded {
@@ -143,7 +159,7 @@ func (c *conn) addUndecoded(dir captures.Direction, offset int64, why string) {
 	c.report.Undecoded = append(list, Undecoded{Dir: dir.String(), Offset: offset, Reason: why})
 }
 
-// addSegment processes a segment that addrs[side] sent.
+// addSegment processes a TCP segment that addrs[side] sent.
 func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
 	c.last = later(c.last, s.Time)
@@ -163,7 +179,7 @@ func (c *conn) addSegment(side int, s *packet.Segment) {
 	}
 }
 
-// finish processes the buffered segments and ends all exchanges.
+// finish processes the segments that are still queued, and ends all exchanges of the connection.
 func (c *conn) finish() {
 	if c.finished {
 		return
@@ -187,7 +203,7 @@ func (c *conn) finish() {
 	c.session = nil
 }
 
-// stopAwaitingKeys makes TLS decryption give up on keys that were not logged so far.
+// stopAwaitingKeys stops waiting for TLS keys that were not logged so far; the affected bytes stay undecoded.
 func (c *conn) stopAwaitingKeys() {
 	if c.awaitLateKeys {
 		c.awaitLateKeys = false
@@ -207,7 +223,8 @@ func (c *conn) guessClientFromBoth() {
 	}
 }
 
-// missingEnd returns the reason why the bytes of a side end, or "" if the side closed the connection.
+// missingEnd returns why bytes of a side may be missing after the last captured one, or "" if the side closed
+// the connection.
 func (c *conn) missingEnd(side int) string {
 	if c.streams[side].ended || c.reset {
 		return ""
@@ -215,7 +232,7 @@ func (c *conn) missingEnd(side int) string {
 	return "the capture ends before the connection does"
 }
 
-// completeReport adds the totals to the report of a finished connection.
+// completeReport fills in the connection's addresses and TLS parameters in its report.
 func (c *conn) completeReport() {
 	r := &c.report
 	r.Number = c.number
@@ -229,7 +246,8 @@ func (c *conn) ended() bool { return c.streams[0].ended && c.streams[1].ended }
 // awaitsKeys reports whether TLS waits for keys that may still be logged.
 func (c *conn) awaitsKeys() bool { return c.awaitLateKeys && c.awaitingKeys > 0 }
 
-// tick stops waiting for what is overdue. passed is the time up to which all packets were read.
+// tick is called regularly while packets are still being recorded. It gives up on segments and keys that have
+// been missing too long. All packets captured before the time passed have been read.
 func (c *conn) tick(passed time.Time) {
 	for side := range c.streams {
 		h := &c.streams[side]

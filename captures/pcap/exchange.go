@@ -8,22 +8,23 @@ import (
 	"unwire/decode/envelope"
 )
 
-// An exchange is the recording of one request and its response.
+// An exchange is one request with its response, found in packets, while it is being recorded.
 type exchange struct {
-	// recording is nil after the end, or if the exchange could not be begun.
+	// recording receives the data; nil after the end, or if the recording could not be started.
 	recording captures.Recording
 	started   time.Time
 	method    string
 	// target is the host and port of a CONNECT request.
 	target string
-	// done has, for each direction, whether it has ended cleanly.
+	// done is true for each direction that has ended cleanly.
 	done [2]bool
 	// orphan means that the packet file contains only the response.
 	orphan bool
-	// lossReason is set if a part of the exchange was not captured.
+	// lossReason describes packets of the exchange that were not captured; "" if there are none.
 	lossReason string
 
-	// responseEnd detects a complete response; nil before the response headers, and for HTTP/1.
+	// responseEnd detects from the frames in an HTTP/2 response that it is complete; nil before the response
+	// headers, and for HTTP/1.
 	responseEnd *envelope.ResponseEnd
 }
 
@@ -33,12 +34,12 @@ func (x *exchange) responseComplete() bool {
 	return !x.orphan && x.responseEnd != nil && x.responseEnd.Complete()
 }
 
-// begin starts the exchange of an HTTP request that was received at t.
+// begin starts recording an exchange whose request headers were complete at time t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {
 	return c.beginExchange(captures.Exchange{Method: method, URL: url, HTTP: version, RequestHeaders: h, Started: t})
 }
 
-// beginExchange starts an exchange, and adds what is known about the connection.
+// beginExchange starts recording ex, after adding what is known about the connection.
 func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	ex.Client, ex.Server = c.client().String(), c.server().String()
 	ex.TLS, ex.Source = c.tls, c.source
@@ -52,8 +53,8 @@ func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	return x
 }
 
-// Begin implements captures.Recorder. It counts exchanges: a WebSocket is begun by the recording of its
-// handshake.
+// Begin implements captures.Recorder: it starts a recording in the capture and counts it in the connection's
+// report. The recording of a WebSocket handshake calls it to start the exchange of the WebSocket.
 func (c *conn) Begin(ex captures.Exchange) (captures.Recording, error) {
 	rec, err := c.store.Begin(ex)
 	if err == nil {
@@ -62,12 +63,14 @@ func (c *conn) Begin(ex captures.Exchange) (captures.Recording, error) {
 	return rec, err
 }
 
+// setResponse records the status and headers of the response, received at time t.
 func (x *exchange) setResponse(t time.Time, status int, h captures.Headers) {
 	if x.recording != nil {
 		websocket.ResponseAt(x.recording, t.Sub(x.started), status, h)
 	}
 }
 
+// addChunk records body bytes that arrived at time t.
 func (x *exchange) addChunk(dir captures.Direction, t time.Time, p []byte) {
 	if x.recording != nil {
 		x.recording.ChunkAt(dir, t.Sub(x.started), p)
@@ -77,13 +80,15 @@ func (x *exchange) addChunk(dir captures.Direction, t time.Time, p []byte) {
 	}
 }
 
+// setTrailers records the trailers of a direction, if there are any.
 func (x *exchange) setTrailers(dir captures.Direction, h captures.Headers) {
 	if x.recording != nil && len(h) > 0 {
 		x.recording.Trailers(dir, h)
 	}
 }
 
-// finishDirection records the clean end of a direction at t. It reports whether both directions have ended.
+// finishDirection records that a direction ended cleanly at time t, and ends the exchange if the other
+// direction has ended too; then it returns true.
 func (x *exchange) finishDirection(dir captures.Direction, t time.Time) bool {
 	x.done[dir] = true
 	if !x.done[1-dir] {
@@ -97,8 +102,8 @@ func (x *exchange) finishDirection(dir captures.Direction, t time.Time) bool {
 	return true
 }
 
-// end ends the recording of the exchange, if it is recorded. A loss of packets takes precedence over the
-// outcome.
+// end ends the recording with an outcome and an error text, unless it has ended. If packets of the exchange
+// were lost, the outcome is Incomplete instead.
 func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
 	if x.recording == nil {
 		return
@@ -110,7 +115,8 @@ func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
 	x.recording = nil
 }
 
-// endAtClose ends an incomplete exchange because its connection has ended.
+// endAtClose ends an incomplete exchange because its connection has ended. client and server describe how each
+// side ended it; the outcome follows from that.
 func (x *exchange) endAtClose(client, server ending) {
 	t := later(client.t, server.t)
 	missing := client.missing

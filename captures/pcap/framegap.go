@@ -11,31 +11,33 @@ import (
 )
 
 const (
-	// maxResync limits the search for the next frame, in bytes.
+	// maxResync limits the search for the next HTTP/2 frame after lost packets, in bytes.
 	maxResync = 4 << 20
 
-	// unknownName stands for a header field that was added to the HPACK table before a loss. No real field has
-	// this name.
+	// unknownName is the name of placeholder fields in an HPACK table, which stand for fields that were added
+	// in lost packets. No real field has this name.
 	unknownName = "?"
 
-	// unknownEntries is the number of entries that fit into an HPACK table of 64 KiB.
+	// unknownEntries is the number of placeholder entries that fit into an HPACK table of 64 KiB.
 	unknownEntries = 2048
 )
 
-// A lossState describes how a direction of HTTP/2 continues after a loss.
+// A lossState is the state of parsing one direction of HTTP/2 after packets were lost.
 type lossState struct {
-	// skipBytes is the number of remaining bytes of the frame in which data was lost.
+	// skipBytes is the number of bytes that remain of the frame in which data was lost; they are skipped.
 	skipBytes int64
-	// endsStream is the stream that ends with that frame; 0 if none does.
+	// endsStream is the id of the stream that ends with that frame; 0 if none does.
 	endsStream uint32
 	// searching means that the start of the next frame has to be searched for.
 	searching bool
-	// reason describes the last loss of data.
+	// reason describes the last loss of packets; "" if there was none.
 	reason string
 }
 
-// resumeAfterLoss continues with the next frame. A loss within one DATA frame affects only the stream of that
-// frame. Any other loss affects all streams and the HPACK table, whose entries are then unknown.
+// resumeAfterLoss prepares the parser to continue with the next HTTP/2 frame after n lost bytes; why is
+// recorded as the reason in the affected exchanges. A loss within one DATA frame affects only the stream of
+// that frame. Any other loss affects all streams and the HPACK table, whose entries are then unknown. It always
+// returns true: HTTP/2 can continue.
 func (l *http2Layer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	d.gap.reason = why
@@ -72,12 +74,13 @@ func (l *http2Layer) resumeAfterLoss(dir captures.Direction, n int64, why string
 	return true
 }
 
-// frameSize returns the size of the frame at the beginning of b, with its header.
+// frameSize returns the size in bytes of the HTTP/2 frame at the beginning of b, including its header. b
+// contains at least the header.
 func frameSize(b []byte) int64 {
 	return frameHeader + (int64(b[0])<<16 | int64(b[1])<<8 | int64(b[2]))
 }
 
-// frameStream returns the stream of the frame at the beginning of b, or 0 if b is too short.
+// frameStream returns the stream id of the HTTP/2 frame at the beginning of b, or 0 if b is too short.
 func frameStream(b []byte) uint32 {
 	if len(b) < frameHeader {
 		return 0
@@ -85,7 +88,8 @@ func frameStream(b []byte) uint32 {
 	return binary.BigEndian.Uint32(b[5:]) & (1<<31 - 1)
 }
 
-// resync continues after a loss. It reports whether the next bytes are the beginning of a frame.
+// resync skips the rest of a damaged frame and searches for the next one. It returns true if the next unread
+// bytes are the beginning of a frame, which is always so if nothing was lost.
 func (l *http2Layer) resync(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	if d.gap.skipBytes > 0 {
@@ -103,7 +107,8 @@ func (l *http2Layer) resync(dir captures.Direction) bool {
 	return !d.gap.searching || l.findFrame(dir)
 }
 
-// findFrame searches for the next frame: a plausible frame header, followed by another one after the frame.
+// findFrame searches for the next HTTP/2 frame after a loss: a plausible frame header that is followed, after
+// the frame's length, by another one. It skips the bytes before, and returns whether it found a frame.
 func (l *http2Layer) findFrame(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	b := in.bytes()
@@ -134,8 +139,8 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 	return false
 }
 
-// isPlausibleFrame reports whether b begins with a frame header of an existing or possible stream. CONTINUATION
-// frames do not count, because the header block that they continue is lost.
+// isPlausibleFrame reports whether b begins with a valid HTTP/2 frame header for an existing or possible
+// stream. CONTINUATION frames are excluded, because the header block that they continue is lost.
 func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	size, id := frameSize(b)-frameHeader, frameStream(b)
 	if b[5]&0x80 != 0 || size > maxFrame-frameHeader {
@@ -161,7 +166,7 @@ func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	}
 }
 
-// isPlausibleControlFrame reports whether a frame on stream 0 may have this size.
+// isPlausibleControlFrame reports whether a frame of this type on stream 0 may have this payload size in bytes.
 func isPlausibleControlFrame(kind http2.FrameType, size int64) bool {
 	switch kind {
 	case http2.FrameSettings:
@@ -174,12 +179,14 @@ func isPlausibleControlFrame(kind http2.FrameType, size int64) bool {
 	return false
 }
 
+// newFramer replaces the frame parser by one that reads from r.
 func (d *http2Direction) newFramer(r io.Reader) {
 	d.framer = http2.NewFramer(io.Discard, r)
 	d.framer.SetMaxReadFrameSize(maxFrame)
 	d.framer.SetReuseFrames()
 }
 
+// newTable replaces the HPACK decoder by one with an empty table of size bytes.
 func (d *http2Direction) newTable(size uint32) {
 	d.hpack = hpack.NewDecoder(size, nil)
 	// The peer's SETTINGS limit the table, but may be captured late. So apply only the importer's own limit.
@@ -188,8 +195,9 @@ func (d *http2Direction) newTable(size uint32) {
 	d.hpack.SetEmitFunc(d.addField)
 }
 
-// resetTable makes an HPACK table in which every entry is unknown. HPACK refers to entries by their distance
-// from the newest one, so entries that are added from now on have the right index regardless of the loss.
+// resetTable fills the HPACK table with placeholders, because packets that changed it were lost. HPACK refers
+// to entries by their distance from the newest one, so entries added from now on have the right index
+// nevertheless.
 func (d *http2Direction) resetTable() {
 	d.newTable(maxTable)
 	d.hpack.SetEmitEnabled(false)

@@ -10,56 +10,66 @@ import (
 	"unwire/captures"
 )
 
-// maxPipelined limits the requests of a connection that wait for their responses.
+// maxPipelined limits the number of requests of an HTTP/1 connection whose responses are outstanding.
 const maxPipelined = 1000
 
-// An http1Layer reads the messages of an HTTP/1 connection.
+// An http1Layer parses the requests and responses of an HTTP/1 connection and records them.
 //
 // Source: RFC 9112.
 type http1Layer struct {
 	session *session
 	dirs    [2]http1Direction
-	// waiting are the exchanges whose responses are incomplete, in the order of the requests.
+	// waiting are the exchanges whose responses are missing or incomplete, in the order of their requests.
 	waiting []*exchange
-	// tunnel is the session inside an accepted CONNECT; nil otherwise.
+	// tunnel parses the bytes inside an accepted CONNECT; nil otherwise.
 	tunnel *session
 	// upgraded is the exchange with the accepted protocol upgrade, which receives all further bytes;
 	// nil otherwise.
 	upgraded *exchange
-	// switchRequested means that a request has asked to switch to another protocol.
+	// switchRequested means that a request has asked to switch to another protocol, and its response is not
+	// known yet.
 	switchRequested bool
 }
 
-// An http1Direction is the parsing state of a direction.
+// An http1Direction is the state of parsing one direction of an HTTP/1 connection.
 type http1Direction struct {
+	// state is the kind of element that is expected next.
 	state bodyState
-	// bodyLeft is the number of bytes left of the body or chunk; -1 means that the body ends with the
+	// bodyLeft is the number of bytes that remain of the body or chunk; -1 means that the body ends with the
 	// connection.
 	bodyLeft int64
-	message  *exchange
+
+	// message is the exchange whose request or response is being read; nil between messages.
+	message *exchange
 }
 
-// A bodyState is the parser's state in an HTTP/1 body: it determines which element is expected next.
+// A bodyState is the element of an HTTP/1 message that the parser expects next.
 type bodyState uint8
 
 const (
+	// atHead: a request line or status line, with the header section.
 	atHead bodyState = iota
+
+	// inBody: bytes of a body that is not chunked.
 	inBody
-	// atChunk: the line with a chunk's length.
+	// atChunk: the line with the length of a chunk.
 	atChunk
 	// inChunk: the bytes of a chunk.
 	inChunk
 	// afterChunk: the line end after a chunk.
 	afterChunk
+
+	// atTrailers: the trailer section.
 	atTrailers
 )
 
+// newHTTP1 returns the HTTP/1 parser for the bytes of s.
 func newHTTP1(s *session) *http1Layer {
 	s.conn.setProtocol("http/1.1")
 	return &http1Layer{session: s}
 }
 
-// step reads as many elements of messages as possible.
+// step parses as many elements of HTTP/1 messages as possible from the unread bytes of a direction.
 func (h *http1Layer) step(dir captures.Direction) {
 	in := &h.session.inboxes[dir]
 	for in.len() > 0 {
@@ -97,7 +107,7 @@ func (h *http1Layer) step(dir captures.Direction) {
 	}
 }
 
-// close ends the exchanges that are incomplete when the connection ends.
+// close ends the HTTP/1 exchanges that are incomplete when the connection ends.
 func (h *http1Layer) close() {
 	client, server := h.session.inboxes[up].ending, h.session.inboxes[down].ending
 	if h.tunnel != nil {
@@ -121,7 +131,8 @@ func (h *http1Layer) close() {
 	}
 }
 
-// readElement parses one element of an HTTP/1 message: a head, a part of the body, or trailers.
+// readElement parses one element of an HTTP/1 message if it is complete: a head, a part of the body, or
+// trailers.
 func (h *http1Layer) readElement(dir captures.Direction) error {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	switch d.state {
@@ -181,7 +192,7 @@ func (d *http1Direction) chunkLength(line []byte) error {
 	return nil
 }
 
-// forwardBody records the next n bytes of a body.
+// forwardBody records the next n unread bytes as body of exchange x.
 func (h *http1Layer) forwardBody(dir captures.Direction, x *exchange, n int) {
 	in := &h.session.inboxes[dir]
 	p := in.bytes()[:n]
@@ -194,7 +205,7 @@ func (h *http1Layer) forwardBody(dir captures.Direction, x *exchange, n int) {
 	}
 }
 
-// readTrailers parses the trailer section once it is complete.
+// readTrailers parses and records the trailer section once all of it was received.
 func (h *http1Layer) readTrailers(dir captures.Direction) error {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	head, n, err := cutTrailers(in.bytes())
@@ -212,8 +223,8 @@ func (h *http1Layer) readTrailers(dir captures.Direction) error {
 	return nil
 }
 
-// readRequest reads the head of a request. After a request for another protocol, nothing is read until its
-// response is known.
+// readRequest parses the head of a request once it is complete. If the request before it asked to switch
+// protocols, readRequest waits for that request's response.
 func (h *http1Layer) readRequest() error {
 	in, d := &h.session.inboxes[up], &h.dirs[up]
 	if h.switchRequested {
@@ -263,6 +274,7 @@ func (h *http1Layer) readRequest() error {
 	return nil
 }
 
+// url returns the absolute URL of a request from its request target and header fields.
 func (h *http1Layer) url(target string, fields captures.Headers) string {
 	if strings.Contains(target, "://") {
 		return target
@@ -277,7 +289,7 @@ func (h *http1Layer) url(target string, fields captures.Headers) string {
 	return h.session.scheme() + "://" + host + target
 }
 
-// readResponse parses the status line and headers of a response.
+// readResponse parses the status line and headers of a response once they are complete.
 func (h *http1Layer) readResponse() error {
 	in, d := &h.session.inboxes[down], &h.dirs[down]
 
@@ -338,7 +350,7 @@ func (h *http1Layer) readResponse() error {
 	return nil
 }
 
-// parseStatusLine parses the first line of a response.
+// parseStatusLine parses the first line of an HTTP/1 response, such as "HTTP/1.1 200 OK", to "1.1" and 200.
 func parseStatusLine(line string) (version string, status int, ok bool) {
 	version, rest, _ := strings.Cut(line, " ")
 	code, _, _ := strings.Cut(rest, " ")
@@ -347,7 +359,8 @@ func parseStatusLine(line string) (version string, status int, ok bool) {
 	return version, status, ok && err == nil && status >= 100 && status <= 999
 }
 
-// beginRefusedTunnel begins the exchange of a CONNECT request that is refused. Accepted ones are not recorded.
+// beginRefusedTunnel starts recording the exchange of a CONNECT request that the server refused. Accepted ones
+// are not recorded; only the traffic inside them is.
 func (h *http1Layer) beginRefusedTunnel(version string) *exchange {
 	x := h.waiting[0]
 	refused := h.session.conn.begin(x.started, x.method, h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
@@ -359,7 +372,8 @@ func (h *http1Layer) beginRefusedTunnel(version string) *exchange {
 	return refused
 }
 
-// switchProtocol starts the protocol that follows an accepted CONNECT or upgrade.
+// switchProtocol handles an accepted CONNECT or upgrade of exchange x: the bytes that follow are parsed as a
+// tunnel, or belong to x. t, status and fields are those of the response.
 func (h *http1Layer) switchProtocol(x *exchange, t time.Time, status int, fields captures.Headers) {
 	h.waiting = h.waiting[1:]
 	if x.method != "CONNECT" {
@@ -375,7 +389,7 @@ func (h *http1Layer) switchProtocol(x *exchange, t time.Time, status int, fields
 	}
 }
 
-// startBody prepares the parser for a body of the given length; a negative length means chunked.
+// startBody prepares the parser for a body of length bytes, or for the special values isChunked and untilClose.
 func (h *http1Layer) startBody(dir captures.Direction, length int64) {
 	d := &h.dirs[dir]
 	d.bodyLeft = length
@@ -389,7 +403,7 @@ func (h *http1Layer) startBody(dir captures.Direction, length int64) {
 	}
 }
 
-// endMessage ends the current message of a direction.
+// endMessage ends the current message of a direction at the end of the connection, if there is one.
 func (h *http1Layer) endMessage(dir captures.Direction) {
 	d := &h.dirs[dir]
 	if d.message != nil {
@@ -397,7 +411,8 @@ func (h *http1Layer) endMessage(dir captures.Direction) {
 	}
 }
 
-// resumeAfterLoss continues if the length of a body shows how much of it is missing.
+// resumeAfterLoss skips n lost bytes if they are all inside a body, so that parsing can continue; otherwise it
+// returns false. why is recorded as the reason in the affected exchange.
 func (h *http1Layer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	in, d := &h.session.inboxes[dir], &h.dirs[dir]
 	switch {
@@ -420,7 +435,7 @@ func (h *http1Layer) resumeAfterLoss(dir captures.Direction, n int64, why string
 	return true
 }
 
-// skipBody advances over n bytes of a body that are missing in the packet file.
+// skipBody advances the parser over n bytes of a body that are missing in the packet file.
 func (h *http1Layer) skipBody(dir captures.Direction, n int64) {
 	d := &h.dirs[dir]
 	if d.bodyLeft -= n; d.bodyLeft > 0 {
@@ -433,8 +448,8 @@ func (h *http1Layer) skipBody(dir captures.Direction, n int64) {
 	d.message.finishMessage(h, dir, h.session.conn.last)
 }
 
-// finishMessage ends the request or response of x, and prepares the parser for the next message in that
-// direction.
+// finishMessage ends the request or response of x at time t, and prepares the parser for the next message in
+// that direction.
 func (x *exchange) finishMessage(h *http1Layer, dir captures.Direction, t time.Time) {
 	d := &h.dirs[dir]
 	d.message, d.state = nil, atHead
@@ -444,6 +459,7 @@ func (x *exchange) finishMessage(h *http1Layer, dir captures.Direction, t time.T
 	x.finishDirection(dir, t)
 }
 
+// tick calls tick for the session inside an accepted CONNECT.
 func (h *http1Layer) tick(passed time.Time) {
 	if h.tunnel != nil {
 		h.tunnel.tick(passed)

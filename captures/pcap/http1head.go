@@ -9,17 +9,18 @@ import (
 	"unwire/captures"
 )
 
-// maxHead limits a header section, a trailer section and a line, in bytes.
+// maxHead limits an HTTP/1 header section, a trailer section and a single line, in bytes.
 const maxHead = 128 << 10
 
-// Special results of bodyLength.
+// Special results of bodyLength, instead of a length.
 const (
-	// untilClose: the body ends with the connection.
+	// untilClose means that the body ends with the connection, and isChunked that it has chunked encoding.
 	untilClose = -1
 	isChunked  = -2
 )
 
-// bodyLength determines the length of a body from its headers (RFC 9112, section 6.3).
+// bodyLength determines the length of an HTTP/1 body in bytes from its headers, or returns isChunked or
+// untilClose (RFC 9112, section 6.3).
 func bodyLength(fields captures.Headers) (int64, error) {
 	length := int64(untilClose)
 	for _, f := range fields {
@@ -41,8 +42,8 @@ func bodyLength(fields captures.Headers) (int64, error) {
 	return length, nil
 }
 
-// parseHead parses the first line and the fields of the header section at the beginning of p. n is its length,
-// or 0 if it is incomplete.
+// parseHead parses the header section at the beginning of p: its first line, and the header fields. n is the
+// length of the section in bytes, or 0 if it is incomplete.
 func parseHead(p []byte) (first string, fields captures.Headers, n int, err error) {
 	skipped := 0
 	// Accept empty lines before a message, as RFC 9112 recommends.
@@ -58,8 +59,8 @@ func parseHead(p []byte) (first string, fields captures.Headers, n int, err erro
 	return string(bytes.TrimSuffix(line, []byte("\r"))), fields, skipped + end + sep, err
 }
 
-// sectionEnd returns the offset of the end of a section (-1 if it is incomplete), and the length of the line
-// ends that terminate it.
+// sectionEnd returns the offset at which the header section at the beginning of p ends (-1 if it is
+// incomplete), and the length of the line ends that terminate it.
 func sectionEnd(p []byte) (end, sep int) {
 	window := p[:min(len(p), maxHead)]
 	end, sep = bytes.Index(window, []byte("\r\n\r\n")), 4
@@ -72,7 +73,7 @@ func sectionEnd(p []byte) (end, sep int) {
 	return end, sep
 }
 
-// tooLong returns an error if p exceeds the limit without being complete.
+// tooLong returns an error if p, an incomplete header section or line, exceeds maxHead.
 func tooLong(p []byte) error {
 	if len(p) >= maxHead {
 		return fmt.Errorf("a header section of more than %d bytes", maxHead)
@@ -129,6 +130,7 @@ func parseFields(p []byte) (captures.Headers, error) {
 	return h, nil
 }
 
+// cutLast splits s at the last occurrence of sep.
 func cutLast(s, sep string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true

@@ -14,10 +14,10 @@ import (
 	"unwire/decode/envelope"
 )
 
-// frameHeader is the length of a frame header in bytes.
+// frameHeader is the length of an HTTP/2 frame header in bytes.
 const frameHeader = 9
 
-// Limits of a connection.
+// Limits of an HTTP/2 connection.
 const (
 	// maxFrame limits a frame, in bytes, so that it fits into an inbox.
 	maxFrame = maxInbox - 1<<16
@@ -36,7 +36,7 @@ const (
 	maxResets = 100
 )
 
-// An http2Layer reads the frames of an HTTP/2 connection.
+// An http2Layer parses the frames of an HTTP/2 connection and records its streams as exchanges.
 //
 // Source: RFC 9113, RFC 7541.
 type http2Layer struct {
@@ -47,43 +47,53 @@ type http2Layer struct {
 	// highest is the largest stream id that the client has used so far.
 	highest uint32
 
-	// resets are the ids of streams that were reset, in order. Some may have ended since.
+	// resets are the ids of streams that were reset, in order of time. Some may have ended since.
 	resets []uint32
 }
 
-// An http2Direction is the parsing state of a direction.
+// An http2Direction is the state of parsing one direction of an HTTP/2 connection.
 type http2Direction struct {
+	// framer parses frames, and hpack decodes header blocks.
 	framer *http2.Framer
 	hpack  *hpack.Decoder
-	block  block
-	gap    lossState
+
+	// block is the header section being received, and gap the state after lost packets.
+	block block
+	gap   lossState
 }
 
 // A stream is an HTTP/2 stream with the exchange that it carries.
 type stream struct {
-	exchange  *exchange
+	exchange *exchange
+
+	// responded means that the response headers were read. reset is the RST_STREAM frame; nil if there was
+	// none.
 	responded bool
 	reset     *streamReset
 }
 
-// A streamReset records an HTTP/2 RST_STREAM frame.
+// A streamReset is an HTTP/2 RST_STREAM frame: its direction, time and error code.
 type streamReset struct {
 	dir  captures.Direction
 	t    time.Time
 	code http2.ErrCode
 }
 
-// A block is a header section, which may span several frames.
+// A block is an HTTP/2 header section, which may span several frames.
 type block struct {
+	// open means that more frames of the section are expected.
 	open bool
 	// stream is the id of the HTTP/2 stream to which the headers belong.
 	stream uint32
 	// promised means that the headers come from a PUSH_PROMISE frame.
 	promised bool
-	// end means that the frame has the END_STREAM flag.
+	// end means that the HEADERS frame has the END_STREAM flag.
 	end bool
-	// bytes is the compressed section; size is the decompressed size so far.
-	bytes   []byte
+	// bytes is the compressed section so far.
+	bytes []byte
+
+	// fields and pseudo are the decoded regular and pseudo-header fields. size is their decompressed size, and
+	// tooLong means that it exceeds maxSection, so that some are missing.
 	fields  captures.Headers
 	pseudo  map[string]string
 	size    int
@@ -92,6 +102,7 @@ type block struct {
 	unknown bool
 }
 
+// newHTTP2 returns the HTTP/2 parser for the bytes of s.
 func newHTTP2(s *session) *http2Layer {
 	s.conn.setProtocol("h2")
 	l := &http2Layer{session: s, streams: map[uint32]*stream{}}
@@ -133,12 +144,14 @@ func (l *http2Layer) step(dir captures.Direction) {
 	}
 }
 
-// mustWait reports whether a server frame belongs to a stream whose request has not been parsed yet.
+// mustWait reports whether the server frame at the beginning of b belongs to a stream whose request has not
+// been parsed yet, and so must wait for it.
 func (l *http2Layer) mustWait(b []byte) bool {
 	id := uint32(b[5]&0x7f)<<24 | uint32(b[6])<<16 | uint32(b[7])<<8 | uint32(b[8])
 	return id%2 == 1 && id > l.highest && l.session.mayWait(down)
 }
 
+// close ends the HTTP/2 exchanges that are incomplete when the connection ends.
 func (l *http2Layer) close() {
 	for _, id := range l.resets {
 		l.endReset(id)
@@ -149,7 +162,7 @@ func (l *http2Layer) close() {
 	l.streams = nil
 }
 
-// handleFrame processes one HTTP/2 frame.
+// handleFrame processes one HTTP/2 frame, which was complete at time t.
 func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Frame) error {
 	d := &l.dirs[dir]
 	switch f := f.(type) {
@@ -182,12 +195,14 @@ func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Fr
 	return nil
 }
 
-// begin starts to collect a header block, which may be continued in further frames.
+// begin starts collecting a header section of the stream id. end means that the stream's direction ends with
+// it, and promised that it is from a PUSH_PROMISE frame.
 func (b *block) begin(id uint32, end, promised bool) {
 	*b = block{open: true, stream: id, end: end, promised: promised, bytes: b.bytes[:0], pseudo: map[string]string{}}
 }
 
-// addHeaderFragment adds a part of a header section, and handles the section when it is complete.
+// addHeaderFragment adds the bytes p to the current header section. whole means that the section is complete,
+// so it is decoded and handled.
 func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []byte, whole bool) error {
 	d := &l.dirs[dir]
 	b := &d.block
@@ -216,7 +231,7 @@ func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []
 	return l.handleSection(dir, t, b)
 }
 
-// addField receives a decoded field of the current section.
+// addField adds a field that the HPACK decoder has decoded to the current section.
 func (d *http2Direction) addField(f hpack.HeaderField) {
 	b := &d.block
 	b.size += len(f.Name) + len(f.Value) + 32
@@ -232,7 +247,7 @@ func (d *http2Direction) addField(f hpack.HeaderField) {
 	}
 }
 
-// handleSection processes a complete header or trailer section.
+// handleSection processes a complete header or trailer section b, whose last frame arrived at time t.
 func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block) error {
 	st := l.streams[b.stream]
 	switch {
@@ -269,7 +284,7 @@ func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block
 	return nil
 }
 
-// beginExchange begins the exchange of a new stream.
+// beginExchange starts recording the exchange of a new HTTP/2 stream from its request headers b.
 func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
@@ -299,7 +314,8 @@ func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block
 	return nil
 }
 
-// beginOrphan starts an exchange whose request is missing in the packet file.
+// beginOrphan starts recording an exchange whose request is missing in the packet file, from its response
+// headers b.
 func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
@@ -311,6 +327,7 @@ func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	return nil
 }
 
+// handleResponse records the response headers b of a stream; it ignores 1xx responses.
 func (l *http2Layer) handleResponse(st *stream, t time.Time, b *block) {
 	status, err := strconv.Atoi(b.pseudo[":status"])
 	if err != nil {
@@ -337,8 +354,8 @@ func (l *http2Layer) finishDirection(dir captures.Direction, id uint32, t time.T
 	}
 }
 
-// noteReset records a RST_STREAM. Frames that the other side had sent before it received the reset may follow,
-// so the exchange does not end at once.
+// noteReset remembers a RST_STREAM frame. Frames that the other side had sent before it received the reset may
+// follow, so the exchange is ended later, by endReset.
 func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
 	st := l.streams[id]
 	if st == nil || st.reset != nil {
@@ -356,9 +373,9 @@ func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, c
 	}
 }
 
-// endReset ends a stream that was reset. If the response is complete, the exchange counts as complete: a server
-// resets a stream to decline the rest of a request, and a client that has all content may not wait for
-// END_STREAM.
+// endReset ends the exchange of a stream that was reset. If the response is complete, the exchange counts as
+// complete: a server resets a stream to decline the rest of a request, and a client that has received all
+// content may not wait for END_STREAM.
 func (l *http2Layer) endReset(id uint32) {
 	st := l.streams[id]
 	if st == nil || st.reset == nil {
@@ -375,7 +392,7 @@ func (l *http2Layer) endReset(id uint32) {
 	}
 }
 
-// handleGoAway ends the streams that the server will not process.
+// handleGoAway ends the streams that the server will not process: those with ids above last.
 func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) {
 	for id, st := range l.streams {
 		if id > last && id%2 == 1 {
@@ -385,8 +402,8 @@ func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) 
 	}
 }
 
-// tick ends the streams that were reset some time ago; frames sent before the reset arrived may have
-// followed it.
+// tick ends the exchanges of streams whose reset is long enough ago that no more frames can follow. All packets
+// captured before the time passed have been read.
 func (l *http2Layer) tick(passed time.Time) {
 	n := 0
 	for ; n < len(l.resets); n++ {

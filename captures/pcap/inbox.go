@@ -5,31 +5,33 @@ import (
 	"time"
 )
 
-// An inbox buffers the bytes of one direction until the next protocol layer reads them, with their
-// times of arrival.
+// An inbox buffers the bytes of one direction, with their times of arrival, until a protocol parser reads them.
 //
 // Limits: its size counts against the import's budget; see session.feed.
 type inbox struct {
 	buf []byte
 	// start is the index of the first unread byte in buf.
 	start int
-	// offset is the position of that byte in the direction's bytes.
+	// offset is the position of that byte in the whole byte stream of the direction.
 	offset int64
-	// arrivals has the arrival times of the bytes in buf.
+	// arrivals contains the arrival times of the bytes in buf, in order.
 	arrivals []arrival
-	// discardedArrivals is the number of entries in arrivals whose bytes were read completely.
+	// discardedArrivals is the number of entries at the beginning of arrivals whose bytes were read completely.
 	discardedArrivals int
-	budget            *budget
 
-	// closed means that the direction has ended and no more bytes will be added.
+	// budget limits the memory of all inboxes together.
+	budget *budget
+
+	// closed means that the direction has ended, so no more bytes will be added. ending describes how.
 	closed bool
 	ending ending
 }
 
-// arrivalCost is the memory that an arrival counts for, in bytes.
+// arrivalCost is the number of bytes of memory that each entry of inbox.arrivals counts against the budget.
 const arrivalCost = 40
 
-// An arrival is the time at which the bytes before an offset arrived, back to the previous arrival.
+// An arrival says that the bytes of an inbox from the end of the previous arrival up to the offset end arrived
+// at t.
 type arrival struct {
 	end int64
 	t   time.Time
@@ -41,13 +43,15 @@ type ending struct {
 	// reset means that the direction ended with an RST.
 	reset bool
 
-	// missing is the reason why more bytes may exist that cannot be read; "" after a clean end.
+	// missing is the reason why bytes after the end may be missing, such as an undecodable part; "" after a
+	// clean end.
 	missing string
 }
 
+// len returns the number of unread bytes.
 func (in *inbox) len() int { return len(in.buf) - in.start }
 
-// bytes returns the buffered bytes that were not read yet.
+// bytes returns the unread bytes; they stay in the inbox until discard.
 func (in *inbox) bytes() []byte { return in.buf[in.start:] }
 
 // append adds bytes that arrived at time t.
@@ -112,13 +116,13 @@ func (in *inbox) discard(n int) {
 	}
 }
 
-// skip discards all unread bytes, and n bytes that are missing.
+// skip discards all unread bytes, and advances the offset by n bytes that were not captured.
 func (in *inbox) skip(n int64) {
 	in.discard(in.len())
 	in.offset += n
 }
 
-// size returns the number of bytes that count against the import's budget.
+// size returns the number of bytes of memory that the inbox counts against the import's budget.
 func (in *inbox) size() int { return in.len() + arrivalCost*(len(in.arrivals)-in.discardedArrivals) }
 
 // clear empties the buffer and frees its memory.
@@ -127,8 +131,8 @@ func (in *inbox) clear() {
 	in.buf, in.start, in.arrivals, in.discardedArrivals = nil, 0, nil, 0
 }
 
-// Read implements io.Reader for http2.Framer. When the inbox is empty, it returns io.ErrUnexpectedEOF, because
-// the framer is called only for complete frames.
+// Read implements io.Reader for http2.Framer. It returns io.ErrUnexpectedEOF if the inbox is empty, which does
+// not happen for complete frames.
 func (in *inbox) Read(p []byte) (int, error) {
 	n := copy(p, in.bytes())
 	if n == 0 && len(p) > 0 {
@@ -138,6 +142,7 @@ func (in *inbox) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

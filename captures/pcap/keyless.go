@@ -8,10 +8,12 @@ import (
 	"unwire/captures/pcap/packet"
 )
 
-// maxWithoutKeys limits the connections that are read again because their keys were logged too late.
+// maxWithoutKeys limits the number of connections whose packets are read a second time because their TLS keys
+// were logged too late.
 const maxWithoutKeys = 4096
 
-// A connectionWithoutKeys is a connection that stopped waiting for its keys.
+// A connectionWithoutKeys is a connection that stopped waiting for its TLS keys. random is the client random,
+// by which a key log identifies the TLS session.
 type connectionWithoutKeys struct {
 	id     connID
 	random [32]byte
@@ -24,8 +26,8 @@ type connID struct {
 	started time.Time
 }
 
-// deferWithoutKeys keeps the report of a connection whose keys may still be logged. It returns false if the
-// connection has to be reported now.
+// deferWithoutKeys postpones the report of a connection that was not decrypted because its keys may still be
+// logged. It returns false if the connection has to be reported now.
 func (im *importer) deferWithoutKeys(c *conn) bool {
 	if im.options.Live == nil || im.options.Live.Again == nil || !c.proceededWithoutKeys || len(im.withoutKeys) == maxWithoutKeys {
 		return false

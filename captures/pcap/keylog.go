@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxSessions limits the sessions of a key log.
+	// maxSessions limits the number of TLS sessions in a key log.
 	maxSessions = 1 << 20
-	// maxKeyLine limits a line, in bytes.
+	// maxKeyLine limits a line of a key log, in bytes.
 	maxKeyLine = 4096
 )
 
@@ -50,10 +50,10 @@ func (k *KeyLog) Read(r io.Reader) error {
 	return nil
 }
 
-// addBlock adds the secrets of a decryption secrets block, as far as they are valid.
+// addBlock adds the valid secrets in a decryption secrets block of a pcapng file.
 func (k *KeyLog) addBlock(log []byte) { _ = k.Read(bytes.NewReader(log)) }
 
-// addLine parses one line of a key log; lines that contain no secret are ignored.
+// addLine adds the secret in one line of a key log; lines that contain no secret are ignored.
 func (k *KeyLog) addLine(line string) error {
 	label, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	random, secret, _ := strings.Cut(rest, " ")

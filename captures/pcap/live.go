@@ -7,40 +7,43 @@ import (
 	"time"
 )
 
-// Intervals of a live import.
+// Intervals of an import that runs while packets are still being recorded (live import).
 const (
-	// tickInterval is the time between checks for new keys and for what has waited too long.
+	// tickInterval is the time between checks for new TLS keys and for expired waits.
 	tickInterval = 50 * time.Millisecond
 
 	// maxPacketDelay is how long after its arrival a packet can be read at the latest.
 	maxPacketDelay = 300 * time.Millisecond
 )
 
-// A Live describes an import of packets that are still being recorded: the reader of Import is read to its end
-// again and again.
+// A Live configures an import of packets that are still being recorded: the importer reads to the end of the
+// file, waits for more, and continues.
 type Live struct {
 	// Wait waits until more data may be available, at most for d. It returns false when no more data will come:
 	// the import then reads the rest and ends.
 	Wait func(d time.Duration) bool
 
-	// KeyLog is read for secrets that the command logs during the import. If nil, there are only those of
-	// Options.Keys.
+	// KeyLog is the key log to which the command adds TLS secrets during the import. If nil, only Options.Keys
+	// is used.
 	KeyLog io.Reader
 
-	// Again, if set, reopens the packets at their beginning after the recording. It is called if keys were
-	// logged after too many bytes had waited for them.
+	// Again, if set, returns a new reader of the packets from their beginning. It is called after the recording
+	// if keys were logged so late that the importer had stopped waiting for them.
 	Again func() (io.Reader, error)
 }
 
-// A liveReader reads a growing file, and calls tick while no data is available.
+// A liveReader reads the growing packet file from, and calls tick of the importer while no data is available.
 type liveReader struct {
-	ctx   context.Context
-	im    *importer
-	from  io.Reader
+	ctx  context.Context
+	im   *importer
+	from io.Reader
+
+	// ended means that no more packets will be recorded.
 	ended bool
 }
 
-// Read reads recorded packets, and waits for more. It returns io.EOF at the end of the recording.
+// Read reads recorded packets, and blocks until more are available. It returns io.EOF at the end of the
+// recording.
 func (r *liveReader) Read(p []byte) (int, error) {
 	for {
 		n, err := r.from.Read(p)
@@ -61,7 +64,8 @@ func (r *liveReader) Read(p []byte) (int, error) {
 	}
 }
 
-// tickIfDue calls tick while packets arrive without a pause. Time is then that of the packets.
+// tickIfDue calls tick if tickInterval has passed since the last call. It is needed while packets arrive
+// without a pause; packetTime, the time of the last packet, then serves as the current time.
 func (im *importer) tickIfDue(packetTime time.Time) {
 	if im.options.Live == nil {
 		return
@@ -71,8 +75,8 @@ func (im *importer) tickIfDue(packetTime time.Time) {
 	}
 }
 
-// tick looks for new keys, and stops waiting for what is overdue. passed is the time up to which all packets
-// were read.
+// tick reads new TLS keys, and ends waits that have expired. All packets captured before the time passed have
+// been read; now is the current time.
 func (im *importer) tick(now, passed time.Time) {
 	im.ticked = now
 	im.readNewKeys()
@@ -88,7 +92,7 @@ func (im *importer) tick(now, passed time.Time) {
 	}
 }
 
-// readNewKeys reads the complete lines that were added to the key log.
+// readNewKeys reads the complete lines that were added to the key log since the last call.
 func (im *importer) readNewKeys() {
 	log := im.options.Live.KeyLog
 	if log == nil {

@@ -31,13 +31,14 @@ import (
 )
 
 const (
-	// maxConns limits the connections that are read at the same time. If there are more, the least active
-	// quarter of them ends.
+	// maxConns limits the number of TCP connections that are tracked at the same time. If there are more, the
+	// least active quarter of them is ended.
 	maxConns = 4096
 
-	// sweepInterval is the number of packets between two searches for finished connections.
+	// sweepInterval is the number of packets between two checks for connections that can be ended.
 	sweepInterval = 4096
-	// resetGracePeriod is how long packets may follow a RST.
+	// resetGracePeriod is how long packets of a connection may follow its RST, because packets in a file may be
+	// out of order.
 	resetGracePeriod = 2 * time.Second
 )
 
@@ -55,8 +56,8 @@ type Options struct {
 	Live *Live
 }
 
-// Import adds the exchanges of a capture file. If r can seek, secrets blocks may come after the packets that
-// they decrypt.
+// Import adds the exchanges in a pcap or pcapng file to a capture. If r can seek, secrets blocks may come after
+// the packets that they decrypt.
 //
 // Shape: the times of an exchange are those of the packets that completed its parts. Limits: packets of 16 MiB;
 // 4,096 connections at a time; per direction, 4 MiB wait for a missing segment and 8 MiB for the other
@@ -96,31 +97,36 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	return im.summary, err
 }
 
-// A pair holds the two addresses of a connection, the smaller one first.
+// A pair is the two addresses of a TCP connection, the smaller one first, and identifies the connection.
 type pair [2]netip.AddrPort
 
-// An importer is the state of one import of packets.
+// An importer is the state of one import of a packet file.
 type importer struct {
 	options Options
 	summary Summary
-	conns   map[pair]*conn
-	budget  *budget
-	source  string
-	// recordingError is the error that stopped the recording.
+
+	// conns are the current connections, including recently finished ones.
+	conns map[pair]*conn
+
+	// budget limits the buffered bytes of all connections together, and source is the value of Exchange.Source.
+	budget *budget
+	source string
+	// recordingError is the first error of writing to the capture, which stops the import.
 	recordingError error
 
 	// ticked is the time of the last tick of a live import.
 	ticked time.Time
-	// keyLine is the incomplete last line of the key log.
+	// keyLine is the incomplete last line of the key log, to which more may be written.
 	keyLine []byte
-	// withoutKeys are connections that may have to be read again.
+	// withoutKeys are connections without TLS keys. Their packets are read a second time if the keys are logged
+	// later.
 	withoutKeys []connectionWithoutKeys
 
-	// only, if set, restricts the import to these connections; it maps them to their numbers.
+	// only, if set, restricts the import to these connections; it maps them to their numbers in the report.
 	only map[connID]int64
 }
 
-// read processes all packets of the file.
+// read imports all packets of the file.
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 	im.source = cmp.Or(im.options.Source, "import "+packets.Format)
 	for {
@@ -152,7 +158,7 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 	}
 }
 
-// segment adds a TCP segment to its connection.
+// segment passes a TCP segment to its connection, which it creates if necessary.
 func (im *importer) segment(s *packet.Segment) {
 	key, side := pair{s.Src, s.Dst}, 0
 	if s.Dst.Compare(s.Src) < 0 {
@@ -185,6 +191,8 @@ func (im *importer) segment(s *packet.Segment) {
 // sawSYN reports whether a SYN from the client was seen.
 func (c *conn) sawSYN() bool { return c.clientSide >= 0 && c.streams[c.clientSide].baseKnown }
 
+// newConnection creates the connection between two addresses, whose first packet was captured at t. If there
+// are too many connections, it ends some of them.
 func (im *importer) newConnection(key pair, t time.Time) *conn {
 	if len(im.conns) >= maxConns {
 		im.evict()
@@ -218,7 +226,7 @@ func (im *importer) finish(c *conn) {
 	}
 }
 
-// report adds a finished connection to the import's report.
+// report adds a finished connection to the import's report, unless that has to wait for late TLS keys.
 func (im *importer) report(c *conn) {
 	if !im.deferWithoutKeys(c) {
 		im.countReport(c.report)
@@ -226,6 +234,7 @@ func (im *importer) report(c *conn) {
 	c.report = Connection{}
 }
 
+// countReport adds a finished connection to the summary, and passes its report to the caller of Import.
 func (im *importer) countReport(r Connection) {
 	im.summary.Exchanges += int64(r.Exchanges)
 	if len(r.Undecoded) > 0 {
@@ -246,7 +255,8 @@ func (im *importer) sweep(now time.Time) {
 	}
 }
 
-// evict removes a quarter of the connections: finished ones first, then those whose last packet is the oldest.
+// evict ends and removes a quarter of the connections: finished ones first, then those whose last packet is the
+// oldest.
 func (im *importer) evict() {
 	all := im.byTime()
 	slices.SortStableFunc(all, func(a, b *conn) int {
@@ -264,6 +274,7 @@ func (im *importer) evict() {
 	}
 }
 
+// finishAll ends all connections at the end of the file.
 func (im *importer) finishAll() {
 	for _, c := range im.byTime() {
 		im.finish(c)

@@ -7,14 +7,16 @@ import (
 	"unwire/captures"
 )
 
-// A rawLayer records traffic that is not HTTP, of a connection or inside TLS or a tunnel: one exchange with the
-// bytes of both directions.
+// A rawLayer records traffic that is not HTTP as one exchange with the bytes of both directions. The traffic
+// may be that of a whole TCP connection, or inside TLS or a tunnel.
 type rawLayer struct {
 	session *session
-	x       *exchange
+
+	// x is the exchange that receives the bytes.
+	x *exchange
 }
 
-// newRaw begins the exchange at the time of the first byte.
+// newRaw starts recording the bytes of s as an exchange, which begins at the time of the first byte.
 func newRaw(s *session) *rawLayer {
 	transport, scheme := captures.RawTCP, "tcp"
 	if s.secure {
@@ -43,8 +45,8 @@ func (s *session) hostPort() string {
 	return server.String()
 }
 
-// step records the bytes of both directions in the order of time. One of them may have waited until the protocol
-// was known.
+// step records the unread bytes of both directions in the order of time. It ignores its argument: bytes of
+// either direction may have waited until the protocol was known.
 func (l *rawLayer) step(captures.Direction) {
 	for {
 		dir, ok := l.earliest()
@@ -82,11 +84,13 @@ func (l *rawLayer) earliest() (dir captures.Direction, ok bool) {
 	return up, true
 }
 
+// close ends the exchange because its connection has ended.
 func (l *rawLayer) close() {
 	l.x.endAtClose(l.session.inboxes[up].ending, l.session.inboxes[down].ending)
 }
 
-// resumeAfterLoss continues after the loss, because there is no structure that could be lost.
+// resumeAfterLoss skips n lost bytes and always returns true, because traffic without a known structure can be
+// recorded further. why is recorded as the reason in the exchange.
 func (l *rawLayer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	l.x.lossReason = why
 	l.session.inboxes[dir].skip(n)

@@ -9,31 +9,33 @@ import (
 
 // Limits of the search for the next TLS record after a loss.
 const (
-	// maxSeqAhead limits the records that may be lost at once.
+	// maxSeqAhead limits how many consecutive TLS records may be lost. So many sequence numbers are tried.
 	maxSeqAhead = 2048
 
-	// maxCandidates limits the consecutive places that look like a record but cannot be decrypted.
+	// maxCandidates limits the number of positions that look like a TLS record but cannot be decrypted, in a
+	// row.
 	maxCandidates = 16
 
-	// maxTrialBytes limits the bytes of a direction that are decrypted without success.
+	// maxTrialBytes limits the bytes of a direction that are decrypted without success, in total.
 	maxTrialBytes = 256 << 20
 )
 
-// A recordGap is a run of bytes without complete records.
+// A recordGap is the state of a TLS direction after lost packets: the bytes since the last complete record.
 type recordGap struct {
 	// missing is the size of the gap in bytes; 0 means that there is no gap.
 	missing int64
-	// reason describes the last loss of data.
+	// reason describes the last loss of packets.
 	reason string
 	// candidates is the number of positions after the gap that were tried as the start of a TLS record,
 	// without success.
 	candidates int
-	// trialBytes is the total over all gaps of the direction.
+	// trialBytes is the number of bytes decrypted without success, in total over all gaps of the direction.
 	trialBytes int64
 }
 
-// resumeAfterLoss continues if the application's key is in use. The records after the loss are then found by
-// trying higher sequence numbers.
+// resumeAfterLoss notes that n bytes were lost. It returns true if TLS can continue, which is so once
+// application data is encrypted: the next record is then found by trying higher sequence numbers. why is the
+// reason for errors.
 func (l *tlsLayer) resumeAfterLoss(dir captures.Direction, n int64, why string) bool {
 	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
 	if d.keys == nil || l.handshake.version == version13 && d.phase != phaseApplication {
@@ -45,8 +47,9 @@ func (l *tlsLayer) resumeAfterLoss(dir captures.Direction, n int64, why string) 
 	return true
 }
 
-// findRecord searches for the first complete record after a gap, and reports the number of missing bytes to the
-// inner session. It returns whether it found one. If too many candidates fail, the direction ends.
+// findRecord searches for the first complete TLS record after a gap, and reports the number of missing bytes to
+// the session inside TLS. It returns whether it found one. If too many candidates cannot be decrypted, the
+// direction ends.
 func (l *tlsLayer) findRecord(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
 	for in.len() >= recordHeader {
@@ -77,8 +80,8 @@ func (l *tlsLayer) findRecord(dir captures.Direction) bool {
 	return false
 }
 
-// findCandidate returns the offset and the length of the first bytes that look like a record; the length is 0 if
-// there are none.
+// findCandidate returns the offset and length of the first bytes in b that look like a TLS record; the length
+// is 0 if there are none.
 func (l *tlsLayer) findCandidate(b []byte) (at, length int) {
 	for at = 0; at+recordHeader <= len(b); at++ {
 		if !isRecordHeader(b[at:]) {
@@ -97,11 +100,14 @@ func (l *tlsLayer) findCandidate(b []byte) (at, length int) {
 	return at, 0
 }
 
+// isRecordHeader reports whether b begins with a valid type and version of a TLS record. b has at least 3
+// bytes.
 func isRecordHeader(b []byte) bool {
 	return b[0] >= recordCCS && b[0] <= recordData && b[1] == 3 && b[2] == 3
 }
 
-// overhead returns the number of bytes by which a record is longer than its content, without padding.
+// overhead returns the number of bytes by which an encrypted TLS record is longer than its content, without
+// padding.
 func (l *tlsLayer) overhead() int64 {
 	const tag, innerType = 16, 1
 	if l.handshake.version == version13 {
@@ -110,8 +116,8 @@ func (l *tlsLayer) overhead() int64 {
 	return recordHeader + tag + int64(12-l.handshake.suite.saltLen)
 }
 
-// findSequence decrypts rec with increasing sequence numbers. ahead is the number of records that are missing
-// before it.
+// findSequence tries to decrypt rec, a TLS record, with increasing sequence numbers. ahead is the number of
+// records that were lost before it; ok is false if no number fits.
 func (l *tlsLayer) findSequence(dir captures.Direction, rec []byte) (ahead uint64, ok bool) {
 	d := &l.dirs[dir]
 	from := d.keys.seq

@@ -37,7 +37,8 @@ type Connection struct {
 	// BytesUp and BytesDown count the bytes of the TCP streams.
 	BytesUp   int64 `json:"bytes_up"`
 	BytesDown int64 `json:"bytes_down"`
-	// Gaps are the missing bytes, and Undecoded the places that could not be decoded.
+	// Gaps are the parts of the TCP streams that were not captured, and Undecoded the points from which a
+	// direction could not be decoded.
 	Gaps      []Gap       `json:"gaps,omitempty"`
 	Undecoded []Undecoded `json:"undecoded,omitempty"`
 
@@ -53,7 +54,7 @@ type Gap struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// An Undecoded is a place from which a direction could not be decoded, with the reason.
+// An Undecoded describes from which byte on a direction of a connection could not be decoded, and why.
 type Undecoded struct {
 	// Dir is "up" or "down", Offset the position of the first byte that was not decoded, and Reason
 	// the cause.
@@ -77,8 +78,10 @@ type Summary struct {
 	packet.Skipped
 }
 
+// maxGaps limits the number of entries in Connection.Gaps.
 const maxGaps = 32 // of a connection
 
+// addGap adds missing bytes to the report, unless it has too many entries already.
 func (r *Connection) addGap(dir captures.Direction, g gap) {
 	if len(r.Gaps) < maxGaps {
 		r.Gaps = append(r.Gaps, Gap{dir.String(), g.offset, g.length})

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// maxInbox limits the bytes of a direction that wait for the other direction, or for the end of a message.
+	// maxInbox limits the unread bytes of a direction, which wait for the other direction or for the end of a
+	// message.
 	maxInbox = 8 << 20
 
-	// sniffBytes are enough to distinguish TLS, HTTP/1 and HTTP/2.
+	// sniffBytes is the number of first bytes that suffice to distinguish TLS, HTTP/1 and HTTP/2.
 	sniffBytes = 24
 
-	// maxNesting limits the depth of tunnels within tunnels.
+	// maxNesting limits how many CONNECT tunnels may be inside each other.
 	maxNesting = 2
 
-	// maxSniffWait is how long the first bytes of a live connection wait for more that show the protocol, such
-	// as the client's if the server sends first.
+	// maxSniffWait is how long, while packets are still being recorded, the first bytes of a connection wait
+	// for more that show its protocol, such as the client's if the server sends first.
 	maxSniffWait = 500 * time.Millisecond
 
 	// maxPeerWait is how long a response waits for its request to be captured. A reset stream waits
@@ -33,39 +34,48 @@ const (
 	down = captures.Down
 )
 
-// A layer parses the bytes in the inboxes of a session. Bytes that must wait for the other direction stay in
-// their inbox.
+// A layer is the parser of one protocol, such as TLS or HTTP/2. It reads the inboxes of a session; bytes that
+// must wait for the other direction stay there.
 type layer interface {
-	// step parses as many bytes of a direction as possible.
+	// step parses as many unread bytes of a direction as possible.
 	step(dir captures.Direction)
 	// close is called when both directions of the connection have ended.
 	close()
 }
 
-// A session is a pair of byte streams: those of TCP, or those inside TLS or a tunnel.
+// A session is a pair of byte streams to be parsed, one for each direction: those of a TCP connection, or those
+// inside TLS or a tunnel.
 type session struct {
 	conn *conn
 	// secure means that the session is inside TLS.
 	secure bool
-	depth  int
-	// target is the host and port of a tunnel; "" for the connection itself.
-	target  string
+
+	// depth is the number of tunnels around the session.
+	depth int
+	// target is the host and port in the CONNECT request of a tunnel; "" for the connection itself.
+	target string
+
+	// inboxes buffer the bytes of each direction until the layer reads them.
 	inboxes [2]inbox
 	// layer is the parser of the session's protocol; nil until the protocol was detected.
 	layer layer
 	// neverWait means that neither direction waits for bytes of the other one any more.
 	neverWait bool
-	// waitExpired has, for each direction, whether its wait for the other one has expired in the
-	// current call.
+	// waitExpired is true for each direction whose bytes must not wait for the other direction in the current
+	// call.
 	waitExpired [2]bool
 	// sniffExpired means that the protocol must be detected from the bytes at hand, without waiting for
 	// more.
 	sniffExpired bool
 	// running prevents run from being called recursively.
 	running bool
-	done    bool
+
+	// done means that both directions have ended and the layer was closed.
+	done bool
 }
 
+// newSession returns a session whose protocol is not known yet. secure means that it is inside TLS, and depth
+// is the number of tunnels around it.
 func newSession(c *conn, secure bool, depth int) *session {
 	s := &session{conn: c, secure: secure, depth: depth}
 	for i := range s.inboxes {
@@ -74,7 +84,8 @@ func newSession(c *conn, secure bool, depth int) *session {
 	return s
 }
 
-// feed adds bytes of a direction that arrived at t, and parses them.
+// feed adds bytes p of a direction that arrived at time t, and parses as much as possible. If too many bytes
+// wait, the session stops waiting or fails.
 func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	in := &s.inboxes[dir]
 	if in.closed || len(p) == 0 {
@@ -97,11 +108,12 @@ func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	}
 }
 
+// overLimit reports whether an inbox is too large, or the memory of all inboxes is exhausted.
 func (s *session) overLimit(in *inbox) bool {
 	return in.size() > maxInbox || in.len() > 0 && !in.budget.fits(0)
 }
 
-// end records how a direction has ended.
+// end marks a direction as ended, and parses the bytes that were waiting for it.
 func (s *session) end(dir captures.Direction, e ending) {
 	in := &s.inboxes[dir]
 	if in.closed {
@@ -111,7 +123,7 @@ func (s *session) end(dir captures.Direction, e ending) {
 	s.run()
 }
 
-// fail ends a direction that cannot be parsed further, and adds the reason to the report.
+// fail ends a direction that cannot be parsed further, and adds the reason why to the report.
 func (s *session) fail(dir captures.Direction, why string) {
 	in := &s.inboxes[dir]
 	if in.closed && in.ending.missing != "" {
@@ -122,7 +134,7 @@ func (s *session) fail(dir captures.Direction, why string) {
 	s.run()
 }
 
-// closeInbox ends an inbox from which nothing more can be parsed.
+// closeInbox discards the unread bytes of an inbox, and marks it as ended because of why.
 func (s *session) closeInbox(in *inbox, why string) {
 	t := in.time(1)
 	if t.IsZero() {
@@ -132,12 +144,12 @@ func (s *session) closeInbox(in *inbox, why string) {
 	in.closed, in.ending = true, ending{t: t, missing: why}
 }
 
-// mayWait reports whether the parser of a direction may wait for bytes of the other one.
+// mayWait reports whether unread bytes of a direction may wait until bytes of the other direction are parsed.
 func (s *session) mayWait(dir captures.Direction) bool {
 	return !s.neverWait && !s.waitExpired[dir] && !s.inboxes[1-dir].closed
 }
 
-// run calls the parser until neither direction makes progress.
+// run detects the protocol and calls its parser until neither direction makes progress.
 func (s *session) run() {
 	if s.running || s.done {
 		return
@@ -170,13 +182,15 @@ func (s *session) run() {
 	}
 }
 
-// A sessionState is compared before and after parsing, to detect progress.
+// A sessionState is compared before and after parsing a session, to detect progress: the read position of each
+// direction, whether it has ended, and whether the protocol is known.
 type sessionState struct {
 	offset [2]int64
 	closed [2]bool
 	known  bool
 }
 
+// state returns the current positions and states of both inboxes.
 func (s *session) state() sessionState {
 	return sessionState{
 		[2]int64{s.inboxes[up].offset, s.inboxes[down].offset},
@@ -186,12 +200,13 @@ func (s *session) state() sessionState {
 }
 
 var (
+	// h2Preface begins the client's bytes in HTTP/2, and h1ResponsePrefix the server's in HTTP/1.
 	h2Preface        = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	h1ResponsePrefix = []byte("HTTP/1.")
 )
 
-// sniff chooses the layer by the first bytes: those of the client or, if the client will not send any, those of
-// the server.
+// sniff detects the session's protocol from the first bytes of the client or, if the client will not send any,
+// from those of the server, and sets layer. It does nothing if more bytes are needed.
 func (s *session) sniff() {
 	s.sniffClient()
 	if s.layer == nil && (s.sniffExpired || !s.mayWait(down)) {
@@ -199,6 +214,7 @@ func (s *session) sniff() {
 	}
 }
 
+// sniffClient detects the protocol from the client's first bytes, if they suffice.
 func (s *session) sniffClient() {
 	client := &s.inboxes[up]
 	switch p := client.bytes(); {
@@ -216,8 +232,8 @@ func (s *session) sniffClient() {
 	}
 }
 
-// sniffRequestLine distinguishes HTTP/1 from other protocols whose lines begin with an upper-case word,
-// such as SMTP.
+// sniffRequestLine distinguishes HTTP/1 from other protocols whose lines begin with an upper-case word, such as
+// SMTP. p are the client's first bytes.
 func (s *session) sniffRequestLine(p []byte) {
 	line, _, whole := bytes.Cut(p, []byte("\n"))
 	isHTTP := bytes.Contains(line, []byte(" HTTP/"))
@@ -234,6 +250,7 @@ func (s *session) sniffRequestLine(p []byte) {
 	}
 }
 
+// sniffServer detects the protocol from the server's first bytes, if they suffice.
 func (s *session) sniffServer() {
 	server := &s.inboxes[down]
 	switch p := server.bytes(); {
@@ -249,6 +266,8 @@ func (s *session) sniffServer() {
 	}
 }
 
+// startTLS starts decrypting TLS, whose first bytes p were sent in direction dir. It fails if the ClientHello
+// is missing.
 func (s *session) startTLS(dir captures.Direction, p []byte) {
 	const hello = 1
 	switch {
@@ -261,7 +280,7 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	}
 }
 
-// failBoth stops parsing in both directions, and reports the reason once.
+// failBoth stops parsing in both directions, and reports the reason once, for direction dir.
 func (s *session) failBoth(dir captures.Direction, why string) {
 	other := &s.inboxes[1-dir]
 	if !other.closed {
@@ -288,7 +307,8 @@ func isMethod(p []byte) bool {
 	return len(p) > 0
 }
 
-// isCommonMethod reports whether p, for which isMethod is true, begins with a common method.
+// isCommonMethod reports whether p, for which isMethod is true, begins with a method that RFC 9110 or 5789
+// defines.
 func isCommonMethod(p []byte) bool {
 	switch method, _, _ := bytes.Cut(p, []byte(" ")); string(method) {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
@@ -297,12 +317,12 @@ func isCommonMethod(p []byte) bool {
 	return false
 }
 
-// isSettings reports whether p begins with the first HTTP/2 frame of a server.
+// isSettings reports whether p begins with an HTTP/2 SETTINGS frame, the first frame of a server.
 func isSettings(p []byte) bool {
 	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
 }
 
-// A lossTolerant layer can continue after bytes that were not captured.
+// A lossTolerant is a layer that can continue parsing after bytes that were not captured.
 type lossTolerant interface {
 	// resumeAfterLoss is called if n bytes of a direction are missing after those in its inbox. The
 	// parser has already processed all complete elements. resumeAfterLoss reports whether the layer can
@@ -310,7 +330,8 @@ type lossTolerant interface {
 	resumeAfterLoss(dir captures.Direction, n int64, why string) bool
 }
 
-// reportLoss informs the layer about missing bytes, or ends the direction.
+// reportLoss tells the layer that n bytes of a direction were not captured. If the layer cannot continue after
+// them, the direction ends. why is the reason for the report.
 func (s *session) reportLoss(dir captures.Direction, n int64, why string) {
 	in := &s.inboxes[dir]
 	if in.closed {
@@ -332,6 +353,7 @@ func (s *session) reportLoss(dir captures.Direction, n int64, why string) {
 	s.run()
 }
 
+// scheme returns "https" or "http", for URLs of the session's requests.
 func (s *session) scheme() string {
 	if s.secure {
 		return "https"
@@ -339,13 +361,15 @@ func (s *session) scheme() string {
 	return "http"
 }
 
-// A ticker is a layer that waits for a limited time.
+// A ticker is a layer that waits for a limited time, such as for frames after a reset.
 type ticker interface {
+	// tick ends waits that have expired. All packets captured before the time passed have been read.
 	tick(passed time.Time)
 }
 
-// tick chooses a layer even if more bytes might come, processes responses without requests, and calls the tick
-// method of the layer.
+// tick ends waits that have expired: it detects the protocol even if more bytes might come, parses responses
+// whose requests are missing, and calls the layer's tick. All packets captured before the time passed have been
+// read.
 func (s *session) tick(passed time.Time) {
 	switch {
 	case s.done:
@@ -365,7 +389,7 @@ func (s *session) tick(passed time.Time) {
 	}
 }
 
-// hasWaited reports whether unread bytes of a direction have waited longer than d.
+// hasWaited reports whether unread bytes of a direction arrived more than d before passed.
 func (s *session) hasWaited(dir captures.Direction, passed time.Time, d time.Duration) bool {
 	in := &s.inboxes[dir]
 	if in.len() == 0 {
@@ -375,6 +399,7 @@ func (s *session) hasWaited(dir captures.Direction, passed time.Time, d time.Dur
 	return passed.Sub(t) > d
 }
 
+// isTLS reports whether the session's protocol is TLS.
 func (s *session) isTLS() bool {
 	_, ok := s.layer.(*tlsLayer)
 	return ok

@@ -9,49 +9,52 @@ import (
 )
 
 const (
-	// maxQueued limits the bytes of a direction that wait for a missing segment.
+	// maxQueued limits the bytes of a direction that wait for a missing TCP segment.
 	maxQueued = 4 << 20
 
 	// segmentCost is the assumed memory overhead of a queued segment, in bytes.
 	segmentCost = 128
 
-	// maxBuffered limits the buffered bytes of all connections.
+	// maxBuffered limits the buffered bytes of all connections together.
 	maxBuffered = 64 << 20
 
 	// reservedForOthers is the part of the budget, in bytes, that connections waiting for keys may not use.
 	reservedForOthers = maxBuffered / 2
 )
 
-// A gap is a run of bytes of one direction that was not captured.
+// A gap is a range of bytes of one TCP direction that was not captured: its offset in the stream and its
+// length.
 type gap struct{ offset, length int64 }
 
-// A tcpStream is one direction of a TCP connection. It orders segments and passes on each byte once; the first
-// copy of a byte counts.
+// A tcpStream reassembles one direction of a TCP connection: it orders segments and delivers each byte once. If
+// segments overlap, the first copy of a byte counts.
 //
 // It replaces gopacket's reassembly, which panics if asked for the time of a queued segment of more than 1,900
 // bytes, and loses a FIN that arrives early.
 type tcpStream struct {
+	// out receives the bytes in order. budget limits the queued bytes of all connections together.
 	out    receiver
 	budget *budget
 
 	// baseKnown means that base, the sequence number of the stream's first byte, is certain.
 	baseKnown bool
-	// baseAssumed means that base was taken from an arbitrary segment and may be corrected by a SYN.
+	// baseAssumed means that base was derived from the first captured segment and may be corrected by a SYN.
 	baseAssumed bool
-	// base is the sequence number of the byte at offset 0.
+	// base is the TCP sequence number of the byte at offset 0.
 	base uint32
 	// next is the stream offset of the next byte in order.
 	next int64
 	// queue are segments that arrived early, ordered by offset.
 	queue []queuedSegment
-	// queueCost is the approximate memory of the queued segments, in bytes.
+	// queueCost is the approximate memory of the queued segments, in bytes, which counts against budget.
 	queueCost int64
 
-	// fin is the offset after the last byte, if hasFIN is set.
+	// fin is the offset after the last byte; it is known if hasFIN is set. finTime is the time of the FIN or
+	// RST.
 	fin     int64
 	hasFIN  bool
 	finTime time.Time
-	// reset means that the stream ends with an RST.
+	// reset means that the stream ends with an RST. ended means that the receiver was informed of the end.
 	reset bool
 	ended bool
 	// last is the time of the last delivered byte; time never decreases.
@@ -60,19 +63,22 @@ type tcpStream struct {
 
 // A queuedSegment is a TCP segment that arrived before its predecessors.
 type queuedSegment struct {
+	// offset is the position of data in the stream, and t the time of capture.
 	offset int64
 	data   []byte
 	t      time.Time
 }
 
-// A receiver receives the reassembled bytes of one direction in order.
+// A receiver receives the reassembled bytes of one TCP direction in order.
 type receiver interface {
+	// data is called with the next bytes, gap with a range of bytes that was not captured, and end once after
+	// the last byte; reset means that the direction ended with an RST.
 	data(t time.Time, p []byte)
 	gap(g gap)
 	end(t time.Time, reset bool)
 }
 
-// addSegment adds a TCP segment, and delivers the bytes that are now in order.
+// addSegment adds a captured TCP segment, and delivers all bytes that are now in order.
 func (h *tcpStream) addSegment(s *packet.Segment) {
 	if h.ended {
 		return
@@ -103,13 +109,13 @@ func (h *tcpStream) addSegment(s *packet.Segment) {
 	h.finish(s.Time)
 }
 
-// findQueued searches the queue for a segment at an offset. It returns its index, or the index at which
-// to insert one.
+// findQueued searches the queue for a segment at a stream offset. It returns its index, or the index at which
+// to insert one, and whether it was found.
 func (h *tcpStream) findQueued(offset int64) (int, bool) {
 	return slices.BinarySearchFunc(h.queue, offset, func(w queuedSegment, o int64) int { return cmp.Compare(w.offset, o) })
 }
 
-// setBase sets the beginning of the stream, and corrects the offsets of queued segments.
+// setBase sets the sequence number of the stream's first byte, and corrects the offsets of queued segments.
 func (h *tcpStream) setBase(first uint32) {
 	if h.baseKnown {
 		return
@@ -126,7 +132,8 @@ func (h *tcpStream) setBase(first uint32) {
 	h.drainQueue()
 }
 
-// queueSegment queues a copy of a segment. If the queue is full, it skips the gap at its front.
+// queueSegment queues a copy of a segment that is not next in order. If the queue is full, it gives up on the
+// missing bytes before the first queued segment.
 func (h *tcpStream) queueSegment(offset int64, s *packet.Segment) {
 	i, found := h.findQueued(offset)
 	if found && len(h.queue[i].data) >= len(s.Data) {
@@ -155,7 +162,8 @@ func (h *tcpStream) queueSegment(offset int64, s *packet.Segment) {
 	h.queue = slices.Insert(h.queue, i, queuedSegment{offset, slices.Clone(s.Data), s.Time})
 }
 
-// deliver passes the bytes of a segment that were not delivered yet to the receiver.
+// deliver passes those bytes of p to the receiver that were not delivered yet. offset is the position of p in
+// the stream, and t its time of capture.
 func (h *tcpStream) deliver(offset int64, p []byte, t time.Time) {
 	if skip := h.next - offset; skip > 0 {
 		if skip >= int64(len(p)) {
@@ -197,13 +205,15 @@ func (h *tcpStream) drainQueue() {
 	}
 }
 
+// dropQueued returns the memory of a queued segment to the budget.
 func (h *tcpStream) dropQueued(w queuedSegment) {
 	cost := int64(len(w.data)) + segmentCost
 	h.queueCost -= cost
 	h.budget.release(cost)
 }
 
-// skipGap gives up on the missing bytes before the first queued segment, and continues after them.
+// skipGap gives up on the missing bytes before the first queued segment, reports them, and continues after
+// them. t is the current time.
 func (h *tcpStream) skipGap(t time.Time) {
 	if len(h.queue) == 0 {
 		return
@@ -222,7 +232,7 @@ func (h *tcpStream) skipGap(t time.Time) {
 	h.finish(t)
 }
 
-// finish ends the direction once its last byte was delivered.
+// finish ends the direction if its last byte was delivered. t is the current time.
 func (h *tcpStream) finish(t time.Time) {
 	if !h.ended && h.hasFIN && h.baseKnown && h.next >= h.fin {
 		h.ended = true
@@ -231,7 +241,7 @@ func (h *tcpStream) finish(t time.Time) {
 	}
 }
 
-// flush delivers all queued segments, reporting the gaps between them.
+// flush delivers all queued segments and reports the gaps between them, because nothing more will arrive.
 func (h *tcpStream) flush(t time.Time) {
 	for len(h.queue) > 0 && !h.ended {
 		h.skipGap(t)
@@ -257,6 +267,11 @@ func (h *tcpStream) clearQueue() {
 // A budget limits the bytes that all connections of an import buffer together.
 type budget struct{ available int64 }
 
+// fits reports whether n more bytes may be buffered.
 func (b *budget) fits(n int64) bool { return b.available >= n }
-func (b *budget) reserve(n int64)   { b.available -= n }
-func (b *budget) release(n int64)   { b.available += n }
+
+// reserve counts n more bytes as buffered.
+func (b *budget) reserve(n int64) { b.available -= n }
+
+// release counts n bytes as no longer buffered.
+func (b *budget) release(n int64) { b.available += n }

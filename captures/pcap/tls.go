@@ -8,7 +8,7 @@ import (
 	"unwire/captures"
 )
 
-// Record types.
+// Types of TLS records.
 const (
 	recordCCS       = 20
 	recordAlert     = 21
@@ -17,31 +17,33 @@ const (
 )
 
 const (
-	// maxRecord limits the payload of a record, in bytes.
+	// maxRecord limits the payload of a TLS record, in bytes.
 	maxRecord = 16384 + 2048
-	// maxEarly limits the early data that may be skipped, in bytes.
+	// maxSkippedEarlyData limits the rejected early data (0-RTT) that may be skipped, in bytes.
 	maxSkippedEarlyData = 1 << 20
 )
 
-// A tlsLayer decrypts the records of a TLS connection and feeds their contents to the inner session.
+// A tlsLayer decrypts the records of a TLS connection with keys from the key log, and passes their contents to
+// an inner session, which detects the protocol inside TLS.
 //
 // Source: RFC 5246 section 6, RFC 8446 section 5.
 type tlsLayer struct {
+	// outer contains the TLS records, and inner receives their decrypted contents.
 	outer, inner *session
 	secrets      *sessionSecrets
 	handshake    handshakeState
 	dirs         [2]tlsDirection
 
-	// awaiting means that both directions wait for keys that may still be logged.
+	// awaiting means that both directions wait for keys, because the client may still log them.
 	awaiting bool
 
-	// keysNeededAt is the offset in the server's bytes at which the keys are needed.
+	// keysNeededAt is the offset in the server's bytes of the first record that needs the keys, for the report.
 	keysNeededAt int64
 }
 
-// A handshakeState contains what the ClientHello and the ServerHello contained.
+// A handshakeState contains the parameters of the ClientHello and the ServerHello of a TLS connection.
 type handshakeState struct {
-	// sawClient and sawServer are reset by a renegotiation.
+	// sawClient and sawServer mean that the two messages were read. A renegotiation resets them.
 	sawClient, sawServer       bool
 	clientRandom, serverRandom [32]byte
 	version                    uint16
@@ -50,7 +52,9 @@ type handshakeState struct {
 	earlyData bool
 	// hasKeys means that the key log contains the keys of the session.
 	hasKeys bool
-	retry   retryState
+
+	// retry is the state of a HelloRetryRequest; 0 if there was none.
+	retry retryState
 }
 
 // A retryState is the state of a HelloRetryRequest in TLS 1.3. The second ClientHello has the random of the
@@ -60,45 +64,51 @@ type handshakeState struct {
 type retryState uint8
 
 const (
-	// retryRequested: the second ClientHello is expected.
+	// retryRequested means that the server sent a HelloRetryRequest, so a second ClientHello must follow.
 	retryRequested retryState = iota + 1
 
-	// retryAnswered: the second ClientHello was read.
+	// retryAnswered means that the second ClientHello was read.
 	retryAnswered
 )
 
 // A tlsDirection is the state of TLS decryption in one direction.
 type tlsDirection struct {
+	// phase selects the secret that currently encrypts the direction (TLS 1.3 only).
 	phase phase
-	// keys decrypts the records; nil while they are in cleartext.
+	// keys decrypts the direction's records; nil while they are in cleartext.
 	keys *recordKeys
 	// secret is the traffic secret of TLS 1.3 from which keys were derived.
 	secret []byte
 	// handshake buffers an incomplete handshake message.
 	handshake []byte
-	// skipped counts the bytes of early data that were skipped.
+	// skipped counts the bytes of rejected early data that were skipped.
 	skipped int
-	gap     recordGap
+
+	// gap is the state after lost packets.
+	gap recordGap
 }
 
-// A phase determines which TLS 1.3 keys a direction uses.
+// A phase is the stage of a TLS 1.3 connection, which determines the keys of a direction.
 type phase uint8
 
 const (
+	// phaseClear is before any keys, phaseEarly is early data (0-RTT), phaseHandshake the encrypted part of the
+	// handshake, and phaseApplication the rest.
 	phaseClear phase = iota
 	phaseEarly
 	phaseHandshake
 	phaseApplication
 )
 
+// newTLS returns the TLS parser for the bytes of s.
 func newTLS(s *session) *tlsLayer {
 	inner := newSession(s.conn, true, s.depth)
 	inner.target = s.target
 	return &tlsLayer{outer: s, inner: inner}
 }
 
-// step decrypts the complete records of a direction. It stops at a record whose keys depend on the
-// other direction.
+// step decrypts the complete TLS records of a direction. It stops at a record whose keys depend on the other
+// direction.
 func (l *tlsLayer) step(dir captures.Direction) {
 	in, d := &l.outer.inboxes[dir], &l.dirs[dir]
 	for in.len() >= recordHeader && !l.awaiting {
@@ -140,12 +150,14 @@ func (l *tlsLayer) step(dir captures.Direction) {
 	}
 }
 
+// close ends the session inside TLS.
 func (l *tlsLayer) close() {
 	l.inner.end(up, l.outer.inboxes[up].ending)
 	l.inner.end(down, l.outer.inboxes[down].ending)
 }
 
-// mustWait reports whether the other direction's hello must be read first.
+// mustWait reports whether a record of this direction and type can only be processed after the other side's
+// hello message.
 func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 	if !l.outer.mayWait(dir) {
 		return false
@@ -160,7 +172,8 @@ func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 	return !l.handshake.sawServer && (kind == recordCCS || kind == recordData)
 }
 
-// readRecord processes one TLS record; rec includes the record header.
+// readRecord processes one TLS record of type kind, which was complete at time t. rec includes the record
+// header.
 func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	body := rec[recordHeader:]
@@ -204,7 +217,7 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 	return nil
 }
 
-// readAlert ends a direction after a close_notify alert. A RST after it loses nothing.
+// readAlert ends a direction if an alert is a close_notify. An RST after that loses no data.
 func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
 	// The first byte of an alert is its level.
 	const closeNotify = 0
@@ -213,6 +226,7 @@ func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
 	}
 }
 
+// missingHandshake returns an error that says which part of the handshake was not captured.
 func (l *tlsLayer) missingHandshake() error {
 	switch {
 	case !l.handshake.sawClient:
@@ -223,7 +237,8 @@ func (l *tlsLayer) missingHandshake() error {
 	return fmt.Errorf("handshake missing: data before its end")
 }
 
-// readRecord13 processes an encrypted TLS 1.3 record, whose type is the last byte that is not padding.
+// readRecord13 processes an encrypted TLS 1.3 record. The true type of the record is the last byte of the
+// decrypted content that is not padding.
 func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	plain, err := l.open13(dir, rec)
@@ -253,9 +268,9 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 	return nil
 }
 
-// open13 decrypts a record with the keys of the current phase. It returns nil for a record to be skipped, such
-// as early data without a key. If the key log has no handshake secrets, the records of the handshake are skipped
-// until the application's key fits.
+// open13 decrypts a TLS 1.3 record with the keys of the current phase. It returns nil for a record to be
+// skipped, such as early data without a key. If the key log has no handshake secrets, the records of the
+// handshake are skipped until one can be decrypted with the first application key.
 func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	d := &l.dirs[dir]
 	if d.phase == phaseEarly {
@@ -295,7 +310,8 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// tryPhase decrypts a record with the first keys of a phase, and enters the phase if that succeeds.
+// tryPhase decrypts a TLS 1.3 record with the first keys of phase p. If that succeeds, the direction enters the
+// phase.
 func (l *tlsLayer) tryPhase(dir captures.Direction, p phase, rec []byte) ([]byte, error) {
 	secret := l.trafficSecret(dir, p)
 	if secret == nil {
@@ -314,6 +330,7 @@ func (l *tlsLayer) tryPhase(dir captures.Direction, p phase, rec []byte) ([]byte
 	return plain, nil
 }
 
+// trafficSecret returns the secret of a phase and direction from the key log, or nil.
 func (l *tlsLayer) trafficSecret(dir captures.Direction, p phase) []byte {
 	k := l.secrets
 	switch {
@@ -331,8 +348,8 @@ func (l *tlsLayer) trafficSecret(dir captures.Direction, p phase) []byte {
 	return k.serverApplication
 }
 
-// enterPhase switches a direction to the keys of a handshake phase; without a secret in the key log
-// there are none.
+// enterPhase switches a direction to the keys of a TLS 1.3 phase. If the key log lacks the phase's secret, the
+// direction has no keys.
 func (l *tlsLayer) enterPhase(dir captures.Direction, p phase) {
 	d := &l.dirs[dir]
 	d.phase, d.secret, d.keys = p, l.trafficSecret(dir, p), nil
@@ -364,8 +381,8 @@ func (l *tlsLayer) rekey12(dir captures.Direction) error {
 	return nil
 }
 
-// applyKeys starts using the keys of the session. Without keys, it ends both directions, or makes them wait if
-// the client may still log the keys.
+// applyKeys looks up the keys of the TLS session and starts using them. Without keys, it ends both directions,
+// or makes them wait if the client may still log the keys.
 func (l *tlsLayer) applyKeys() {
 	c := l.outer.conn
 	err := l.lookUpKeys()
@@ -395,7 +412,7 @@ func (l *tlsLayer) applyKeys() {
 	}
 }
 
-// retryKeys looks up the keys of waiting TLS layers again, because the key log has grown.
+// retryKeys looks up the keys of waiting TLS layers again, because the key log has grown or waiting must end.
 func (s *session) retryKeys() {
 	switch l := s.layer.(type) {
 	case *tlsLayer:
@@ -411,13 +428,13 @@ func (s *session) retryKeys() {
 	}
 }
 
-// awaitsKeys reports whether the session is TLS that waits for keys.
+// awaitsKeys reports whether the session carries TLS that waits for keys to be logged.
 func (s *session) awaitsKeys() bool {
 	l, ok := s.layer.(*tlsLayer)
 	return ok && l.awaiting
 }
 
-// lookUpKeys looks up the session's keys in the key log.
+// lookUpKeys looks up the TLS session's secrets in the key log by its client random.
 func (l *tlsLayer) lookUpKeys() error {
 	if l.handshake.hasKeys {
 		return nil
@@ -436,4 +453,5 @@ func (l *tlsLayer) lookUpKeys() error {
 	return nil
 }
 
+// tick ends expired waits of the session inside TLS.
 func (l *tlsLayer) tick(passed time.Time) { l.inner.tick(passed) }

@@ -10,7 +10,7 @@ import (
 	"unwire/captures"
 )
 
-// Types of handshake messages that are parsed; others are skipped.
+// Types of TLS handshake messages that are parsed; others are skipped.
 const (
 	helloClient         = 1
 	helloServer         = 2
@@ -19,11 +19,11 @@ const (
 	finished            = 20
 	keyUpdate           = 24
 
-	// maxHandshake limits a message, in bytes.
+	// maxHandshake limits a handshake message, in bytes.
 	maxHandshake = 1 << 20
 )
 
-// Types of extensions that are parsed.
+// Types of TLS extensions that are parsed.
 const (
 	extServerName = 0
 	extALPN       = 16
@@ -37,9 +37,11 @@ var retryRandom = [32]byte{
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 }
 
+// errShort means that a handshake message ends before all its fields.
 var errShort = errors.New("a TLS handshake message is too short")
 
-// readHandshake parses handshake bytes: type(1) length(3) body. Messages may span records.
+// readHandshake parses the complete TLS handshake messages in p and earlier bytes: type(1) length(3) body.
+// Messages may span records.
 func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	d := &l.dirs[dir]
 	if len(d.handshake) > 0 {
@@ -63,7 +65,7 @@ func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	return nil
 }
 
-// handleMessage processes a complete handshake message.
+// handleMessage processes a complete TLS handshake message of type kind.
 func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte) error {
 	d := &l.dirs[dir]
 	switch {
@@ -92,8 +94,8 @@ func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte)
 	return nil
 }
 
-// clientHello parses version(2) random(32) session(1) suites(2) compression(1) extensions(2). The numbers are
-// sizes of fields or of their length prefixes.
+// clientHello parses the body of a ClientHello: version(2) random(32) session(1) suites(2) compression(1)
+// extensions(2). The numbers are sizes in bytes of fields or of their length prefixes.
 func (l *tlsLayer) clientHello(body []byte) error {
 	s := cryptobyte.String(body)
 	var random []byte
@@ -130,7 +132,8 @@ func (l *tlsLayer) clientHello(body []byte) error {
 	})
 }
 
-// eachExtension reads a list of extensions from s and calls f for each.
+// eachExtension parses a list of TLS extensions and calls f with the type and contents of each. It is an error
+// if f returns false.
 func (l *tlsLayer) eachExtension(s cryptobyte.String, f func(ext uint16, v cryptobyte.String) bool) error {
 	var list cryptobyte.String
 	if !s.ReadUint16LengthPrefixed(&list) {
@@ -146,6 +149,8 @@ func (l *tlsLayer) eachExtension(s cryptobyte.String, f func(ext uint16, v crypt
 	return nil
 }
 
+// readALPN stores the protocol that the server chose from an ALPN extension. It returns false if that is
+// invalid.
 func (l *tlsLayer) readALPN(v cryptobyte.String) bool {
 	var list, name cryptobyte.String
 	if !v.ReadUint16LengthPrefixed(&list) || !list.ReadUint8LengthPrefixed(&name) {
@@ -155,7 +160,8 @@ func (l *tlsLayer) readALPN(v cryptobyte.String) bool {
 	return true
 }
 
-// serverHello parses version(2) random(32) session(1) suite(2) compression(1) extensions(2).
+// serverHello parses the body of a ServerHello: version(2) random(32) session(1) suite(2) compression(1)
+// extensions(2). The numbers are sizes in bytes of fields or of their length prefixes.
 func (l *tlsLayer) serverHello(body []byte) error {
 	s := cryptobyte.String(body)
 	var version, id uint16
@@ -190,7 +196,8 @@ func (l *tlsLayer) serverHello(body []byte) error {
 	return l.applyServerChoice(id)
 }
 
-// applyServerChoice checks the version and the cipher suite that the server has chosen, and looks for the keys.
+// applyServerChoice checks that the TLS version and the cipher suite id that the server has chosen are
+// supported, and looks up the keys.
 func (l *tlsLayer) applyServerChoice(id uint16) error {
 	h := &l.handshake
 	l.outer.conn.tls.Version, l.outer.conn.tls.Cipher = versionName(h.version), suiteName(id)
@@ -208,13 +215,13 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 	return nil
 }
 
-// fail ends both directions. It returns nil, because the reason is in the report already.
+// fail ends both directions because of why. It returns nil, because the reason is already in the report.
 func (l *tlsLayer) fail(why string) error {
 	l.outer.failBoth(down, why)
 	return nil
 }
 
-// versionName converts a version number to "1.2" and the like.
+// versionName converts a TLS version number such as 0x0303 to a name such as "1.2".
 func versionName(v uint16) string {
 	if v>>8 == 3 && v&0xff >= 1 {
 		return string([]byte{'1', '.', '0' + byte(v&0xff) - 1})

@@ -10,35 +10,38 @@ import (
 	"unwire/captures/transfer"
 )
 
-// An exchangeWriter writes an exchange as packets of its connection, step by step. The steps of concurrent
-// exchanges are interleaved by their times.
+// An exchangeWriter writes an exchange as synthesized packets of its connection, step by step. The steps of
+// concurrent exchanges are interleaved by their times.
 type exchangeWriter struct {
 	ctx  context.Context
 	src  transfer.Source
 	ex   *captures.Exchange
 	conn *connection
-	// order is the exchange's position in the plan, which orders steps with equal times.
+	// order is the exchange's position in the plan; it orders steps with equal times.
 	order int
 
-	// next is the time of the next packet that is written for the exchange.
+	// next is the time of the next step, i.e. of the next packets that are written for the exchange.
 	next time.Time
-	// nextChunk and stopChunks iterate over the chunks; chunk is the next one, unless noMoreChunks is set.
+	// nextChunk and stopChunks iterate over the exchange's chunks. chunk is the next one, unless noMoreChunks
+	// is set.
 	nextChunk    func() (captures.Chunk, error, bool)
 	stopChunks   func()
 	chunk        captures.Chunk
 	noMoreChunks bool
 
-	// stream is the id of the HTTP/2 stream; framing is for HTTP/1.
+	// stream is the id of the HTTP/2 stream; 0 before it is opened. framing is how each HTTP/1 body ends.
 	stream  uint32
 	framing [2]framing
 	// sent is the number of body bytes written so far in each direction.
 	sent [2]int64
-	// done has, for each direction, whether its end was written.
+	// done is true for each direction whose end was written. responded means that the response head was
+	// written.
 	done      [2]bool
 	responded bool
 }
 
-// begin writes the packets of the request's head.
+// begin writes the head of the request and loads the first chunk. It counts bodies that need other framing in
+// w.
 func (t *exchangeWriter) begin(w *Result) error {
 	t.conn.link.advanceTo(t.ex.Started)
 	if err := t.measureBodies(); err != nil {
@@ -70,8 +73,8 @@ func (t *exchangeWriter) begin(w *Result) error {
 	return nil
 }
 
-// measureBodies computes the sizes of the bodies from their chunks, because a redacted view of a capture can
-// have other sizes than were recorded.
+// measureBodies sets BytesUp and BytesDown to the sum of the chunks, because in a redacted view of a capture
+// these can differ from the recorded sizes.
 func (t *exchangeWriter) measureBodies() error {
 	ex := *t.ex
 	ex.BytesUp, ex.BytesDown = 0, 0
@@ -89,7 +92,8 @@ func (t *exchangeWriter) measureBodies() error {
 	return nil
 }
 
-// isTunnel reports whether the bytes are not an HTTP body: both directions then end with the exchange.
+// isTunnel reports whether the bytes are not an HTTP body but those of another protocol. Then both directions
+// end with the exchange.
 func (t *exchangeWriter) isTunnel() bool {
 	return t.conn.raw || t.ex.Status == http.StatusSwitchingProtocols || t.ex.Method == http.MethodConnect
 }
@@ -106,7 +110,7 @@ func (t *exchangeWriter) clientEnded() bool {
 	return t.ex.Outcome == captures.Complete
 }
 
-// loadChunk loads the next chunk. The source reads its chunks by pages, so no transaction is open in between.
+// loadChunk loads the next chunk. The source reads chunks page by page, so no database transaction stays open.
 func (t *exchangeWriter) loadChunk() error {
 	if t.nextChunk == nil {
 		t.nextChunk, t.stopChunks = iter.Pull2(t.src.Chunks(t.ctx, t.ex.ID, 0))
@@ -116,7 +120,7 @@ func (t *exchangeWriter) loadChunk() error {
 	return err
 }
 
-// schedule sets the time of the next step: that of the next chunk, or the end of the exchange.
+// schedule sets next to the time of the next chunk or, after the last one, the end of the exchange.
 func (t *exchangeWriter) schedule() {
 	if !t.noMoreChunks {
 		t.next = t.ex.Started.Add(t.chunkTime(t.chunk))
@@ -130,7 +134,7 @@ func (t *exchangeWriter) schedule() {
 	t.next = end
 }
 
-// chunkTime returns the time of a chunk, limited to the duration of its exchange.
+// chunkTime returns the time of a chunk since the start of its exchange, but at most the exchange's duration.
 func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 	if t.ex.Ended() {
 		return max(0, min(c.T, t.ex.Duration))
@@ -138,7 +142,8 @@ func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 	return max(0, c.T)
 }
 
-// step writes the next chunk or the end. over means that this was the last step.
+// step writes the next chunk, or after the last one the end of the exchange. over means that this was the last
+// step.
 func (t *exchangeWriter) step() (over bool, err error) {
 	t.conn.link.advanceTo(t.next)
 	if t.noMoreChunks {
@@ -179,8 +184,8 @@ func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 	return nil
 }
 
-// closesWith reports whether the last chunk of a direction also ends it: in the client's direction if the end is
-// known, in the server's only if the exchange ended with that chunk.
+// closesWith reports whether c, the last chunk of its direction, also ends the direction. The client's
+// direction must be known to have ended; for the server's, the exchange must have ended with the chunk.
 func (t *exchangeWriter) closesWith(c captures.Chunk) bool {
 	if t.isTunnel() {
 		return false
@@ -191,6 +196,7 @@ func (t *exchangeWriter) closesWith(c captures.Chunk) bool {
 	return t.ex.Outcome == captures.Complete && c.T >= t.ex.Duration
 }
 
+// total returns the number of body bytes of a direction.
 func (t *exchangeWriter) total(dir captures.Direction) int64 {
 	if dir == captures.Up {
 		return t.ex.BytesUp
@@ -198,6 +204,7 @@ func (t *exchangeWriter) total(dir captures.Direction) int64 {
 	return t.ex.BytesDown
 }
 
+// trailers returns the trailers of a direction.
 func (t *exchangeWriter) trailers(dir captures.Direction) captures.Headers {
 	if dir == captures.Up {
 		return t.ex.RequestTrailers
@@ -205,18 +212,19 @@ func (t *exchangeWriter) trailers(dir captures.Direction) captures.Headers {
 	return t.ex.ResponseTrailers
 }
 
+// writeResponse writes the head of the response.
 func (t *exchangeWriter) writeResponse() error {
 	t.responded = true
 	return t.conn.writer.response(t)
 }
 
-// end writes the end of a direction, with its trailers.
+// end writes the end of a direction of the exchange, with its trailers.
 func (t *exchangeWriter) end(dir captures.Direction) error {
 	t.done[dir] = true
 	return t.conn.writer.end(t, dir)
 }
 
-// finish writes the end of the exchange: a clean end, a reset or an abort.
+// finish writes the end of the exchange: clean ends of both directions, or a reset by one side.
 func (t *exchangeWriter) finish() error {
 	if !t.responded && t.ex.Status != 0 {
 		if err := t.writeResponse(); err != nil {

@@ -25,7 +25,7 @@ type Options struct {
 	Name string
 }
 
-// A Result holds the counts of an export.
+// A Result contains the counts of a pcapng export.
 type Result struct {
 	// Exchanges, Connections and Packets are the numbers of elements that were written.
 	Exchanges   int
@@ -84,17 +84,19 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (R
 	return e.done, err
 }
 
-// An exporter is the state of one export to pcapng.
+// An exporter is the state of one export to a pcapng file.
 type exporter struct {
-	ctx  context.Context
-	src  *joinedSource
-	out  *writer
+	ctx context.Context
+	src *joinedSource
+	out *writer
+
+	// cert is the self-signed certificate of all synthesized TLS servers.
 	cert tls.Certificate
 	plan *plan
 	done Result
 }
 
-// run writes all exchanges in the order of time, like a discrete event simulation.
+// run writes all exchanges in the order of time, as a discrete event simulation.
 func (e *exporter) run() (err error) {
 	if e.plan, err = makePlan(e.ctx, e.src); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (e *exporter) run() (err error) {
 	return nil
 }
 
-// beginExchange opens the connection of an exchange, unless it is open, and writes the request.
+// beginExchange opens the connection of a planned exchange, unless it is open, and writes the request's head.
 func (e *exporter) beginExchange(it plannedExchange) (*exchangeWriter, error) {
 	ex, err := e.src.Exchange(e.ctx, it.id)
 	if err != nil {
@@ -175,7 +177,8 @@ func (e *exporter) beginExchange(it plannedExchange) (*exchangeWriter, error) {
 	return t, nil
 }
 
-// openConnection writes the TCP and TLS handshakes and chooses the writer for the protocol.
+// openConnection writes the TCP and TLS handshakes of a connection at time at, and chooses the writer for its
+// protocol.
 func (e *exporter) openConnection(c *connection, at time.Time) error {
 	l, err := newLink(e.out, c.client, c.server, at)
 	if err != nil {
@@ -201,8 +204,8 @@ func (e *exporter) openConnection(c *connection, at time.Time) error {
 	return err
 }
 
-// finishExchange closes the connection after its last exchange. If an exchange on it has no recorded end, the
-// connection stays open at the end of the file.
+// finishExchange closes the connection of t if that was its last exchange. If any exchange on it has no
+// recorded end, the connection is left open at the end of the file.
 func (e *exporter) finishExchange(t *exchangeWriter) error {
 	c := t.conn
 	if o := t.ex.Outcome; o == captures.Incomplete || o == captures.InFlight {
@@ -227,22 +230,31 @@ func (e *exporter) finishExchange(t *exchangeWriter) error {
 // heap.Interface.
 type schedule []*exchangeWriter
 
+// Len returns the number of running exchanges.
 func (a schedule) Len() int { return len(a) }
+
+// Less orders exchanges by the time of their next step, and by their order in the plan if the times are equal.
 func (a schedule) Less(i, j int) bool {
 	if !a[i].next.Equal(a[j].next) {
 		return a[i].next.Before(a[j].next)
 	}
 	return a[i].order < a[j].order
 }
+
+// Swap swaps two exchanges.
 func (a schedule) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *schedule) Push(x any)   { *a = append(*a, x.(*exchangeWriter)) }
+
+// Push adds an *exchangeWriter at the end.
+func (a *schedule) Push(x any) { *a = append(*a, x.(*exchangeWriter)) }
+
+// Pop removes and returns the last exchange.
 func (a *schedule) Pop() any {
 	last := (*a)[len(*a)-1]
 	*a = (*a)[:len(*a)-1]
 	return last
 }
 
-// certificate returns a new self-signed certificate.
+// certificate returns a new self-signed certificate for the synthesized TLS servers.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

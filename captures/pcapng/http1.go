@@ -10,20 +10,21 @@ import (
 	"unwire/captures"
 )
 
-// A framing is how the end of an HTTP/1 body is determined.
+// A framing is the way in which the end of an HTTP/1 body is determined.
 type framing uint8
 
 const (
 	noBody framing = iota
 	contentLength
 	chunked
-	// replacedByChunked: chunked encoding, which the headers do not declare.
+	// replacedByChunked means chunked encoding, although the recorded headers do not declare it.
 	replacedByChunked
 	untilClose
 )
 
-// framingOf determines the framing of a body. A complete body whose length differs from Content-Length (because
-// secrets were redacted, or it was recorded over HTTP/2) gets chunked encoding and is counted in reframed.
+// framingOf determines how the end of a body is written in HTTP/1. A complete body whose length differs from
+// Content-Length (because secrets were redacted, or it was recorded over HTTP/2) gets chunked encoding;
+// reframed, unless nil, counts such bodies.
 func framingOf(ex *captures.Exchange, dir captures.Direction, reframed *int) framing {
 	fields, trailers, size := ex.RequestHeaders, ex.RequestTrailers, ex.BytesUp
 	if dir == captures.Up && ex.Status == http.StatusSwitchingProtocols {
@@ -59,14 +60,16 @@ func framingOf(ex *captures.Exchange, dir captures.Direction, reframed *int) fra
 	return replacedByChunked
 }
 
-// An http1Writer writes both directions of an HTTP/1 connection.
+// An http1Writer is the protocolWriter for an HTTP/1 connection.
 type http1Writer struct{ link *link }
 
+// send writes bytes of one direction as packets.
 func (h *http1Writer) send(dir captures.Direction, p []byte) error {
 	_, err := h.link.ends[dir].Write(p)
 	return err
 }
 
+// request writes the request line and headers.
 func (h *http1Writer) request(t *exchangeWriter) error {
 	_, host, target := splitURL(t.ex.URL)
 	if t.ex.Method == http.MethodOptions && target == "/" && !strings.HasSuffix(t.ex.URL, "/") {
@@ -81,6 +84,7 @@ func (h *http1Writer) request(t *exchangeWriter) error {
 	return h.send(captures.Up, b.Bytes())
 }
 
+// response writes the status line and headers.
 func (h *http1Writer) response(t *exchangeWriter) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/%s %03d %s\r\n", http1Version(t.ex), t.ex.Status, http.StatusText(t.ex.Status))
@@ -88,6 +92,7 @@ func (h *http1Writer) response(t *exchangeWriter) error {
 	return h.send(captures.Down, b.Bytes())
 }
 
+// http1Version returns the HTTP version to write, "1.0" or "1.1".
 func http1Version(ex *captures.Exchange) string {
 	if ex.HTTP == "1.0" {
 		return "1.0"
@@ -95,7 +100,8 @@ func http1Version(ex *captures.Exchange) string {
 	return "1.1"
 }
 
-// writeFields writes a header section. It replaces line breaks in values, which would start another field.
+// writeFields writes a header or trailer section, with the fields that framing f requires. It replaces line
+// breaks in values, which would start another field.
 func writeFields(b *bytes.Buffer, fields captures.Headers, f framing) {
 	for _, h := range fields {
 		if strings.HasPrefix(h.Name, ":") || f == replacedByChunked && strings.EqualFold(h.Name, "Content-Length") {
@@ -111,9 +117,13 @@ func writeFields(b *bytes.Buffer, fields captures.Headers, f framing) {
 	b.WriteString("\r\n")
 }
 
+// oneLine replaces line breaks in s by spaces.
 func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
+
+// oneWord replaces line breaks and spaces in s by underscores.
 func oneWord(s string) string { return strings.NewReplacer("\r", "_", "\n", "_", " ", "_").Replace(s) }
 
+// data writes bytes of a body, as a chunk if the framing is chunked.
 func (h *http1Writer) data(t *exchangeWriter, dir captures.Direction, p []byte, _ bool) error {
 	switch t.framing[dir] {
 	case noBody:
@@ -127,6 +137,7 @@ func (h *http1Writer) data(t *exchangeWriter, dir captures.Direction, p []byte, 
 	return h.send(dir, p)
 }
 
+// end writes the end of a body, as its framing requires.
 func (h *http1Writer) end(t *exchangeWriter, dir captures.Direction) error {
 	switch t.framing[dir] {
 	case chunked, replacedByChunked:
@@ -140,5 +151,5 @@ func (h *http1Writer) end(t *exchangeWriter, dir captures.Direction) error {
 	return nil
 }
 
-// abort resets the connection: HTTP/1 has no other way to end an exchange early.
+// abort resets the connection from the side by: HTTP/1 has no other way to end an exchange early.
 func (h *http1Writer) abort(_ *exchangeWriter, by captures.Direction) error { return h.link.reset(by) }

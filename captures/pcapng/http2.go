@@ -17,26 +17,29 @@ const (
 	// control never blocks.
 	h2MaxFrame  = 1<<24 - 1
 	h2MaxWindow = 1<<31 - 1
-	// h2Split is the size in bytes above which a chunk becomes several DATA frames.
+	// h2Split is the size in bytes above which a chunk is written as several DATA frames.
 	h2Split = 4 << 20
 )
 
-// An http2Writer writes both directions of an HTTP/2 connection.
+// An http2Writer is the protocolWriter for an HTTP/2 connection.
 type http2Writer struct {
 	link  *link
 	sides [2]http2Side
-	// next is the id of the next HTTP/2 stream.
+	// next is the id of the next HTTP/2 stream to be opened.
 	next uint32
 }
 
-// An http2Side encodes the frames of one direction. Each frame is one write to the link.
+// An http2Side encodes the HTTP/2 frames that one side sends. Each frame is one write to the link.
 type http2Side struct {
 	out    bytes.Buffer
 	framer *http2.Framer
-	block  bytes.Buffer
-	hpack  *hpack.Encoder
+
+	// block receives header blocks that hpack encodes.
+	block bytes.Buffer
+	hpack *hpack.Encoder
 }
 
+// newHTTP2 writes the preface and settings of both sides of an HTTP/2 connection, and returns its writer.
 func newHTTP2(l *link) (*http2Writer, error) {
 	s := &http2Writer{link: l, next: 1}
 	for dir := range s.sides {
@@ -68,7 +71,7 @@ func newHTTP2(l *link) (*http2Writer, error) {
 	return s, nil
 }
 
-// send writes the frames that were encoded for a direction.
+// send writes the encoded frames of a direction as packets, unless err, the result of encoding them, is set.
 func (s *http2Writer) send(dir captures.Direction, err error) error {
 	if err != nil {
 		return err
@@ -78,6 +81,7 @@ func (s *http2Writer) send(dir captures.Direction, err error) error {
 	return err
 }
 
+// request opens a stream and writes the request headers.
 func (s *http2Writer) request(t *exchangeWriter) error {
 	scheme, authority, path := splitURL(t.ex.URL)
 	pseudo := []hpack.HeaderField{{Name: ":method", Value: t.ex.Method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority}, {Name: ":path", Value: path}}
@@ -90,12 +94,14 @@ func (s *http2Writer) request(t *exchangeWriter) error {
 	return s.headers(captures.Up, t.stream, pseudo, t.ex.RequestHeaders, end)
 }
 
+// stream returns the id for a new stream.
 func (s *http2Writer) stream() uint32 {
 	id := s.next
 	s.next += 2
 	return id
 }
 
+// response writes the response headers.
 func (s *http2Writer) response(t *exchangeWriter) error {
 	// The request was not captured.
 	if t.stream == 0 {
@@ -106,7 +112,7 @@ func (s *http2Writer) response(t *exchangeWriter) error {
 	return s.headers(captures.Down, t.stream, []hpack.HeaderField{{Name: ":status", Value: strconv.Itoa(t.ex.Status)}}, t.ex.ResponseHeaders, end)
 }
 
-// headers writes an HTTP/2 header block in HEADERS and CONTINUATION frames.
+// headers writes a header block as a HEADERS frame. pseudo are the pseudo-header fields; end sets END_STREAM.
 func (s *http2Writer) headers(dir captures.Direction, id uint32, pseudo []hpack.HeaderField, fields captures.Headers, end bool) error {
 	side := &s.sides[dir]
 	side.block.Reset()
@@ -128,6 +134,7 @@ func (s *http2Writer) headers(dir captures.Direction, id uint32, pseudo []hpack.
 	}))
 }
 
+// data writes bytes of a body as DATA frames. last sets END_STREAM on the last frame.
 func (s *http2Writer) data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error {
 	if t.stream == 0 {
 		t.stream = s.stream()
@@ -143,6 +150,7 @@ func (s *http2Writer) data(t *exchangeWriter, dir captures.Direction, p []byte, 
 	return nil
 }
 
+// end ends a direction of the stream with its trailers, or with an empty DATA frame if it has none.
 func (s *http2Writer) end(t *exchangeWriter, dir captures.Direction) error {
 	if fields := t.trailers(dir); len(fields) > 0 {
 		return s.headers(dir, t.stream, nil, fields, true)
@@ -150,7 +158,7 @@ func (s *http2Writer) end(t *exchangeWriter, dir captures.Direction) error {
 	return s.send(dir, s.sides[dir].framer.WriteData(t.stream, true, nil))
 }
 
-// abort resets the stream, with the error code that the exchange's error names.
+// abort resets the stream from the side by, with the HTTP/2 error code that the exchange's error text names.
 func (s *http2Writer) abort(t *exchangeWriter, by captures.Direction) error {
 	code := http2.ErrCodeCancel
 	if by == captures.Down {

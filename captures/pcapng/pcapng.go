@@ -20,6 +20,8 @@ import (
 )
 
 const (
+	// blockSecrets is the type of a pcapng block with decryption secrets, and secretsTLS the kind of secrets in
+	// it.
 	blockSecrets = 0x0000000a
 	secretsTLS   = 0x544c534b // "TLSK": an NSS key log
 )
@@ -32,7 +34,7 @@ type writer struct {
 	ng  *pcapgo.NgWriter
 }
 
-// newWriter starts a file. Wireshark shows the comment among the file's properties.
+// newWriter writes the beginning of a pcapng file. Wireshark shows the comment among the file's properties.
 func newWriter(w io.Writer, comment string) (*writer, error) {
 	ng, err := pcapgo.NewNgWriterInterface(w,
 		pcapgo.NgInterface{LinkType: layers.LinkTypeEthernet, TimestampResolution: 9},
@@ -43,8 +45,8 @@ func newWriter(w io.Writer, comment string) (*writer, error) {
 	return &writer{w, ng}, nil
 }
 
-// packet writes an Ethernet frame that was captured at t. length is that of the whole frame; data may be only
-// its beginning.
+// packet writes an Ethernet frame that was captured at t. length is its original length in bytes; data may be
+// only its beginning.
 func (w *writer) packet(t time.Time, data []byte, length int) error {
 	err := w.ng.WritePacket(gopacket.CaptureInfo{Timestamp: t, CaptureLength: len(data), Length: max(length, len(data))}, data)
 	if err != nil {
@@ -53,7 +55,8 @@ func (w *writer) packet(t time.Time, data []byte, length int) error {
 	return nil
 }
 
-// secrets writes a key log in NSS format. Readers apply it to the packets after it.
+// secrets writes TLS secrets, in NSS key log format, as a pcapng block. Readers apply them to the packets after
+// it.
 //
 // The block is: type(4) length(4) kind(4) size(4) log, padded to 4 bytes, length(4).
 func (w *writer) secrets(log []byte) error {

@@ -19,13 +19,16 @@ import (
 	"unwire/captures/transfer"
 )
 
-// firstPort is the first port for clients whose port was not recorded: the beginning of the ephemeral ports.
+// firstPort is the first port for clients whose port was not recorded: the lowest ephemeral port.
 const firstPort = 49152
 
-// A plan assigns the exchanges, ordered by their start, to connections.
+// A plan assigns the exchanges of a capture, ordered by their start, to TCP connections that will be
+// synthesized.
 type plan struct {
-	exchanges      []plannedExchange
-	conns          []*connection
+	exchanges []plannedExchange
+	conns     []*connection
+
+	// withoutPackets and noHandshake are Result.WithoutPackets and Result.NoHandshake.
 	withoutPackets int
 
 	noHandshake int
@@ -46,23 +49,26 @@ type plannedExchange struct {
 	conn    *connection
 }
 
-// A connection is a TCP connection that will be written.
+// A connection is a TCP connection that will be synthesized, with the exchanges on it.
 type connection struct {
 	client, server netip.AddrPort
 	// version is the TLS version of the connection; 0 means cleartext.
 	version uint16
-	// name is the server name (SNI), alpn the protocol of ALPN.
+	// name is the server name (SNI), and alpn the protocol of ALPN.
 	name, alpn string
 	h2         bool
 	// raw means that the connection does not carry HTTP.
 	raw bool
 
-	// running is the number of exchanges that have not ended.
+	// running is the number of exchanges on the connection that have not been written completely.
 	running int
 	// unfinished means that an exchange on the connection has no recorded end.
 	unfinished bool
-	link       *link
-	writer     protocolWriter
+
+	// link writes the connection's packets, and writer the protocol; nil before the first exchange and after
+	// the last.
+	link   *link
+	writer protocolWriter
 
 	// lastEnd is when the last exchange on an HTTP/1 connection ends.
 	lastEnd time.Time
@@ -70,10 +76,13 @@ type connection struct {
 	closed bool
 }
 
-// A protocolWriter writes the parts of exchanges onto a connection.
+// A protocolWriter writes the parts of exchanges onto a connection in one protocol: HTTP/1, HTTP/2, or none.
 type protocolWriter interface {
+	// request and response write the heads.
 	request(t *exchangeWriter) error
 	response(t *exchangeWriter) error
+
+	// data writes body bytes; last means that they end the direction.
 	data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error
 	// end writes the end of a direction, with its trailers.
 	end(t *exchangeWriter, dir captures.Direction) error
@@ -121,18 +130,19 @@ func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 	return p, nil
 }
 
-// lastOnConnection, as the Error of a planned exchange, means that the connection is closed after the
+// lastOnConnection is stored in Exchange.Error by makePlan. It means that the connection is closed after the
 // exchange.
 const lastOnConnection = "last"
 
 // isRaw reports whether an exchange does not carry HTTP.
 func isRaw(ex *captures.Exchange) bool { return ex.Transport != captures.HTTP }
 
+// isHTTP2 reports whether an exchange is written as HTTP/2: if it was recorded over HTTP/2 or HTTP/3.
 func isHTTP2(ex *captures.Exchange) bool {
 	return ex.HTTP == "2" || ex.HTTP == "3" || ex.HTTP == "" && ex.TLS.ALPN == "h2"
 }
 
-// connection returns the connection for an exchange: a reusable one or a new one.
+// connection returns the connection on which an exchange is written: an existing one if possible, or a new one.
 func (p *plan) connection(ex *captures.Exchange) *connection {
 	c := &connection{h2: isHTTP2(ex) && !isRaw(ex), raw: isRaw(ex), name: ex.TLS.ServerName, alpn: ex.TLS.ALPN}
 	u, err := url.Parse(ex.URL)
@@ -174,12 +184,14 @@ func (p *plan) connection(ex *captures.Exchange) *connection {
 	return c
 }
 
+// setCloseAfter updates the connection for its new last exchange ex, after which it may have to be closed.
 func (c *connection) setCloseAfter(ex *captures.Exchange) {
 	c.lastEnd, c.closed = ex.Started.Add(ex.Duration), ex.Error == lastOnConnection
 }
 
-// placeOnConnection chooses the addresses of a connection: the recorded ones, if they are valid, of the same
-// family, and not those of another connection.
+// placeOnConnection chooses the addresses of a connection: the recorded ones of ex if they are valid, are of
+// the same IP version, and are not used by another connection; otherwise invented ones. u is the exchange's
+// URL.
 func (p *plan) placeOnConnection(c *connection, ex *captures.Exchange, u *url.URL) {
 	server, err := netip.ParseAddrPort(ex.Server)
 	if err != nil {
@@ -216,8 +228,8 @@ func (p *plan) placeOnConnection(c *connection, ex *captures.Exchange, u *url.UR
 	c.client, c.server = client, server
 }
 
-// serverAddress returns the address of a server. If only its name is known, the address is made up, from the
-// range for benchmarks (RFC 2544).
+// serverAddress returns the address of a server. If only its name is known, the address is invented, from the
+// range for benchmarks (RFC 2544). secure selects the default port 443 instead of 80.
 func (p *plan) serverAddress(hostPort string, secure bool) netip.AddrPort {
 	host, text, err := net.SplitHostPort(hostPort)
 	if err != nil {

@@ -10,17 +10,19 @@ import (
 )
 
 const (
+	// flushInterval is the time between writes of buffered packets to the file.
 	flushInterval = 100 * time.Millisecond
-	// maxKeyLog limits a secrets block, in bytes.
+	// maxKeyLog limits the key log that is written as a secrets block, in bytes.
 	maxKeyLog = 256 << 20
 
+	// recordingComment is the comment in the files.
 	recordingComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
 )
 
-// A Recording is a file of packets that grows while a command runs. It contains no secrets, because these are
-// complete only at the end.
+// A Recording is a pcapng file to which packets are added while a command runs. It contains no TLS secrets,
+// because these are complete only at the end.
 type Recording struct {
-	// Begin is the offset of the first packet, in bytes.
+	// Begin is the offset of the first packet in the file, in bytes.
 	Begin int64
 
 	// Size is the size of the file in bytes. It is set by Finish.
@@ -28,10 +30,12 @@ type Recording struct {
 
 	file *os.File
 
-	mu     sync.Mutex
-	w      *writer
+	mu sync.Mutex
+	w  *writer
+
+	// failed is the first error of writing. mu guards it and w.
 	failed error
-	// stop ends flushPeriodically, and flushEnded waits for that.
+	// stop ends flushPeriodically when closed, and flushEnded waits for that; stop is nil if it is not running.
 	stop       chan struct{}
 	flushEnded sync.WaitGroup
 
@@ -40,7 +44,7 @@ type Recording struct {
 	finish   sync.Once
 }
 
-// CreateRecording creates a pcapng file that only its owner can read.
+// CreateRecording creates a pcapng file that only its owner can read, for packets to be added.
 func CreateRecording(name string) (*Recording, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -62,8 +66,8 @@ func CreateRecording(name string) (*Recording, error) {
 	return r, nil
 }
 
-// OpenRecording opens an existing recording whose packets begin at begin. If there are none, it closes the file
-// and returns nil.
+// OpenRecording returns an existing, finished recording in file, whose packets begin at the offset begin. If it
+// contains no packets, OpenRecording closes the file and returns nil.
 func OpenRecording(file *os.File, begin int64) (*Recording, error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() <= begin {
@@ -86,6 +90,7 @@ func (r *Recording) flushPeriodically(stop <-chan struct{}) {
 	}
 }
 
+// flush writes the buffered packets to the file.
 func (r *Recording) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +99,8 @@ func (r *Recording) flush() {
 	}
 }
 
-// Packet adds a packet. length is its full length; data may be only its beginning. After an error, Packet does
-// nothing and Finish returns the error.
+// Packet adds an Ethernet frame captured at t. length is its original length in bytes; data may be only its
+// beginning. After an error, Packet does nothing and Finish returns the error.
 func (r *Recording) Packet(t time.Time, data []byte, length int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +109,7 @@ func (r *Recording) Packet(t time.Time, data []byte, length int) {
 	}
 }
 
-// Finish waits for buffered packets, ends the recording and returns its first error.
+// Finish writes the buffered packets, ends the recording and returns the first error of writing.
 func (r *Recording) Finish() error {
 	r.stopFlushing()
 	r.flush()
@@ -118,8 +123,8 @@ func (r *Recording) Finish() error {
 // io.EOF at the current end of the file; after Wait, there may be more.
 func (r *Recording) Follow() io.Reader { return io.NewSectionReader(r.file, 0, math.MaxInt64) }
 
-// Wait waits at most d for new packets, and makes the packets added so far visible to Follow. It
-// returns false when no more packets will be added.
+// Wait waits for d, and makes the packets added so far visible to Follow. It returns false without waiting when
+// no more packets will be added.
 func (r *Recording) Wait(d time.Duration) bool {
 	select {
 	case <-r.finished:
@@ -130,6 +135,7 @@ func (r *Recording) Wait(d time.Duration) bool {
 	}
 }
 
+// stopFlushing stops flushPeriodically and waits for its end.
 func (r *Recording) stopFlushing() {
 	if r.stop != nil {
 		close(r.stop)
@@ -150,7 +156,8 @@ func (r *Recording) Reader() (io.Reader, error) {
 	return r.file, err
 }
 
-// WriteWithSecrets writes a pcapng file with the secrets before the packets, as readers require.
+// WriteWithSecrets writes the packets as a pcapng file in which the secrets in keyLog precede the packets, as
+// readers require.
 //
 // Limits: 256 MiB of the key log.
 func (r *Recording) WriteWithSecrets(out io.Writer, keyLog io.Reader) error {

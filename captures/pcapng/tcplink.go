@@ -21,38 +21,45 @@ import (
 const (
 	// maxSegment is the size of the TCP payload of a packet, in bytes.
 	maxSegment = 1400
-	window     = 65535
+
+	// window is the receive window in all packets, in bytes.
+	window = 65535
 )
 
-// A link synthesizes the packets of one TCP connection, optionally with TLS.
+// A link synthesizes the packets of one TCP connection, optionally with TLS, and writes them to a pcapng file.
 type link struct {
 	out *writer
 
 	// addr are the addresses of the client and the server, indexed by the direction in which each sends.
 	addr [2]netip.AddrPort
-	seq  [2]uint32
-	fin  [2]bool
+
+	// seq is the next sequence number of each side, and fin is true for each side that has sent a FIN or RST.
+	seq [2]uint32
+	fin [2]bool
 
 	// now is the time of the last packet. Time never decreases.
 	now time.Time
 
-	// ends are the client's and the server's end: what is written to an end becomes packets.
-	ends    [2]io.Writer
+	// ends are the client's and the server's end: bytes written to an end become packets that this side sends.
+	ends [2]io.Writer
+
+	// packets counts the packets, and buf is a reused buffer for one packet.
 	packets int64
 	buf     gopacket.SerializeBuffer
 
-	// deferred are packets that wait until the TLS keys that decrypt them are written to the file;
-	// deferring means that new packets are added to them.
+	// deferred are packets of the TLS handshake. They are written to the file after the secrets that decrypt
+	// them; deferring means that new packets are added to them.
 	deferred  []deferredPacket
 	deferring bool
 }
 
+// A deferredPacket is a packet with its time that is not written to the file yet.
 type deferredPacket struct {
 	t    time.Time
 	data []byte
 }
 
-// newLink writes the TCP handshake of a connection at time t.
+// newLink writes the TCP handshake of a connection at time t, and returns the connection.
 func newLink(out *writer, client, server netip.AddrPort, t time.Time) (*link, error) {
 	l := &link{out: out, addr: [2]netip.AddrPort{client, server}, seq: [2]uint32{1000, 5000}, now: t, buf: gopacket.NewSerializeBuffer()}
 	for dir := range l.ends {
@@ -73,7 +80,7 @@ func newLink(out *writer, client, server netip.AddrPort, t time.Time) (*link, er
 	return l, l.writePacket(captures.Up, nil, nil)
 }
 
-// advanceTo sets the connection's clock to t, unless it is already later.
+// advanceTo sets the time of the next packets to t, unless the last packet is already later.
 func (l *link) advanceTo(t time.Time) {
 	if t.After(l.now) {
 		l.now = t
@@ -86,6 +93,7 @@ type segmentWriter struct {
 	dir captures.Direction
 }
 
+// Write writes p in segments of at most maxSegment bytes, and an acknowledgment from the other side.
 func (s segmentWriter) Write(p []byte) (int, error) {
 	for part := range slices.Chunk(p, maxSegment) {
 		if err := s.l.writePacket(s.dir, part, func(h *layers.TCP) { h.PSH = true }); err != nil {
@@ -96,7 +104,7 @@ func (s segmentWriter) Write(p []byte) (int, error) {
 	return len(p), s.l.writePacket(1-s.dir, nil, nil)
 }
 
-// close ends a direction with TLS's close_notify and a FIN.
+// close ends a direction with a FIN, and with TLS's close_notify before it if TLS is used.
 func (l *link) close(dir captures.Direction) error {
 	if l.fin[dir] {
 		return nil
@@ -118,7 +126,8 @@ func (l *link) reset(dir captures.Direction) error {
 	return l.writePacket(dir, nil, func(h *layers.TCP) { h.RST = true })
 }
 
-// writePacket writes a packet with the current sequence numbers. set changes the TCP header.
+// writePacket writes a packet that one side sends, with the current sequence numbers. set, if not nil, changes
+// the TCP header.
 func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*layers.TCP)) error {
 	src, dst := l.addr[dir], l.addr[1-dir]
 	h := layers.TCP{
@@ -159,13 +168,15 @@ func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*lay
 	return l.out.packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
 }
 
-// hardwareAddr returns the Ethernet address of a side. It is locally administered.
+// hardwareAddr returns an invented Ethernet address for the sender of a direction. It is marked as locally
+// administered.
 func hardwareAddr(dir captures.Direction) net.HardwareAddr {
 	return net.HardwareAddr{2, 0, 0, 0, 0, byte(dir) + 1}
 }
 
-// startTLS starts TLS: a client and a server of crypto/tls perform a handshake over the link. Their secrets are
-// written to the file before the packets of the handshake.
+// startTLS writes a TLS handshake: a client and a server of crypto/tls perform it over the link. version is the
+// TLS version, name the SNI, and protocol the only ALPN protocol, or "". The secrets are written to the file
+// before the packets of the handshake.
 func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certificate) error {
 	var keys bytes.Buffer
 	client := &tls.Config{
@@ -220,19 +231,21 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 	return nil
 }
 
-// A tlsPipe connects a TLS client and server during the handshake, and writes their bytes as packets.
-// After the handshake the bytes are only written, not read.
+// A tlsPipe connects the synthesized TLS client and server during their handshake, and writes the bytes of both
+// as packets. After the handshake, bytes are only written, not read.
 type tlsPipe struct {
 	l    *link
 	mu   sync.Mutex
 	cond *sync.Cond
 	// pending are the bytes written by each side that the other has not read.
-	pending       [2][]byte
+	pending [2][]byte
+
+	// err is the error of a failed handshake.
 	err           error
 	handshakeDone bool
 }
 
-// fail unblocks the other end after a failed handshake.
+// fail unblocks the other end with err if the handshake failed; nil is ignored.
 func (w *tlsPipe) fail(err error) {
 	if err == nil {
 		return
@@ -250,6 +263,7 @@ type tlsPipeEnd struct {
 	dir captures.Direction
 }
 
+// Write writes p as packets, and passes it to the other end during the handshake.
 func (e *tlsPipeEnd) Write(p []byte) (int, error) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
@@ -260,6 +274,7 @@ func (e *tlsPipeEnd) Write(p []byte) (int, error) {
 	return segmentWriter{e.w.l, e.dir}.Write(p)
 }
 
+// Read returns bytes that the other end has written; it blocks until there are any.
 func (e *tlsPipeEnd) Read(p []byte) (int, error) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
@@ -275,10 +290,20 @@ func (e *tlsPipeEnd) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (e *tlsPipeEnd) Close() error        { return nil }
+// Close does nothing.
+func (e *tlsPipeEnd) Close() error { return nil }
+
+// LocalAddr returns this side's address.
 func (e *tlsPipeEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
 
-func (e *tlsPipeEnd) RemoteAddr() net.Addr             { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
-func (e *tlsPipeEnd) SetDeadline(time.Time) error      { return nil }
-func (e *tlsPipeEnd) SetReadDeadline(time.Time) error  { return nil }
+// RemoteAddr returns the other side's address.
+func (e *tlsPipeEnd) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
+
+// SetDeadline does nothing.
+func (e *tlsPipeEnd) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (e *tlsPipeEnd) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
 func (e *tlsPipeEnd) SetWriteDeadline(time.Time) error { return nil }

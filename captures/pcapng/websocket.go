@@ -18,8 +18,8 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A joinedSource is a view of a capture in which each WebSocket is a part of its handshake's exchange, as on the
-// wire. Messages become frames.
+// A joinedSource is a view of a capture in which each WebSocket is part of the exchange of its HTTP handshake,
+// as on the wire. Its messages become WebSocket frames.
 type joinedSource struct {
 	transfer.Source
 	// byHandshake maps the ID of a handshake exchange to its WebSocket exchange.
@@ -28,7 +28,7 @@ type joinedSource struct {
 	merged map[int64]bool
 }
 
-// joinWebSockets reads from a capture which WebSocket belongs to which handshake.
+// joinWebSockets reads from a capture which WebSocket belongs to which handshake, and returns the joined view.
 func joinWebSockets(ctx context.Context, src transfer.Source) (*joinedSource, error) {
 	relations, err := transfer.LoadRelations(ctx, src)
 	if err != nil {
@@ -65,7 +65,8 @@ func accepts(ex *captures.Exchange) bool {
 		(ex.Status == http.StatusSwitchingProtocols || isExtendedConnect(ex) && ex.Status/100 == 2)
 }
 
-// isExtendedConnect reports whether a request opens a tunnel inside HTTP/2 (RFC 8441).
+// isExtendedConnect reports whether a request is an extended CONNECT, which opens a tunnel inside HTTP/2 (RFC
+// 8441).
 func isExtendedConnect(ex *captures.Exchange) bool {
 	return ex.Method == http.MethodConnect && ex.RequestHeaders.Get(":protocol") != "" && isHTTP2(ex)
 }
@@ -79,6 +80,7 @@ func (j *joinedSource) Exchange(ctx context.Context, id int64) (*captures.Exchan
 	return j.join(ex), nil
 }
 
+// join returns ex with the outcome and the end of the WebSocket that it opened; ex itself if it opened none.
 func (j *joinedSource) join(ex *captures.Exchange) *captures.Exchange {
 	opened := j.byHandshake[ex.ID]
 	if opened == nil {
@@ -90,7 +92,7 @@ func (j *joinedSource) join(ex *captures.Exchange) *captures.Exchange {
 	return &whole
 }
 
-// Exchanges yields all exchanges, without the WebSockets that are a part of another one.
+// Exchanges yields all exchanges, without the WebSockets that are part of another exchange.
 func (j *joinedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range j.Source.Exchanges(ctx) {
@@ -107,8 +109,8 @@ func (j *joinedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchan
 	}
 }
 
-// Chunks yields the chunks of an exchange, and then the frames of the WebSocket that it opened. An empty chunk
-// marks the time of the handshake's response.
+// Chunks yields the chunks of an exchange, and then the WebSocket frames of the WebSocket that it opened. An
+// empty chunk in between marks the time of the handshake's response.
 func (j *joinedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	opened := j.byHandshake[id]
 	if opened == nil {
@@ -143,7 +145,7 @@ func (j *joinedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[
 	}
 }
 
-// deflates reports whether a response agrees to permessage-deflate (RFC 7692).
+// deflates reports whether response headers agree to permessage-deflate (RFC 7692).
 func deflates(answer captures.Headers) bool {
 	for _, h := range answer {
 		if strings.EqualFold(h.Name, "sec-websocket-extensions") && strings.Contains(h.Value, "permessage-deflate") {
@@ -153,19 +155,25 @@ func deflates(answer captures.Headers) bool {
 	return false
 }
 
-// deflateTail ends flushed DEFLATE data. It is not sent at the end of a message (RFC 7692, section 7.2.1).
+// deflateTail is the end of flushed DEFLATE data. permessage-deflate omits it at the end of a message (RFC
+// 7692, section 7.2.1).
 var deflateTail = []byte{0, 0, 0xff, 0xff}
 
-// A frameWriter converts the chunks of a WebSocket to frames.
+// A frameWriter converts the recorded chunks of a WebSocket to WebSocket frames.
 type frameWriter struct {
+	// deflates means that permessage-deflate was agreed.
 	deflates bool
-	// compressed describes the current message of each direction.
+	// compressed means, for each direction, that the current message is compressed, and open that it is not
+	// complete.
 	compressed [2]bool
 	open       [2]bool
-	frames     uint32
+
+	// frames counts the client's frames, to make their masks differ.
+	frames uint32
 }
 
-// frame returns the frame for a chunk of a message. Frames of the client are masked.
+// frame returns the WebSocket frame for a chunk, with its time moved by began, when the WebSocket began. Frames
+// of the client are masked.
 //
 // Shape: each part of a message is compressed independently, so it is readable whatever context takeover was
 // agreed.
@@ -208,7 +216,8 @@ func (f *frameWriter) frame(c captures.Chunk, began time.Duration) (captures.Chu
 	return captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: c.Seq, T: began + c.T, Data: b.Bytes()}, nil
 }
 
-// deflate compresses a fragment of a WebSocket message (permessage-deflate).
+// deflate compresses a fragment of a WebSocket message (permessage-deflate). last means that it ends the
+// message.
 func deflate(p []byte, last bool) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestSpeed)
@@ -224,17 +233,23 @@ func deflate(p []byte, last bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// A rawWriter writes both directions of a connection that does not carry HTTP.
+// A rawWriter is the protocolWriter for a connection that does not carry HTTP.
 type rawWriter struct{ link *link }
 
-func (r *rawWriter) request(*exchangeWriter) error  { return nil }
+// request writes nothing.
+func (r *rawWriter) request(*exchangeWriter) error { return nil }
+
+// response writes nothing.
 func (r *rawWriter) response(*exchangeWriter) error { return nil }
 
+// data writes the bytes unchanged.
 func (r *rawWriter) data(_ *exchangeWriter, dir captures.Direction, p []byte, _ bool) error {
 	_, err := r.link.ends[dir].Write(p)
 	return err
 }
 
+// end ends a direction of the connection.
 func (r *rawWriter) end(_ *exchangeWriter, dir captures.Direction) error { return r.link.close(dir) }
 
+// abort resets the connection from the side by.
 func (r *rawWriter) abort(_ *exchangeWriter, by captures.Direction) error { return r.link.reset(by) }

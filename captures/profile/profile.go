@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// A Profile describes one service and its clients: what unwire needs besides message definitions.
+// A Profile describes one recorded service and its clients: what unwire needs to know besides message
+// definitions.
 type Profile struct {
 	// Name is the name by which users select the profile, as in --credentials NAME.
 	Name string
@@ -52,7 +53,7 @@ type Profile struct {
 	// Checksum describes a header that must be recomputed for each request.
 	Checksum Checksum
 
-	// Executes are the messages that ask a client to run something.
+	// Executes name the server messages that ask a client to run something, such as a command.
 	Executes []Execution
 }
 
@@ -69,7 +70,7 @@ type Split struct {
 	Heads []Head
 }
 
-// An Append describes the unary call that carries one client message of a split stream.
+// An Append describes the unary call that carries one client message of a split stream (see Split).
 type Append struct {
 	// RPC is the method's name; "" if the service has no such call.
 	RPC string
@@ -78,14 +79,14 @@ type Append struct {
 	// bytes respectively; 0 means that there is no such field.
 	Text, Binary uint64
 
-	// ID is the path of field numbers to the request id.
+	// ID is the path of field numbers in the request message to the request id.
 	ID []uint64
 
 	// Seq is the number of the field with the message's position in the stream, from 0.
 	Seq uint64
 }
 
-// A Head describes a call that returns the server's messages.
+// A Head describes a call whose response contains the server's messages of a split stream (see Split).
 type Head struct {
 	// Suffix is appended to the name of the bidirectional method to form the name of this one.
 	Suffix string
@@ -93,9 +94,9 @@ type Head struct {
 	// ID is the path of field numbers to the request id.
 	ID []uint64
 
-	// Seq, Data and EOF are field numbers in the response messages: the position in the stream, a server message
-	// in base64, and the end-of-stream flag. They are 0 if the response messages are the server's messages
-	// themselves.
+	// Seq, Data and EOF are field numbers in the response messages: of the message's position in the stream, of
+	// a server message in base64, and of the end-of-stream flag. They are 0 if the response messages are the
+	// server's messages themselves.
 	Seq, Data, EOF uint64
 }
 
@@ -116,10 +117,10 @@ type Secrets struct {
 	Fields []string
 }
 
-// A KeyShape is the format of one kind of key: a prefix of at least three bytes, then at least MinLength letters
-// and digits, of which at least one is a digit.
+// A KeyShape is the format of one kind of API key: a prefix of at least three bytes, then at least MinLength
+// letters and digits, of which at least one is a digit.
 type KeyShape struct {
-	// Prefix is how each key begins, and MinLength the least number of characters after it.
+	// Prefix is how each key begins, and MinLength the smallest number of characters after it.
 	Prefix    string
 	MinLength int
 }
@@ -219,7 +220,7 @@ func (p *Profile) IsAppend(service, rpc string) bool {
 	return rpc != "" && p.Serves(service) && rpc == p.Split.Append.RPC
 }
 
-// CoversHost reports whether the clients' tokens may be sent to a host.
+// CoversHost reports whether the clients' tokens may be sent to a host, according to Hosts.
 func (p *Profile) CoversHost(host string) bool {
 	if p == nil {
 		return false
@@ -248,28 +249,28 @@ func (p *Profile) AgentEndpoint(backend *url.URL, privacy string) *url.URL {
 	return e.Private
 }
 
-// An Execution names messages of a method's answers that ask the client to run something, such as a command, a tool
-// or a change of a file.
+// An Execution names messages in a method's responses that ask the client to run something, such as a command,
+// a tool or a change of a file.
 type Execution struct {
-	// Service and RPC are the method.
+	// Service is the full name of the service, and RPC the name of the method.
 	Service, RPC string
 
-	// Paths lead to fields that such a message has. Without any, all messages of the method count, because they carry
-	// others that cannot be looked into.
+	// Paths lead to message fields; a message that has one of them asks the client to run something. If there
+	// are no paths, every message of the method counts, because its contents cannot be decoded.
 	Paths [][]Step
 }
 
-// A Step of a path is a field with its names in JSON.
+// A Step is one field of a path in Execution.Paths.
 type Step struct {
 	// Number is the field's number.
 	Number uint64
 
-	// Names are its spellings in JSON.
+	// Names are the field's possible names in JSON.
 	Names []string
 }
 
-// Executing returns the paths of fields by which a method's answers ask the client to run something. all means that
-// each of its messages may.
+// Executing returns the paths of fields by which a method's responses ask the client to run something. all
+// means that every response message may do so.
 func (p *Profile) Executing(service, rpc string) (paths [][]Step, all bool) {
 	if p == nil {
 		return nil, false

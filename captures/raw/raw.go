@@ -33,13 +33,14 @@ import (
 	"unwire/decode"
 )
 
-// indexName is the name of the file that lists the others.
+// indexName is the name of the file that lists all other files of the export.
 const indexName = "index.jsonl"
 
 // ErrNotEmpty is wrapped by the error for a folder that contains files already.
 var ErrNotEmpty = errors.New("is not empty")
 
-// An indexLine is one line of the index, as JSON. Times are in milliseconds since the exchange began.
+// An indexLine describes one exported file as a line of JSON in the index. Times are in milliseconds since the
+// exchange began.
 type indexLine struct {
 	V          int             `json:"v"`
 	File       string          `json:"file"`
@@ -63,25 +64,26 @@ type indexLine struct {
 	Error      string          `json:"error"`
 
 	// Transport is set for exchanges that are not HTTP. Opcode and Handshake are set for WebSocket messages;
-	// Handshake is the exchange that opened the WebSocket, 0 if it is unknown.
+	// Handshake is the ID of the exchange that opened the WebSocket, 0 if unknown.
 	Transport captures.Transport `json:"transport,omitempty"`
 	Opcode    string             `json:"opcode,omitempty"`
 	Handshake int64              `json:"handshake,omitempty"`
 
-	// Chunks lists, for a connection without HTTP, the sizes and times of the runs of bytes in the file.
+	// Chunks lists, for a connection without HTTP, the sizes and times of the chunks that make up the file.
 	Chunks []indexChunk `json:"chunks,omitempty"`
 
-	// Rewritten is set if rules changed the exchange on its way. It says which bytes the file has.
+	// Rewritten is set if rules changed the exchange before it was forwarded. It says whether the file contains
+	// the received or the forwarded bytes.
 	Rewritten *captures.Rewritten `json:"rewritten,omitempty"`
 }
 
-// An indexChunk is a run of bytes that arrived together.
+// An indexChunk describes bytes of a connection that arrived together.
 type indexChunk struct {
 	TMs float64 `json:"t_ms"`
 	Len int     `json:"len"`
 }
 
-// A Result holds the numbers of exported exchanges and frames.
+// A Result contains the counts of an export to files.
 type Result struct {
 	// Exchanges is the number of exchanges that were written.
 	Exchanges int
@@ -125,7 +127,8 @@ func createDir(dir string) error {
 	return nil
 }
 
-// writeAll writes the frames of all exchanges, and adds their lines to index.
+// writeAll writes the frames of all exchanges to files in dir, adds their lines to index, and counts them in
+// done.
 func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
@@ -174,7 +177,8 @@ func (done *Result) writeAll(ctx context.Context, dir string, index *bufio.Write
 	return nil
 }
 
-// writeConnection writes the bytes of a connection without HTTP, one file per direction.
+// writeConnection writes the bytes of a connection without HTTP to one file for each direction, and adds their
+// lines to the index.
 func (done *Result) writeConnection(ctx context.Context, dir string, enc *json.Encoder, src transfer.Source, ex *captures.Exchange) (err error) {
 	var files [2]*os.File
 	var lines [2]indexLine
@@ -229,7 +233,7 @@ func (done *Result) writeConnection(ctx context.Context, dir string, enc *json.E
 	return nil
 }
 
-// newIndexLine builds the line of the index file for a frame.
+// newIndexLine returns the line of the index for a frame, without the file's name.
 func newIndexLine(ex *decode.Exchange, f *decode.Frame) indexLine {
 	l := indexLine{
 		V: 1, File: fmt.Sprintf("%04d-%s-%04d.bin", ex.ID, f.Dir, f.Seq), Exchange: ex.ID, Dir: f.Dir.String(), Seq: f.Seq,

@@ -11,89 +11,118 @@ import (
 	"unwire/decode/envelope"
 )
 
-// A BodyFilter redacts the secrets in one direction of an exchange.
+// A BodyFilter replaces the secrets in one direction of an exchange by placeholders.
 //
-// The caller writes each recorded chunk. Chunks are returned in order, with unchanged size and time, once they cannot contain the beginning of a secret that a later chunk completes. Sizes change only if a compressed message or body was rewritten; its last chunk gets the difference.
+// The caller writes each recorded chunk. Chunks are returned in order, with unchanged size and time, once they
+// cannot contain the beginning of a secret that a later chunk completes. Sizes change only if a compressed
+// message or body was rewritten; its last chunk gets the difference.
 //
-// What is done about compression:
-//   - A body with a content encoding (gzip, deflate, br, zstd) is decompressed in parallel. It is held back until it ends; if it contains a secret, the secret is replaced and the body is compressed again with the same codec.
-//   - Each compressed message of a Connect, gRPC or gRPC-Web stream is treated in the same way (its envelope gets the new length). Uncompressed messages are searched directly.
-//   - Of what is longer than 4 MiB compressed, all but the last 256 KiB is
-//     written while it is still clean; if a secret turns up after that, the rest
-//     is overwritten with the letter x, and no longer inflates. The same goes
-//     for an event stream with a content encoding, which is not held for longer
-//     than a quarter of a second of quiet, and for what does not inflate.
+// Compressed data is treated as follows:
+//   - A body with a content encoding (gzip, deflate, br, zstd) is decompressed in parallel. It is held back until it
+//     ends; if it contains a secret, the secret is replaced and the body is compressed again with the same codec.
+//   - Each compressed message of a Connect, gRPC or gRPC-Web stream is treated in the same way (its envelope gets the
+//     new length). Uncompressed messages are searched directly.
+//   - If more than 4 MiB of compressed data has arrived, all but the last 256 KiB is released while no secret was
+//     found. If one is found later, all bytes that were not released are overwritten with the letter x and can no
+//     longer be decompressed. The same applies to a compressed event stream, which is held back for at most a quarter
+//     of a second without new data, and to data that cannot be decompressed.
 //   - Data that decompresses to more than 256 MiB is not searched beyond that size.
-//   - A body that begins as a gzip or zstd file does is treated like a compressed body, even without a header that declares the compression.
-//   - Inside a content encoding the same rules apply to further content encodings,
-//     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
-//     as a content encoding.
+//   - A body that begins as a gzip or zstd file does is treated like a compressed body, even without a header that
+//     declares the compression.
+//   - Decompressed data may itself have a content encoding, envelopes or compressed messages; the same rules apply to
+//     it. The base64 of gRPC-Web's text form counts as a content encoding.
 //
-// An envelope with unknown flags is still parsed, because its length is known. If its length is impossible, the stream does not consist of envelopes: the bytes from there on are searched directly. The bytes of a compressed message that cannot be decompressed are also searched directly. Both cases are reported in unsearched.
+// An envelope with unknown flags is still parsed, because its length is known. If its length is impossible, the
+// stream does not consist of envelopes, and the bytes from there on are searched directly. The bytes of a
+// compressed message that cannot be decompressed are also searched directly. Both cases are reported in
+// unsearched.
 type BodyFilter struct {
-	r       *Redactor
-	pending []pendingChunk
-	in      int64 // bytes that came in
-	decided int64 // bytes that will not change any more
+	// r finds the secrets and computes the placeholders.
+	r *Redactor
 
-	encoding string // of the whole body or of compressed frames; "": find out
-	events   bool   // an event stream: it must not be held for long
-	framed   framing
-	frame    frame
-	scan     *scanner
-	section  *section // the compressed run that is passing
-	codecs   codecs
-	edited   bool // something was replaced
-	sniff    bool // the first bytes may be of a compressed file
+	// pending are the chunks that were written but not returned by Ready yet.
+	pending []pendingChunk
+	// in is the number of bytes written to the filter so far.
+	in int64
+	// decided is the number of bytes from the beginning that will not change any more.
+	decided int64
+
+	// encoding is the content encoding of the whole body or of compressed messages; "" means that it must be
+	// detected.
+	encoding string
+	// events means that the body is an event stream, which must not be held back for long.
+	events bool
+	// framed is whether the body consists of envelopes, and frame the current envelope.
+	framed framing
+	frame  frame
+
+	// scan searches bytes that are not compressed.
+	scan *scanner
+	// section is the compressed body or message that is being received; nil if there is none.
+	section *section
+
+	// codecs keeps decoders for reuse.
+	codecs codecs
+	// edited means that something was replaced.
+	edited bool
+	// sniff means that compression must be detected from the first bytes.
+	sniff bool
 
 	// messages means that each chunk is a WebSocket message or a part of one.
 	messages bool
 
-	// unsearched lists the byte ranges that could not be searched for secrets. Their direction is not
-	// set.
+	// unsearched are the ranges that could not be searched for secrets. Their Dir is not set.
 	unsearched []Unsearched
 
-	opaqueFrom int64  // with opaque: where it begins
-	opaque     string // why nothing can be looked into any more; "": it can
+	// opaque is the reason why nothing from the position opaqueFrom on can be searched; "" if there is none.
+	opaqueFrom int64
+	opaque     string
 }
 
+// A framing says whether a body consists of envelopes: messages after a 5-byte prefix, as in Connect and gRPC.
 type framing uint8
 
 const (
 	unframed framing = iota
 	envelopes
-	unsure // an event stream or one message: some carry envelopes
+	// unsure means that the first byte must decide: some clients send an event stream or a single message in
+	// envelopes.
+	unsure
 )
 
-// maxEnvelope is the length from which on that of an envelope with unknown flags
-// is not believed.
+// maxEnvelope is the length in bytes above which an envelope with unknown flags is regarded as invalid.
 const maxEnvelope = 64 << 20
 
-// frame is the state between the bytes of an envelope stream.
+// A frame is the state of reading an envelope: its 5-byte prefix, then its payload.
 type frame struct {
 	prefix envelope.PrefixReader
 	flags  envelope.Flags
-	left   int64 // bytes of the payload
-	start  int64 // position of the prefix
-	length int64 // of the payload
+	// left is the number of payload bytes that have not been read yet.
+	left int64
+	// start is the position of the prefix in the body, and length the length of the payload in bytes.
+	start  int64
+	length int64
 }
 
-// A pendingChunk is a chunk that may still contain the beginning of a secret.
+// A pendingChunk is a chunk that is held back because it may contain the beginning of a secret. start and end
+// are its positions in the body.
 type pendingChunk struct {
 	chunk      *captures.Chunk
 	start, end int64
-	edits      []Edit
+
+	// edits are the replacements to be made in the chunk.
+	edits []Edit
 }
 
-// An Edit replaces the bytes from Start to End of one direction of an exchange
-// by Data.
+// An Edit replaces the bytes from Start to End of one direction of an exchange by Data.
 type Edit struct {
 	// Start and End are the offsets of the replaced bytes, and Data replaces them.
 	Start, End int64
 	Data       []byte
 }
 
-// NewBodyFilter returns the filter for the direction that h describes.
+// NewBodyFilter returns the filter for a body. h are the headers of its request or response, of which the
+// content type and the content encoding matter.
 func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	media := mediaType(h)
 	b := &BodyFilter{r: r, events: media == "text/event-stream"}
@@ -122,16 +151,16 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	return b
 }
 
-// NewMessageFilter returns the filter for a direction of a WebSocket. Each message is
-// searched by itself; a secret that is spread over its parts is found.
+// NewMessageFilter returns the filter for one direction of a WebSocket. Each message is searched on its own; a
+// secret that spans several fragments of a message is found.
 func NewMessageFilter(r *Redactor) *BodyFilter {
 	b := NewBodyFilter(r, nil)
 	b.messages = true
 	return b
 }
 
-// writeMessage is Write for a message of a WebSocket, or a part of one. A control message
-// may stand between the parts of another one: it takes no position among their bytes.
+// writeMessage implements Write for a WebSocket message or a fragment of one. Control messages, which may come
+// between fragments, are redacted at once and do not count in positions.
 func (b *BodyFilter) writeMessage(c *captures.Chunk) {
 	if c.Opcode.Kind() >= captures.OpClose {
 		c.Data = b.r.Bytes(c.Data)
@@ -148,12 +177,13 @@ func (b *BodyFilter) writeMessage(c *captures.Chunk) {
 	}
 }
 
+// mediaType returns the content type in lower case, without parameters.
 func mediaType(h captures.Headers) string {
 	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
 	return strings.TrimSpace(media)
 }
 
-// isMessage reports whether a body of this type is one message, which some
+// isMessage reports whether a body with this content type is a single JSON or protobuf message, which some
 // clients put into an envelope.
 func isMessage(media string) bool {
 	switch media {
@@ -165,15 +195,15 @@ func isMessage(media string) bool {
 }
 
 const (
-	// grpcWebText is the type of envelopes in base64.
+	// grpcWebText is the content type of gRPC-Web's text form, in which envelopes are encoded as base64.
 	grpcWebText = "application/grpc-web-text"
 
-	// maxEncodings is how many content encodings of a body are undone.
+	// maxEncodings is the largest number of nested content encodings of a body that are decoded.
 	maxEncodings = 3
 )
 
-// peel returns the outermost encoding of a body with headers h ("" if there is none), and the headers
-// of the body inside that encoding.
+// peel returns the outermost content encoding of a body with headers h ("" if there is none), and headers that
+// describe the body inside that encoding.
 func peel(h captures.Headers) (outer string, inner captures.Headers) {
 	isEncoding := func(f captures.Header) bool { return strings.EqualFold(f.Name, "content-encoding") }
 	if !slices.ContainsFunc(h, isEncoding) && !strings.HasPrefix(mediaType(h), grpcWebText) {
@@ -202,7 +232,7 @@ func peel(h captures.Headers) (outer string, inner captures.Headers) {
 	return base64Text, append(captures.Headers{{Name: "content-type", Value: "application/grpc-web"}}, inner...)
 }
 
-// replace schedules the replacement of a secret by a placeholder.
+// replace schedules the replacement of the bytes from start to end by a placeholder for secret.
 func (b *BodyFilter) replace(start, end int64, secret string) {
 	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
 }
@@ -233,7 +263,8 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 	}
 }
 
-// guessEncoding detects compression by the first bytes of a body whose headers declare none.
+// guessEncoding detects from the first bytes p whether a body whose headers declare no compression is a gzip or
+// zstd file.
 func (b *BodyFilter) guessEncoding(p []byte) {
 	if len(p) < 4 || p[0] == 0x1f && p[2] != 8 {
 		return // a gzip member is deflated, there is no other way
@@ -244,9 +275,9 @@ func (b *BodyFilter) guessEncoding(p []byte) {
 	}
 }
 
-// mayBeFlags reports whether the first byte of a body that may or may not have
-// envelopes is that of an envelope: an event begins with text ("data:"), and no
-// message with a field number of 0.
+// mayBeFlags reports whether c, the first byte of a body that may or may not consist of envelopes, can be the
+// flags of an envelope. An event stream without envelopes begins with text ("data:"), and a JSON or protobuf
+// message never begins with such a byte.
 func (b *BodyFilter) mayBeFlags(c byte) bool {
 	if b.events {
 		return c < ' ' && c != '\r' && c != '\n' || c == byte(envelope.Trailer)
@@ -254,8 +285,7 @@ func (b *BodyFilter) mayBeFlags(c byte) bool {
 	return envelope.Flags(c)&^(envelope.Compressed|envelope.EndStream) == 0
 }
 
-// step processes the beginning of p, whose first byte has position at in the body, and returns how many
-// bytes it has processed.
+// step processes some bytes at the beginning of p, whose position in the body is at, and returns how many.
 func (b *BodyFilter) step(p []byte, at int64) int {
 	switch {
 	case b.section != nil && b.framed == unframed:
@@ -284,7 +314,7 @@ func (b *BodyFilter) step(p []byte, at int64) int {
 	return n
 }
 
-// search looks for secrets in bytes that are not compressed.
+// search searches uncompressed bytes, whose position in the body is at.
 func (b *BodyFilter) search(p []byte, at int64) {
 	if len(b.scan.buf) == 0 {
 		b.scan.base = at // headers lay between
@@ -293,7 +323,8 @@ func (b *BodyFilter) search(p []byte, at int64) {
 	b.decided = b.scan.decided()
 }
 
-// readHeader collects bytes of an envelope's 5-byte header, and returns how many it has used.
+// readHeader collects bytes of an envelope's 5-byte prefix from p, whose position is at, and returns how many
+// it has used.
 func (b *BodyFilter) readHeader(p []byte, at int64) int {
 	f := &b.frame
 	if len(f.prefix.Pending()) == 0 {
@@ -326,8 +357,8 @@ func (b *BodyFilter) readHeader(p []byte, at int64) int {
 	return n
 }
 
-// endFrame decides everything up to the end of the frame: a secret does not
-// go on in the next one.
+// endFrame ends the current envelope. All bytes up to its end are decided, because a secret does not continue
+// in the next message.
 func (b *BodyFilter) endFrame() {
 	if b.section == nil {
 		b.scan.finish()
@@ -342,8 +373,8 @@ func (b *BodyFilter) endFrame() {
 	b.section = nil
 }
 
-// FlushHeld releases the chunks that have been held back for too long, without waiting for a possible
-// end of a secret.
+// FlushHeld releases chunks that have been held back too long, without waiting for the possible rest of a
+// secret. A recorder calls it when no data has arrived for a quarter of a second.
 func (b *BodyFilter) FlushHeld() {
 	switch {
 	case b.section == nil:
@@ -361,8 +392,8 @@ func (b *BodyFilter) FlushHeld() {
 	}
 }
 
-// Close decides everything. If the body was truncated, what is held back at its
-// end is treated as the beginning of a secret that it may be.
+// Close ends the body, so that Ready returns all remaining chunks. If the body was truncated, bytes at its end
+// that may be the beginning of a secret are replaced.
 func (b *BodyFilter) Close(truncated bool) {
 	if truncated && b.section == nil {
 		b.FlushHeld()
@@ -392,8 +423,8 @@ func (b *BodyFilter) Holding() bool {
 	return len(b.pending) > 0 && (b.section == nil || b.framed == unframed && b.events)
 }
 
-// edit replaces the bytes from start to end by data. Each pending chunk in the range keeps its size;
-// the last one gets the difference.
+// edit schedules the replacement of the bytes from start to end by data. Each pending chunk in the range keeps
+// its size, except the last one, which gets the difference.
 func (b *BodyFilter) edit(start, end int64, data []byte) {
 	b.edited = true
 	for i := range b.pending {
@@ -423,8 +454,8 @@ func (b *BodyFilter) Ready() []*captures.Chunk {
 	return out
 }
 
-// Split splits the current chunk at the beginning of a compressed message and returns the second part,
-// or nil if no such message begins in it. The part before the message can then be stored at once.
+// Split is called after Write. If a compressed message begins inside the last chunk, Split divides the chunk
+// there and returns the second part, so that the first one can be stored at once. Otherwise it returns nil.
 func (b *BodyFilter) Split() *captures.Chunk {
 	if len(b.pending) == 0 || b.section == nil || b.framed == unframed {
 		return nil
@@ -442,6 +473,7 @@ func (b *BodyFilter) Split() *captures.Chunk {
 	return &c
 }
 
+// apply makes the scheduled edits and returns the chunk.
 func (p *pendingChunk) apply() *captures.Chunk {
 	if len(p.edits) == 0 {
 		return p.chunk

@@ -13,56 +13,60 @@ import (
 	"unwire/captures/redact/internal/textrun"
 )
 
-// A literal is one spelling (such as base64 or hex) of a learned secret.
+// A literal is one spelling (such as base64 or hex) of a learned secret, i.e. of a value that is known to be
+// secret.
 type literal struct{ spelt, secret string }
 
-// A ruleset is everything that may begin at any byte: spellings of learned secrets, shapes of keys, and the
-// signs of package syntax. It is immutable; learning a secret creates a new one. Most of its fields are filters
-// that reject a byte quickly; they may accept too much but never too little.
+// A ruleset is what a scanner searches for at every byte: spellings of learned secrets, prefixes of API keys
+// ("key shapes"), and the signs, such as ':' or '=', that precede a value (see package syntax). It is
+// immutable; learning a secret creates a new one. Most fields are filters that quickly exclude positions; they
+// may accept too many but never too few.
 type ruleset struct {
-	// literals are the spellings of the secrets learned last, and older those of the secrets before. So learning
-	// a secret copies only few spellings. The key is the first three bytes.
+	// literals are the spellings of recently learned secrets, and older those of the others, so that learning a
+	// secret copies only few spellings. The key is the first three bytes of the spelling.
 	literals, older map[[3]byte][]literal
 
 	// recent is the number of secrets with spellings in literals.
 	recent int
 
+	// shapes are the formats of API keys by the first three bytes of their prefixes.
 	shapes map[[3]byte][]keyshape.Shape
 
-	// base is the ruleset without the learned secrets.
+	// base is the ruleset without learned secrets.
 	base *ruleset
 
-	// pairs is the first filter, by two bytes. Only every second pair of bytes is looked up, so its value says
-	// where something may begin to which the pair belongs. At such positions quads is checked, which has a bit
-	// for each hash of the first four bytes. A byte of text at which nothing can begin costs less than a
-	// nanosecond.
+	// pairs is the first filter, indexed by two bytes (see pairOf). Only every second pair of the data is
+	// looked up, so the value is a bit set that says at which byte in or next to the pair a match may begin
+	// (see beginsHere). At such positions quads is checked, which has a bit for each hash of the first four
+	// bytes.
 	pairs [1 << 16]uint8
 	quads [1 << 12]uint64
 
-	// In bytes that are not text, faster still is a search for runs of text. See nextRun.
-	// A literal is in UTF-16.
+	// wide means that some literal is UTF-16 text, which nextRun must search for separately.
 	wide bool
-	// A literal may begin with any bytes, so a search for runs of text would miss it.
+	// anyByte means that some literal does not begin with ASCII text, so that nextRun, which searches for runs
+	// of text, must not be used.
 	anyByte bool
 
-	// tails has a bit for each hash of the fourth to seventh byte of a literal: quads alone accepts too much if
-	// hundreds of secrets are known.
+	// tails has a bit for each hash of the fourth to seventh byte of a literal. It is checked after quads,
+	// which alone accepts too many positions if hundreds of secrets are known.
 	tails [1 << 11]uint64
 
-	// first marks the bytes with which a literal or key shape can begin, and one these plus the signs
-	// that precede a value, such as ":" or "=".
+	// first marks the bytes with which a literal or key shape can begin. one marks these and the signs.
 	first, one [256]bool
 
-	// sign are the bytes at which something may begin whatever follows.
+	// sign marks the signs: bytes such as ':' or '=' that precede a value.
 	sign [256]bool
-	// two has a bit for each possible pair of first bytes, for the end of the searched bytes.
+	// two has a bit for each pair of bytes with which a match can begin. It is used for the last bytes of the
+	// data.
 	two [1 << 10]uint64
 
-	// three has a bit for each hash of the first three bytes, for the end of the searched bytes.
+	// three has a bit for each hash of three bytes with which a match can begin, also for the last bytes.
 	three [1 << 9]uint64
 }
 
-// newRuleset returns the rules without learned secrets.
+// newRuleset returns a ruleset without learned secrets. keys are formats of API keys in addition to the
+// built-in ones.
 func newRuleset(keys []profile.KeyShape) *ruleset {
 	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]keyshape.Shape)}
 	for _, s := range keyshape.All(keys) {
@@ -86,7 +90,7 @@ func newRuleset(keys []profile.KeyShape) *ruleset {
 	return f
 }
 
-// with returns a copy of the ruleset with additional secrets to search for.
+// with returns a copy of the ruleset that also searches for secrets in all their spellings.
 func (f *ruleset) with(secrets ...string) *ruleset {
 	c := *f
 	// Copy on write: other goroutines search with the old set meanwhile. Older secrets are merged,
@@ -125,10 +129,10 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 	return &c
 }
 
-// maxRecent is how many secrets are learned before their spellings are moved to older.
+// maxRecent is the number of secrets whose spellings are kept in literals before they are moved to older.
 const maxRecent = 32
 
-// merge returns the union of two maps of spellings.
+// merge returns the union of two maps of literals.
 func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
 	all := make(map[[3]byte][]literal, len(older)+len(recent))
 	maps.Copy(all, older)
@@ -138,8 +142,8 @@ func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
 	return all
 }
 
-// admit adds s to the filters, and returns the key for the maps. If s has only three bytes, follows says which
-// fourth bytes are possible.
+// admit adds s, the beginning of something to be found, to the filters, and returns its first three bytes, the
+// key for the maps. If s has only three bytes, follows reports which fourth bytes are possible.
 func (f *ruleset) admit(s string, follows func(byte) bool) [3]byte {
 	if len(s) > 3 {
 		f.admitQuad([4]byte([]byte(s)))
@@ -160,21 +164,22 @@ func (f *ruleset) admit(s string, follows func(byte) bool) [3]byte {
 	return [3]byte{s[0], s[1], s[2]}
 }
 
-// admitQuad adds to quads a sequence of four bytes with which something to be found can begin.
+// admitQuad adds four bytes with which a match can begin to the filter quads.
 func (f *ruleset) admitQuad(b [4]byte) {
 	h := hash4(b[:], 14)
 	f.quads[h>>6] |= 1 << (h & 63)
 }
 
-// Where something may begin to which a pair of bytes belongs: at its first byte, at the byte before it, or at
-// its second byte, which is then a sign.
+// Bits of ruleset.pairs: a match may begin at the pair's first byte, at the byte before the pair, or at the
+// pair's second byte, which is then a sign.
 const (
 	beginsHere uint8 = 1 << iota
 	beginsBefore
 	beginsAfter
 )
 
-// mayHold reports whether a literal may begin like rest, for which admits is true.
+// mayHold reports whether the filter tails permits that a literal begins like rest. It is called if
+// admits(rest).
 func (f *ruleset) mayHold(rest []byte) bool {
 	if len(rest) < 7 {
 		return true
@@ -183,7 +188,7 @@ func (f *ruleset) mayHold(rest []byte) bool {
 	return f.tails[h>>6]&(1<<(h&63)) != 0
 }
 
-// hash4 returns a multiplicative hash of four bytes with 32-shift bits.
+// hash4 returns a hash of the first four bytes of b, which has 32-shift bits.
 func hash4[T string | []byte](b T, shift int) uint32 {
 	return (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * 0x9e3779b1 >> shift
 }
@@ -191,21 +196,21 @@ func hash4[T string | []byte](b T, shift int) uint32 {
 // pairOf returns the index of two consecutive bytes in ruleset.pairs.
 func pairOf(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
-// hasPair reports whether something may begin at, or one byte before, one of the four pairs of eight bytes.
+// hasPair reports whether a match may begin at, or one byte before, one of the four pairs of eight bytes.
 func (f *ruleset) hasPair(b *[8]byte) bool {
 	v := binary.LittleEndian.Uint64(b[:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)] != 0
 }
 
-// hasPairs reports whether something may begin at, or one byte before, one of the eight pairs of 16
-// bytes. Most bytes of a large body need only this test.
+// hasPairs reports whether a match may begin at, or one byte before, one of the eight pairs of 16 bytes. For
+// most bytes of a large body, this is the only test.
 func (f *ruleset) hasPairs(b *[16]byte) bool {
 	v, w := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)]|
 		f.pairs[uint16(w)]|f.pairs[uint16(w>>16)]|f.pairs[uint16(w>>32)]|f.pairs[uint16(w>>48)] != 0
 }
 
-// admits reports whether a literal, a shape or one of syntax.Starts may begin like b.
+// admits reports whether the filters permit that a literal, a key shape or one of syntax.Starts begins like b.
 func (f *ruleset) admits(b []byte) bool {
 	if len(b) < 4 {
 		return len(b) < 3 || f.admitsThree(b)
@@ -214,18 +219,19 @@ func (f *ruleset) admits(b []byte) bool {
 	return f.quads[h>>6]&(1<<(h&63)) != 0
 }
 
-// admitsThree is like admits, for the first three bytes only.
+// admitsThree is like admits, but uses only the first three bytes.
 func (f *ruleset) admitsThree(b []byte) bool {
 	h := hash3(b[0], b[1], b[2])
 	return f.three[h>>6]&(1<<(h&63)) != 0
 }
 
+// hash3 returns a 15-bit hash of three bytes.
 func hash3(a, b, c byte) uint32 {
 	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 17
 }
 
-// next returns the first position from i on at which something may begin. If fewer than three bytes are left, it
-// uses only those.
+// next returns the first index, from i on, at which a match may begin according to the filters; len(b) if there
+// is none. For the last bytes, it uses only as many as are left.
 func (f *ruleset) next(b []byte, i int) int {
 	// The first position at which something may begin.
 	from := i
@@ -248,9 +254,9 @@ func (f *ruleset) next(b []byte, i int) int {
 	}
 }
 
-// nextPair is next for text. It returns a position at which something may begin. Otherwise it returns a position
-// at or after to, or one of the last ten bytes; then nothing begins before it, except perhaps at the byte
-// directly before it.
+// nextPair implements next for text, with the filter pairs, up to the index to. If begins is true, a match may
+// begin at the index at. Otherwise at is at least to, or within the last ten bytes of b; then no match begins
+// between from and at, except perhaps at the byte directly before at.
 func (f *ruleset) nextPair(b []byte, i, from, to int) (at int, begins bool) {
 	for ; i+10 <= len(b) && i < to; i += 8 {
 		for i+18 <= len(b) && i < to && !f.hasPairs((*[16]byte)(b[i:])) {
@@ -269,7 +275,7 @@ func (f *ruleset) nextPair(b []byte, i, from, to int) (at int, begins bool) {
 	return i, false
 }
 
-// nextOfLast is like next, for the last bytes of b, where fewer than four remain.
+// nextOfLast implements next for the last bytes of b, for which the other filters would need more bytes.
 func (f *ruleset) nextOfLast(b []byte, i int) int {
 	for ; i+2 < len(b); i++ {
 		if f.sign[b[i]] || f.admits(b[i:]) {
@@ -289,8 +295,8 @@ func (f *ruleset) nextOfLast(b []byte, i int) int {
 	return i
 }
 
-// firstOf returns the first position, not before from, at which a literal or shape may begin that
-// contains one of the four byte pairs from position i on; -1 if there is none.
+// firstOf returns the first index, not before from, at which a match may begin that contains one of the four
+// byte pairs from index i on; -1 if there is none.
 func (f *ruleset) firstOf(b []byte, i, from int) int {
 	for pair := i; pair < i+8; pair += 2 {
 		begins := f.pairs[pairOf(b[pair], b[pair+1])]
@@ -306,7 +312,7 @@ func (f *ruleset) firstOf(b []byte, i, from int) int {
 	return -1
 }
 
-// beginsAt reports whether something may begin at position i.
+// beginsAt reports whether the filters permit that a match begins at index i.
 func (f *ruleset) beginsAt(b []byte, i int) bool {
 	if f.sign[b[i]] && f.pairs[pairOf(b[i], b[i+1])]&beginsHere != 0 && (i == 0 || f.pairs[pairOf(b[i-1], b[i])]&beginsAfter != 0) {
 		return true
@@ -314,8 +320,8 @@ func (f *ruleset) beginsAt(b []byte, i int) bool {
 	return f.admits(b[i:])
 }
 
-// at compares the literal with rest, the bytes from position i on. It reports a match, no match, or
-// that more bytes are needed.
+// at compares the literal with rest, the searched bytes from index i on. final and flush are as for
+// Redactor.at.
 func (l literal) at(rest []byte, i int, final, flush bool) (match.Match, match.State) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {

@@ -9,16 +9,19 @@ import (
 )
 
 const (
-	// Bytes of compressed data that are held to be rewritten.
+	// maxSection is the largest number of compressed bytes that are held back in order to rewrite them.
 	maxSection = 4 << 20
-	// Bytes of decompressed data that are searched.
+	// maxInflated is the largest number of decompressed bytes that are searched.
 	maxInflated = 256 << 20
-	// Bytes that a decoder may have read without returning their content yet.
+	// sectionLag is the largest number of compressed bytes that a decoder may have read without returning their
+	// content.
 	sectionLag = 256 << 10
 )
 
-// A section is compressed data that is being received: a body or a message.
+// A section is the compressed data of a body or message that is being received. It is decompressed and
+// searched, and rewritten if it contains a secret.
 type section struct {
+	// b is the filter of the body that contains the section.
 	b *BodyFilter
 
 	// start is the position of the section in the body, and at the position of the next bytes.
@@ -26,8 +29,10 @@ type section struct {
 
 	// written is the position up to which the section's bytes were released.
 	written int64
-	raw     []byte
-	// raw is incomplete, so the section cannot be rewritten.
+
+	// raw are the compressed bytes so far, unless lost is set.
+	raw []byte
+	// lost means that raw is incomplete, so the section cannot be rewritten.
 	lost bool
 	// released means that the section was released before it was searched completely.
 	released bool
@@ -36,7 +41,9 @@ type section struct {
 	// guessed means that compression was detected only by the first bytes.
 	guessed bool
 	// found means that the section contains a secret.
-	found    bool
+	found bool
+
+	// inflater decompresses the section, and inflated is the number of decompressed bytes.
 	inflater *inflater
 	inflated int64
 
@@ -51,6 +58,7 @@ type section struct {
 	plain *scanner
 }
 
+// newSection returns the section that begins at position start of the body of b.
 func newSection(b *BodyFilter, start int64) *section {
 	s := &section{b: b, start: start, at: start, written: start, scan: newScanner(b.r, false)}
 	s.scan.hit = func(int64, int64, string) { s.found = true }
@@ -62,10 +70,11 @@ func newSection(b *BodyFilter, start int64) *section {
 	return s
 }
 
-// nest makes the section search its decompressed data like a body with the headers h.
+// nest makes the section treat its decompressed data as a body with the headers h, which may be encoded
+// further.
 func (s *section) nest(h captures.Headers) { s.inner, s.headers = NewBodyFilter(s.b.r, h), h }
 
-// search searches the next decompressed bytes.
+// search searches the next decompressed bytes of the section.
 func (s *section) search(p []byte) {
 	if s.inner == nil {
 		s.scan.feed(p)
@@ -76,7 +85,8 @@ func (s *section) search(p []byte) {
 	s.found = s.found || s.inner.edited
 }
 
-// endSearch ends the decompressed data, and returns the reason why not all of it was searched, or "".
+// endSearch ends the search of the decompressed data. It returns the reason why not all of it was searched, or
+// "".
 func (s *section) endSearch() (reason string) {
 	if s.inner == nil {
 		s.scan.finish()
@@ -92,10 +102,10 @@ func (s *section) endSearch() (reason string) {
 	return ""
 }
 
-// decided returns the position up to which nothing will change.
+// decided returns the position in the body up to which bytes will not change any more.
 func (s *section) decided() int64 { return s.written }
 
-// feed decompresses and searches the compressed bytes at position at.
+// feed decompresses and searches the next compressed bytes p, whose position in the body is at.
 func (s *section) feed(p []byte, at int64) {
 	s.at = at + int64(len(p))
 	s.inflater.feed(p)
@@ -131,8 +141,8 @@ func (s *section) release() {
 	s.giveUpRewriting(s.at)
 }
 
-// giveUpRewriting ends the attempt to rewrite the section. If no secret was found, the bytes up to upTo are
-// decided; else all that was not released is overwritten.
+// giveUpRewriting ends the attempt to rewrite the section. If no secret was found, the bytes up to the position
+// upTo are released unchanged; otherwise all bytes that were not released are overwritten.
 func (s *section) giveUpRewriting(upTo int64) {
 	s.raw = nil
 
@@ -144,7 +154,8 @@ func (s *section) giveUpRewriting(upTo int64) {
 	s.written = max(s.written, upTo)
 }
 
-// finish decides the section. If it was rewritten, ok is true, and data replaces it.
+// finish ends the section. If the section contained a secret and could be rewritten, ok is true, and data is
+// its new content.
 func (s *section) finish() (data []byte, ok bool) {
 	err := s.inflater.close()
 	reason := s.endSearch()
@@ -184,12 +195,12 @@ func (s *section) finish() (data []byte, ok bool) {
 	return data, true
 }
 
-// unsearched notes that the section could not be searched.
+// unsearched reports that the section could not be searched completely.
 func (s *section) unsearched(reason string) {
 	s.b.note(Unsearched{Start: s.start, End: s.at, Reason: reason, message: s.b.framed != unframed})
 }
 
-// searchPlain searches bytes at position at that cannot be decompressed.
+// searchPlain searches compressed bytes that cannot be decompressed. at is their position in the body.
 func (s *section) searchPlain(p []byte, at int64) {
 	if s.plain == nil {
 		s.plain = newScanner(s.b.r, false)
@@ -199,7 +210,7 @@ func (s *section) searchPlain(p []byte, at int64) {
 	s.plain.feed(p)
 }
 
-// rewrite decompresses the section, replaces its secrets, and compresses it again with the same codec.
+// rewrite returns the section with its secrets replaced, compressed again with the same codec.
 func (s *section) rewrite() ([]byte, error) {
 	var out bytes.Buffer
 	w, err := newCompressor(s.inflater.encoding, &out)

@@ -2,23 +2,28 @@ package redact
 
 import "unwire/captures"
 
-// maxAhead limits the bytes of one direction that wait for an undecided chunk of the other direction.
+// maxAhead limits the bytes that wait because an earlier chunk of the other direction is still held back.
 const maxAhead = 16 << 20
 
-// opcodeKind is the part of an opcode without flags; it is 0 in a continuation.
+// opcodeKind is the mask for the part of captures.Opcode without flags.
 const opcodeKind captures.Opcode = 0x0f
 
-// An ExchangeFilter replaces the secrets in the chunks of a recorded exchange, and returns them in their order.
+// An ExchangeFilter replaces the secrets in the chunks of an exchange, both directions, and returns them in
+// their original order.
 type ExchangeFilter struct {
 	// bodies are the filters of the two directions; nil means that secrets are kept.
 	bodies [2]*BodyFilter
-	edits  [2][]Edit
-	// The position of the next chunk, in each direction.
+
+	// edits are replacements to be made in each direction before the search.
+	edits [2][]Edit
+	// at is the position of the next chunk in each direction.
 	at [2]int64
 	// seq is the sequence number of the next chunk that is added.
 	seq int64
 	// next is the sequence number of the next chunk that is returned.
-	next  int64
+	next int64
+
+	// ahead are finished chunks by sequence number, which wait for earlier ones.
 	ahead map[int64]*captures.Chunk
 	// bytes is the number of bytes in ahead.
 	bytes int64
@@ -27,8 +32,8 @@ type ExchangeFilter struct {
 	messages bool
 }
 
-// NewExchangeFilter returns the filter for an exchange. It first makes the edits in each direction; if r is nil,
-// it changes nothing else.
+// NewExchangeFilter returns the filter for an exchange. It first makes the edits in each direction, and then
+// replaces secrets. If r is nil, it replaces no secrets.
 func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
 	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk), messages: ex.Transport == captures.WebSocket}
 	switch {
@@ -45,8 +50,8 @@ func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *Exc
 	return p
 }
 
-// Write passes the next chunk to the filter, and returns the chunks that are decided. last says that it is the
-// last one of its direction. Chunks of more than maxChunk bytes are divided.
+// Write adds the next chunk, and returns the chunks that are finished. last means that c is the last one of its
+// direction. Chunks of more than maxChunk bytes are divided.
 func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*captures.Chunk {
 	b := p.bodies[c.Dir]
 	data := editChunk(p.edits[c.Dir], p.at[c.Dir], c.Data)
@@ -99,7 +104,7 @@ func (p *ExchangeFilter) addAhead(chunks ...*captures.Chunk) {
 	}
 }
 
-// editChunk returns the data of the chunk that begins at position start, with the edits in it applied.
+// editChunk returns the data of a chunk after the edits. start is the position of the chunk in its direction.
 func editChunk(edits []Edit, start int64, data []byte) []byte {
 	p := pendingChunk{chunk: &captures.Chunk{Data: data}, start: start, end: start + int64(len(data))}
 	for _, e := range edits {

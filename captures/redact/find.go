@@ -44,7 +44,7 @@ func (r *Redactor) FindHeaders(h captures.Headers) []Hit {
 	return hits
 }
 
-// Fill returns a placeholder with the length of secret; secret itself if it is a placeholder.
+// Fill returns a placeholder with the length of secret. If secret is a placeholder already, Fill returns it.
 func (r *Redactor) Fill(secret []byte) []byte {
 	if isPlaceholder(string(secret)) {
 		return secret
@@ -55,8 +55,8 @@ func (r *Redactor) Fill(secret []byte) []byte {
 // IsPlaceholder reports whether s is a placeholder for a secret.
 func IsPlaceholder(s string) bool { return isPlaceholder(s) }
 
-// IsSecretName reports whether a name, in any spelling, denotes a secret: surely, or perhaps, which means only
-// if its value looks random (see LooksRandom).
+// IsSecretName reports whether a name of a field or parameter, in any spelling, denotes a secret. perhaps means
+// that it does only if the value looks random (see LooksRandom).
 func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
 	switch r.names.Kind([]byte(name)) {
 	case names.Secret:

@@ -15,7 +15,7 @@ import (
 // Authorization field, and the names and attributes of cookies.
 func (r *Redactor) Headers(h captures.Headers) captures.Headers { return r.section(h, nil) }
 
-// section is Headers, and reports each secret with the index of its field.
+// section implements Headers. It calls report, if set, with each secret and the index of its field.
 func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) captures.Headers {
 	if h == nil {
 		return nil
@@ -40,7 +40,8 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 	return out
 }
 
-// field returns a field's value with its secrets replaced. name is in lower case.
+// field returns a header field's value with its secrets replaced, using the cache if report is nil. name is in
+// lower case.
 func (r *Redactor) field(name, value string, report reporter) string {
 	if report == nil {
 		return r.clean(name, value, func() string { return r.searchField(name, value, nil) })
@@ -48,7 +49,8 @@ func (r *Redactor) field(name, value string, report reporter) string {
 	return r.searchField(name, value, report)
 }
 
-// searchField searches the value of a header field for secrets; the field's name selects the rule.
+// searchField returns a header field's value with its secrets replaced; the rule depends on the field's name,
+// which is in lower case.
 func (r *Redactor) searchField(name, value string, report reporter) string {
 	switch name {
 	case "authorization", "proxy-authorization":
@@ -76,7 +78,7 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 	return r.prose(value, bracketed, report)
 }
 
-// secret learns v, which is at offset at of its header value, and returns its placeholder.
+// secret learns and reports v, which begins at offset at of its header field, and returns its placeholder.
 func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
@@ -86,7 +88,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 	return r.placeholder(v, bracketed)
 }
 
-// authorization replaces the credentials and keeps the scheme before them.
+// authorization replaces the credentials in an Authorization field and keeps the scheme before them.
 func (r *Redactor) authorization(v string, report reporter) string {
 	scheme, credentials, found := strings.Cut(v, " ")
 	if !found {
@@ -104,7 +106,7 @@ func (r *Redactor) authorization(v string, report reporter) string {
 	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
 }
 
-// binary replaces the secrets in gRPC's binary metadata, which is base64.
+// binary replaces the secrets in a gRPC metadata field whose name ends in "-bin"; its value is base64.
 func (r *Redactor) binary(v string, report reporter) string {
 	data, alphabet := decodeBase64(v, packing{base64: true})
 	if alphabet == nil {
@@ -117,8 +119,8 @@ func (r *Redactor) binary(v string, report reporter) string {
 	return alphabet.EncodeToString(clean)
 }
 
-// protocols replaces the tokens that clients pass as names of WebSocket subprotocols, because browsers cannot
-// set other fields.
+// protocols replaces tokens in a Sec-WebSocket-Protocol field. Browser clients pass tokens as names of
+// subprotocols, because they cannot set other fields.
 func (r *Redactor) protocols(v string, report reporter) string {
 	items := strings.Split(v, ",")
 	at, named := 0, false
@@ -140,14 +142,15 @@ func (r *Redactor) protocols(v string, report reporter) string {
 	return strings.Join(items, ",")
 }
 
-// isTokenMarker reports whether a protocol's name announces a token: the next name, or the rest of this one.
+// isTokenMarker reports whether the name of a WebSocket subprotocol announces that the next name, or the rest
+// of this one, is a token.
 func isTokenMarker(s string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc([]string{"bearer", "auth", "token", "api-key", "apikey", "jwt", "session"}, func(w string) bool { return strings.Contains(s, w) })
 }
 
-// protocolToken returns the end of a protocol's name that is a token, or "". named says that the previous name
-// announced it.
+// protocolToken returns the end of a WebSocket subprotocol's name that is a token, or "". named means that the
+// previous name announced a token.
 func protocolToken(s string, named bool) string {
 	if isPlaceholder(s) {
 		return ""
@@ -168,7 +171,7 @@ func protocolToken(s string, named bool) string {
 	return ""
 }
 
-// cookies replaces the values of cookies, and keeps their names.
+// cookies replaces the values of cookies in a Cookie or Set-Cookie field, and keeps their names.
 func (r *Redactor) cookies(v string, report reporter) string {
 	parts := strings.Split(v, ";")
 	at := 0
@@ -183,8 +186,8 @@ func (r *Redactor) cookies(v string, report reporter) string {
 	return strings.Join(parts, ";")
 }
 
-// Exchange returns ex with its secrets replaced, and learns these secrets. It processes the headers
-// first, because secrets learnt from them are then searched for in all other texts.
+// Exchange returns ex with the secrets in its headers, URL and texts replaced, and learns these secrets. It
+// processes the headers first, so that secrets learned from them are found in the other texts.
 func (r *Redactor) Exchange(ex captures.Exchange) captures.Exchange {
 	for _, h := range []*captures.Headers{&ex.RequestHeaders, &ex.ResponseHeaders, &ex.RequestTrailers, &ex.ResponseTrailers} {
 		*h = r.Headers(*h)

@@ -2,12 +2,13 @@ package redact
 
 import "unwire/captures/redact/internal/match"
 
-// A Hit is the place of a secret that a rule found, without the secret itself.
+// A Hit describes a secret that a rule found: where it is, but not its value.
 type Hit struct {
 	// Rule is the rule that found the secret.
 	Rule Rule
 
-	// Name is the name of the parameter or member, or the prefix of a key's shape; else "".
+	// Name is the name of the parameter or JSON member that contains the secret, or the prefix of the API key;
+	// else "".
 	Name string
 
 	// Header is the name of the header field with the secret; "" if the secret is not in a header.
@@ -19,10 +20,10 @@ type Hit struct {
 	Len int
 }
 
-// A reporter is called with each secret that is found. It may be nil.
+// A reporter is a function that is called with each secret that is found. It may be nil.
 type reporter func(Hit)
 
-// value reports the whole value v as a secret, unless it is already a placeholder.
+// value reports the whole value v as a secret with the properties in h, unless v is a placeholder.
 func (r reporter) value(h Hit, v string) {
 	if r != nil && v != "" && !isPlaceholder(v) {
 		h.Len = len(v)
@@ -30,7 +31,7 @@ func (r reporter) value(h Hit, v string) {
 	}
 }
 
-// match returns the function by which a scanner reports to r its matches in a text at offset at.
+// match returns a function for scanner.see that reports each match to r. at is the offset of the searched text.
 func (r reporter) match(at int) func(m match.Match, base int64) {
 	if r == nil {
 		return nil
@@ -42,8 +43,8 @@ func (r reporter) match(at int) func(m match.Match, base int64) {
 	}
 }
 
-// mapped returns a reporter for a decoded text. place translates the range of a hit into that of the encoded
-// text, which r reports.
+// mapped returns a reporter for hits in a decoded text. place converts the range of a hit to offsets in the
+// encoded text, which are reported to r.
 func (r reporter) mapped(place func(from, to int) (int, int)) reporter {
 	if r == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Reasons why something is not searched completely.
+// Reasons why decompressed data was not searched completely.
 var (
 	errInflatedTooLong = errors.New("inflates to more than is searched")
 	errTrailing        = errors.New("bytes follow the compressed data")
@@ -21,14 +21,18 @@ var (
 // again like a compressed body.
 const base64Text = "base64"
 
-// An inflater decompresses bytes that are passed to it in pieces, although the decoders read from an io.Reader.
+// An inflater decompresses bytes that are passed to it piece by piece, although the decoders read from an
+// io.Reader.
 type inflater struct {
 	codecs *codecs
 
-	// encoding is the content encoding; if it is not given, it is detected by the first bytes.
+	// encoding is the content encoding; "" means that it is detected by the first bytes.
 	encoding string
 
-	out  func(p []byte) (more bool)
+	// out is called with decompressed bytes; if it returns false, decompression ends.
+	out func(p []byte) (more bool)
+
+	// push runs the decoder in a goroutine, and passes the compressed bytes to it.
 	push *envelope.Push
 }
 
@@ -51,7 +55,7 @@ func (f *inflater) failed() error {
 // close ends the input and returns the error of the decoder; nil if the data was complete.
 func (f *inflater) close() error { return f.push.Close() }
 
-// inflate decompresses src. It runs in a goroutine of its own, controlled by push.
+// inflate decompresses src until its end. It runs in a goroutine of its own, controlled by push.
 func (f *inflater) inflate(src io.Reader) error {
 	if f.codecs.buf == nil {
 		f.codecs.buf = make([]byte, 16<<10)
@@ -90,17 +94,20 @@ func (f *inflater) inflate(src io.Reader) error {
 	}
 }
 
-// codecs keeps the decoder of a body for the next message, because creating one costs more than decompressing a
+// codecs keeps a body's decoder for its next message, because creating one costs more than decompressing a
 // small message.
 type codecs struct {
 	decoder envelope.Decompressor
-	buf     []byte
 
-	// in implements io.ByteReader, so that no decoder reads beyond the end of its data.
+	// buf is a reused buffer for decompressed bytes.
+	buf []byte
+
+	// in is a reused buffer for compressed bytes. It implements io.ByteReader, so that no decoder reads beyond
+	// the end of its data.
 	in *bufio.Reader
 }
 
-// reader returns a decoder of src. The previous one must not be used any more.
+// reader returns a decoder of src, which reuses the previous decoder; that one must not be used any more.
 func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	switch {
 	case encoding == base64Text:
@@ -111,7 +118,7 @@ func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	return c.decoder.Open(encoding, src)
 }
 
-// newCompressor returns a writer for the encoding that reader decodes.
+// newCompressor returns a writer that compresses to w with a content encoding, as codecs.reader decodes it.
 func newCompressor(encoding string, w io.Writer) (io.WriteCloser, error) {
 	if encoding == base64Text {
 		return base64.NewEncoder(base64.StdEncoding, w), nil
@@ -125,6 +132,7 @@ type base64Reader struct {
 	err error
 }
 
+// Read returns decoded bytes.
 func (r *base64Reader) Read(p []byte) (n int, err error) {
 	for r.err == nil && n+3 <= len(p) && (n == 0 || r.in.Buffered() >= 4) {
 		var group []byte
@@ -142,7 +150,7 @@ func (r *base64Reader) Read(p []byte) (n int, err error) {
 	return 0, r.err
 }
 
-// group returns the next four characters, without line ends.
+// group returns the next four base64 characters, without line ends between them.
 func (r *base64Reader) group() ([]byte, error) {
 	group := make([]byte, 0, 4)
 	for len(group) < 4 {

@@ -7,24 +7,27 @@ import (
 	"unwire/captures"
 )
 
-// Limits of the cache of searched values: clients send the same ones with every request.
+// Limits of the cache of searched values, because clients send the same header values with every request: the
+// number of entries, and the length of a cached value in bytes.
 const (
 	maxKnown      = 4096
-	maxKnownValue = 1 << 10 // bytes
+	maxKnownValue = 1 << 10
 )
 
-// A known caches the results of searching values. It is valid only for the rules at that time, because a secret
-// that is learned later may be in any value.
+// A known caches header values after redaction. It is valid only for one ruleset, because a secret that is
+// learned later may be in any value.
 type known struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+
+	// values maps each field with its original value to the redacted value, according to rules.
 	rules  *ruleset
 	values map[captures.Header]string
 
-	// names caches the names of fields, which do not depend on the rules.
+	// names caches the properties of header field names, which do not depend on the rules.
 	names map[string]fieldName
 }
 
-// A fieldName is the name of a header field in a captured text.
+// A fieldName is a header field's name in lower case, and whether its value is always a secret.
 type fieldName struct {
 	lower string
 
@@ -32,7 +35,7 @@ type fieldName struct {
 	secret bool
 }
 
-// appendNames appends the names of the fields in h to names.
+// appendNames appends to names the normalized name of each field in h.
 func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldName {
 	k := &r.known
 	k.mu.Lock()
@@ -54,8 +57,8 @@ func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldNam
 	return names
 }
 
-// clean returns the cached result of fn for a field's value, or calls fn. For a text that is in no field, name
-// is one that no field can have.
+// clean returns the result of fn, the redacted form of value, from the cache if possible. name is that of the
+// header field; nameOfText or nameOfURL for other texts.
 func (r *Redactor) clean(name, value string, fn func() string) string {
 	if value == "" {
 		return ""
@@ -87,7 +90,7 @@ func (r *Redactor) clean(name, value string, fn func() string) string {
 	return out
 }
 
-// Names for texts that are in no header field.
+// Names under which texts that are in no header field are cached.
 const (
 	nameOfText = "\x00text"
 	nameOfURL  = "\x00url"

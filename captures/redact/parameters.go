@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// maxNested limits how deeply URLs within parameters of URLs are searched.
+	// maxNested limits the depth to which URLs in parameters of URLs are searched.
 	maxNested = 3
 
 	// maxParameter limits the decompressed value of a parameter, in bytes.
 	maxParameter = 8 << 20
 
-	// leastBase64 is the least length of base64 that is decoded although no parameter announces it.
+	// leastBase64 is the smallest length of a parameter that is decoded as base64 although no other parameter
+	// announces it.
 	leastBase64 = 16
 
 	// separators are the bytes that precede a parameter in a URL.
@@ -40,8 +41,8 @@ type packing struct {
 	compression string
 }
 
-// messagePacking returns the packing of the parameter "message" of a query: in a Connect GET request, it is the
-// request's body.
+// messagePacking returns how the parameter "message" of a URL's query is encoded. In a Connect GET request,
+// that parameter is the request's body, and other parameters describe its encoding.
 //
 // Source: RESEARCH.md#transports
 func messagePacking(query string) packing {
@@ -78,9 +79,9 @@ func firstParameter(query string) string {
 	return query
 }
 
-// parameters replaces the secrets in query, which begins with a separator and is at offset at. inText says that
-// the caller also searches the text around the query, so that only secrets are replaced that this search does
-// not find.
+// parameters replaces the secrets in query, which begins with a separator such as '?', and is at offset at of
+// the reported text. depth is the number of URLs around it. inText means that the caller also searches the
+// whole text around the query, so that only secrets are replaced that this search does not find.
 func (r *Redactor) parameters(query string, at, depth int, inText bool, report reporter) string {
 	message := messagePacking(query)
 	var out strings.Builder
@@ -118,8 +119,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 	return out.String()
 }
 
-// isSecretParameter reports whether a query parameter's name denotes a secret, and returns the name
-// without percent-encoding.
+// isSecretParameter reports whether a query parameter with this name and value is a secret, and returns the
+// name without percent-encoding.
 func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	n, err := url.QueryUnescape(name)
 	if err != nil || n == "" {
@@ -135,8 +136,9 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	return n, true
 }
 
-// parameterValue replaces the secrets in v, a parameter's value at offset at, that are hidden by
-// percent-encoding, base64 or compression. It encodes the result in the same way as v.
+// parameterValue replaces secrets inside v, a parameter's value at offset at, that percent-encoding, base64 or
+// compression hides from the search of the URL. It encodes the result in the same way as v. depth is the number
+// of URLs around the parameter.
 func (r *Redactor) parameterValue(v string, at, depth int, p packing, report reporter) (string, moves) {
 	meant, offsets := unescape(v)
 	if meant == "" || isPlaceholder(meant) {
@@ -184,12 +186,12 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 	return clean, moves{{start: 0, end: len(v), now: len(clean)}}
 }
 
-// errNotBase64 is the reason why the message of a Connect GET request cannot be searched.
+// errNotBase64 is the error for the message of a Connect GET request that is declared as base64 but is not.
 var errNotBase64 = errors.New("not base64")
 
-// payload returns data with its secrets replaced by placeholders of the same length. p describes how
-// data is encoded. If it cannot be decompressed, the compressed bytes are searched, and the error is
-// the reason.
+// payload returns a parameter's data, decoded from base64, with its secrets replaced by placeholders of the
+// same length. If the data cannot be decompressed, the compressed bytes are searched, and the error is
+// returned.
 func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) ([]byte, error) {
 	compression := p.compression
 	if compression == "" {
@@ -217,14 +219,15 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	return envelope.Compress(compression, clean)
 }
 
-// nested is mask for bytes that may contain URLs with secrets in their parameters.
+// nested is like mask, but also searches parameters of URLs in p that are encoded. depth is the number of URLs
+// around p.
 func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
 	text, moved := r.embedded(string(p), 0, depth+1, report)
 	return r.mask([]byte(text), moved.reporter(0, report))
 }
 
-// embedded replaces the secrets in parameters of URLs within a text at offset at, if an encoding hides them from
-// the search of the text.
+// embedded replaces the secrets in parameters of URLs within the text s at offset at, if an encoding hides them
+// from the search of the text. It also returns the replacements that it made.
 func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, moves) {
 	if depth > maxNested || !strings.ContainsAny(s, "?#") {
 		return s, nil
@@ -255,14 +258,15 @@ func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, m
 	return out.String(), moved
 }
 
-// A move records that the bytes from start to end of a text were replaced by a text of now bytes.
+// A move records that the bytes from start to end of a text were replaced by a text of now bytes, which moves
+// the rest.
 type move struct{ start, end, now int }
 
 // moves lists the replacements in a text, in order.
 type moves []move
 
-// back translates an offset after the moves into the offset before them. Within a replacement, that is its
-// beginning, or its end if end is true.
+// back converts an offset in the text after the replacements into the offset before them. An offset within a
+// replacement becomes the beginning of the replaced bytes, or their end if end is true.
 func (m moves) back(off int, end bool) int {
 	shift := 0
 	for _, v := range m {
@@ -280,13 +284,14 @@ func (m moves) back(off int, end bool) int {
 	return off - shift
 }
 
-// reporter returns a reporter for hits in the text after the moves. The text before them was at offset at.
+// reporter returns a reporter for hits in the text after the replacements, which reports their offsets before
+// the replacements to r. at is the offset of the text.
 func (m moves) reporter(at int, r reporter) reporter {
 	return r.mapped(func(from, to int) (int, int) { return at + m.back(from, false), at + m.back(to, true) })
 }
 
-// unescape decodes percent-encoding, and keeps invalid escapes. offsets has the offset in v of each byte of the
-// result, and of its end.
+// unescape decodes percent-encoding and keeps invalid escapes. offsets contains the offset in v of each byte of
+// the result, and of its end.
 func unescape(v string) (meant string, offsets []int) {
 	b := make([]byte, 0, len(v))
 	offsets = make([]int, 0, len(v)+1)
@@ -305,7 +310,8 @@ func unescape(v string) (meant string, offsets []int) {
 	return string(b), append(offsets, len(v))
 }
 
-// decodeBase64 decodes s, whatever alphabet and padding it has. The encoding is nil if s is not base64.
+// decodeBase64 decodes s in the standard or URL-safe alphabet, with or without padding, and returns the
+// encoding. The encoding is nil if s is not base64, or is too short for base64 that p does not announce.
 func decodeBase64(s string, p packing) ([]byte, *base64.Encoding) {
 	if !p.base64 && (p.message || len(s) < leastBase64) {
 		return nil, nil

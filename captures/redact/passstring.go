@@ -6,28 +6,27 @@ import (
 )
 
 const (
-	// manyStrings is from how many strings on a scanner remembers them.
+	// manyStrings is the number of JSON strings in a body from which on a scanner caches harmless strings.
 	manyStrings = 64
 
-	// maxRemembered is the length of the longest string that is remembered, in bytes, with the
-	// quote behind it.
+	// maxRemembered is the greatest length in bytes of a cached string, including its closing quote.
 	maxRemembered = 16
 
-	// stringSlots is how many names and how many values are remembered.
+	// stringSlots is the number of cached names, and of cached values.
 	stringSlots = 128
 )
 
-// A shortString is a string of maxRemembered bytes or fewer with the quote behind it, then zeros.
-// The zero value is none.
+// A shortString is a JSON string of at most maxRemembered bytes, including the closing quote, padded with
+// zeros. The zero value means none.
 type shortString struct{ low, high uint64 }
 
-// stringsOfOne caches short JSON strings that a scanner has found harmless, because the same member
-// names occur millions of times. It is a hash table in which a new string evicts an older one with the
-// same hash.
-type stringsOfOne struct {
-	rules *ruleset // for which that is so
+// A stringCache caches short JSON strings in which a scanner has found no secret, because the same member names
+// occur millions of times. It is a hash table without chaining: a new string replaces one with the same hash.
+type stringCache struct {
+	// rules is the ruleset for which the cached strings are harmless.
+	rules *ruleset
 
-	// names are those of members that denote no secret, values those of members.
+	// names are names of members that denote no secret, and values harmless values of members.
 	names, values [stringSlots]shortString
 }
 
@@ -53,22 +52,23 @@ func shortStringAt(b []byte, i int) (s shortString, n int, ok bool) {
 	return s, 8 + n, true
 }
 
-// quotesIn searches eight bytes for double quotes. The lowest set bit of the result is in the first
-// byte that is a quote; the result is 0 if there is none.
+// quotesIn searches eight bytes for double quotes. The lowest set bit of the result is in the first byte that
+// is a quote; the result is 0 if there is none.
 func quotesIn(w uint64) uint64 {
 	const each = 0x0101010101010101
 	w ^= '"' * each
 	return (w - each) & ^w & (0x80 * each)
 }
 
+// slot returns the string's index in the hash table.
 func (s shortString) slot() uint64 {
 	return (s.low*0x9e3779b97f4a7c15 ^ s.high*0xc2b2ae3d27d4eb4f) >> 57 % stringSlots
 }
 
-// passString returns how many bytes are passed of a string of JSON that begins at the undecided
-// byte, 0 if something may begin at the next byte. JSON has so many strings that looking at each
-// of them would take longer than all else.
-func (s *scanner) passString(f *ruleset) int {
+// skipString returns how many bytes of a JSON string that begins at the next undecided byte can be skipped,
+// because no secret begins in them; 0 if the position must be examined. JSON has so many strings that examining
+// each of them would dominate the search.
+func (s *scanner) skipString(f *ruleset) int {
 	b, i := s.buf, s.pos
 	if b[i] != '"' || len(b)-i < 3 || f.admits(b[i:]) {
 		return 0
@@ -98,17 +98,17 @@ func (s *scanner) passString(f *ruleset) int {
 	return n
 }
 
-// slotOf looks up the JSON string at position i in the cache. n is the number of bytes to skip if it is
-// cached; otherwise slot is where it may be stored, nil if it must not be cached.
+// slotOf looks up the JSON string str at index i in the cache. slot is where it is or may be stored; nil if it
+// must not be cached. n is the number of bytes to skip if *slot equals str.
 func (s *scanner) slotOf(f *ruleset, b []byte, i int) (str shortString, slot *shortString, n int) {
 	if s.strings == nil {
 		if s.passed++; s.passed < manyStrings || f.anyByte {
 			return str, nil, 0
 		}
-		s.strings = new(stringsOfOne)
+		s.strings = new(stringCache)
 	}
 	if s.strings.rules != f {
-		*s.strings = stringsOfOne{rules: f}
+		*s.strings = stringCache{rules: f}
 	}
 	str, n, ok := shortStringAt(b, i)
 	if !ok || n < 2 || i == 0 {
@@ -123,7 +123,7 @@ func (s *scanner) slotOf(f *ruleset, b []byte, i int) (str shortString, slot *sh
 	return str, nil, 0
 }
 
-// nextAfterString is next where a string was passed: another one often follows.
+// nextAfterString is like next, after a string was skipped; it is faster if another string follows.
 func (f *ruleset) nextAfterString(b []byte, i int) int {
 	if len(b)-i > 6 && b[i] == '"' {
 		if b[i+1] == ',' && b[i+2] == '"' && (f.pairs[pairOf('"', ',')]|f.pairs[pairOf(',', '"')])&beginsHere == 0 {

@@ -41,17 +41,19 @@ import (
 // KeySize is the size of the key for placeholders, in bytes.
 const KeySize = 32
 
-// Limits of the learned secrets.
+// Limits of the learned secrets, in bytes or numbers of secrets.
 const (
-	// Bytes; shorter values also occur by chance.
+	// minLearned is the smallest length of a secret that is learned, because shorter values also occur by
+	// chance.
 	minLearned = 12
-	// Bytes.
+	// maxLearned is the greatest length of a secret that is learned.
 	maxLearned = 64 << 10
-	// Bytes of a longer secret that are searched for as one piece.
+	// maxPiece is the length of the pieces in which a longer secret is learned.
 	maxPiece = 4 << 10
-	// The secrets that were not met for the longest time are forgotten.
+	// maxSecrets is the greatest number of learned secrets. Beyond that, those that occurred least recently are
+	// forgotten.
 	maxSecrets = 512
-	// forgotten is the number of oldest secrets that are forgotten at once when the table is full.
+	// forgotten is the number of secrets that are forgotten at once when maxSecrets is exceeded.
 	forgotten = 64
 )
 
@@ -95,22 +97,29 @@ type Options struct {
 //
 // Source: captures/README.md#redaction
 type Redactor struct {
-	names         *names.Names
-	syntax        *syntax.Finder
+	// names and syntax recognise secrets by the names before them.
+	names  *names.Names
+	syntax *syntax.Finder
+
+	// key is the HMAC key for placeholders, and shortKey that for secrets of fewer than 16 bytes.
 	key, shortKey []byte
 
-	// OmitUnsearched removes what cannot be searched for secrets. It is set for data that leaves the machine,
-	// not during recording.
+	// OmitUnsearched makes the Redactor remove data that cannot be searched for secrets. It is set for data
+	// that leaves the machine, not during recording.
 	OmitUnsearched bool
 
-	learnFound atomic.Bool // see LearnFound
+	// learnFound is set by LearnFound.
+	learnFound atomic.Bool
 
-	// mu guards learned. base are the rules without learned secrets, rules the current ones.
+	// learned are the learned secrets, the least recent one first; mu guards them. base is the ruleset without
+	// learned secrets, and rules the current one.
 	mu      sync.Mutex
 	learned []string
 	base    *ruleset
 	rules   atomic.Pointer[ruleset]
-	known   known
+
+	// known caches redacted header values.
+	known known
 }
 
 // New returns a Redactor with the default rules and the additional ones in o.
@@ -132,6 +141,7 @@ func New(o Options) *Redactor {
 	return r
 }
 
+// newKey returns a random HMAC key for placeholders.
 func newKey() []byte {
 	key := make([]byte, KeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
@@ -149,8 +159,7 @@ func (r *Redactor) WithKey(key []byte) *Redactor {
 	return c
 }
 
-// Omitting returns a copy of r that removes what cannot be searched for secrets, for data that leaves the
-// machine.
+// Omitting returns a copy of r with OmitUnsearched set, for data that leaves the machine.
 func (r *Redactor) Omitting() *Redactor {
 	c := r.WithKey(r.key)
 	c.OmitUnsearched = true
@@ -161,7 +170,7 @@ func (r *Redactor) Omitting() *Redactor {
 // until 512 are known.
 func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 
-// learnMatch learns the secret of a match, if the rules permit that.
+// learnMatch learns the secret of a match if it was recognised by a name, or if LearnFound was called.
 func (r *Redactor) learnMatch(m match.Match) {
 	if !m.Learn {
 		if !r.learnFound.Load() || m.Rule == match.Seen || m.Mask != nil {
@@ -179,9 +188,9 @@ func (r *Redactor) learnMatch(m match.Match) {
 	r.Learn(m.Secret)
 }
 
-// Learn makes the Redactor recognize secret everywhere from now on, also in base64, hex and percent-encoding. It
-// must have from 12 bytes to 64 KiB and be no placeholder. A secret of more than 5 KiB is learned in pieces of 4
-// KiB.
+// Learn makes the Redactor replace secret everywhere from now on, also in base64, hex, percent-encoding and
+// other spellings. Values of fewer than 12 bytes or more than 64 KiB, and placeholders, are ignored. A secret
+// of more than 5 KiB is learned in pieces of 4 KiB.
 func (r *Redactor) Learn(secret string) {
 	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
 		return
@@ -195,7 +204,7 @@ func (r *Redactor) Learn(secret string) {
 	r.learnPiece(secret)
 }
 
-// learnPiece learns a secret that is not longer than one piece.
+// learnPiece learns a secret of at most 5 KiB, or moves it to the end of learned. The caller has locked mu.
 func (r *Redactor) learnPiece(secret string) {
 	// Move it to the end, so that it is forgotten last.
 	if i := slices.Index(r.learned, secret); i >= 0 {
@@ -213,14 +222,18 @@ func (r *Redactor) learnPiece(secret string) {
 	r.rules.Store(rules.with(more...))
 }
 
-// A form spells a placeholder with the given tag for a secret of the given length.
+// A form is a function that returns a placeholder with the given tag, eight hex digits, for a secret of the
+// given length.
 type form func(tag string, secretLen int) string
 
+// bracketed is the form of placeholders in headers.
 func bracketed(tag string, _ int) string { return "[redacted:" + tag + "]" }
-func plain(tag string, _ int) string     { return "redacted-" + tag }
 
-// sameLength pads the placeholder with dots to the length of the secret; no shape of a secret contains dots
-// there.
+// plain is the form of placeholders in URLs.
+func plain(tag string, _ int) string { return "redacted-" + tag }
+
+// sameLength is the form of placeholders in bodies: truncated or padded with dots to n bytes, the length of the
+// secret.
 func sameLength(tag string, n int) string {
 	p := plain(tag, n)
 	if n <= len(p) {
@@ -255,6 +268,7 @@ func isPlaceholder(s string) bool {
 	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && charset.IsHex(tag)
 }
 
+// isTag reports whether s is a placeholder's tag: eight hex digits.
 func isTag(s string) bool {
 	return len(s) == 8 && charset.IsHex(s)
 }
@@ -268,7 +282,8 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
-// fill returns n bytes of placeholder that replace a secret, or the remaining part of one.
+// fill returns n bytes that replace a secret: a placeholder. If secret is "", the bytes continue the previous
+// secret and are replaced by dots.
 func fill(r *Redactor, secret string, n int) string {
 	switch {
 	case secret == "":

@@ -5,46 +5,51 @@ import (
 	"unwire/captures/redact/internal/syntax"
 )
 
-// A scanner finds secrets in bytes that arrive in pieces. It finds the same ones however the bytes are divided;
-// only flush gives up a part of that for speed. It has its own search for members of JSON instead of a parser,
-// because a body may be of any length, truncated, or not JSON.
+// A scanner finds secrets in bytes that arrive piece by piece. It finds the same ones however the bytes are
+// divided, except after flush. It searches for members of JSON itself instead of using a parser, because a body
+// may be of any length, truncated, or not JSON.
 type scanner struct {
+	// r contains the rules.
 	r *Redactor
-	// hit is called with the position of each secret. An empty secret means that the bytes continue the previous
-	// one.
+	// hit is called with the position of each secret in the body. An empty secret means that the bytes continue
+	// the previous secret.
 	hit func(start, end int64, secret string)
 
 	// see, if set, is called with each match before hit. Positions in the match are relative to base.
 	see func(m match.Match, base int64)
 
-	// split, if set, is called like hit with the two parts of a learned secret that is divided. The bytes may
-	// have been decided before: see firstSplit.
-	split  func(start, end int64, secret string)
+	// split, if set, is called like hit for each part of a learned secret that is divided by other bytes. The
+	// bytes may have been decided before, so callers hold back bytes from firstSplit on.
+	split func(start, end int64, secret string)
+
+	// splits are the learned secrets of which only the beginning was found so far.
 	splits []split
 
 	// form means that the data is a URL-encoded form, so that a parameter may begin at the first byte.
 	form bool
-	// buf has up to scanContext decided bytes as context, then the undecided ones.
+	// buf contains up to scanContext decided bytes as context, then the undecided ones.
 	buf []byte
 	// pos is the index in buf of the first byte that has not been searched completely.
 	pos int
 	// base is the position of buf[0] in the whole body.
 	base int64
-	// cover is set while the bytes that follow belong to a truncated secret.
+	// cover is set while the bytes that follow belong to a secret that was reported before its end was
+	// received.
 	cover *match.Mask
 
-	// passed is the number of JSON strings that were scanned; see passString.
+	// passed counts the JSON strings before strings is created; see slotOf.
 	passed int
 	// strings caches harmless JSON strings; nil until the scanner has seen many strings.
-	strings *stringsOfOne
+	strings *stringCache
 }
 
-// scanContext is how many bytes before a position the rules examine.
+// scanContext is the number of bytes before a position that the rules may examine.
 const scanContext = syntax.Context
 
+// newScanner returns a scanner with the rules of r. form means that the body is a URL-encoded form.
 func newScanner(r *Redactor, form bool) *scanner { return &scanner{r: r, form: form} }
 
-// decided returns the number of bytes that were searched completely.
+// decided returns the number of bytes of the body that were searched completely.
 func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 
 // feed searches the next bytes of the body.
@@ -61,8 +66,8 @@ func (s *scanner) feed(p []byte) {
 	s.search()
 }
 
-// feedInPlace is feed for bytes in which nothing can begin before from. It avoids a copy of p, and copies only
-// the end that may be needed together with later bytes.
+// feedInPlace is feed for bytes p in which nothing can begin before index from. It avoids a copy of p, and
+// keeps only the end that may be needed together with later bytes.
 func (s *scanner) feedInPlace(p []byte, from int) {
 	own := s.buf
 	s.base += int64(len(own))
@@ -94,7 +99,8 @@ func (s *scanner) finish() {
 	s.buf, s.pos = s.buf[:0], 0
 }
 
-// flush decides everything now, although further bytes may follow.
+// flush ends the search of the bytes so far, although further bytes may follow. The beginning of a secret at
+// the end counts as a secret.
 func (s *scanner) flush() {
 	s.run(true, true)
 	s.endSplits()
@@ -118,7 +124,8 @@ func (s *scanner) notNeeded() int {
 	return max(0, n)
 }
 
-// run searches from pos on, until a match needs more bytes or all are decided. final and flush are as for at.
+// run searches from pos on, until a match needs more bytes or all bytes are decided. final and flush are as for
+// Redactor.at.
 func (s *scanner) run(final, flush bool) {
 	f := s.r.rules.Load()
 	for s.pos < len(s.buf) {
@@ -136,7 +143,7 @@ func (s *scanner) run(final, flush bool) {
 		if v == match.Nothing {
 			s.pos = f.next(s.buf, s.pos)
 			for s.pos < len(s.buf) {
-				n := s.passString(f)
+				n := s.skipString(f)
 				if n == 0 {
 					break
 				}
@@ -166,7 +173,7 @@ func (s *scanner) run(final, flush bool) {
 	}
 }
 
-// uncover reports the bytes of a long secret that the mask has replaced so far.
+// uncover reports further bytes of a secret that was reported before its end was received (see cover).
 func (s *scanner) uncover() {
 	from := s.pos
 	for s.pos < len(s.buf) && s.cover.Covers(s.buf[s.pos]) {
@@ -180,8 +187,8 @@ func (s *scanner) uncover() {
 	}
 }
 
-// at examines position i of b. final says that no bytes follow; flush that it must not wait for more, so that
-// the visible part of a secret counts as the secret.
+// at searches for a secret that begins at index i of b. final means that no bytes follow b; flush that the
+// caller cannot wait for more, so that the visible beginning of a secret counts as the secret.
 func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.Match, v match.State) {
 	consider := func(m2 match.Match, v2 match.State) {
 		// Prefer the longest match, and wait if a longer one is possible.

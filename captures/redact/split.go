@@ -5,54 +5,58 @@ import (
 	"slices"
 )
 
-// Limits for a learned secret that is divided between several places, as by the messages or events of a stream.
+// Limits for a learned secret that is divided into parts with other bytes between them, as by the messages or
+// events of a stream.
 const (
-	// leastHead and leastRest are the least number of its bytes in all places but the last, and in the last. A
-	// shorter part is not replaced.
+	// leastHead is the smallest number of the secret's bytes in each part but the last, and leastRest in the
+	// last. A shorter part is not replaced.
 	leastHead, leastRest = 7, 3
 
-	// maxParts limits the places.
+	// maxParts is the greatest number of parts.
 	maxParts = 8
 
-	// leastTail is the least length of a secret whose end alone is recognized.
+	// leastTail is the smallest length of a secret whose end alone, without its first bytes, is recognised.
 	leastTail = 24
 
-	// maxApart is the greatest number of bytes between two places.
+	// maxApart is the greatest number of bytes between two parts.
 	maxApart = 1 << 10
 
 	// maxSplits limits the divided secrets that are searched for at the same time.
 	maxSplits = 8
 )
 
-// A split is a learned secret of which only the beginning was found so far. What was found is replaced if the
-// rest is found too, or if it is nearly all: many secrets begin alike.
+// A split is a learned secret of which only the first parts were found so far. The parts are replaced if the
+// rest is found too, or if they are at least three quarters of the secret. Otherwise they may be a coincidence,
+// because many secrets begin alike.
 type split struct {
-	// The positions of the parts that were found. The first is the beginning.
+	// parts are the positions in the body of the parts that were found, in order.
 	parts []span
-	// The number of bytes that were found.
-	have   int
+	// have is the number of the secret's bytes in parts.
+	have int
+
+	// secret is the whole secret.
 	secret string
 }
 
 // A span is a range of bytes of a body.
 type span struct{ from, to int64 }
 
-// rest returns the bytes that were not found yet.
+// rest returns the bytes of the secret that were not found yet.
 func (p *split) rest() string { return p.secret[p.have:] }
 
-// isMost reports whether at least three quarters were found.
+// isMost reports whether at least three quarters of the secret were found.
 func (p *split) isMost() bool { return 4*p.have >= 3*len(p.secret) }
 
-// from returns the position of the beginning.
+// from returns the position at which the secret's first part begins.
 func (p *split) from() int64 { return p.parts[0].from }
 
-// last returns the position after the last part.
+// last returns the position after the last part that was found.
 func (p *split) last() int64 { return p.parts[len(p.parts)-1].to }
 
-// end returns the position at which the search for the rest ends.
+// end returns the position in the body at which the search for the rest is given up.
 func (p *split) end() int64 { return p.last() + int64(maxApart+len(p.rest())) }
 
-// beginsSplit returns the learned secret of which p contains the longest beginning, and the length n of
+// beginsSplit returns the learned secret whose beginning is the longest at the start of p, and the length n of
 // that beginning. It returns "" if p contains the complete secret, or fewer than leastHead bytes of it.
 func (f *ruleset) beginsSplit(p []byte) (secret string, n int) {
 	if len(p) < leastHead || !f.admits(p) || !f.mayHold(p) {
@@ -76,6 +80,7 @@ func (f *ruleset) beginsSplit(p []byte) (secret string, n int) {
 	return secret, n
 }
 
+// commonPrefix returns the number of bytes at the beginning of p and s that are equal.
 func commonPrefix(p []byte, s string) int {
 	n := 0
 	for n < len(p) && n < len(s) && p[n] == s[n] {
@@ -84,7 +89,8 @@ func commonPrefix(p []byte, s string) int {
 	return n
 }
 
-// addSplit notes that a learned secret may begin at the undecided byte and continue elsewhere.
+// addSplit checks whether a learned secret begins at the next undecided byte without being complete, and starts
+// the search for its rest.
 func (s *scanner) addSplit(f *ruleset) {
 	if s.split == nil || len(s.splits) == maxSplits {
 		return
@@ -94,8 +100,8 @@ func (s *scanner) addSplit(f *ruleset) {
 	}
 }
 
-// findRests searches the buffer for the rests of the divided secrets. final means that no bytes follow which belong
-// to those in the buffer.
+// findRests searches the buffer for the rests of divided secrets, and replaces those that are complete. final
+// means that no bytes follow the buffer.
 func (s *scanner) findRests(final bool) {
 	end := s.base + int64(len(s.buf))
 	for i := range s.splits {
@@ -112,7 +118,8 @@ func (s *scanner) findRests(final bool) {
 	})
 }
 
-// findRest adds the part with all that is missing. It reports whether that is in the buffer.
+// findRest searches the buffer for all missing bytes of a divided secret, and adds them as a part. It reports
+// whether it found them.
 func (s *scanner) findRest(p *split) bool {
 	from := max(0, p.last()-s.base)
 	if from >= int64(len(s.buf)) || len(p.rest()) < leastRest {
@@ -133,8 +140,8 @@ func (s *scanner) findRest(p *split) bool {
 	return true
 }
 
-// findPart searches the buffer for the next piece of a divided secret and adds it to p. It reports whether it found one.
-// final means that nothing follows the buffer.
+// findPart searches the buffer for the next part of a divided secret and adds it to p. It reports whether it
+// found one. final means that no bytes follow the buffer.
 func (s *scanner) findPart(p *split, final bool) bool {
 	from := max(0, p.last()-s.base)
 	if len(p.parts) == maxParts || len(p.rest()) < leastHead+leastRest || from >= int64(len(s.buf)) {
@@ -156,7 +163,7 @@ func (s *scanner) findPart(p *split, final bool) bool {
 	return true
 }
 
-// replaceParts replaces the parts that were found.
+// replaceParts calls split with each part that was found, so that it is replaced.
 func (s *scanner) replaceParts(p *split) {
 	secret := p.secret
 	for _, part := range p.parts {
@@ -165,7 +172,7 @@ func (s *scanner) replaceParts(p *split) {
 	}
 }
 
-// endSplits ends the search for the rests.
+// endSplits gives up the search for the rests of divided secrets, and replaces those of which most was found.
 func (s *scanner) endSplits() {
 	for i := range s.splits {
 		if p := &s.splits[i]; p.isMost() {
@@ -175,8 +182,8 @@ func (s *scanner) endSplits() {
 	s.splits = s.splits[:0]
 }
 
-// firstSplit returns the position of the first incomplete secret whose rest is still searched for, or
-// upTo if that is smaller.
+// firstSplit returns the position of the first divided secret whose rest is still searched for, or upTo if that
+// is smaller. Bytes from there on must be held back.
 func (s *scanner) firstSplit(upTo int64) int64 {
 	for i := range s.splits {
 		upTo = min(upTo, s.splits[i].from())

@@ -12,13 +12,14 @@ func (r *Redactor) String(s string) string {
 	return r.clean(nameOfText, s, func() string { return r.prose(s, bracketed, nil) })
 }
 
-// prose is like String, with placeholders of form f, and calls report for each secret.
+// prose is like String, but with placeholders of form f, and calls report for each secret.
 func (r *Redactor) prose(s string, f form, report reporter) string {
 	text, moved := r.embedded(s, 0, 0, report)
 	return r.text(text, 0, f, moved.reporter(0, report))
 }
 
-// text replaces and reports the secrets that the scanner finds in s, which is at offset at of the searched text.
+// text replaces the secrets that the scanner finds in s by placeholders of form f. at is the offset of s in the
+// reported text.
 func (r *Redactor) text(s string, at int, f form, report reporter) string {
 	var out bytes.Buffer
 	copied := 0
@@ -45,7 +46,7 @@ func (r *Redactor) text(s string, at int, f form, report reporter) string {
 // Bytes returns a copy of p in which secrets are replaced by placeholders of the same length.
 func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
 
-// mask is like Bytes, and calls report for each secret.
+// mask is like Bytes, but calls report for each secret.
 func (r *Redactor) mask(p []byte, report reporter) []byte {
 	out := slices.Clone(p)
 	sc := newScanner(r, false)

@@ -7,17 +7,17 @@ import (
 	"unwire/captures/redact/internal/textrun"
 )
 
-// Limits for the two ways to skip bytes: by pairs, which is faster in text, and by runs of text, which is faster
-// in all other bytes.
+// Limits for the two ways in which ruleset.next skips bytes: by pairs of bytes (nextPair), which is faster in
+// text, and by runs of text (nextRun), which is faster in all other bytes.
 const (
-	// leastPairs is how many bytes are first searched by pairs.
+	// leastPairs is the number of bytes that are first searched by pairs.
 	leastPairs = 64
 
-	// mostPairs is how many bytes are searched by pairs after text was met.
+	// mostPairs is the number of bytes that are searched by pairs after nextRun found text.
 	mostPairs = 512
 )
 
-// startsRun reports whether s begins with enough text for nextRun to find it.
+// startsRun reports whether s begins with a run of text that is long enough to be found by nextRun.
 func startsRun(s string) bool {
 	for i := range min(len(s), textrun.Least) {
 		if !textrun.IsText(s[i]) {
@@ -27,7 +27,7 @@ func startsRun(s string) bool {
 	return true
 }
 
-// startsWide reports whether s begins with enough text in UTF-16 for nextRun to find it.
+// startsWide reports whether s begins with UTF-16 text that is long enough to be found by nextRun.
 func startsWide(s string) bool {
 	if len(s) < textrun.LeastWide {
 		return false
@@ -40,13 +40,13 @@ func startsWide(s string) bool {
 	return true
 }
 
-// nextRun is next for bytes that are mostly not text. It returns a position at which something begins, or one
-// before which nothing begins. from is the first position at which something may begin; it is at least
-// leastPairs bytes before i.
+// nextRun implements next for bytes that are mostly not text. If begins is true, a match may begin at the index
+// at. Otherwise no match begins between from and at. from is the first index at which a match may begin; it is
+// at least leastPairs before i.
 //
-// Whatever is searched for contains a run of text: a sign is in a run of four bytes, because it is between a
-// name and a value, and a literal or a shape begins with a run of seven. A literal in UTF-16 has text at every
-// second byte. If there are literals without such a run, anyByte is set.
+// It relies on the fact that every match contains a run of text: a sign is in a run of four bytes, because it
+// is between a name and a value, and a literal or a key shape begins with a run of seven. A literal in UTF-16
+// has text at every second byte. If there are other literals, anyByte is set and nextRun is not used.
 func (f *ruleset) nextRun(b []byte, i, from int) (at int, begins bool) {
 	window := i - textrun.AroundSign + 1
 	for {
@@ -65,7 +65,7 @@ func (f *ruleset) nextRun(b []byte, i, from int) (at int, begins bool) {
 	}
 }
 
-// signBegins reports whether the bytes around position i permit that the sign there begins something.
+// signBegins reports whether the bytes around index i permit that a match begins at the sign there.
 func (f *ruleset) signBegins(b []byte, i int) bool {
 	if f.pairs[pairOf(b[i], b[i+1])]&beginsHere == 0 || f.pairs[pairOf(b[i-1], b[i])]&beginsAfter == 0 {
 		return false

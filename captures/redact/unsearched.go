@@ -9,9 +9,9 @@ import (
 	"unwire/captures"
 )
 
-// Unsearched is a range of a body that could not be searched for secrets: the payload of another protocol, data
-// with an unknown compression or that cannot be decompressed, or data that should be envelopes but is not. Its
-// raw bytes were searched, so a secret in plain text was replaced.
+// An Unsearched is a range of a body that could not be searched for secrets: the payload of another protocol,
+// data with an unknown compression or that cannot be decompressed, or data that should be envelopes but is not.
+// Its raw bytes were searched, so a secret in plain text was replaced.
 type Unsearched struct {
 	// Dir is the direction of the bytes that were not searched.
 	Dir captures.Direction
@@ -20,9 +20,10 @@ type Unsearched struct {
 	// Reason explains to the user why the bytes were not searched.
 	Reason string
 
-	// The range is the payload of an envelope, whose prefix is before Start.
+	// message means that the range is the payload of an envelope, whose prefix precedes Start.
 	message bool
-	// The body may only be truncated: reported if the exchange is complete.
+	// cut means that the body ends within an envelope. It is reported only if the exchange is complete, because
+	// otherwise the body was just truncated.
 	cut bool
 }
 
@@ -46,7 +47,8 @@ func (u *Unsearched) Omission() Edit {
 	return Edit{Start: u.Start, End: u.End}
 }
 
-// note adds a range, unless it is within an earlier reason to search nothing more.
+// note records a range that could not be searched, unless everything from an earlier position on counts as
+// such.
 func (b *BodyFilter) note(u Unsearched) {
 	switch {
 	case b.opaque != "" && u.Start >= b.opaqueFrom && u.Reason != b.opaque:
@@ -57,14 +59,16 @@ func (b *BodyFilter) note(u Unsearched) {
 	}
 }
 
-// giveUp notes that nothing after a position can be searched. The raw bytes are searched nevertheless.
+// giveUp records that nothing from a position on can be searched, and why. The raw bytes are searched
+// nevertheless.
 func (b *BodyFilter) giveUp(from int64, reason string) {
 	if b.opaque == "" {
 		b.opaque, b.opaqueFrom = reason, from
 	}
 }
 
-// Unsearched returns the ranges of direction dir that were not searched. It is called after Close.
+// Unsearched returns the ranges of the body that could not be searched. dir is the body's direction in the
+// exchange ex. It is called after Close.
 func (b *BodyFilter) Unsearched(ex *captures.Exchange, dir captures.Direction) []Unsearched {
 	all := slices.Clone(b.unsearched)
 	all = slices.DeleteFunc(all, func(u Unsearched) bool {
@@ -84,7 +88,7 @@ func (b *BodyFilter) Unsearched(ex *captures.Exchange, dir captures.Direction) [
 	return out
 }
 
-// ChangeProtocol records that the connection has switched to another protocol, whose data cannot be
+// ChangeProtocol records that the connection has switched to another protocol, named to, whose data cannot be
 // searched. It returns the range, empty so far, that begins at this position.
 func (b *BodyFilter) ChangeProtocol(dir captures.Direction, to string) Unsearched {
 	reason := fmt.Sprintf("payload of %s", to)
@@ -123,7 +127,7 @@ func (r *Redactor) FindUnsearched(ctx context.Context, src captures.ChunkSource,
 	return all, err
 }
 
-// mayMiss reports whether a part of the body may be impossible to search.
+// mayMiss reports, before any data, whether a part of the body may turn out to be impossible to search.
 func (b *BodyFilter) mayMiss() bool {
 	return b.framed != unframed || b.section != nil || b.opaque != ""
 }

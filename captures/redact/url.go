@@ -15,7 +15,7 @@ func (r *Redactor) redactURL(u string) string {
 	return r.clean(nameOfURL, u, func() string { return r.url(u, nil) })
 }
 
-// url is like redactURL without the cache, and calls report for each secret.
+// url implements redactURL without the cache, and calls report for each secret.
 func (r *Redactor) url(u string, report reporter) string {
 	authority, rest := r.userinfo(u, report)
 	at := len(u) - len(rest)

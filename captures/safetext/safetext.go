@@ -16,12 +16,13 @@ import (
 	"unicode/utf8"
 )
 
-// IsUnsafe reports whether a character must be escaped.
+// IsUnsafe reports whether a character must be escaped before it is shown on a terminal, such as a control
+// character.
 func IsUnsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// Line escapes foreign text for one line of output: unsafe characters and invalid UTF-8.
+// Line escapes untrusted text for one line of terminal output: unsafe characters and invalid UTF-8.
 func Line(s string) string {
 	if !strings.ContainsFunc(s, IsUnsafe) && utf8.ValidString(s) {
 		return s
@@ -29,10 +30,10 @@ func Line(s string) string {
 	return escape(s, "")
 }
 
-// Lines is Line for text of several lines: newlines and tabs stay.
+// Lines is like Line, for text of several lines: newlines and tabs are kept.
 func Lines(s string) string { return escape(s, "\n\t") }
 
-// escape escapes the unsafe characters of s, except those in keep.
+// escape escapes the unsafe characters of s, except those that keep contains.
 func escape(s, keep string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
@@ -71,8 +72,8 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// JSON escapes the unsafe characters that may be in the strings of a JSON text, and returns the text. It means the same
-// afterwards. Line ends between values stay.
+// JSON returns a JSON text in which unsafe characters inside strings are escaped. Its meaning stays the same,
+// and so do line ends between values.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, isUnsafeInJSON) {
 		return text
@@ -90,5 +91,6 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// isUnsafeInJSON reports whether a character is unsafe and valid in a string of JSON: C0 is not.
+// isUnsafeInJSON reports whether an unsafe character may occur unescaped in a JSON string. The control
+// characters below U+0020 may not.
 func isUnsafeInJSON(r rune) bool { return r >= 0x7f && IsUnsafe(r) }

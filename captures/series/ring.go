@@ -15,8 +15,8 @@ import (
 // MinTotal is the smallest allowed Options.MaxTotal, in bytes.
 const MinTotal = 16 << 20
 
-// applyRingLimits derives the limits of a ring from MaxTotal: on the size of a file, of a body, and of the
-// queue, so that no single one of them can exceed a small part of the total.
+// applyRingLimits sets the limits of a file, of a body and of the queue to a small part of MaxTotal, if that is
+// set and they are larger.
 func (o *Options) applyRingLimits() error {
 	switch {
 	case o.MaxTotal == 0:
@@ -33,11 +33,11 @@ func (o *Options) applyRingLimits() error {
 	return nil
 }
 
-// sizeCheckInterval is the shortest time between two size checks in Begin.
+// sizeCheckInterval is the shortest time between two size checks in makeRoom.
 const sizeCheckInterval = 10 * time.Millisecond
 
-// makeRoom removes the oldest files of a ring before an exchange is recorded. Under heavy traffic the periodic
-// check (ring.Maintain) would be too late.
+// makeRoom removes the oldest files if the total size is too large. Begin calls it, because under heavy traffic
+// the periodic check (ring.Maintain) would be too late.
 func (s *Series) makeRoom() {
 	if s.o.MaxTotal == 0 {
 		return
@@ -52,10 +52,11 @@ func (s *Series) makeRoom() {
 	ring.Trim(ringFiles{s}, room, room)
 }
 
-// ringFiles implements the interface of package ring for a Series.
+// ringFiles implements the interface files of package ring for a Series.
 type ringFiles struct{ *Series }
 
-// Size returns the total size of all files, with SQLite's write-ahead logs and shared-memory files, in bytes.
+// Size returns the total size of all files, including SQLite's write-ahead logs and shared-memory files, in
+// bytes.
 func (s ringFiles) Size() (n int64) {
 	s.mu.Lock()
 	files := slices.Concat(s.earlier, s.files)

@@ -28,7 +28,8 @@ import (
 type Options struct {
 	store.Options
 
-	// MaxBytes is the size, in bytes and including SQLite's log, at which the next file begins; 0: no limit.
+	// MaxBytes is the size of a file in bytes, including SQLite's write-ahead log, at which the next file
+	// begins; 0: no limit.
 	MaxBytes int64
 
 	// MaxAge is the time after a file's first exchange at which the next file begins; 0: no limit.
@@ -44,13 +45,15 @@ type Options struct {
 
 	// Closed, if set, is called with the path of each file that is complete, one at a time. It may call Forget.
 	Closed func(path string)
-	// Earlier are complete files of earlier recordings, oldest first, which belong to the ring.
+	// Earlier are the paths of complete files of earlier recordings, oldest first. They count for MaxTotal and
+	// may be removed.
 	Earlier []string
 }
 
-// A Series records into NAME.uwc, NAME-2.uwc, NAME-3.uwc and so on. An exchange is never split: when the next
-// file begins, running exchanges continue in the old one, which is closed when the last of them ends. All files
-// share one redactor, so that a secret in an earlier file is recognized in a later one. Its placeholders differ.
+// A Series records into the capture files NAME.uwc, NAME-2.uwc, NAME-3.uwc and so on. An exchange is never
+// split: when the next file begins, running exchanges continue in the old one, which is closed when the last of
+// them ends. All files share one redactor, so that a secret in an earlier file is recognised in a later one,
+// although with another placeholder.
 //
 // Limits: a file exceeds MaxBytes by what its running exchanges add, and their number bounds the number of open
 // files. Paths that exist already are skipped.
@@ -60,30 +63,34 @@ type Series struct {
 	mu sync.Mutex
 	// base is the path of the first file of the series without its extension.
 	base string
-	ext  string
+
+	// ext is the extension of all files, such as ".uwc".
+	ext string
 	// n is the number of the current file in the series, from 1.
 	n       int
 	current *store.Store
 	// firstExchange is the start time of the first exchange in the current file; zero if there is none
 	// yet.
 	firstExchange time.Time
-	// draining are earlier files in which exchanges still run.
+	// draining are the stores of earlier files in which exchanges still run.
 	draining map[*store.Store]bool
 	// closing counts the goroutines that wait for the files in draining.
 	closing sync.WaitGroup
-	errs    []error
+
+	// errs are the errors of all closed files; nil elements are possible.
+	errs []error
 
 	// files are the paths of all existing files, oldest first, and closed is the set of those that are complete.
 	// earlier are the files of Options.Earlier that exist.
 	files   []string
 	closed  map[string]bool
 	earlier []string
-	// reporting is locked while Options.Closed runs.
+	// reporting is locked while Options.Closed runs, so that it runs only once at a time.
 	reporting sync.Mutex
-	// rotateErr is the reason why the next file could not be created; recording then stops.
+	// rotateErr is the error of creating the next file, after which nothing more is recorded.
 	rotateErr error
 
-	// lastSizeCheck is the time of the last size check in Begin, in nanoseconds since 1970.
+	// lastSizeCheck is the time of the last size check in makeRoom, in nanoseconds since 1970.
 	lastSizeCheck atomic.Int64
 
 	// stopOnce closes stopRing, which ends the goroutine that removes old files; ringEnded waits for it.
@@ -94,7 +101,7 @@ type Series struct {
 	ringEnded sync.WaitGroup
 }
 
-// Create creates the first file and returns the series. Errors: those of store.Create.
+// Create creates the first file, path, and returns the series. Errors: those of store.Create.
 func Create(path string, o Options) (*Series, error) {
 	if err := o.applyRingLimits(); err != nil {
 		return nil, err
@@ -152,8 +159,8 @@ func (s *Series) Files() []string {
 	return append([]string(nil), s.files...)
 }
 
-// rotationDue reports whether the current file has reached MaxBytes or MaxAge. A file without exchanges never
-// has.
+// rotationDue reports whether the current file has reached MaxBytes or MaxAge. A file without exchanges is
+// never due.
 func (s *Series) rotationDue() bool {
 	if s.firstExchange.IsZero() || s.current.Err() != nil {
 		return false
@@ -200,7 +207,7 @@ func (s *Series) rotate() error {
 	return nil
 }
 
-// nextPath returns the first path of the sequence that does not exist.
+// nextPath returns the first path after the current file's, by number, that does not exist.
 func (s *Series) nextPath() string {
 	for {
 		s.n++
@@ -211,7 +218,8 @@ func (s *Series) nextPath() string {
 	}
 }
 
-// closeDrained closes a file in draining. Only the first call for a file has an effect.
+// closeDrained closes an earlier file whose last exchange has ended, or must end. Only the first call for a
+// file has an effect.
 func (s *Series) closeDrained(st *store.Store) {
 	s.mu.Lock()
 	open := s.draining[st]
@@ -237,7 +245,7 @@ func (s *Series) reportClosed(path string, err error) {
 	}
 }
 
-// Forget removes a file that was moved away from the list of files.
+// Forget removes a file from the list of files, because the caller has moved or deleted it.
 func (s *Series) Forget(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

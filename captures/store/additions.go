@@ -28,29 +28,32 @@ func (s *Store) PutNote(ctx context.Context, n captures.Note) error {
 	return s.putAddition(ctx, captures.Addition{Note: &n})
 }
 
-// PutReading stores the type that a user chose for a field. It replaces the earlier choice for the same field;
-// an empty Type removes that. Like PutNote, it works if the capture is open for reading.
+// PutReading stores a Reading, i.e. the type that a user chose for a protobuf field. It replaces the earlier
+// choice for the same field; an empty Type removes that. Like PutNote, it works if the capture is open for
+// reading.
 //
 // Limits: 10,000 readings of 4 KiB. Errors: those of PutNote.
 func (s *Store) PutReading(ctx context.Context, r captures.Reading) error {
 	return s.putAddition(ctx, captures.Addition{Reading: &r})
 }
 
-// PutDefinition stores a definition. It replaces the active one of the same kind and name. A definition that is
-// not active removes the one of that name; it needs no kind. Like PutNote, it works if the capture is open for
-// reading.
+// PutDefinition stores protobuf message definitions. They replace the active ones of the same kind and name. A
+// definition that is not active removes the one of that name; it needs no kind. Like PutNote, it works if the
+// capture is open for reading.
 //
 // Limits: 64 MiB each; 10,000 definitions; 256 MiB for all active ones. Errors: those of PutNote.
 func (s *Store) PutDefinition(ctx context.Context, d captures.Definition) error {
 	return s.putAddition(ctx, captures.Addition{Definition: &d})
 }
 
+// putAddition stores a note, reading or definition.
 func (s *Store) putAddition(ctx context.Context, a captures.Addition) error {
 	_, err := s.storeAddition(ctx, a)
 	return pathError(s.Path, err)
 }
 
-// storeAddition stores a note, reading or definition, and returns the number of its row.
+// storeAddition stores a note, reading or definition, and returns the number of its row. How depends on whether
+// the capture is open for recording or for reading.
 func (s *Store) storeAddition(ctx context.Context, a captures.Addition) (n int64, err error) {
 	if a.Note != nil && s.Redactor != nil {
 		note := *a.Note
@@ -74,15 +77,16 @@ func (s *Store) storeAddition(ctx context.Context, a captures.Addition) (n int64
 	return n, err
 }
 
-// How long addAsReader retries: noWriterTimeout if another process has the lock but no socket (it is starting,
-// ending, or writing an addition itself), and busyWriterTimeout if that process has too many connections or is
-// about to close.
+// noWriterTimeout is how long addAsReader retries if another process has locked the capture but offers no
+// socket, because it is starting, ending, or writing an addition itself. busyWriterTimeout is how long it
+// retries if that process has too many connections or is about to close.
 const (
 	noWriterTimeout   = 5 * time.Second
 	busyWriterTimeout = 10 * time.Second
 )
 
-// addAsReader stores an addition in a capture that is open for reading.
+// addAsReader stores an addition in a capture that is open for reading: through the process that records to it,
+// or directly if there is none.
 func (s *Store) addAsReader(ctx context.Context, c *additions.Change) (n int64, err error) {
 	if s.format < schema.WithSegments {
 		return 0, captures.ErrOlderFormat
@@ -138,8 +142,8 @@ func (s *Store) addToFile(ctx context.Context, c *additions.Change) (n int64, er
 	return n, err
 }
 
-// writeAsReader runs fn in a transaction on a separate connection, provided that nobody is recording to
-// the file. A recorder that starts during the transaction waits for SQLite's lock.
+// writeAsReader runs fn in a transaction on a new connection to a capture that is open for reading, provided
+// that nobody is recording to the file. A recorder that starts meanwhile waits for SQLite's lock.
 func (s *Store) writeAsReader(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	if err := filelock.CheckFree(s.Path + "-lock"); err != nil {
 		return err
@@ -147,7 +151,7 @@ func (s *Store) writeAsReader(ctx context.Context, fn func(tx *sql.Tx) error) er
 	return s.writeLocked(ctx, fn)
 }
 
-// writeLocked is writeAsReader for a caller that has the lock file.
+// writeLocked is like writeAsReader, for a caller that has locked the capture.
 func (s *Store) writeLocked(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	if err := database.CheckNotTruncated(s.Path); err != nil {
 		return err
@@ -209,12 +213,13 @@ func (s *Store) Definitions(ctx context.Context) (list []captures.Definition, er
 	return list, nil
 }
 
-// runQuery runs a query of package additions, whose values may have limit bytes.
+// runQuery runs a query of package additions and calls its Row function for each row. limit is the largest size
+// of a value in bytes.
 func (s *Store) runQuery(ctx context.Context, limit int, q additions.Query) error {
 	return s.queryLimited(ctx, limit, rowFunc(q), q.Text, q.Args...)
 }
 
-// rowFunc adapts a query of package additions to scan.
+// rowFunc converts the Row function of a query of package additions to a function for scan.
 func rowFunc(q additions.Query) func(c *rowValues) bool {
 	return func(c *rowValues) bool {
 		c.err = q.Row(c.values)
@@ -222,7 +227,7 @@ func rowFunc(q additions.Query) func(c *rowValues) bool {
 	}
 }
 
-// additionsAfter reads a page of each kind of addition with numbers above last.
+// additionsAfter reads, for each kind of addition, the next events with numbers above last, up to a limit.
 func additionsAfter(ctx context.Context, db querier, last int64) (pages []*eventPage, err error) {
 	var p *eventPage
 	for _, q := range additions.After(last, pageRows, func(n int64, a captures.Addition) {
@@ -238,7 +243,8 @@ func additionsAfter(ctx context.Context, db querier, last int64) (pages []*event
 	return pages, nil
 }
 
-// An additionTarget lets package control store the additions that other processes send.
+// An additionTarget is a Store as the control.Target to which package control passes the additions of other
+// processes.
 type additionTarget struct{ *Store }
 
 // Add stores an addition; it implements control.Target.

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// Buffers have sizes from 256 bytes to 64 KiB, in powers of two.
+	// minBufferBits and maxBufferBits are the binary logarithms of the smallest and the largest buffer size:
+	// buffers have from 256 bytes to 64 KiB, in powers of two.
 	minBufferBits, maxBufferBits = 8, 16
 
 	// maxFreeBytes limits the unused buffers of each size, in bytes, and maxFreeChunks the unused Chunk values.
@@ -17,14 +18,16 @@ const (
 	maxFreeChunks = 8192
 )
 
-// buffers is a free list of chunks and their data. Allocating the data of a large body would take longer than
-// all other work on it before it is queued. The zero value is empty. sync.Pool would lose its contents at every
-// garbage collection.
+// buffers is a free list of chunks and of memory for their data, because allocating memory for a large body
+// would take longer than all other work on it before it is queued. The zero value is empty. sync.Pool would
+// lose its contents at every garbage collection.
 type buffers struct {
 	mu sync.Mutex
 
 	// free contains unused buffers, grouped by size class.
-	free   [maxBufferBits + 1 - minBufferBits][][]byte
+	free [maxBufferBits + 1 - minBufferBits][][]byte
+
+	// chunks are unused Chunk values.
 	chunks []*captures.Chunk
 }
 

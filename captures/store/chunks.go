@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// firstRows is the size of the first page of a query for chunks: most exchanges need no more.
+	// firstRows is the number of rows in the first page of a query for chunks. Most exchanges need no more.
 	firstRows = 64
 
-	// chunkRows and segmentRows are the sizes of further pages. They are large because preparing a query takes
-	// as long as reading a hundred small chunks.
+	// chunkRows and segmentRows are the numbers of rows in further pages. They are large because preparing a
+	// query takes as long as reading a hundred small chunks.
 	chunkRows   = 1024
 	segmentRows = 128
 )
@@ -37,7 +37,7 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[capture
 	return s.receivedChunks(ctx, id, fromSeq)
 }
 
-// receivedChunks yields the chunks of an exchange as they were received.
+// receivedChunks yields the chunks of an exchange as unwire received them, without the edits of rules.
 func (s *Store) receivedChunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return countReads(ctx, s.Path, func(yield func(captures.Chunk, error) bool) {
 		// Files that an older unwire began may have both forms of chunks.
@@ -53,7 +53,8 @@ func (s *Store) receivedChunks(ctx context.Context, id, fromSeq int64) iter.Seq2
 	})
 }
 
-// hasOldChunks reports whether the file has chunks in the table of formats 1 and 2, in addition to its segments.
+// hasOldChunks reports whether the file contains chunks as formats 1 and 2 store them, one per row, in addition
+// to segments, i.e. rows with several chunks.
 func (s *Store) hasOldChunks(ctx context.Context) bool {
 	s.oldChunks.Do(func() {
 		found := false
@@ -66,26 +67,31 @@ func (s *Store) hasOldChunks(ctx context.Context) bool {
 	return !s.noOldChunks
 }
 
-// A chunkQuery reads a page of the chunks of an exchange: at most limit rows, and a few megabytes. full reports
-// whether more may follow.
+// A chunkQuery reads the next chunks of an exchange, from sequence number from on: at most limit rows, and a
+// few megabytes. full reports whether more may follow.
 type chunkQuery func(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, full bool, err error)
 
-// A chunkReader yields the chunks of an exchange, after checking their order and the limits.
+// A chunkReader yields the chunks of one exchange, after checking their order and the limits for reading.
 type chunkReader struct {
 	s   *Store
 	ctx context.Context
-	id  int64
+
+	// id is the ID of the exchange.
+	id int64
 	// next is the smallest sequence number that the next chunk may have.
 	next int64
 	// reachedEnd means that the chunk with the largest possible sequence number was read.
 	reachedEnd bool
 	// used is the amount of data read so far, for comparison with the limits.
-	used    usage
+	used usage
+
+	// yield receives the chunks, and stopped means that it returned false or received an error.
 	yield   func(captures.Chunk, error) bool
 	stopped bool
 }
 
-// readAll yields the results of a query, page by page. The first page has the size first.
+// readAll yields the results of a query, page by page. first is the size of the first page in rows, and limit
+// that of further pages.
 func (r *chunkReader) readAll(query chunkQuery, first, limit int) {
 	for rows := first; !r.stopped; rows = limit {
 		began := time.Now()
@@ -107,7 +113,8 @@ func (r *chunkReader) readAll(query chunkQuery, first, limit int) {
 	}
 }
 
-// readBoth merges the chunks in the table of older formats with those in segments, by sequence number.
+// readBoth yields, from sequence number from on, the chunks in rows of older formats merged with those in
+// segments.
 func (r *chunkReader) readBoth(from int64) {
 	// Pull the old chunks one by one, and push them before each newer chunk of a segment.
 	old := func(yield func(captures.Chunk, error) bool) {
@@ -147,7 +154,7 @@ func (r *chunkReader) readBoth(from int64) {
 	}
 }
 
-// yieldChunk checks and yields a chunk. It returns whether to continue.
+// yieldChunk checks a chunk and passes it to the caller. It returns whether to continue.
 func (r *chunkReader) yieldChunk(k captures.Chunk) bool {
 	err := r.ctx.Err()
 	if err == nil && (k.Seq < r.next || r.reachedEnd) {
@@ -172,10 +179,11 @@ func (r *chunkReader) yieldChunk(k captures.Chunk) bool {
 	return !r.stopped
 }
 
-// payloadColumns are the columns that rowValues.payload reads, from the table blobs as b.
+// payloadColumns are the columns that rowValues.payload reads. In the query, b is the table blobs.
 const payloadColumns = `b.codec, b.size, b.data, b.sha256`
 
-// payload reads the values of payloadColumns: a payload that is stored once, under its hash.
+// payload reads the values of payloadColumns and returns the decompressed payload. The table blobs stores each
+// payload once, under its hash.
 func (c *rowValues) payload(u *payload.Unpacker) (data []byte) {
 	codec, declared := c.nextValue(), c.nextValue()
 	data, sum := c.bytes(), c.bytes()
@@ -202,10 +210,11 @@ func hasHash(data, sum []byte) bool {
 	return bytes.Equal(hash[:], sum)
 }
 
-// chunkColumns are the columns that rowValues.chunk reads, from the tables chunks as c and blobs as b.
+// chunkColumns are the columns that rowValues.chunk reads. In the query, c is the table chunks, and b the table
+// blobs.
 const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, ` + payloadColumns
 
-// chunk reads the values of chunkColumns from the row.
+// chunk reads the values of chunkColumns and returns the chunk.
 func (c *rowValues) chunk(u *payload.Unpacker) captures.Chunk {
 	k := captures.Chunk{Exchange: c.int(), Seq: c.nonNegative(), Dir: captures.Direction(c.intUpTo(1)), T: time.Duration(c.nonNegative())}
 	size := c.nonNegative()
@@ -239,17 +248,18 @@ func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (pag
 	return page, full, err
 }
 
-// segmentColumns are the columns that rowValues.segment reads, from the tables segments as g, blobs as b and
-// exchanges as e.
+// segmentColumns are the columns that rowValues.segment reads. In the query, g is the table segments, b the
+// table blobs, and e the table exchanges.
 const segmentColumns = segmentHead + `, g.codec, g.data, g.blob, ` + payloadColumns
 
-// segmentHead are the columns that rowValues.segmentHead reads: a segment without its data.
+// segmentHead are the columns that rowValues.segmentHead reads: those of a segment without its data.
 const segmentHead = `g.n, g.last, g.exchange, g.seq, g.chunks, g.t_ns, g.size_up, g.size_down, g.entries, e.protocol`
 
 // segmentTables is the FROM clause for segmentColumns.
 const segmentTables = ` FROM segments g LEFT JOIN exchanges e ON e.id = g.exchange LEFT JOIN blobs b ON b.id = g.blob `
 
-// segmentHead reads the values of the columns segmentHead from the row.
+// segmentHead reads the values of the columns segmentHead. webSocket means that the segment's exchange is a
+// WebSocket.
 func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	r = segment.Row{
 		First: c.nonNegative(), Last: c.nonNegative(), Exchange: c.int(), Seq: c.nonNegative(), Chunks: c.nonNegative(),
@@ -267,7 +277,7 @@ func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	return r, protocol == string(captures.WebSocket)
 }
 
-// segment reads the values of segmentColumns and yields the chunks of the segment with their numbers in the
+// segment reads the values of segmentColumns, and yields the chunks of the segment with their numbers in the
 // capture.
 func (c *rowValues) segment(u *payload.Unpacker, yield func(n int64, k captures.Chunk) bool) {
 	r, webSocket := c.segmentHead()
@@ -315,8 +325,8 @@ func (s *Store) querySegments(ctx context.Context, id, from int64, limit int) (p
 	return page, full, err
 }
 
-// chunkEnds returns the sequence number of the last chunk of each direction (-1 if there is none) and the time
-// of the latest chunk. It reads no payloads of received bytes.
+// chunkEnds returns the sequence number of the last chunk of each direction (-1 if there is none), and the time
+// of the latest chunk. If no edits are shown, it reads no payloads.
 func (s *Store) chunkEnds(ctx context.Context, id int64) (last [2]int64, t time.Duration, err error) {
 	last = [2]int64{-1, -1}
 	if s.showsForwarded() {
@@ -359,7 +369,8 @@ func (s *Store) chunkEnds(ctx context.Context, id int64) (last [2]int64, t time.
 	return last, t, err
 }
 
-// forwardedChunks yields the chunks of an exchange as they were forwarded in the given directions.
+// forwardedChunks yields the chunks of an exchange: in the directions selected by show as they were forwarded,
+// in the others as they were received.
 func (s *Store) forwardedChunks(ctx context.Context, id, fromSeq int64, show [2]bool) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		edits, err := s.Edits(ctx, id)
@@ -410,14 +421,14 @@ func (s *Store) forwardedChunks(ctx context.Context, id, fromSeq int64, show [2]
 
 // An editedDirection applies edits to the chunks of one direction.
 type editedDirection struct {
-	// edits are those that were not applied yet. at is the offset of the next received byte, and skip how many
-	// received bytes are still replaced.
+	// edits are the edits that were not applied yet. at is the offset of the next received byte, and skip the
+	// number of received bytes from there that were replaced.
 	edits []captures.Edit
 	at    int64
 	skip  int64
 }
 
-// apply returns the bytes that were forwarded for the next received bytes.
+// apply returns the bytes that were forwarded instead of p, the next received bytes.
 func (d *editedDirection) apply(p []byte) []byte {
 	var out []byte
 	for end := d.at + int64(len(p)); d.at < end; {

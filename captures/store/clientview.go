@@ -8,17 +8,17 @@ import (
 	"unwire/captures/profile"
 )
 
-// A ClientView is a capture as its clients saw it: their requests as they sent them, and the answers as they were
-// forwarded to them, with the changes that rules made. It implements captures.Source.
+// A ClientView is a view of a capture as its clients saw it: their requests as they sent them, and the
+// responses as unwire forwarded them, with the changes that rules made. It implements captures.Source.
 type ClientView struct{ from *Store }
 
-// ClientView returns the capture as its clients saw it.
+// ClientView returns a view of the capture as its clients saw it.
 func (s *Store) ClientView() *ClientView { return &ClientView{s} }
 
 // Profile describes the recorded service.
 func (v *ClientView) Profile() *profile.Profile { return v.from.Profile() }
 
-// Exchange returns an exchange with the response's head as it was forwarded.
+// Exchange returns an exchange with the response's head as it was forwarded to the client.
 func (v *ClientView) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := v.from.Exchange(ctx, id)
 	if err != nil {
@@ -33,8 +33,8 @@ func (v *ClientView) Exchange(ctx context.Context, id int64) (*captures.Exchange
 	return ex, err
 }
 
-// Chunks yields the chunks of an exchange: those of the client as received, those of the server with the edits
-// applied. A replacement is part of the chunk in which the replaced range begins. fromSeq must be 0.
+// Chunks yields the chunks of an exchange: the client's as received, the server's with edits applied. A
+// replacement is part of the chunk in which the replaced range begins. fromSeq must be 0.
 func (v *ClientView) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		edits, err := v.from.Edits(ctx, id)

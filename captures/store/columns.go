@@ -2,21 +2,22 @@ package store
 
 import "unwire/captures/store/internal/schema"
 
-// columnsOf contains the parts of SQL queries that differ between formats.
+// columnsOf contains the parts of SQL queries that differ between versions of the file format.
 type columnsOf struct {
-	// exchange are the columns of rowValues.exchange and their tables, with the exchange as e. The byte counts
-	// of an exchange in flight are computed from its chunks, because they are stored only at its end.
+	// exchange are the columns that rowValues.exchange reads, with their FROM clause, in which e is the table
+	// exchanges. The byte counts of an exchange in flight are computed from its chunks, because they are stored
+	// only at its end.
 	exchange string
 
-	// listed are the columns of rowValues.listed. hashed are further columns that a Summary depends on; both
-	// together make the ExchangeHash. listedFrom are their tables.
+	// listed are the columns that rowValues.listed reads. hashed are further columns on which a Summary
+	// depends; both together make up Summary.ExchangeHash. listedFrom is their FROM clause.
 	listed, hashed, listedFrom string
 
 	// lastNumber is a query for the largest row number in the capture.
 	lastNumber string
 }
 
-// columnsFor returns the names of columns in a version of the file format.
+// columnsFor returns the parts of SQL queries for a version of the file format.
 func columnsFor(format int) *columnsOf {
 	if format >= schema.WithSegments {
 		return &currentColumns
@@ -26,20 +27,25 @@ func columnsFor(format int) *columnsOf {
 
 const (
 
-	// In formats 1 and 2, all chunks are in the table chunks.
+	// bytesUp and bytesDown are expressions for the byte counts of an exchange in formats 1 and 2, in which all
+	// chunks are in the table chunks.
 	bytesUp   = `CASE e.outcome WHEN '' THEN ` + chunksUp + ` ELSE e.bytes_up END`
 	bytesDown = `CASE e.outcome WHEN '' THEN ` + chunksDown + ` ELSE e.bytes_down END`
 
+	// segmentsUp and chunksUp are the sizes of an exchange's request body in the two tables, and the others
+	// those of the response body.
 	segmentsUp   = `coalesce((SELECT sum(size_up) FROM segments WHERE exchange = e.id), 0)`
 	segmentsDown = `coalesce((SELECT sum(size_down) FROM segments WHERE exchange = e.id), 0)`
 	chunksUp     = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0)`
 	chunksDown   = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0)`
 
-	// In format 3, they are in segments, apart from those that were recorded in an older format.
+	// bytesUpNow and bytesDownNow are the same for format 3, which has chunks in segments, except those that
+	// were recorded in an older format.
 	bytesUpNow   = `CASE e.outcome WHEN '' THEN ` + segmentsUp + ` + ` + chunksUp + ` ELSE e.bytes_up END`
 	bytesDownNow = `CASE e.outcome WHEN '' THEN ` + segmentsDown + ` + ` + chunksDown + ` ELSE e.bytes_down END`
 
-	// The two facts of TLS that a listing shows, as bits.
+	// tlsFlags is an expression for two facts about TLS that a listing shows: bit 0 is TLS.Unverified, and bit
+	// 1 means that the server requested a client certificate which the client did not have.
 	tlsFlags = `(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
 )
 
@@ -67,21 +73,22 @@ var currentColumns = columnsOf{
 		coalesce((SELECT max(n) FROM readings), 0), coalesce((SELECT max(n) FROM definitions), 0))`,
 }
 
-// section returns the columns that rowValues.headers reads of one header section: its text (NULL if the row is
-// missing) and the payload to which the text may refer. name is the alias given to sectionTables.
+// section returns the columns that rowValues.headers reads for one header section: its text (NULL if the row is
+// missing) and the payload to which the text may refer. column is the column of exchanges with the section's
+// id, and name the alias given to sectionTables.
 func section(column, name string) string {
 	return `CASE e.` + column + ` WHEN 0 THEN '[]' ELSE ` + name + `.fields END, ` +
 		name + `_b.codec, ` + name + `_b.size, ` + name + `_b.data, ` + name + `_b.sha256`
 }
 
-// sectionTables joins the row of a header section, under an alias, and its payload.
+// sectionTables returns the JOIN clauses for the row of a header section, under the alias name, and its
+// payload.
 func sectionTables(column, name string) string {
 	return ` LEFT JOIN headers ` + name + ` ON ` + name + `.id = e.` + column + `
 		LEFT JOIN blobs ` + name + `_b ON ` + name + `_b.id = CASE WHEN substr(` + name + `.fields, 1, 1) <> '[' THEN CAST(` + name + `.fields AS INTEGER) END`
 }
 
-// noPayload is a placeholder for the payload columns of a header section, in formats without these
-// columns.
+// noPayload fills the payload columns of a header section with NULL, in formats that lack these columns.
 const noPayload = `, NULL, NULL, NULL, NULL`
 
 // oldColumns are the columns of formats 1 and 2.

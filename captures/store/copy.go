@@ -55,7 +55,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 	return s.Err()
 }
 
-// copyRelations copies the relations of the exchange of r from the other capture.
+// copyRelations copies the relations of the exchange of r from the capture from.
 func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) error {
 	list, err := from.Relations(ctx, r.ID())
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) er
 	return nil
 }
 
-// Cleaned yields the chunks of an exchange as CopyExchange stores them: with edits applied, and with the secrets
-// that r finds redacted. If r is nil, nothing is redacted.
+// Cleaned yields the chunks of an exchange as CopyExchange stores them: with edits applied, and with the
+// secrets that r finds replaced. If r is nil, no secrets are replaced.
 //
 // Errors: ErrDamaged.
 func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Redactor, edits [2][]redact.Edit) iter.Seq2[captures.Chunk, error] {
@@ -102,7 +102,7 @@ func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Re
 	}
 }
 
-// copyAuthority tells this capture the certificate of an exchange's CA, so that it is stored too.
+// copyAuthority copies the certificate of an exchange's CA from the capture from, if it contains it.
 func (s *Store) copyAuthority(ctx context.Context, from *Store, a captures.Authority) error {
 	if a.SHA256 == "" {
 		return nil

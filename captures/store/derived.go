@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxDerived limits the number of derived values.
+	// maxDerived limits the number of values that PutDerived stores in a capture.
 	maxDerived = 64
-	// maxDerivedLen limits the size of a derived value, in bytes.
+	// maxDerivedLen limits the size of such a value, in bytes.
 	maxDerivedLen = 1 << 20
 	derivedPrefix = "derived\x1f"
-	// Derived values are rows of the table meta whose names begin with derivedPrefix; derivedEnd is above all
-	// such names.
+	// derivedEnd is above all names that begin with derivedPrefix, for range queries. Derived values are rows
+	// of the table meta with such names.
 	derivedEnd = "derived\x20"
-	// maxDerivedName limits the length of a name, in bytes.
+	// maxDerivedName limits the length of such a value's name, in bytes.
 	maxDerivedName = 256
 )
 
@@ -33,8 +33,8 @@ func (s *Store) LastNumber(ctx context.Context) (last int64, err error) {
 	return last, err
 }
 
-// Derived returns the value that PutDerived stored under a name, or nil. It must be validated like everything
-// else in the file, which may be forged.
+// Derived returns the value that PutDerived stored under a name, or nil. The caller must validate it, because
+// the file may be forged.
 //
 // Errors: ErrDamaged.
 func (s *Store) Derived(ctx context.Context, name string) (value []byte, err error) {
@@ -77,8 +77,9 @@ func (s *Store) PutDerived(ctx context.Context, name string, value []byte) error
 	return pathError(s.Path, s.writeAsReader(ctx, put))
 }
 
-// Authority returns the DER-encoded certificate of the CA with a SHA-256 in hex, or nil if the capture does not
-// contain it: it contains those that the recording machine did not trust by itself.
+// Authority returns the DER-encoded certificate of the CA with this SHA-256 hash (in hex), or nil if the
+// capture does not contain it. A capture contains the certificates of CAs that the recording machine does not
+// trust by default.
 //
 // Errors: ErrDamaged.
 func (s *Store) Authority(ctx context.Context, sum string) (der []byte, err error) {

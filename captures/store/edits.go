@@ -10,11 +10,11 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// maxRuleName limits the name of a rule, in bytes.
+// maxRuleName limits the stored name of a rewriting rule, in bytes.
 const maxRuleName = 256
 
-// Edit records a difference between received and forwarded bytes; see captures.Recording. The data is redacted like
-// the received bytes.
+// Edit records that a rule replaced received bytes before they were forwarded; see captures.Recording. The
+// replacement is redacted like the received bytes.
 func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -29,9 +29,10 @@ func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, 
 	_ = r.store.writer.enqueue(op{edit: e, cost: int64(len(e.Data))})
 }
 
+// limitRule truncates the name of a rule to maxRuleName bytes.
 func limitRule(name string) string { return name[:min(len(name), maxRuleName)] }
 
-// redactEdit redacts the data that was forwarded instead of received bytes, unless secrets are kept.
+// redactEdit replaces the secrets in an edit's data by placeholders, unless secrets are kept.
 func (r *recording) redactEdit(e *captures.Edit) {
 	if r.store.Redactor == nil || len(e.Data) == 0 {
 		return
@@ -68,8 +69,8 @@ func (r *recording) ForwardHead(dir captures.Direction, rule string, h captures.
 	_ = r.store.writer.enqueue(op{head: &h, cost: int64(sectionSize(h.Headers) + sectionSize(h.Trailers))})
 }
 
-// copyForwarded copies what was forwarded of the exchange of r from another capture. Edits of bytes that are not in
-// this capture are left out.
+// copyForwarded copies the edits and forwarded heads of the exchange of r from the capture from. Edits of bytes
+// that are not in this capture are omitted.
 func (s *Store) copyForwarded(ctx context.Context, from *Store, r *recording) error {
 	edits, err := from.Edits(ctx, r.ex.ID)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// pathError adds the path of the file to err. It returns nil for nil.
+// pathError wraps err with the path of the file. It returns nil if err is nil.
 func pathError(path string, err error) error {
 	if err == nil {
 		return nil

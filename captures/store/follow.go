@@ -14,14 +14,15 @@ import (
 	"unwire/captures/store/internal/segment"
 )
 
-// Follow yields everything that is in the capture, and then what is recorded from now on. It looks for news at
-// intervals of every (0: 100 ms). It ends when ctx is done, the caller stops the loop, or an error was yielded.
+// Follow yields everything that is in the capture, and then what is recorded from now on. It checks for new
+// data at the interval every (0: 100 ms). It ends when ctx is done, when the caller stops the loop, or after an
+// error was yielded.
 //
-// Events come in the order of recording. Each exchange has one Began, Responded and Ended event. Changed follows
-// if something else became known that no event directly after it implies. Each chunk is one event, between the
-// Began and the Ended of its exchange. A note, a reading or a definition is an Added event each time it is set;
-// only its newest state is reported. Chunks of one direction are in order; a chunk that was held back because it
-// might contain a secret can come after later ones of the other direction.
+// Events come in the order of recording. Each exchange has one Began, Responded and Ended event. A Changed
+// event is added if something else became known that the next event does not imply. Each chunk is one event,
+// between the Began and the Ended event of its exchange. A note, a reading or a definition is an Added event
+// each time it is set; only its newest state is reported. Chunks of one direction are in order; a chunk that
+// was held back because it might contain a secret can come after later ones of the other direction.
 //
 // Limits: the total of all bodies is bounded by Limits. Errors: ErrDamaged, a LimitError. The error of ctx is
 // not yielded.
@@ -72,10 +73,10 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captu
 }
 
 // eventsAfter returns the next events with numbers above last, in order, and the number to continue with. more
-// reports that further events are there already.
+// reports that further events exist already.
 //
-// Events, chunks and additions are in separate tables. They are read in one transaction, so that their pages,
-// cut off at the end of the shortest one, together contain every number of a range.
+// Events, chunks and additions are in separate tables. They are read in one transaction, up to a limit per
+// table. The result ends where the first table was cut off, so that it contains every number of a range.
 func (s *Store) eventsAfter(ctx context.Context, last int64) (page []captures.Event, next int64, more bool, err error) {
 	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()
@@ -125,18 +126,18 @@ func (s *Store) eventsAfter(ctx context.Context, last int64) (page []captures.Ev
 	return page, next, more, nil
 }
 
-// An eventPage is a limited number of consecutive events from one table.
+// An eventPage contains consecutive events from one table, up to a limit.
 type eventPage struct {
 	events []captures.Event
 
-	// full means that the table may have more events. The page is then complete only up to the number
-	// completeTo.
+	// full means that the table may contain more events. Then the page contains all events only up to the
+	// number completeTo.
 	full       bool
 	completeTo int64
 }
 
-// mergePages merges the pages of several tables into one ordered sequence, up to the number to which
-// all pages are complete, and returns that number as next.
+// mergePages merges the events from several tables into one ordered list, up to the number to which all pages
+// are complete. next is that number, at least last, and more reports that further events exist.
 func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int64, more bool) {
 	next = last
 	for _, p := range pages {
@@ -157,7 +158,7 @@ func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int6
 	return all, next, more
 }
 
-// chunksAfter reads a page of chunks of the table chunks (formats 1 and 2).
+// chunksAfter adds to p the next chunks, with numbers above last, from the table chunks (formats 1 and 2).
 func (s *Store) chunksAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	bytes := 0
 	return scan(ctx, db, func(c *rowValues) bool {
@@ -177,8 +178,8 @@ func (s *Store) chunksAfter(ctx context.Context, db querier, last int64, p *even
 		WHERE c.n > ? ORDER BY c.n LIMIT ?`, last, pageRows)
 }
 
-// segmentsAfter reads a page of chunks in segments. A segment can begin at or before last and still contain
-// later chunks, so earlier ones are read too.
+// segmentsAfter adds to p the next chunks, with numbers above last, from the table segments. A segment can
+// begin at or before last and still contain later chunks, so earlier ones are read too.
 func (s *Store) segmentsAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	bytes, rows := 0, 0
 	previous := int64(math.MinInt64)
@@ -215,7 +216,7 @@ func (s *Store) segmentsAfter(ctx context.Context, db querier, last int64, p *ev
 	return err
 }
 
-// exchangeEventsAfter reads a page of the events of exchanges.
+// exchangeEventsAfter adds to p the next events of exchanges, with numbers above last.
 func (s *Store) exchangeEventsAfter(ctx context.Context, db querier, last int64, p *eventPage) error {
 	size := int64(0)
 	return scan(ctx, db, func(c *rowValues) bool {
@@ -240,6 +241,6 @@ func (s *Store) exchangeEventsAfter(ctx context.Context, db querier, last int64,
 		WHERE v.n > ? ORDER BY v.n LIMIT ?`, last, pageRows)
 }
 
-// followSegments is the number of segments in a page. The segments of many concurrent streams overlap, so in a
-// smaller page only few events would be complete.
+// followSegments is the number of segments that segmentsAfter reads at once. The segments of many concurrent
+// streams overlap, so with fewer of them only few events would be complete.
 const followSegments = 512

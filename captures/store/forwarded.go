@@ -9,11 +9,11 @@ import (
 	"unwire/captures/store/internal/schema"
 )
 
-// bothDirections selects both directions.
+// bothDirections selects both directions of an exchange.
 var bothDirections = [2]bool{true, true}
 
-// A Forwarded is a capture as it was forwarded: what rules changed is changed in it. It implements captures.Source.
-// ReadOptions.Forwarded is the same for a capture that is open for reading.
+// A Forwarded is a view of a capture as unwire forwarded the traffic, i.e. with the changes of rules. It
+// implements captures.Source. ReadOptions.Forwarded has the same effect for a capture that is open for reading.
 type Forwarded struct{ from *Store }
 
 // Forwarded returns a view of the capture in which rules have been applied: the data as it was
@@ -32,13 +32,14 @@ func (f *Forwarded) Exchange(ctx context.Context, id int64) (*captures.Exchange,
 	return ex, f.from.applyHeads(ctx, ex, bothDirections)
 }
 
-// Chunks yields the chunks of an exchange with the edits applied. A replacement is part of the chunk in which the
-// replaced range begins; a chunk of which nothing was forwarded is left out.
+// Chunks yields the chunks of an exchange with the edits applied. A replacement is part of the chunk in which
+// the replaced range begins; a chunk of which nothing was forwarded is omitted.
 func (f *Forwarded) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return f.from.forwardedChunks(ctx, id, fromSeq, bothDirections)
 }
 
-// Rewritten returns which rules changed an exchange, and what this Store shows of it; nil if none did.
+// Rewritten returns which rules changed an exchange, and which version of the bytes this Store shows; nil if no
+// rule changed it.
 //
 // Errors: ErrDamaged.
 func (s *Store) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error) {
@@ -65,13 +66,14 @@ func (s *Store) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, e
 	return r, nil
 }
 
-// maxRewritingRules limits the rules that Rewritten names.
+// maxRewritingRules limits the number of rules that Rewritten names.
 const maxRewritingRules = 1000
 
-// maxEditedExchanges limits the result of EditedExchanges.
+// maxEditedExchanges limits the number of exchanges in the result of EditedExchanges.
 const maxEditedExchanges = 10_000_000
 
-// EditedExchanges returns the exchanges of which something else was forwarded than was received.
+// EditedExchanges returns the IDs of the exchanges in which a rule changed a body or head before it was
+// forwarded.
 //
 // Errors: ErrDamaged.
 func (s *Store) EditedExchanges(ctx context.Context) (map[int64]bool, error) {

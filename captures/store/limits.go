@@ -17,27 +17,27 @@ import (
 // Limits bounds how much data is read from one capture, so that a small forged file cannot occupy a
 // reader for long or fill its memory. The zero value means the defaults.
 //
-// Honest captures expand too, because payloads are compressed and equal ones are stored once: to less than 20
-// times the size of the file in practice, and to about 400 times if bodies are zeros or repeat each other. A client
-// that asks a thousand times for 100 kB makes a file of 400 kB, which minBodyLimit allows.
+// Captures that are not forged expand too, because payloads are compressed and equal ones are stored once: to
+// less than 20 times the size of the file in practice, and to about 400 times if bodies are zeros or repeat
+// each other. A client that asks a thousand times for 100 kB makes a file of 400 kB, which minBodyLimit allows.
 type Limits struct {
-	// Bytes limits the decompressed bodies of all exchanges together, in bytes. One exchange may have half of
-	// it. 0 means 128 MiB, or 64 times the size of the file with its log if that is more, and for one exchange
-	// 72 MiB or half of the total for the size of the file.
+	// Bytes limits the decompressed bodies of all exchanges together, in bytes; one exchange may have half of
+	// that. 0 means 128 MiB, or 64 times the size of the file (including its log) if that is more; and for one
+	// exchange 72 MiB, or 32 times the size of the file if that is more.
 	Bytes int64
 }
 
 const (
-	// minBodyLimit is the default limit for bodies of small files, in bytes.
+	// minBodyLimit is the default of Limits.Bytes for small files.
 	minBodyLimit = 128 << 20
-	// minExchangeLimit is the default limit for the bodies of one exchange, which commands have in memory. It allows one
-	// message of the maximum size.
+	// minExchangeLimit is the default limit for the bodies of one exchange in bytes, which commands have in
+	// memory. It allows one message of the maximum size.
 	minExchangeLimit = payload.MaxSize + 8<<20
-	// bodiesPerFileByte is the default limit for large files, per byte of the file.
+	// bodiesPerFileByte is the default of Limits.Bytes for large files, per byte of the file.
 	bodiesPerFileByte = 64
 
-	// Heads are URLs, headers and errors. Equal header sections are stored once, so the heads of many equal
-	// requests are larger than the file. minHeadLimit is in bytes.
+	// minHeadLimit is the limit for heads, i.e. URLs, headers and errors, in small files, in bytes. Equal
+	// header sections are stored once, so the heads of many equal requests are larger than the file.
 	minHeadLimit = 256 << 20
 	// headsPerFileByte is added for each byte of the file.
 	headsPerFileByte = 256
@@ -73,6 +73,7 @@ type LimitError struct {
 	What string
 }
 
+// Error returns a sentence about the exchange or the capture.
 func (e *LimitError) Error() string {
 	if e.Exchange != 0 {
 		return fmt.Sprintf("exchange %d %s", e.Exchange, e.What)
@@ -85,8 +86,11 @@ func (e *LimitError) Is(target error) bool { return target == captures.ErrDamage
 
 // A usage is the amount of data read from one exchange, or from a whole capture.
 type usage struct {
-	heads, bodies int64 // bytes
-	time          time.Duration
+	// heads and bodies are in bytes; heads are URLs, headers and errors.
+	heads, bodies int64
+
+	// time is the time spent in queries.
+	time time.Duration
 }
 
 // plus returns the sum of two usages.
@@ -94,7 +98,7 @@ func (u usage) plus(v usage) usage {
 	return usage{u.heads + v.heads, u.bodies + v.bodies, u.time + v.time}
 }
 
-// A meter enforces Limits: it adds up what was read of the exchanges of a capture.
+// A meter enforces Limits for one capture: it adds up how much was read of each exchange.
 //
 // Each exchange counts only once, with the maximum over all reads, so commands may read a capture repeatedly.
 type meter struct {
@@ -107,15 +111,18 @@ type meter struct {
 
 	// fileSize is the size of the capture file when it was last checked, in bytes.
 	fileSize int64
-	seen     map[int64]usage
-	total    usage
 
-	// shared is the budget of the command, nil for none, which knows a file of sharedSize bytes.
+	// seen is the largest amount read of each exchange in one loop, by ID, and total their sum.
+	seen  map[int64]usage
+	total usage
+
+	// shared is the budget of the whole command, to which this file has added sharedSize bytes; nil for no
+	// budget.
 	shared     *budget.Budget
 	sharedSize int64
 }
 
-// allExchanges is the key for the time of loops over all exchanges. No exchange has this ID.
+// allExchanges is a key of meter.seen, for the time of loops over all exchanges. No exchange has this ID.
 const allExchanges = math.MinInt64
 
 // newMeter returns a meter that limits reading of the file at path.
@@ -123,7 +130,7 @@ func newMeter(path string, l Limits) *meter {
 	return &meter{path: path, limits: l, pageTime: pageTime, seen: make(map[int64]usage)}
 }
 
-// share has the capture count in the budget of a command.
+// share makes the meter also count what is read in the budget of a command.
 func (m *meter) share(b *budget.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +139,7 @@ func (m *meter) share(b *budget.Budget) {
 	m.updateFileSize()
 }
 
-// updateFileSize measures the file with its log. The caller has locked mu.
+// updateFileSize determines the size of the file with its log. The caller has locked mu.
 func (m *meter) updateFileSize() {
 	m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
 	if m.fileSize > m.sharedSize {
@@ -164,7 +171,7 @@ func (m *meter) exchangeLimit() int64 {
 	return max(minExchangeLimit, mulSaturated(m.fileSize, bodiesPerFileByte)/2)
 }
 
-// mulSaturated multiplies, and returns a very large number instead of overflowing.
+// mulSaturated returns n * by, or a very large number instead of overflowing.
 func mulSaturated(n, by int64) int64 {
 	if n > math.MaxInt64/4/by {
 		return math.MaxInt64 / 4
@@ -172,8 +179,8 @@ func mulSaturated(n, by int64) int64 {
 	return n * by
 }
 
-// charge records that one loop has read u of an exchange, or returns a LimitError. A refused read does not
-// count, so that exchanges which were read before can be read again.
+// charge records that one loop has read the amount u of an exchange so far, or returns a LimitError. A refused
+// read does not count, so that exchanges that were read before can be read again.
 func (m *meter) charge(id int64, u usage) error {
 	if u.heads+u.bodies < freeBytes && u.time < freeTime {
 		return nil
@@ -196,7 +203,7 @@ func (m *meter) charge(id int64, u usage) error {
 	return m.spend(more)
 }
 
-// spend counts in the budget of the command.
+// spend counts u in the budget of the command.
 func (m *meter) spend(u usage) error {
 	err := errors.Join(m.shared.Spend(budget.Decompressed, u.heads+u.bodies), m.shared.Spend(budget.Time, int64(u.time)))
 	if err == nil {
@@ -205,8 +212,8 @@ func (m *meter) spend(u usage) error {
 	return &LimitError{What: "is one of several: " + err.Error()}
 }
 
-// checkFileGrowth is check, but before it fails, it updates the size of the file, which may have grown
-// meanwhile. The caller has locked mu.
+// checkFileGrowth is like check, but before it fails, it updates the size of the file, which may have grown and
+// thus raised the limits. The caller has locked mu.
 func (m *meter) checkFileGrowth(id int64, one, total usage) error {
 	if m.check(id, one, total) == nil {
 		return nil
@@ -215,8 +222,8 @@ func (m *meter) checkFileGrowth(id int64, one, total usage) error {
 	return m.check(id, one, total)
 }
 
-// check returns an error if the usage of one exchange, or of the whole capture, exceeds the limits. The
-// caller must hold mu.
+// check returns an error if one, the amount read of exchange id, or total, that of the whole capture, exceeds
+// the limits. The caller must have locked mu.
 func (m *meter) check(id int64, one, total usage) error {
 	limit := m.totalLimit()
 	if id != allExchanges {
@@ -231,10 +238,10 @@ func (m *meter) check(id int64, one, total usage) error {
 }
 
 // maxEventsPerExchange is the usual maximum number of events of an exchange. Each event includes the exchange's
-// head, so each counts only a part of it.
+// head, so chargeEvent counts only this fraction of it.
 const maxEventsPerExchange = 8
 
-// chargeEvent adds an event to the usage of a Follow loop.
+// chargeEvent adds an event to used, the amount that a Follow loop has read, and checks the limits.
 func (m *meter) chargeEvent(used *usage, e *captures.Event) error {
 	switch {
 	case e.Exchange != nil:
@@ -273,7 +280,8 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// withTimeLimit returns a context for one query. database.ExplainTime turns its error into a LimitError.
+// withTimeLimit returns a context with the time limit for one query. database.ExplainTime turns its error into
+// a LimitError.
 func (m *meter) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return withTimeLimit(ctx, m.pageTime)
 }

@@ -7,11 +7,11 @@ import (
 	"unwire/captures"
 )
 
-// readsKey is the context key for the function of CountReads.
+// readsKey is the context key for the function that CountReads sets.
 type readsKey struct{}
 
 // CountReads returns a context with which Chunks calls count for each chunk that it reads, with the path of the
-// capture and the number of body bytes. Commands use it to show progress. count may be called from several
+// capture and the number of body bytes. Commands show progress with it. count may be called from several
 // goroutines.
 func CountReads(ctx context.Context, count func(path string, bytes int)) context.Context {
 	return context.WithValue(ctx, readsKey{}, count)

@@ -7,15 +7,16 @@ import (
 	"unwire/captures"
 )
 
-// An op is one operation for the writer. Exactly one of chunk, state, rel, edit, head and run is set, or only done,
-// which then reports that everything before it is written.
+// An op is one queued write operation. Exactly one of chunk, state, rel, edit, head and run is set; or only
+// done, if the operation just reports that everything before it was written.
 type op struct {
-	// chunk is a chunk to write. isMsg means that it is a WebSocket message and has an Opcode. owned means that
-	// the writer recycles it.
+	// chunk is a chunk to be written. isMsg means that it is a WebSocket message and has an Opcode. owned means
+	// that the writer may recycle it.
 	chunk *captures.Chunk
 	isMsg bool
 	owned bool
-	// state is the state of an exchange after the event of this kind, which is the nth event of the state.
+	// state is the state of an exchange to be written with an event of this kind; nth is the number of the
+	// event in the state, from 1.
 	state *state
 	kind  captures.EventKind
 	nth   int
@@ -25,7 +26,7 @@ type op struct {
 	// is another one.
 	edit *captures.Edit
 	head *captures.ForwardedHead
-	// run is any other change, which gets a transaction of its own. Its error is sent to done.
+	// run is any other change, which gets a transaction of its own. done receives its error.
 	run  func(tx *sql.Tx) error
 	done chan<- error
 	// cost is the memory of the queued operation in bytes; at is when it was queued.
@@ -33,18 +34,18 @@ type op struct {
 	at   time.Time
 }
 
-// A state is the state of an exchange at the end of one transaction. Earlier states within the
-// transaction need not be written, because readers never see a part of a transaction.
+// A state is the newest state of an exchange in a batch, i.e. the operations of one transaction. Earlier states
+// within the transaction need not be written, because readers never see a part of a transaction.
 type state struct {
 	ex captures.Exchange
 	// events is the number of queued events of the exchange in this batch.
 	events int
-	// written means that the exchange's row was written in this transaction.
+	// written means that the exchange's row was already written in this transaction.
 	written bool
 }
 
-// A stateRef refers to the state of an exchange that is in the current batch. It is out of date if batch is not
-// the current one.
+// A stateRef is an exchange's reference to its state in a batch. It is out of date if batch is not the current
+// batch.
 type stateRef struct {
 	state *state
 	batch int64
@@ -63,7 +64,7 @@ func (w *writer) enqueue(o op) error {
 	return nil
 }
 
-// enqueueState adds an event of an exchange with its current state. ref is the exchange's reference to its
+// enqueueState queues an event of an exchange with its current state ex. ref is the exchange's reference to its
 // queued state. cost is the memory that was added to the exchange, in bytes.
 func (w *writer) enqueueState(ref *stateRef, ex *captures.Exchange, kind captures.EventKind, cost int64) error {
 	cost += opOverhead
@@ -89,7 +90,8 @@ func (w *writer) enqueueState(ref *stateRef, ex *captures.Exchange, kind capture
 	return nil
 }
 
-// waitForSpace waits until the queue has room. The caller has locked mu.
+// waitForSpace blocks until the queue can accept an operation with this cost in bytes, or the writer ends. The
+// caller has locked mu.
 func (w *writer) waitForSpace(cost int64) error {
 	for w.err == nil && !w.closing && w.full(cost) {
 		w.wakeUp()
@@ -123,18 +125,19 @@ func (w *writer) appendOp(o op) {
 	}
 }
 
-// full reports whether an operation must wait. The caller has locked mu.
+// full reports whether an operation with this cost in bytes must wait. The caller has locked mu.
 func (w *writer) full(cost int64) bool {
 	return w.queued > 0 && (w.queued+cost > w.limit || time.Since(w.oldest) > maxQueueAge)
 }
 
-// urgent reports whether the queue should be written without the usual delay. The caller has locked mu.
+// urgent reports whether the queue should be written without the usual delay of commitDelay. The caller has
+// locked mu.
 func (w *writer) urgent() bool {
 	return w.flushRequested || w.closing || w.queued >= min(w.limit/2, 1<<20)
 }
 
-// nextBatch removes the operations of the next transaction from the queue. Their bytes stay counted until
-// finishBatch.
+// nextBatch removes the operations of the next transaction from the queue and returns them with their cost in
+// bytes, which counts toward the queue's limit until finishBatch.
 func (w *writer) nextBatch() (batch []op, cost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,8 +164,9 @@ func (w *writer) nextBatch() (batch []op, cost int64) {
 	return batch, cost
 }
 
-// finishBatch accounts for a batch that was written. If writing failed, it ends the recording: a capture with a
-// gap in the middle would be worse than one that ends early. gaveUp reports that this was the first failure.
+// finishBatch updates the queue after a batch was written. If writing failed, it ends the recording: a capture
+// with a gap in the middle would be worse than one that ends early. gaveUp reports that this was the first
+// failure.
 func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +194,7 @@ func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	return gaveUp
 }
 
-// maxSpare limits the operations and states that are kept for reuse.
+// maxSpare limits the number of operations and states whose memory is kept for reuse.
 const maxSpare = 8192
 
 // recycle keeps the memory of a batch that was written, for reuse. The caller has locked mu.

@@ -19,19 +19,21 @@ import (
 	"unwire/captures/store/internal/schema"
 )
 
-// The sizes of a page. Reads fetch page by page and hold no transaction while the caller runs: an open
-// transaction would prevent SQLite from checkpointing the recorder's log.
+// Sizes of a page, i.e. of what one query reads, in rows and approximate bytes. No transaction is open while
+// the caller processes a page, because an open transaction would prevent SQLite from checkpointing the
+// recorder's log.
 const (
 	pageRows  = 64
 	pageBytes = 4 << 20
 )
 
-// A querier runs queries: a connection or a transaction.
+// A querier is something that runs queries: a database connection or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// scan runs a query and calls each for every row until each returns false or sets the row's error.
+// scan runs a query and calls each for every row until each returns false or sets the row's error. It returns
+// that error or the query's.
 func scan(ctx context.Context, db querier, each func(c *rowValues) bool, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -65,13 +67,13 @@ func scan(ctx context.Context, db querier, each func(c *rowValues) bool, query s
 	return database.Explain(rows.Err())
 }
 
-// query runs a query on a separate connection, with the limits for rows of exchanges, and calls each
-// for every row.
+// query runs a query on a connection of the pool and calls each for every row, as scan does. Values of more
+// than maxHeadValue bytes are errors.
 func (s *Store) query(ctx context.Context, each func(c *rowValues) bool, query string, args ...any) error {
 	return s.queryLimited(ctx, maxHeadValue, each, query, args...)
 }
 
-// queryLimited is query for values of up to limit bytes.
+// queryLimited is like query, for values of up to limit bytes.
 func (s *Store) queryLimited(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
 	ctx, cancel := s.meter.withTimeLimit(ctx)
 	defer cancel()
@@ -84,14 +86,14 @@ func (s *Store) queryLimited(ctx context.Context, limit int, each func(c *rowVal
 }
 
 // Exchanges yields all exchanges, ordered by ID. It ends after the first error. In a damaged file, it yields
-// what is readable before that.
+// what is readable, and then the error.
 //
 // Errors: ErrDamaged, a LimitError.
 func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return s.ExchangesAfter(ctx, math.MinInt64)
 }
 
-// ExchangesAfter is Exchanges for exchanges with larger IDs than number.
+// ExchangesAfter yields the exchanges whose ID is larger than number, as Exchanges does.
 func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error] {
 	read := func(c *rowValues) (*captures.Exchange, int64) {
 		e := c.exchange(s.unpacker)
@@ -140,8 +142,8 @@ func (s *Store) Requests(ctx context.Context) iter.Seq2[Request, error] {
 }
 
 // rowsAfter yields all rows with a number above number, in order. query has two parameters, a number and a
-// count, and read converts its rows. from returns the first row at or after a number; it is used to read past
-// damaged pages.
+// count, and read converts its rows. from returns the first row whose number is at least id, with its number;
+// it is used to skip damaged pages.
 //
 // Limits: numbers that do not increase are damage. This bounds the number of rows by what the file can contain;
 // their bytes are bounded by Limits.
@@ -203,6 +205,8 @@ type rowReader[T any] struct {
 	after int64
 	// count is the number of rows in the current page.
 	count int
+
+	// query and read are the parameters of rowsAfter.
 	query string
 	read  func(c *rowValues) (T, int64)
 	// used is the amount of data read in all pages.
@@ -241,7 +245,7 @@ func (r *rowReader[T]) page() (page []numberedRow[T], full bool, err error) {
 	return page, full, err
 }
 
-// firstExchangeFrom returns the first exchange whose ID is at least from, and its ID; 0 if there is
+// firstExchangeFrom returns the first exchange whose ID is at least from, and its ID; the ID is 0 if there is
 // none.
 func (s *Store) firstExchangeFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
 	err = s.query(ctx, func(c *rowValues) bool {
@@ -254,24 +258,25 @@ func (s *Store) firstExchangeFrom(ctx context.Context, from int64) (e *captures.
 	return e, id, err
 }
 
-// maxDamagedReads limits the failing reads of readPastDamage.
+// maxDamagedReads limits the number of failing reads in readPastDamage.
 const maxDamagedReads = 1000
 
-// isDamage reports whether err is due to damaged data, behind which more may be readable, and not to a limit or
-// a cancelled context.
+// isDamage reports whether err is due to damaged data, after which more rows may be readable, and not to a
+// limit or a cancelled context.
 func isDamage(err error) bool {
 	_, limited := errors.AsType[*LimitError](err)
 	return errors.Is(err, captures.ErrDamaged) && !limited
 }
 
-// readPastDamage continues after an error with the rows behind the damage. read returns the first row at or
-// after a number: the row's number (0 if there is none) and a function that yields it and reports whether the
-// caller wants more.
+// readPastDamage continues after an error with the readable rows that follow the damaged ones. after is the
+// number of the last row that was read. read returns the first row whose number is at least from: its number (0
+// if there is none) and a function that yields it and reports whether the caller wants more. more is false if
+// the caller wants no more.
 //
 // A damaged page hides a range of row numbers. The end of the range is found by galloping and then binary
 // search.
 //
-// Errors: err, or the error that ended the search.
+// Errors: err, the error before, or the error that ended the search.
 func readPastDamage(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool, why error) {
 	if !isDamage(err) {
 		return true, err
@@ -320,7 +325,8 @@ func readPastDamage(after int64, err error, read func(from int64) (id int64, giv
 	return true, err
 }
 
-// damageOr returns the error about damage to the whole file, if there is any, and otherwise err.
+// damageOr returns the error that describes the damage of the whole file, if it is damaged and err is nil or is
+// due to that; otherwise err.
 func (s *Store) damageOr(err error) error {
 	if s.damage != nil && (err == nil || isDamage(err)) {
 		return pathError(s.Path, s.damage)
@@ -339,7 +345,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	return e, err
 }
 
-// receivedExchange returns an exchange with the heads that were received.
+// receivedExchange returns an exchange with the heads as unwire received them, without the changes of rules.
 func (s *Store) receivedExchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	var e *captures.Exchange
 	err := s.query(ctx, func(c *rowValues) bool {
@@ -367,15 +373,17 @@ func (s *Store) BodyBytes(ctx context.Context) (n int64, err error) {
 }
 
 const (
-	// maxEdits limits the edits that are read for one exchange, maxEditBytes their data together, in bytes.
+	// maxEdits limits the number of edits that are read for one exchange, and maxEditBytes their data together,
+	// in bytes.
 	maxEdits     = 1_000_000
 	maxEditBytes = 256 << 20
 )
 
-// showsForwarded reports whether a direction is shown as it was forwarded.
+// showsForwarded reports whether any direction is shown as it was forwarded.
 func (s *Store) showsForwarded() bool { return s.forwarded[captures.Up] || s.forwarded[captures.Down] }
 
-// applyHeads changes an exchange to what was forwarded in the given directions: heads, sizes and declared lengths.
+// applyHeads changes an exchange, in the directions selected by dirs, to what was forwarded: heads, sizes and
+// declared lengths.
 func (s *Store) applyHeads(ctx context.Context, ex *captures.Exchange, dirs [2]bool) error {
 	heads, err := s.ForwardedHeads(ctx, ex.ID)
 	if err != nil {
@@ -404,7 +412,7 @@ func (s *Store) applyHeads(ctx context.Context, ex *captures.Exchange, dirs [2]b
 	return err
 }
 
-// resize changes the size of a body, and the length that its head declares if that was the size before.
+// resize adds longer bytes to the size of a body, and to the Content-Length in h if that was the size before.
 func resize(size *int64, longer int64, h *captures.Headers) {
 	before := strconv.FormatInt(*size, 10)
 	*size += longer
@@ -416,7 +424,7 @@ func resize(size *int64, longer int64, h *captures.Headers) {
 	}
 }
 
-// Edits returns the differences between received and forwarded bytes of an exchange, by direction and offset.
+// Edits returns the changes that rules made to the bodies of an exchange, ordered by direction and offset.
 //
 // Limits: 1,000,000 edits with 256 MiB. Errors: ErrDamaged; a LimitError.
 func (s *Store) Edits(ctx context.Context, id int64) ([]captures.Edit, error) {
@@ -464,7 +472,7 @@ func (s *Store) Edits(ctx context.Context, id int64) ([]captures.Edit, error) {
 	return list, err
 }
 
-// ForwardedHeads returns the heads of an exchange that were changed, by direction.
+// ForwardedHeads returns the heads of an exchange that rules changed, as they were forwarded, by direction.
 //
 // Errors: ErrDamaged.
 func (s *Store) ForwardedHeads(ctx context.Context, id int64) ([]captures.ForwardedHead, error) {

@@ -14,8 +14,8 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// How long bytes that may be a part of a secret are held back: until maxHold after the last byte, and at most
-// maxHoldTotal after the first.
+// maxHold and maxHoldTotal limit how long bytes that may be part of a secret are held back: until maxHold after
+// the last byte, and at most maxHoldTotal after the first.
 const (
 	maxHold      = 250 * time.Millisecond
 	maxHoldTotal = 3 * maxHold
@@ -27,7 +27,7 @@ type recording struct {
 	store *Store
 	// start is when the recording of the exchange began, including a monotonic clock reading.
 	start time.Time
-	// startOffset is the time from Exchange.Started to start.
+	// startOffset is the duration from Exchange.Started to start.
 	startOffset time.Duration
 
 	mu sync.Mutex
@@ -37,11 +37,11 @@ type recording struct {
 	seq   int64
 	ended bool
 
-	// bodies redact the bodies of each direction; nil if secrets are kept.
+	// bodies replace the secrets in the bodies of each direction; nil if secrets are kept.
 	bodies [2]*redact.BodyFilter
 
-	// pendingUnsearched are reported when bytes follow a protocol switch. The messages of a WebSocket do not
-	// count: they are recorded, and searched, in an exchange of their own.
+	// pendingUnsearched are ranges that cannot be searched for secrets, after a protocol switch. They are
+	// reported once bytes follow; those of a WebSocket are recorded, and searched, in another exchange.
 	pendingUnsearched []redact.Unsearched
 
 	// bodyLeft is the number of bytes of each direction that may still be stored, if Options.MaxBody is set.
@@ -50,10 +50,10 @@ type recording struct {
 	// headersOmitted counts header fields that were not stored because a section was too large.
 	headersOmitted int
 
-	// queued refers to the version of the exchange that the last queued write operation will store.
+	// queued refers to the state of the exchange that is queued for writing.
 	queued stateRef
 
-	// heldSince is when the oldest held byte of each direction arrived; zero if none is held.
+	// heldSince is when the oldest byte that is held back in each direction arrived; zero if none is.
 	heldSince [2]time.Time
 	// timer calls flushHeld, which releases chunks that were held back for redaction.
 	timer *time.Timer
@@ -85,7 +85,7 @@ func newRecording(s *Store, ex captures.Exchange) *recording {
 }
 
 // begin registers r with its store and stores the exchange. event is Began, or Changed if the capture contains
-// the exchange already. An ID that is set is kept if it is not too small.
+// the exchange already. It uses the ID in ex if that is set and not too small, otherwise the next one.
 func (r *recording) begin(ex captures.Exchange, event captures.EventKind) error {
 	s := r.store
 	r.bodyLeft = [2]int64{s.maxBody, s.maxBody}
@@ -157,7 +157,7 @@ func (r *recording) Response(status int, h captures.Headers) {
 	_ = r.enqueueState(captures.Responded, r.ex.ResponseHeaders)
 }
 
-// changeProtocol notes that the bytes after a protocol switch cannot be searched for secrets.
+// changeProtocol records that bytes after a protocol switch cannot be searched for secrets.
 func (r *recording) changeProtocol() {
 	to := r.ex.ChangedProtocol()
 	if to == "" || r.bodies[captures.Up] == nil || r.bodies[captures.Down] == nil {
@@ -197,12 +197,14 @@ func (r *recording) Message(dir captures.Direction, op captures.Opcode, p []byte
 	r.MessageAt(dir, r.startOffset+time.Since(r.start), op, p)
 }
 
-// MessageAt is Message for one that arrived at time t after Exchange.Started. A message may be empty.
+// MessageAt is like Message, for a message that arrived at time t after Exchange.Started. A message may be
+// empty.
 func (r *recording) MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.chunkAt(dir, t, op, p)
 }
 
-// chunkAt records a chunk of bytes, or a WebSocket message, at time t.
+// chunkAt records body bytes, or a WebSocket message with opcode op, that arrived at time t after
+// Exchange.Started.
 func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +244,7 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 	r.setHoldTimer()
 }
 
-// redactChunk queues a chunk. If there is a redactor, the chunk goes through it, which may hold it back.
+// redactChunk queues a chunk. If there is a redactor, it replaces secrets first, and may hold the chunk back.
 func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	if r.store.Redactor == nil {
 		r.emit(true, c)
@@ -264,8 +266,7 @@ func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	r.emit(true, b.Ready()...)
 }
 
-// setHoldTimer makes flushHeld run when the held bytes have waited long enough. The direction
-// that is due first determines the time.
+// setHoldTimer schedules flushHeld for when bytes of either direction have been held back long enough.
 func (r *recording) setHoldTimer() {
 	wait := maxHoldTotal
 	held := false
@@ -317,7 +318,7 @@ func (r *recording) heldBefore(t time.Time) bool {
 	return false
 }
 
-// emit queues chunks. owned means that nobody else refers to the chunks or their data.
+// emit queues finished chunks for writing. owned means that nobody else refers to the chunks or their data.
 func (r *recording) emit(owned bool, chunks ...*captures.Chunk) {
 	for _, c := range chunks {
 		// An error stops the recording; Store.Err returns it.
@@ -431,7 +432,7 @@ func (r *recording) truncatedBytes(dir captures.Direction) int64 {
 	return passed - (r.store.maxBody - r.bodyLeft[dir])
 }
 
-// noteTruncation adds to the exchange's Error a description of the data that was not stored.
+// noteTruncation adds to the exchange's Error a description of the data that was not stored because of limits.
 func (r *recording) noteTruncation() {
 	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
 		if n := r.truncatedBytes(dir); n > 0 {
@@ -446,8 +447,8 @@ func (r *recording) noteTruncation() {
 	}
 }
 
-// redact redacts the URL and headers when the exchange begins, and creates the filters for its bodies.
-// ex still has the original headers.
+// redact replaces the secrets in the URL and headers when the exchange begins, and creates the filters for its
+// bodies. ex still has the original headers.
 func (r *recording) redact(ex *captures.Exchange) {
 	s := r.store
 	for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
@@ -478,7 +479,7 @@ func (r *recording) redact(ex *captures.Exchange) {
 // expand to many.
 const maxSection = 1 << 20
 
-// limitSection returns the part of a section that is stored, and counts what is omitted.
+// limitSection returns those fields of a header section that fit into maxSection, and counts the omitted ones.
 func (r *recording) limitSection(h captures.Headers) captures.Headers {
 	size := 0
 	for i := range h {
@@ -490,7 +491,7 @@ func (r *recording) limitSection(h captures.Headers) captures.Headers {
 	return h
 }
 
-// storedSection returns a copy of a header section as it is stored: limited and redacted.
+// storedSection returns a copy of a header section as it is to be stored: limited in size, and without secrets.
 func (r *recording) storedSection(h captures.Headers) captures.Headers {
 	h = r.limitSection(h)
 	if r.store.Redactor == nil {
@@ -499,7 +500,7 @@ func (r *recording) storedSection(h captures.Headers) captures.Headers {
 	return r.store.Redactor.Headers(h)
 }
 
-// redactText redacts a text, unless secrets are kept.
+// redactText replaces the secrets in a text, unless secrets are kept.
 func (s *Store) redactText(text string) string {
 	if s.Redactor == nil {
 		return text
@@ -507,7 +508,8 @@ func (s *Store) redactText(text string) string {
 	return s.Redactor.String(text)
 }
 
-// enqueueState queues an event with the exchange's current state. added are the header sections that are new.
+// enqueueState queues an event with the exchange's current state. added are header sections that are new in it;
+// their memory counts toward the limit of the queue.
 func (r *recording) enqueueState(kind captures.EventKind, added ...captures.Headers) error {
 	cost := 0
 	if kind == captures.Began {
@@ -520,7 +522,8 @@ func (r *recording) enqueueState(kind captures.EventKind, added ...captures.Head
 }
 
 const (
-	// authorityPrefix begins the names of certificates in the table meta; authorityEnd is above all such names.
+	// authorityPrefix begins the names of rows in the table meta that contain CA certificates; authorityEnd is
+	// above all such names.
 	authorityPrefix = "ca\x1f"
 	authorityEnd    = "ca\x20"
 	// maxAuthorities limits the number of certificates.

@@ -15,7 +15,7 @@ const (
 	maxAllRelations = 1_000_000
 )
 
-// Relations returns the relations of exchange id in both directions, or those of all exchanges if id is 0.
+// Relations returns the relations in which exchange id is either end, or those of all exchanges if id is 0.
 //
 // Limits: 10,000 relations of one exchange, 1,000,000 of all. Errors: ErrDamaged.
 func (s *Store) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {

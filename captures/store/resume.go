@@ -9,9 +9,9 @@ import (
 	"unwire/captures"
 )
 
-// A Resumption is a Recorder that completes the work of an earlier recorder that was killed. It is given the
-// same traffic from the beginning again. Exchanges that had ended are left unchanged. Exchanges that were cut
-// off are recorded again under the same ID, so that notes on them keep their place. Missing exchanges are added.
+// A Resumption is a Recorder that completes a capture whose recorder was killed. Its user records the same
+// traffic again from the beginning. Exchanges that had ended are left unchanged. Exchanges that were cut off
+// are recorded again under the same ID, so that notes on them stay valid. Missing exchanges are added.
 //
 // Exchanges are identified by the client's address, the start time, the transport and the method. Therefore only
 // a recorder that takes these from its input, such as one that reads packets, can resume.
@@ -19,13 +19,14 @@ type Resumption struct {
 	*Store
 
 	mu sync.Mutex
-	// known are the exchanges already in the capture, in order of their start.
+	// known are the exchanges already in the capture, in order of their start times, by their identifying
+	// properties.
 	known map[resumeKey][]earlierExchange
 	// added and completed are the counts that Counts returns.
 	added, completed int
 }
 
-// A resumeKey identifies an exchange across recordings.
+// A resumeKey contains the properties that identify an exchange when its traffic is recorded again.
 type resumeKey struct {
 	transport      captures.Transport
 	method, client string
@@ -33,10 +34,9 @@ type resumeKey struct {
 	started int64
 }
 
-// An earlierExchange is an exchange of the earlier recorder.
+// An earlierExchange is an exchange that the killed recorder has stored.
 type earlierExchange struct {
-	// id is the number of an earlier exchange. cutOff means that it was incomplete when the recorder
-	// was killed.
+	// id is the exchange's ID. cutOff means that it was incomplete when the recorder was killed.
 	id     int64
 	cutOff bool
 
@@ -45,7 +45,7 @@ type earlierExchange struct {
 	events []int64
 }
 
-// Resume returns a Resumption for the traffic that a source (see Exchange.Source) recorded since a time.
+// Resume returns a Resumption for the exchanges that a source (see Exchange.Source) has recorded since a time.
 //
 // Errors: ErrReadOnly, ErrDamaged, a LimitError.
 func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Resumption, error) {
@@ -82,8 +82,8 @@ func (s *Store) Resume(ctx context.Context, source string, since time.Time) (*Re
 	return r, nil
 }
 
-// Begin starts the recording of an exchange, as captures.Recorder does. If the capture contains the complete
-// exchange, the Recording discards everything.
+// Begin starts the recording of an exchange, as captures.Recorder does. If the capture already contains the
+// complete exchange, the returned Recording discards everything.
 func (r *Resumption) Begin(ex captures.Exchange) (captures.Recording, error) {
 	k := resumeKey{ex.Transport, ex.Method, ex.Client, ex.Started.UnixNano()}
 	r.mu.Lock()
@@ -116,8 +116,8 @@ func (r *Resumption) Counts() (added, completed int) {
 	return r.added, r.completed
 }
 
-// restart records an exchange that was cut off from its beginning. It keeps the client program, which only the
-// earlier recorder could determine.
+// restart starts recording an exchange that was cut off again, under its old ID. It keeps the client program,
+// which only the killed recorder could determine.
 func (s *Store) restart(x earlierExchange, ex captures.Exchange) (captures.Recording, error) {
 	// Each query has a time limit of its own.
 	ctx := context.Background()
@@ -148,25 +148,51 @@ func (s *Store) restart(x earlierExchange, ex captures.Exchange) (captures.Recor
 	return r, nil
 }
 
-// A completeRecording discards everything: the capture contains the complete exchange.
+// A completeRecording is a Recording that discards everything, because the capture contains the complete
+// exchange.
 type completeRecording struct {
 	store *Store
 	id    int64
 }
 
-func (r completeRecording) ID() int64                                                          { return r.id }
-func (completeRecording) Response(int, captures.Headers)                                       {}
-func (completeRecording) Chunk(captures.Direction, []byte)                                     {}
-func (completeRecording) ChunkAt(captures.Direction, time.Duration, []byte)                    {}
-func (completeRecording) Message(captures.Direction, captures.Opcode, []byte)                  {}
+// ID returns the ID of the exchange in the capture.
+func (r completeRecording) ID() int64 { return r.id }
+
+// Response discards the response.
+func (completeRecording) Response(int, captures.Headers) {}
+
+// Chunk discards body bytes.
+func (completeRecording) Chunk(captures.Direction, []byte) {}
+
+// ChunkAt discards body bytes.
+func (completeRecording) ChunkAt(captures.Direction, time.Duration, []byte) {}
+
+// Message discards a WebSocket message.
+func (completeRecording) Message(captures.Direction, captures.Opcode, []byte) {}
+
+// MessageAt discards a WebSocket message.
 func (completeRecording) MessageAt(captures.Direction, time.Duration, captures.Opcode, []byte) {}
-func (completeRecording) Trailers(captures.Direction, captures.Headers)                        {}
-func (completeRecording) Edit(captures.Direction, int64, int64, string, []byte)                {}
-func (completeRecording) ForwardHead(captures.Direction, string, captures.ForwardedHead)       {}
-func (completeRecording) Connection(captures.TLS, string)                                      {}
-func (completeRecording) Process(captures.Process)                                             {}
-func (completeRecording) End(captures.Outcome, string)                                         {}
-func (completeRecording) EndAt(time.Duration, captures.Outcome, string)                        {}
+
+// Trailers discards trailers.
+func (completeRecording) Trailers(captures.Direction, captures.Headers) {}
+
+// Edit discards an edit.
+func (completeRecording) Edit(captures.Direction, int64, int64, string, []byte) {}
+
+// ForwardHead discards a forwarded head.
+func (completeRecording) ForwardHead(captures.Direction, string, captures.ForwardedHead) {}
+
+// Connection discards the TLS details and the server's address.
+func (completeRecording) Connection(captures.TLS, string) {}
+
+// Process discards the client program.
+func (completeRecording) Process(captures.Process) {}
+
+// End discards the outcome.
+func (completeRecording) End(captures.Outcome, string) {}
+
+// EndAt discards the outcome.
+func (completeRecording) EndAt(time.Duration, captures.Outcome, string) {}
 
 // Relate stores the relation. The table keeps each relation only once.
 func (r completeRecording) Relate(kind captures.RelationKind, target int64) {

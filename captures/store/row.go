@@ -21,7 +21,7 @@ func (c *rowValues) transport() captures.Transport {
 	return captures.Transport(t)
 }
 
-// process reads the id of a client program and the columns of its row, which are NULL if there is none.
+// process reads the columns of a client program: its id, and those of its row, which are NULL if there is none.
 func (c *rowValues) process() (p captures.Process) {
 	if c.nonNegative() == 0 {
 		c.next += 4
@@ -30,10 +30,10 @@ func (c *rowValues) process() (p captures.Process) {
 	return captures.Process{PID: int(c.intUpTo(math.MaxInt32)), Name: c.text(), Client: c.text(), Version: c.text()}
 }
 
-// rowValues reads the values of one row in order, and keeps the first error. The values come from an untrusted
-// file, so each may have any type.
+// rowValues reads the column values of one row in order, and keeps the first error; its methods then return
+// zero values. The values come from an untrusted file, so each may have any type.
 type rowValues struct {
-	// next is the index of the next value in values.
+	// next is the index in values of the next value to be read.
 	values []any
 	next   int
 	err    error
@@ -108,7 +108,7 @@ func (c *rowValues) text() string {
 	return s
 }
 
-// bytes reads a blob. SQLite returns an empty one as nil.
+// bytes reads a blob from the row. SQLite returns an empty blob as nil.
 func (c *rowValues) bytes() []byte {
 	v := c.nextValue()
 	b, ok := v.([]byte)
@@ -118,8 +118,8 @@ func (c *rowValues) bytes() []byte {
 	return b
 }
 
-// headers reads the columns of function section. The text is either the section itself, as JSON, or the number
-// of a payload that contains it.
+// headers reads the columns that the function section returns, and decodes the header section. Its text is
+// either the section itself, as JSON, or the number of a payload that contains it.
 func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
 	text := c.text()
 	if text == "" || text[0] == '[' || c.err != nil {
@@ -145,7 +145,7 @@ func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
 	return h
 }
 
-// exchange reads the columns columnsOf.exchange from the row.
+// exchange reads the columns columnsOf.exchange from the row and returns the exchange.
 func (c *rowValues) exchange(u *payload.Unpacker) *captures.Exchange {
 	e := &captures.Exchange{
 		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.intUpTo(math.MaxInt32)),

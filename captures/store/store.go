@@ -60,24 +60,24 @@ type Options struct {
 	// KeepSecrets turns redaction off. Default: secrets are replaced.
 	KeepSecrets bool
 
-	// QueueBytes is the size of the queue, in bytes, above which recordings block; 0: 64 MiB. They also block if
-	// the oldest queued operation is older than half a second.
+	// QueueBytes is the size of the write queue, in bytes, above which recordings block; 0: 64 MiB. They also
+	// block if the oldest queued operation is older than half a second.
 	QueueBytes int64
 
-	// MaxBody is how many bytes of a body are stored for each direction; 0: all. The rest is counted, and
+	// MaxBody is the number of bytes of each body that are stored; 0: all. The rest is counted, and
 	// Exchange.Error mentions it.
 	MaxBody int64
 
-	// NoAdditions leaves out the socket on which other processes can send notes, readings and definitions.
+	// NoAdditions disables the socket by which other processes can send notes, readings and definitions.
 	NoAdditions bool
 
 	// Failed, if set, is called once when recording must stop, because the disk is full or the file was deleted.
 	// It must not call the store.
 	Failed func(error)
 
-	// Unsearched, if set, is called with the parts of an exchange that could not be searched for secrets: when
-	// the exchange switches its protocol, with runs that are still empty, and when it ends, with all of them. It
-	// must not call the store.
+	// Unsearched, if set, is called with the ranges of an exchange's bodies that could not be searched for
+	// secrets: first with still empty ranges, when bytes follow a switch of the protocol, and then with all
+	// ranges when the exchange ends. It must not call the store.
 	Unsearched func(captures.Exchange, []redact.Unsearched)
 
 	// Ended, if set, is called with the IDs of exchanges whose end was just committed. It must return at once,
@@ -85,7 +85,7 @@ type Options struct {
 	Ended func(s *Store, ids []int64)
 
 	// Closing, if set, is called by Close after everything is committed, unless recording has failed. Callers
-	// store derived values in it.
+	// use it to store derived values.
 	Closing func(*Store)
 }
 
@@ -97,11 +97,11 @@ type ReadOptions struct {
 	// Profile describes the recorded service; nil if nothing is known about it.
 	Profile *profile.Profile
 
-	// Forwarded are the directions that are shown as they were forwarded, where rules changed them. The default is to
-	// show what was received.
+	// Forwarded selects the directions that are shown as they were forwarded, with the changes of rules. The
+	// others are shown as they were received.
 	Forwarded [2]bool
 
-	// Budget limits what is read of all inputs of a command; nil if there is no such limit.
+	// Budget limits how much is read from all inputs of a command together; nil for no such limit.
 	Budget *budget.Budget
 }
 
@@ -131,16 +131,19 @@ type Store struct {
 	// capture is open for reading.
 	Redactor *redact.Redactor
 
-	// format is the version of the file's format, and profile describes the recorded service.
+	// profile describes the recorded service, and format is the version of the file's format.
 	profile *profile.Profile
 	format  int
 	// forwarded is ReadOptions.Forwarded.
 	forwarded [2]bool
-	readDB    *sql.DB
-	readers   *database.Readers
-	unpacker  *payload.Unpacker
 
-	// noOldChunks, which oldChunks guards, means that all chunks are in segments.
+	// readDB is the database for reading, readers are its connections for queries, and unpacker decompresses
+	// payloads.
+	readDB   *sql.DB
+	readers  *database.Readers
+	unpacker *payload.Unpacker
+
+	// noOldChunks means that all chunks are in segments; it is determined once, by means of oldChunks.
 	oldChunks   sync.Once
 	noOldChunks bool
 
@@ -151,31 +154,39 @@ type Store struct {
 	damage error
 	// writer commits recorded data; nil if the capture is open for reading.
 	writer *writer
-	lock   *filelock.Lock
+
+	// lock prevents other processes from recording to the file; nil if the capture is open for reading.
+	lock *filelock.Lock
 	// control receives the additions of other processes; nil if there is no socket.
 	control *control.Server
+
+	// holdFor is maxHold, except in tests.
 	holdFor time.Duration
 	// maxBody is the limit Options.MaxBody.
 	maxBody int64
+
+	// closing is the callback Options.Closing.
 	closing func(*Store)
 
 	// unsearched is the callback Options.Unsearched.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
-	// authorities are the hashes of the CAs that keepAuthority has stored. mu guards it.
+	// authorities is the set of hashes of the CAs that keepAuthority has stored; mu guards it.
 	authorities map[string]bool
 
 	// copied are the IDs of exchanges that CopyExchange has copied, in ascending order.
 	copied []int64
 
-	mu     sync.Mutex
+	mu sync.Mutex
+
+	// nextID is the ID for the next exchange.
 	nextID int64
 
 	// open maps the IDs of running exchanges to their recordings.
 	open   map[int64]*recording
 	closed bool
 
-	// onDrained, if set, is called once no exchange is in flight. No exchange may begin anymore.
+	// onDrained, if set by WhenDrained, is called once no exchange is running. No exchange may begin anymore.
 	onDrained func()
 }
 
@@ -197,7 +208,7 @@ func Create(path string, o Options) (*Store, error) {
 	return s, err
 }
 
-// create is like Create, without the socket for additions.
+// create implements Create, without the socket for additions.
 func create(path string, o Options, t testOptions) (*Store, error) {
 	if t.migrations == nil {
 		t.migrations = schema.Steps()
@@ -227,7 +238,8 @@ func create(path string, o Options, t testOptions) (*Store, error) {
 	return s, nil
 }
 
-// lockError describes why path cannot be locked, without naming the lock file, which users do not know.
+// lockError returns an error that explains why path cannot be locked, without the name of the lock file, which
+// users do not know.
 func lockError(path string, err error) error {
 	pe, ok := errors.AsType[*os.PathError](err)
 	if !ok {
@@ -308,7 +320,8 @@ func (s *Store) openForWriting(o Options, t testOptions) error {
 	return nil
 }
 
-// prepareForWriting migrates the file, switches to a write-ahead log, and sets the capture's id.
+// prepareForWriting converts the file from the format have to the newest one, switches to a write-ahead log,
+// and sets the capture's id.
 func prepareForWriting(ctx context.Context, db *sql.DB, have int, t testOptions) error {
 	if t.maxPages > 0 {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", t.maxPages)); err != nil {
@@ -345,7 +358,7 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t testOptions)
 	return err
 }
 
-// endOrphans marks the exchanges in flight, whose recorder was killed, as Incomplete. It fails if reading them
+// endOrphans marks exchanges in flight, whose recorder was killed, as Incomplete. It fails if reading them
 // takes longer than ctx allows.
 func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
@@ -391,8 +404,8 @@ func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// redactorWithStoredKey returns the redactor with the key of this file. All sessions that record to the file use
-// the same key, so a secret has the same placeholder everywhere in it.
+// redactorWithStoredKey returns the redactor with the key for placeholders that is stored in this file. All
+// sessions that record to the file use the same key, so a secret has the same placeholder everywhere in it.
 func redactorWithStoredKey(ctx context.Context, db *sql.DB, o Options) (*redact.Redactor, error) {
 	r := o.Redactor
 	if r == nil {
@@ -421,8 +434,8 @@ func redactorWithStoredKey(ctx context.Context, db *sql.DB, o Options) (*redact.
 // file. Without a -wal file, it is opened as immutable, so additions by a later recorder are not seen. Opening
 // takes at most 10 seconds and a query 30 seconds, or they fail with a LimitError.
 //
-// If the file is truncated, the rest is readable: Exchanges and Listing end with ErrDamaged after what they
-// found.
+// If the file is truncated, the rest is readable: Exchanges and Listing yield what they found, and then
+// ErrDamaged.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
 func Open(path string, o ReadOptions) (*Store, error) {
@@ -438,7 +451,7 @@ func Open(path string, o ReadOptions) (*Store, error) {
 // oldestReadable is the oldest format that can be read without migration.
 const oldestReadable = 1
 
-// open opens a capture file with any format version from oldest on.
+// open opens a capture file whose format version is at least oldest.
 func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 	if _, err := database.CheckPath(path); err != nil {
 		return nil, pathError(path, err)
@@ -474,8 +487,8 @@ func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
 // Profile returns the profile of the recorded service; nil if there is none.
 func (s *Store) Profile() *profile.Profile { return s.profile }
 
-// Err returns the error that stopped the recording, such as a full disk, or nil. What was committed before it is
-// readable.
+// Err returns the error that stopped the recording, such as a full disk, or nil. Data that was committed before
+// it is readable.
 func (s *Store) Err() error {
 	if s.writer == nil {
 		return nil
@@ -525,7 +538,7 @@ func (s *Store) Close() error {
 	return pathError(s.Path, s.release())
 }
 
-// release closes everything that is open, the lock file last.
+// release closes all resources and then unlocks the capture.
 func (s *Store) release() error {
 	var errs []error
 	if s.control != nil {

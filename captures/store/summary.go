@@ -17,16 +17,18 @@ import (
 )
 
 const (
-	// listedRows is the number of rows in a page of a listing. The rows are small because they have no headers.
+	// listedRows is the number of rows of a listing that one query reads. The rows are small because they have
+	// no headers.
 	listedRows = 512
 
-	// maxSummaryText limits a text of a Summary, in bytes. Method names and media types are much shorter.
+	// maxSummaryText limits each text of a Summary, in bytes. Method names and media types are much shorter.
 	maxSummaryText = 4 << 10
 
 	// maxSummaryFrames limits the frame counts of a Summary.
 	maxSummaryFrames = math.MaxInt32
 
-	// The columns of a Summary, and the values in their place in a format or query without summaries.
+	// summaryColumns are the columns of a Summary; a format or query without summaries has other values in
+	// their place.
 	summaryColumns = `s.version, s.truth, s.protocol, s.codec, s.service, s.rpc, s.code, s.frames_up, s.frames_down, s.thread`
 	noSummary      = `NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL`
 
@@ -38,8 +40,8 @@ const (
 	summarisedTo = "summarised to"
 )
 
-// listed reads the values of columnsOf.listed, columnsOf.hashed and summaryColumns. It leaves out a Summary that
-// is not valid.
+// listed reads the values of columnsOf.listed, columnsOf.hashed and summaryColumns. It omits a Summary that is
+// invalid or does not have the given version.
 func (c *rowValues) listed(version int) captures.Listed {
 	e := &captures.Exchange{ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.intUpTo(math.MaxInt32))}
 	started := c.int()
@@ -69,8 +71,8 @@ func (c *rowValues) listed(version int) captures.Listed {
 	return l
 }
 
-// summary reads the values of summaryColumns. Invalid values give nil: a summary can be derived again, so it is
-// no reason to refuse a file.
+// summary reads the values of summaryColumns for exchange id. If they are invalid, it returns nil, because a
+// summary can be derived again.
 func (c *rowValues) summary(id int64) *captures.Summary {
 	if c.values[c.next] == nil {
 		return nil
@@ -97,8 +99,8 @@ func summaryIsBounded(s *captures.Summary) bool {
 	return true
 }
 
-// hashValues returns an FNV-1a hash of a row. It detects changes, not forgeries: whoever can forge a Summary can
-// forge an exchange too.
+// hashValues returns an FNV-1a hash of a row's values. It detects changes, not forgeries: whoever can forge a
+// Summary can forge an exchange too.
 func hashValues(values []any) int64 {
 	h := fnv.New64a()
 	for _, v := range values {
@@ -117,7 +119,8 @@ func hashValues(values []any) int64 {
 // hasSummaries reports whether the file's format has a table for summaries.
 func (s *Store) hasSummaries() bool { return s.format >= schema.WithSummaries }
 
-// listingQuery returns the query whose rows rowValues.listed reads. rest is its WHERE clause and what follows.
+// listingQuery returns the query whose rows rowValues.listed reads. rest is its WHERE clause and anything after
+// it.
 func (s *Store) listingQuery(rest string) string {
 	c := columnsFor(s.format)
 	if !s.hasSummaries() {
@@ -127,16 +130,17 @@ func (s *Store) listingQuery(rest string) string {
 		FROM ` + c.listedFrom + ` LEFT JOIN summaries s ON s.exchange = e.id ` + rest
 }
 
-// Listing yields all exchanges, ordered by ID, without headers. Of TLS, only Unverified and CertificateRequested
-// are set. Exchanges that have a valid Summary of the version include it. It ends after the first error.
+// Listing yields all exchanges, ordered by ID, without headers. In TLS, only Unverified and ClientCertificate
+// may be set. Exchanges that have a valid Summary of the given version include it. It ends after the first
+// error.
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Listed, error] {
 	return s.listing(ctx, version, "")
 }
 
-// ListingSince is Listing for the exchanges of which events or chunks have row numbers above a number, such as an
-// earlier LastNumber.
+// ListingSince is like Listing, for the exchanges about which something was recorded after the row number, such
+// as an earlier LastNumber.
 func (s *Store) ListingSince(ctx context.Context, version int, number int64) iter.Seq2[captures.Listed, error] {
 	if number <= 0 {
 		return s.Listing(ctx, version)
@@ -151,7 +155,7 @@ func (s *Store) ListingSince(ctx context.Context, version int, number int64) ite
 	return s.listing(ctx, version, `e.id IN (`+ids+`) AND `)
 }
 
-// listing yields the exchanges that meet a condition, which is "" or ends with AND.
+// listing yields the exchanges that meet an SQL condition, which is "" or ends with AND.
 func (s *Store) listing(ctx context.Context, version int, condition string) iter.Seq2[captures.Listed, error] {
 	read := func(c *rowValues) (captures.Listed, int64) {
 		l := c.listed(version)
@@ -166,8 +170,8 @@ func (s *Store) listing(ctx context.Context, version int, condition string) iter
 	return rowsAfter(ctx, s, math.MinInt64, listedRows, s.listingQuery(`WHERE `+condition+`e.id > ? ORDER BY e.id LIMIT ?`), read, from)
 }
 
-// listedFrom returns the first exchange at or after an ID, and its ID; 0 if there is none. If only the summary
-// is damaged, the exchange comes without one.
+// listedFrom returns the first exchange whose ID is at least from, and its ID; the ID is 0 if there is none. If
+// only the summary is damaged, the exchange has none.
 func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l captures.Listed, id int64, err error) {
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{
@@ -233,11 +237,11 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 	return pieces, upTo, err
 }
 
-// formatSummarisedTo returns the value of the row summarisedTo.
+// formatSummarisedTo returns the text that records that all exchanges up to an ID have summaries of a version.
 func formatSummarisedTo(version int, id int64) string { return fmt.Sprintf("%d %d", version, id) }
 
-// parseSummarisedTo returns the ID in a value of formatSummarisedTo, or the smallest int64 if it is invalid or
-// of another version.
+// parseSummarisedTo returns the ID in a text of formatSummarisedTo, or the smallest int64 if the text is
+// invalid or of another version.
 func parseSummarisedTo(s string, version int) int64 {
 	v, id, _ := strings.Cut(s, " ")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && v == strconv.Itoa(version) {
@@ -246,8 +250,8 @@ func parseSummarisedTo(s string, version int) int64 {
 	return math.MinInt64
 }
 
-// PutSummaries stores summaries of exchanges, all of the same version. They replace older ones. Every
-// exchange up to the ID upTo must then have one; upTo is the smallest int64 if that is unknown.
+// PutSummaries stores summaries of exchanges, all of the same version. They replace older ones. Afterwards,
+// every exchange up to the ID upTo must have one; upTo is the smallest int64 if that is unknown.
 //
 // If the capture is open for reading, it opens the file for writing for a moment. This needs write
 // permission, and that nobody is recording to the file.
@@ -295,7 +299,7 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary,
 	return err
 }
 
-// putSummariesAsReader is writeAsReader, if the format has summaries.
+// putSummariesAsReader runs fn as writeAsReader does, or returns an error if the format has no summaries.
 func (s *Store) putSummariesAsReader(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	if !s.hasSummaries() {
 		return captures.ErrOlderFormat
@@ -303,8 +307,8 @@ func (s *Store) putSummariesAsReader(ctx context.Context, fn func(tx *sql.Tx) er
 	return s.writeAsReader(ctx, fn)
 }
 
-// HasChangedSince reports whether something was recorded of an exchange after a row number, or something that the
-// decoding of any exchange depends on was added: a relation, a reading, a definition, or an edit.
+// HasChangedSince reports whether, after a row number, something was recorded of an exchange, or anything was
+// added on which decoding any exchange depends: a relation, a reading, a definition, or an edit.
 //
 // Errors: ErrDamaged.
 func (s *Store) HasChangedSince(ctx context.Context, id, number int64) (changed bool, err error) {

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// commitDelay is how long the writer waits for more before it commits. A commit for each frame of a
-	// lock-step stream would cost more than the frame.
+	// commitDelay is how long the writer waits for more operations before it commits. In a stream whose sides
+	// alternate, a commit for each frame would cost more than the frame.
 	commitDelay = 10 * time.Millisecond
 
 	// maxQueueAge is the age of the oldest queued operation above which recordings block. It bounds what is lost
 	// if the recorder is killed to less than a second.
 	maxQueueAge = 500 * time.Millisecond
 
-	// maxBatchBytes is the size of a transaction.
+	// maxBatchBytes is the approximate size of a transaction, in bytes.
 	maxBatchBytes = 4 << 20
-	// opOverhead is the memory that an operation itself takes in the queue, in bytes.
+	// opOverhead is the memory that a queued operation takes in addition to its data, in bytes.
 	opOverhead = 200
 )
 
-// A writer commits queued operations in order, on a separate goroutine. All operations that arrive
-// during a commit form the next transaction (group commit).
+// A writer commits queued operations in order, on a separate goroutine. All operations that arrive during a
+// commit form the next transaction (group commit).
 type writer struct {
 	path string
 	// file identifies the file that was opened, to detect that it was replaced.
@@ -44,7 +44,9 @@ type writer struct {
 	// db runs operations that consist of a function, such as additions.
 	db *sql.DB
 	// limit is the maximum memory of the queue in bytes.
-	limit        int64
+	limit int64
+
+	// beforeCommit is testOptions.beforeCommit; nil outside of tests.
 	beforeCommit func()
 	// lastNumber is the number of the last row that was written.
 	lastNumber int64
@@ -54,40 +56,48 @@ type writer struct {
 	wake chan struct{}
 	// stopped is closed when the writer's goroutine has ended.
 	stopped chan struct{}
+
+	// buffers recycles the memory of chunks.
 	buffers buffers
 
 	// conn is the connection on which recorded traffic is written, without database/sql.
-	conn          *engine.Conn
+	conn *engine.Conn
+
+	// begin and commit are the statements for transactions on conn, and rows inserts data.
 	begin, commit *engine.Stmt
 	rows          *rows.Writer
 
 	mu sync.Mutex
 	// spaceFreed is signalled when queued decreases or the writer ends.
 	spaceFreed *sync.Cond
-	ops        []op
+
+	// ops are the queued operations, in order.
+	ops []op
 	// queued is the cost of the operations that are queued or being written, in bytes.
 	queued int64
 	// oldest is when the oldest queued operation was added; zero if the queue is empty.
 	oldest time.Time
 
-	// cuts are the indices in ops at which full batches end. batch is the number of the last batch, and
-	// batchCost its size in bytes.
+	// cuts are the indices in ops at which batches, i.e. transactions, end. batch is the number of the last
+	// batch, and batchCost its size in bytes.
 	cuts      []int
 	batch     int64
 	batchCost int64
 
-	// spare and states are reused memory.
+	// spare and states are memory for reuse.
 	spare  []op
 	states []*state
 
-	// flushRequested means that somebody waits for the queue: write without delay.
+	// flushRequested means that somebody waits for the queue to be written, so the writer must not delay.
 	flushRequested bool
-	closing        bool
+
+	// closing means that close was called.
+	closing bool
 	// err is the first error, after which nothing more is recorded.
 	err error
 }
 
-// newWriter opens a writer. The caller starts its loop.
+// newWriter opens the database for writing. The caller starts the writer's loop on a goroutine.
 func newWriter(path string, db *sql.DB, o Options, t testOptions) (*writer, error) {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -181,7 +191,7 @@ func (w *writer) lastError() error {
 	return w.err
 }
 
-// close commits the queue, merges the write-ahead log into the file, and closes the file.
+// close commits the queue, merges the write-ahead log into the file, and closes the database.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closing = true
@@ -267,7 +277,8 @@ func (w *writer) isDone() bool {
 	return w.closing && len(w.ops) == 0
 }
 
-// checkFile returns an error if path is not the file that was opened. What is written to a deleted file is lost.
+// checkFile returns an error if path is not the file that was opened, because data written to a deleted file is
+// lost.
 func (w *writer) checkFile() error {
 	now, err := os.Stat(w.path)
 	switch {
@@ -279,7 +290,7 @@ func (w *writer) checkFile() error {
 	return nil
 }
 
-// write commits one batch. It is one transaction, unless it contains operations with a function.
+// write commits one batch in one transaction, or in several if it contains operations with a function (op.run).
 func (w *writer) write(batch []op) error {
 	if w.beforeCommit != nil {
 		w.beforeCommit()
@@ -316,7 +327,7 @@ func (w *writer) write(batch []op) error {
 	return nil
 }
 
-// writeRows writes operations without functions in one transaction.
+// writeRows writes operations without functions (op.run) in one transaction.
 func (w *writer) writeRows(ops []op) error {
 	if len(ops) == 0 {
 		return nil
@@ -358,7 +369,8 @@ func (w *writer) writeRow(o *op) error {
 	return nil
 }
 
-// runOp runs one operation whose error concerns only the waiting caller, and not the recording.
+// runOp runs one operation with a function. An error of the function is sent to the waiting caller, and does
+// not end the recording. failed collects these errors.
 func (w *writer) runOp(o op, failed map[chan<- error]error) error {
 	tx, err := w.db.Begin()
 	if err != nil {
@@ -371,8 +383,8 @@ func (w *writer) runOp(o op, failed map[chan<- error]error) error {
 	return tx.Commit()
 }
 
-// writeExchange writes an event, and the exchange's state if it is the first event in the batch. A Changed event
-// that is followed by another event of the exchange in the same batch is omitted.
+// writeExchange writes an event of an exchange, and the exchange's state if it is the first event in the batch.
+// A Changed event is omitted if another event of the exchange follows in the same batch.
 func (w *writer) writeExchange(o *op) error {
 	s := o.state
 	if o.kind == captures.Changed && o.nth < s.events {

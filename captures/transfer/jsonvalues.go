@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// ErrTooLarge is wrapped by the error for a record that exceeds a reader's limit.
+// ErrTooLarge is wrapped by the error for a JSON value that exceeds a reader's limit.
 var ErrTooLarge = errors.New("larger than the limit")
 
-// JSONValues reads a stream of JSON values, each limited in size.
+// A JSONValues reads a stream of JSON values, each limited in size.
 //
 // Limits: each value is in memory while it is decoded; nesting is limited by encoding/json to 10,000 levels.
 type JSONValues struct {
@@ -18,12 +18,14 @@ type JSONValues struct {
 	in *limitedReader
 }
 
-// A limitedReader returns ErrTooLarge once limit bytes in total were read. The limit is raised for each value.
+// A limitedReader returns ErrTooLarge once limit bytes in total have been read. The limit is raised for each
+// value.
 type limitedReader struct {
 	r           io.Reader
 	read, limit int64
 }
 
+// Read reads from the underlying reader, up to the limit.
 func (m *limitedReader) Read(p []byte) (int, error) {
 	if m.read >= m.limit {
 		return 0, ErrTooLarge
@@ -42,7 +44,7 @@ func NewJSONValues(r io.Reader) *JSONValues {
 // Allow limits the values that are read from now on to limit bytes in total.
 func (v *JSONValues) Allow(limit int64) { v.in.limit = v.InputOffset() + limit }
 
-// Next decodes the next value, of at most limit bytes.
+// Next decodes the next value, of at most limit bytes, into the variable to which into points.
 func (v *JSONValues) Next(limit int64, into any) error {
 	v.Allow(limit)
 	return v.Decode(into)
@@ -60,7 +62,7 @@ func (v *JSONValues) ExpectDelim(d json.Delim) error {
 	return nil
 }
 
-// MemberName reads the name of an object's next member.
+// MemberName reads the name of the next member of a JSON object.
 func (v *JSONValues) MemberName() (string, error) {
 	t, err := v.Token()
 	if err != nil {
@@ -73,7 +75,7 @@ func (v *JSONValues) MemberName() (string, error) {
 	return name, nil
 }
 
-// tokenWord describes a token for an error message, without its value, which may be secret.
+// tokenWord describes the type of a JSON token for an error message, without its value, which may be secret.
 func tokenWord(t json.Token) string {
 	switch t := t.(type) {
 	case json.Delim:
@@ -88,7 +90,7 @@ func tokenWord(t json.Token) string {
 	return "null"
 }
 
-// AddOffset adds to an error of JSON the byte offset at which it occurred.
+// AddOffset adds to an error of decoding JSON the byte offset at which it occurred.
 func (v *JSONValues) AddOffset(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

@@ -17,8 +17,8 @@ import (
 // maskKeySize is the size of the HMAC key for placeholders, in bytes.
 const maskKeySize = 32
 
-// A maskedSource is a view of a capture that is safe to share: the value of each header field that is not known
-// to be harmless is replaced by a placeholder.
+// A maskedSource is a view of a capture that is safe to share: the value of each header field is replaced by a
+// placeholder, unless the field is known to be harmless.
 //
 // Shape: a placeholder looks like "[redacted:3f2a9c1b]", as in a capture. Its digits are an HMAC of the value
 // with a random key of this view. Within one export, equal values therefore have equal placeholders; across
@@ -41,7 +41,7 @@ func Mask(src Source) Source {
 // Profile returns the profile of the capture.
 func (m *maskedSource) Profile() *profile.Profile { return m.src.Profile() }
 
-// Exchange returns an exchange whose secret headers are replaced by placeholders.
+// Exchange returns an exchange with masked headers.
 func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := m.src.Exchange(ctx, id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *maskedSource) Notes(ctx context.Context, id int64) ([]captures.Note, er
 	return m.src.Notes(ctx, id)
 }
 
-// Rewritten returns that of the capture.
+// Rewritten returns which rules changed an exchange, from the capture.
 func (m *maskedSource) Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error) {
 	return m.src.Rewritten(ctx, id)
 }
@@ -96,7 +96,7 @@ func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	return &out
 }
 
-// maskHeader returns the value of a header field, or a placeholder if the value is secret.
+// maskHeader returns the value of a header field if it is harmless, otherwise a placeholder.
 func (m *maskedSource) maskHeader(h captures.Header) string {
 	if h.Value == "" || isHarmless(h.Name) || isPlaceholder(h.Value) {
 		return h.Value
@@ -115,8 +115,8 @@ func isPlaceholder(v string) bool {
 		strings.Trim(v[len(open):len(v)-1], "0123456789abcdef") == ""
 }
 
-// isHarmless reports whether values of a header field describe only the kind of traffic, and not its user.
-// Fields whose secret part was redacted while recording count as harmless too.
+// isHarmless reports whether values of a header field with this name describe only the kind of traffic, and not
+// its user. Fields whose secret part was redacted while recording count as harmless too.
 func isHarmless(name string) bool {
 	name = strings.ToLower(name)
 	switch name {

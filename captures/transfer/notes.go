@@ -53,7 +53,8 @@ func (all Notes) JSON(id int64) []Note {
 	return list
 }
 
-// Place returns the place in exchange id that the note is about.
+// Place returns the exchange, frame or field that the note is about, in exchange id. It is an error if the note
+// is invalid.
 func (n *Note) Place(id int64) (captures.Place, error) {
 	p := captures.Place{Exchange: id, Frame: captures.NoFrame, Path: n.Path}
 	switch {
@@ -74,8 +75,8 @@ func (n *Note) Place(id int64) (captures.Place, error) {
 	return p, nil
 }
 
-// PutNotes adds notes that were read from a file to exchange id of a capture. Notes that cannot be added are
-// reported as problems in rep.
+// PutNotes adds notes that were read from a file to exchange id of a capture. It reports notes that cannot be
+// added as problems in rep; place is their position in the file.
 //
 // Errors: only that of ctx.
 func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string, id int64, notes []Note) error {

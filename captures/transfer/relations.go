@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// maxRelationKind is the longest kind of a relation, captureIDSize the length of a capture's id, in bytes.
+	// maxRelationKind is the longest name of a kind of relation, and captureIDSize the length of a capture's
+	// id, in bytes.
 	maxRelationKind = 64
 	captureIDSize   = 16
 
-	// maxWaiting limits the number of relations that wait for an exchange later in the file.
+	// maxWaiting limits the number of relations that wait for an exchange that comes later in an imported file.
 	maxWaiting = 1 << 18
 )
 
-// Relations maps the IDs of exchanges to their relations.
+// Relations maps the ID of each exchange to its relations, such as that of a WebSocket to its handshake.
 type Relations map[int64][]captures.Relation
 
 // LoadRelations reads all relations of a capture into memory.
@@ -46,9 +47,9 @@ func (all Relations) Handshake(id int64) int64 {
 	return 0
 }
 
-// A Relation is the JSON form of a relation: its kind, and the number that the target has in the same file.
+// A Relation is the JSON form of a relation in an exported file, in which it belongs to an exchange.
 type Relation struct {
-	// Kind is the kind of relation, and Exchange the number of the related exchange.
+	// Kind is the kind of relation, and Exchange the number that the related exchange has in the file.
 	Kind     captures.RelationKind `json:"kind"`
 	Exchange int64                 `json:"exchange"`
 
@@ -78,8 +79,8 @@ func (r Relation) Check() error {
 	return nil
 }
 
-// A Relater records the relations of imported exchanges. It translates the numbers of the file to the IDs that
-// the capture assigned.
+// A Relater records the relations of imported exchanges. It translates the exchange numbers in the file to the
+// IDs that the capture assigned.
 //
 // Shape: files may be concatenated, so a number that occurs again begins another file.
 type Relater struct {
@@ -93,7 +94,8 @@ type Relater struct {
 	freeSlots int
 }
 
-// A waitingRelation is a relation whose target was not imported yet.
+// A waitingRelation is a relation whose target was not imported yet. exchange is the ID of the exchange that
+// has it, and place its position in the file.
 type waitingRelation struct {
 	exchange int64
 	kind     captures.RelationKind
@@ -105,9 +107,9 @@ func NewRelater(to captures.Target) *Relater {
 	return &Relater{to, make(map[int64]int64), make(map[int64][]waitingRelation), maxWaiting}
 }
 
-// Add registers that exchange number of the file was recorded as id, and records its relations. Each of them
-// must be valid (see Check).
-// A repeated number belongs to the next of several concatenated files.
+// Add registers that the exchange with a number in the file was recorded under the ID id, and records its
+// relations. Each of them must be valid (see Check). place is the exchange's position in the file, for problems
+// in rep. A repeated number belongs to the next of several concatenated files.
 func (r *Relater) Add(rep *Report, place string, number, id int64, relations []Relation) {
 	if _, again := r.numbers[number]; again {
 		r.Finish(rep)

@@ -27,7 +27,8 @@ type Source interface {
 	// Notes returns the notes of exchange id, or those of all exchanges if id is 0.
 	Notes(ctx context.Context, id int64) ([]captures.Note, error)
 
-	// Rewritten returns which rules changed exchange id, and which bytes of it this source has; nil if none did.
+	// Rewritten returns which rules changed exchange id, and which version of its bytes this source contains;
+	// nil if no rule changed it.
 	Rewritten(ctx context.Context, id int64) (*captures.Rewritten, error)
 }
 
@@ -40,11 +41,12 @@ type singleExchange struct {
 	id int64
 }
 
+// Exchanges yields the one exchange.
 func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
 }
 
-// Relations returns none: the related exchanges are not in the view.
+// Relations returns nil, because the related exchanges are not in the view.
 func (o singleExchange) Relations(context.Context, int64) ([]captures.Relation, error) {
 	return nil, nil
 }
@@ -54,22 +56,22 @@ func (o singleExchange) Notes(ctx context.Context, _ int64) ([]captures.Note, er
 	return o.Source.Notes(ctx, o.id)
 }
 
-// maxProblems limits the problems that a Report describes in words.
+// maxProblems limits the number of problems that a Report describes in words.
 const maxProblems = 100
 
 // A Report describes what an import has read.
 type Report struct {
 	// Exchanges is the number of imported exchanges.
 	Exchanges int
-	// Skipped counts records that were not exchanges, or could not be read.
+	// Skipped counts records in the input that were not exchanges, or could not be read.
 	Skipped int
-	// Problems describes data that was left out or is doubtful, each with its place in the input.
+	// Problems describes data that was omitted or is doubtful, each with its position in the input.
 	Problems []string
-	// More counts the problems that are not in Problems, which has at most 100.
+	// More counts the problems beyond those in Problems, which has at most 100.
 	More int
 }
 
-// Problem adds a problem to the report; place is its position in the input.
+// Problem adds a formatted problem to the report; place is its position in the input.
 func (r *Report) Problem(place, format string, args ...any) {
 	if len(r.Problems) == maxProblems {
 		r.More++

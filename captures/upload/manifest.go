@@ -17,17 +17,18 @@ import (
 	"unwire/captures/profile"
 )
 
-// Limits of a Manifest.
+// Limits of a Manifest, the description of an uploaded capture file.
 const (
-	// maxListed is the number of hosts, methods and clients that are listed.
+	// maxListed is the largest number of hosts, methods and clients that a manifest lists, each.
 	maxListed = 1000
 	// maxText is the largest length of a text in a manifest, in bytes.
 	maxText = 300
-	// maxManifest is the size of a manifest in bytes.
+	// maxManifest is the largest size of a manifest, in bytes.
 	maxManifest = 4 << 20
 )
 
-// A Manifest describes a segment, which is a capture file in an object store. It is stored as JSON next to the segment.
+// A Manifest describes an uploaded capture file, called a segment. It is stored as JSON next to the segment in
+// the object store.
 type Manifest struct {
 	// V is the version of the manifest's format, always 1.
 	V int `json:"v"`
@@ -72,7 +73,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// hash matches a SHA-256 in hex.
+// hash matches a SHA-256 hash in lower-case hex.
 var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ClientOf returns the client program of an exchange with its version, such as "app/1.2". It uses the
@@ -91,7 +92,7 @@ func ClientOf(ex *captures.Exchange, p *profile.Profile) string {
 	return clean(cmp.Or(agent, ex.Process.Name, "unknown"))
 }
 
-// clean removes unsafe characters from a text and limits its length, for a list in a manifest.
+// clean returns a text for a manifest: without unsafe characters, and limited in length.
 func clean(s string) string {
 	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -148,5 +149,5 @@ func Describe(ctx context.Context, src captures.Capture, p *profile.Profile) (*M
 	return m, nil
 }
 
-// rpc matches the path of an RPC.
+// rpc matches the URL path of an RPC, "/package.Service/Method".
 var rpc = regexp.MustCompile(`^/[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/[A-Za-z_][A-Za-z0-9_]*$`)

@@ -40,7 +40,8 @@ import (
 	"unwire/captures/store"
 )
 
-// ErrUnfit is wrapped by errors of a segment that must not be uploaded, however often it is tried.
+// ErrUnfit is wrapped by errors of a capture file that must never be uploaded, for example because it contains
+// secrets.
 var ErrUnfit = errors.New("the segment is not uploaded")
 
 // Options configure an Uploader. Store and Check are required.
@@ -48,47 +49,53 @@ type Options struct {
 	// Store is the object store, and Prefix the beginning of the keys in it.
 	Store  objectstore.Store
 	Prefix string
-	// Check returns why a segment may not be uploaded. Errors that wrap ErrUnfit are final.
+	// Check returns an error if a capture file may not be uploaded. Errors that wrap ErrUnfit are final; others
+	// are retried.
 	Check func(ctx context.Context, segment *store.Store) error
 	// Profile is the profile of the recorded service. It may be nil.
 	Profile *profile.Profile
-	// Version is the version of unwire, for the manifest.
+	// Version is the version of unwire, which is written into the manifest.
 	Version string
-	// Report, if set, is called for each segment that was uploaded, and for each attempt that failed.
+	// Report, if set, is called for each file that was uploaded, and for each attempt that failed.
 	Report func(Result)
-	// MinPause and MaxPause are the pauses after the first failure and the longest. Default: 1 s and 5 min.
+	// MinPause is the pause after the first failed attempt; it grows with each failure, up to MaxPause.
+	// Default: 1 s and 5 min.
 	MinPause, MaxPause time.Duration
 	// Timeout is the time limit of one upload attempt. Default: 30 min.
 	Timeout time.Duration
 }
 
-// A Result is the outcome of one attempt to upload a file.
+// A Result is the outcome of one attempt to upload a capture file.
 type Result struct {
 	// File is the path of the local file.
 	File string
-	// URL is the segment's URL, and Manifest describes it, if it was uploaded.
+	// URL is the URL of the uploaded file, and Manifest its description; both are zero if it was not uploaded.
 	URL      string
 	Manifest *Manifest
-	// Err is why it was not. Again is when the next attempt is made; zero if there is none.
+	// Err is the reason of a failure; nil after success. Again is when the next attempt is made; zero if there
+	// is none.
 	Err   error
 	Again time.Duration
 }
 
-// An Uploader uploads finished segment files, one at a time.
+// An Uploader uploads complete capture files (segments) to an object store, one at a time, and deletes them
+// locally afterwards.
 type Uploader struct {
 	o    Options
 	ctx  context.Context
 	stop context.CancelFunc
 
 	mu sync.Mutex
-	// queue are the files to upload, oldest first. The first one is being uploaded.
+	// queue are the paths of the files to upload, oldest first. The first one is being uploaded.
 	queue []string
 	// closing is set once no more files will be added.
 	closing bool
 	// changed signals a change of queue or closing. Its capacity is one signal.
 	changed chan struct{}
-	// kept are the files that are not uploaded and stay on disk, because a check has rejected them.
+	// kept are the files that were rejected by Options.Check and stay on disk.
 	kept []string
+
+	// done is closed when the uploading goroutine has ended.
 	done chan struct{}
 }
 
@@ -112,7 +119,7 @@ func New(o Options) *Uploader {
 	return u
 }
 
-// Add adds a complete segment file to the queue.
+// Add adds a complete capture file to the queue.
 func (u *Uploader) Add(file string) {
 	u.mu.Lock()
 	u.queue = append(u.queue, file)
@@ -128,8 +135,8 @@ func (u *Uploader) signal() {
 	}
 }
 
-// Close waits until all files are uploaded, or until ctx ends, and returns the files that are left. They are uploaded
-// after the next start.
+// Close waits until all files are uploaded, or until ctx ends, and returns the paths of the files that were not
+// uploaded.
 func (u *Uploader) Close(ctx context.Context) (left []string) {
 	u.mu.Lock()
 	u.closing = true
@@ -201,7 +208,8 @@ func missing(file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// wait waits for a time, or without one for a change. It returns false when the Uploader is stopped.
+// wait blocks for a duration or, if d is 0, until the queue changes. It returns false when the Uploader is
+// stopped.
 func (u *Uploader) wait(d time.Duration) bool {
 	if d == 0 {
 		select {
@@ -238,9 +246,9 @@ func (u *Uploader) attempt(file string) Result {
 	return r
 }
 
-// describe checks that a file may be uploaded, and returns its manifest.
+// describe checks that a capture file may be uploaded, and returns its manifest.
 func (u *Uploader) describe(ctx context.Context, file string) (*Manifest, error) {
-	if err := settle(file); err != nil {
+	if err := mergeLog(file); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(file, store.ReadOptions{Profile: u.o.Profile})
@@ -259,11 +267,11 @@ func (u *Uploader) describe(ctx context.Context, file string) (*Manifest, error)
 	return m, nil
 }
 
-// settle merges SQLite's write-ahead log, which a killed recorder left behind, into the capture file,
-// because only that file is uploaded.
+// mergeLog merges SQLite's write-ahead log, which a killed recorder left behind, into the capture file, because
+// only that file is uploaded.
 //
-// Errors: if the file is being recorded.
-func settle(file string) error {
+// Errors: if another process is recording to the file.
+func mergeLog(file string) error {
 	if missing(file + "-wal") {
 		return nil
 	}
@@ -274,8 +282,8 @@ func settle(file string) error {
 	return s.Close()
 }
 
-// send uploads a segment file, unless the store already has it, and then its manifest. It returns the
-// object key of the segment.
+// send uploads a capture file, unless the store already contains it, and then its manifest. It returns the
+// object key of the capture.
 func (u *Uploader) send(ctx context.Context, file string, m *Manifest) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -306,7 +314,7 @@ func (u *Uploader) send(ctx context.Context, file string, m *Manifest) (string, 
 	return key + ".uwc", u.o.Store.Put(ctx, key+".json", bytes.NewReader(text), int64(len(text)))
 }
 
-// removeSegment removes a capture and the files that SQLite keeps next to it.
+// removeSegment deletes a local capture file and the files that SQLite keeps next to it.
 func removeSegment(file string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -316,8 +324,8 @@ func removeSegment(file string) error {
 	return nil
 }
 
-// Leftover returns the segments that an earlier recording to the same name left: NAME.uwc, NAME-2.uwc and so on, oldest
-// first.
+// Leftover returns the paths of the capture files that an earlier recording to the same name left: NAME.uwc,
+// NAME-2.uwc and so on, oldest first.
 //
 // Errors: the folder cannot be read.
 func Leftover(name string) ([]string, error) {

@@ -13,26 +13,26 @@ const (
 	// windowSize is the largest window of DEFLATE, in bytes.
 	windowSize = 32 << 10
 
-	// maxInflated limits a decompressed message, in bytes. If all messages of a direction together exceed
-	// minRatioSize, they may have at most maxRatio times their size on the wire.
+	// maxInflated limits a decompressed WebSocket message, in bytes. If all messages of a direction together
+	// exceed minRatioSize bytes, they may have at most maxRatio times their size on the wire.
 	maxInflated  = 64 << 20
 	minRatioSize = 64 << 20
 	maxRatio     = 256
 )
 
-// messageTail are the bytes that a sender removes from the end of each message.
+// messageTail are the bytes that permessage-deflate removes from the end of each compressed message.
 //
 // Source: RFC 7692, section 7.2.1
 var messageTail = []byte{0, 0, 0xff, 0xff}
 
-// errStopped ends the coroutine; errReset makes it start with an empty window.
+// errStopped ends the inflater's coroutine; errReset makes it continue with an empty window.
 var (
 	errStopped = errors.New("stopped")
 	errReset   = errors.New("reset")
 )
 
-// An inflater decompresses the messages of one direction as far as their bytes have arrived. The decompressor
-// reads from an io.Reader, so it runs as a coroutine that yields when it needs more bytes.
+// An inflater decompresses the WebSocket messages of one direction as far as their bytes have arrived. The
+// decompressor reads from an io.Reader, so it runs as a coroutine that yields when it needs more bytes.
 type inflater struct {
 	// emit receives decompressed bytes, which are valid only during the call.
 	emit func([]byte) error
@@ -43,10 +43,12 @@ type inflater struct {
 	// resetWindow means that the next message is decompressed with an empty sliding window.
 	resetWindow bool
 
-	// resume runs the decompressor until it has read all of the input. stop ends it.
+	// resume continues the coroutine until it has read all of the input. stop ends it.
 	resume func() (struct{}, bool)
 	stop   func()
-	err    error
+
+	// err is the error of the decompressor, after which it cannot continue.
+	err error
 }
 
 // newInflater returns an inflater that passes decompressed bytes to emit.
@@ -58,7 +60,7 @@ func newInflater(emit func([]byte) error) *inflater {
 	return i
 }
 
-// feed decompresses the next bytes of a message.
+// feed decompresses the next bytes of a message, and passes the result to emit.
 func (i *inflater) feed(p []byte) error {
 	if len(p) == 0 || i.err != nil {
 		return i.err
@@ -73,7 +75,8 @@ func (i *inflater) feed(p []byte) error {
 // reset makes the next message start with an empty sliding window (no context takeover).
 func (i *inflater) reset() { i.resetWindow = true }
 
-// run is the coroutine. It decompresses messages until stop is called or an error occurs.
+// run is the coroutine's function. It decompresses messages until stop is called or an error occurs, and calls
+// yield when it needs more input.
 func (i *inflater) run(yield func(struct{}) bool) {
 	src := bufio.NewReaderSize(nil, 4<<10)
 	from := &inputReader{i, yield}
@@ -112,7 +115,7 @@ func (i *inflater) run(yield func(struct{}) bool) {
 	}
 }
 
-// appendWindow appends decompressed bytes to the window, of which only the end is kept.
+// appendWindow appends decompressed bytes to the sliding window, and returns its last windowSize bytes.
 func appendWindow(window, p []byte) []byte {
 	if len(window)+len(p) > cap(window) {
 		keep := window[max(0, len(window)-windowSize):]
@@ -121,12 +124,14 @@ func appendWindow(window, p []byte) []byte {
 	return append(window, p...)
 }
 
-// An inputReader is the reader of the decompressor. Read yields while there is no input.
+// An inputReader is the io.Reader of the inflater's decompressor. If there is no input, Read yields from the
+// coroutine.
 type inputReader struct {
 	i     *inflater
 	yield func(struct{}) bool
 }
 
+// Read returns bytes of the inflater's input.
 func (r *inputReader) Read(p []byte) (int, error) {
 	for len(r.i.input) == 0 {
 		if !r.yield(struct{}{}) {

@@ -6,14 +6,14 @@ import (
 	"unwire/captures"
 )
 
-// A timestamp is the time of an event since the exchange began. The zero value stands for the time at which it
-// is used, for live traffic.
+// A timestamp is the time t of an event since the exchange began. If known is false, it means "now", at the
+// time of use, for live traffic.
 type timestamp struct {
 	t     time.Duration
 	known bool
 }
 
-// chunk, message and end call the method of a Recording with or without a time.
+// chunk calls Chunk or ChunkAt of a Recording.
 func (m timestamp) chunk(to captures.Recording, dir captures.Direction, p []byte) {
 	if m.known {
 		to.ChunkAt(dir, m.t, p)
@@ -22,6 +22,7 @@ func (m timestamp) chunk(to captures.Recording, dir captures.Direction, p []byte
 	}
 }
 
+// message calls Message or MessageAt of a Recording.
 func (m timestamp) message(to captures.Recording, dir captures.Direction, op captures.Opcode, p []byte) {
 	if m.known {
 		to.MessageAt(dir, m.t, op, p)
@@ -30,6 +31,7 @@ func (m timestamp) message(to captures.Recording, dir captures.Direction, op cap
 	}
 }
 
+// end calls End or EndAt of a Recording.
 func (m timestamp) end(to captures.Recording, o captures.Outcome, errText string) {
 	if m.known {
 		to.EndAt(m.t, o, errText)

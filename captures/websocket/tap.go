@@ -16,28 +16,30 @@ import (
 )
 
 const (
-	// maxPart is the size of decompressed data, in bytes, from which a part of a message is recorded.
+	// maxPart is the number of decompressed bytes from which on a part of a message is recorded as a chunk.
 	maxPart = 64 << 10
 
-	// maxPending limits the compressed bytes that are kept, so that they can be recorded unchanged if the
-	// message does not decompress.
+	// maxPending limits the compressed bytes that are kept until they are decompressed. If a message cannot be
+	// decompressed, they are recorded unchanged.
 	maxPending = 64 << 10
 )
 
-// A frameRecorder records the messages of both directions of a WebSocket.
+// A frameRecorder parses the WebSocket frames of both directions and records the messages in them.
 type frameRecorder struct {
+	// rec receives the messages.
 	rec captures.Recording
 	// readers parse the WebSocket frames of the two directions.
 	readers [2]*reader
 
-	// began is the time between the start of the handshake's exchange and the start of this WebSocket's
+	// began is the duration from the start of the handshake's exchange to the start of this WebSocket's
 	// exchange.
 	began time.Duration
 
 	mu sync.Mutex
 
-	// beginUnparsed begins an exchange for bytes that are not valid frames. unparsed is that exchange; nil until
-	// it is needed, or if it could not be begun.
+	// beginUnparsed starts recording another exchange, for bytes that are not valid frames. unparsed is that
+	// exchange; nil until it is needed, or if it could not be begun. unparsedBegun means that beginUnparsed was
+	// called.
 	beginUnparsed func() captures.Recording
 	unparsedBegun bool
 	unparsed      captures.Recording
@@ -46,7 +48,8 @@ type frameRecorder struct {
 	problems []string
 }
 
-// newFrameRecorder returns the recorder for a WebSocket that the server has accepted with the headers answer.
+// newFrameRecorder returns a recorder for a WebSocket that the server has accepted with the response headers
+// answer. Messages are recorded in rec; beginRest starts an exchange for bytes that are not valid frames.
 func newFrameRecorder(rec captures.Recording, answer captures.Headers, beginRest func() captures.Recording) *frameRecorder {
 	t := &frameRecorder{rec: rec, beginUnparsed: beginRest}
 	deflates, p := deflateOf(answer)
@@ -74,7 +77,7 @@ func deflateOf(answer captures.Headers) (agreed bool, p wsflate.Parameters) {
 	return false, p
 }
 
-// write parses and records bytes of one direction.
+// write parses and records bytes of one direction that arrived at a time.
 func (t *frameRecorder) write(dir captures.Direction, at timestamp, p []byte) {
 	r := t.readers[dir]
 	r.mu.Lock()
@@ -94,14 +97,14 @@ func (t *frameRecorder) process(p captures.Process) {
 	}
 }
 
-// noteProblem records why the parsing of a direction ended.
+// noteProblem records the error that ended the parsing of a direction.
 func (t *frameRecorder) noteProblem(dir captures.Direction, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.problems = append(t.problems, fmt.Sprintf("not parsed any further %s: %v; the bytes from there on are in an exchange of their own", dir, err))
 }
 
-// writeUnparsed records bytes that are not valid frames.
+// writeUnparsed records bytes that are not valid frames in an exchange of their own.
 func (t *frameRecorder) writeUnparsed(dir captures.Direction, at timestamp, p []byte) {
 	if len(p) == 0 {
 		return
@@ -138,16 +141,18 @@ func (t *frameRecorder) end(at timestamp, o captures.Outcome, errText string) {
 	at.end(t.rec, o, strings.Join(t.problems, "; "))
 }
 
-// A reader parses the WebSocket frames of one direction.
+// A reader parses the WebSocket frames of one direction, and passes messages to its recorder.
 type reader struct {
 	recorder *frameRecorder
 	dir      captures.Direction
-	// deflates means that permessage-deflate was agreed. noTakeover means that each message starts with an empty
-	// window.
+	// deflates means that permessage-deflate was agreed, and noTakeover that each message is compressed with an
+	// empty window.
 	deflates   bool
 	noTakeover bool
 
-	mu    sync.Mutex
+	mu sync.Mutex
+
+	// ended means that the WebSocket has ended; further bytes are ignored.
 	ended bool
 
 	// at is the time of the bytes that are being written.
@@ -157,16 +162,17 @@ type reader struct {
 	err     error
 	stopped bool
 
-	// head is the part of a frame's header that has arrived. payloadLeft is the number of payload bytes still to
-	// come, and offset the position in the masking key.
+	// head is the part of a frame's header that has arrived. frame is the current header, and inFrame means
+	// that it is complete. payloadLeft is the number of payload bytes still to come, and offset the position in
+	// the masking key.
 	head        []byte
 	frame       ws.Header
 	inFrame     bool
 	payloadLeft int64
 	offset      int
 
-	// message is the opcode of the current message; 0 if there is none. partRecorded means that a part of it was
-	// recorded.
+	// message is the opcode of the current message; 0 if there is none. compressed means that it is compressed,
+	// and partRecorded that a part of it was recorded.
 	message      captures.Opcode
 	compressed   bool
 	partRecorded bool
@@ -187,17 +193,19 @@ type reader struct {
 	// empty means that the current message has no payload so far.
 	empty bool
 
-	// pending are the raw bytes of earlier writes that were not recorded yet.
+	// pending are raw bytes that arrived earlier and were not recorded yet. They are kept in case parsing
+	// fails.
 	pending []byte
 }
 
 var (
+	// errReserved, errTooLarge and errRatio are the reasons why frames are not parsed any further.
 	errReserved = errors.New("reserved bits are set")
 	errTooLarge = fmt.Errorf("a message inflates to more than %d MiB", maxInflated>>20)
 	errRatio    = fmt.Errorf("the messages inflate to more than %d times their size", maxRatio)
 )
 
-// write parses the next bytes, and records the messages in them.
+// write parses the next bytes of the direction, and records the messages in them.
 func (r *reader) write(p []byte) {
 	if r.ended {
 		return
@@ -226,7 +234,8 @@ func (r *reader) write(p []byte) {
 	}
 }
 
-// stopParsing records the pending bytes and p unparsed, because they are not valid WebSocket frames.
+// stopParsing records the pending bytes and p as unparsed, because they are not valid WebSocket frames, and
+// stops parsing the direction.
 func (r *reader) stopParsing(p []byte) {
 	if !r.stopped {
 		r.stopped = true
@@ -238,8 +247,8 @@ func (r *reader) stopParsing(p []byte) {
 	r.recorder.writeUnparsed(r.dir, r.at, p)
 }
 
-// parseNext parses some of p, which is not empty, and returns how many bytes. done means that everything up to
-// there was recorded.
+// parseNext parses some bytes at the beginning of p, which is not empty, and returns how many. done means that
+// everything up to there was recorded.
 func (r *reader) parseNext(p []byte) (n int, done bool, err error) {
 	if !r.inFrame {
 		if n = r.readHeader(p); !r.inFrame {
@@ -274,7 +283,8 @@ func (r *reader) readHeader(p []byte) (n int) {
 	return n
 }
 
-// headerSize returns the size of a frame header in bytes, as far as its first bytes determine it.
+// headerSize returns the size of a WebSocket frame header in bytes, as far as head, its first bytes, determines
+// it.
 func headerSize(head []byte) int {
 	if len(head) < ws.MinHeaderSize {
 		return ws.MinHeaderSize
@@ -292,7 +302,8 @@ func headerSize(head []byte) int {
 	return n
 }
 
-// beginFrame validates the header. It does not check whether the frame should be masked: both are readable.
+// beginFrame validates the frame header and prepares for the payload. It does not check whether the frame
+// should be masked: both are readable.
 func (r *reader) beginFrame() error {
 	if r.err != nil {
 		return r.err
@@ -335,7 +346,8 @@ func (r *reader) beginInflating() {
 	}
 }
 
-// addPayload processes payload bytes of a frame; p may be empty. done means that everything so far was recorded.
+// addPayload processes payload bytes of the current frame; p may be empty. done means that everything so far
+// was recorded.
 func (r *reader) addPayload(p []byte) (done bool, err error) {
 	if r.frame.Masked && len(p) > 0 {
 		r.unmasked = append(r.unmasked[:0], p...)
@@ -362,7 +374,8 @@ func (r *reader) addPayload(p []byte) (done bool, err error) {
 	return true, nil
 }
 
-// addCompressed decompresses bytes of a message. last means that the message ends.
+// addCompressed decompresses bytes of the current message. last means that the message ends; done is as for
+// addPayload.
 func (r *reader) addCompressed(p []byte, last bool) (done bool, err error) {
 	r.wireSize += int64(len(p))
 	r.empty = r.empty && len(p) == 0
@@ -382,7 +395,8 @@ func (r *reader) addCompressed(p []byte, last bool) (done bool, err error) {
 	return true, nil
 }
 
-// addInflated receives decompressed bytes, and records a part when there are enough.
+// addInflated receives decompressed bytes of the current message, and records them as a chunk when there are
+// enough.
 func (r *reader) addInflated(p []byte) error {
 	r.messageSize += int64(len(p))
 	r.totalSize += int64(len(p))
@@ -423,7 +437,7 @@ func (r *reader) record(p []byte, last bool) {
 	r.at.message(r.recorder.rec, r.dir, op, p)
 }
 
-// end records the incomplete rest of a message that was cut off.
+// end records the incomplete rest of a message that was cut off, because the WebSocket has ended.
 func (r *reader) end() {
 	if r.ended {
 		return
@@ -432,7 +446,7 @@ func (r *reader) end() {
 	r.stopInflating()
 }
 
-// stopInflating ends the decompression, and records the data decompressed so far.
+// stopInflating ends the decompressor, and records the data decompressed so far.
 func (r *reader) stopInflating() {
 	if r.inflater != nil {
 		r.inflater.stop()
@@ -440,7 +454,7 @@ func (r *reader) stopInflating() {
 	}
 }
 
-// edit records the bytes that a rule forwarded instead of bytes of messages.
+// edit records that a rule replaced bytes of messages before they were forwarded; see captures.Recording.
 func (t *frameRecorder) edit(dir captures.Direction, start, end int64, rule string, data []byte) {
 	t.rec.Edit(dir, start, end, rule, data)
 }

@@ -25,20 +25,21 @@ import (
 	"unwire/captures"
 )
 
-// maxEarly limits the bytes that are kept if the client sends them before the response to its handshake.
+// maxEarly limits the bytes that are buffered if the client sends them before the response to its handshake.
 const maxEarly = 64 << 10
 
-// A Recorder is a captures.Recorder that records WebSockets as messages.
+// A Recorder is a captures.Recorder that records WebSocket traffic as messages, in an exchange of its own,
+// instead of as raw bytes.
 type Recorder struct {
 	captures.Recorder
 }
 
-// NewRecorder returns a Recorder that passes all recordings on to another one, with WebSocket traffic
-// as messages.
+// NewRecorder returns a Recorder that passes all recordings on to the recorder to, with WebSocket traffic as
+// messages.
 func NewRecorder(to captures.Recorder) *Recorder { return &Recorder{to} }
 
-// Begin starts the recording of an exchange. If the exchange is a handshake that the server accepts, the
-// Recording continues as that of the WebSocket.
+// Begin starts the recording of an exchange. If the exchange is a WebSocket handshake that the server accepts,
+// the same Recording then records the WebSocket.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
 	rec, err := r.Recorder.Begin(ex)
 	if err != nil || !isHandshake(&ex) {
@@ -55,7 +56,7 @@ func isHandshake(ex *captures.Exchange) bool {
 	return ex.Method == http.MethodGet && upgradesToWebSocket(ex.RequestHeaders)
 }
 
-// upgradesToWebSocket reports whether an Upgrade header contains websocket.
+// upgradesToWebSocket reports whether an Upgrade header field contains "websocket".
 func upgradesToWebSocket(h captures.Headers) bool {
 	for _, f := range h {
 		if !strings.EqualFold(f.Name, "upgrade") {
@@ -70,8 +71,8 @@ func upgradesToWebSocket(h captures.Headers) bool {
 	return false
 }
 
-// A recording records a handshake, and then the WebSocket that it opened. The embedded Recording is the
-// handshake's.
+// A recording records a WebSocket handshake, and then the WebSocket that it opened. The embedded Recording is
+// the handshake's.
 type recording struct {
 	captures.Recording
 
@@ -82,11 +83,12 @@ type recording struct {
 	// ex is the exchange of the WebSocket handshake.
 	ex captures.Exchange
 
-	// early are the bytes that the client sent before the response, the last of them at earlyAt.
+	// early are bytes that the client sent before the response, the last of them at earlyAt.
 	early   []byte
 	earlyAt timestamp
 
-	// answered means that the response has arrived. frames is set if the server has accepted.
+	// answered means that the response has arrived. frames records the WebSocket; nil if the server has not
+	// accepted it.
 	answered bool
 	frames   *frameRecorder
 }
@@ -122,7 +124,7 @@ func ResponseAt(rec captures.Recording, t time.Duration, status int, h captures.
 	}
 }
 
-// respondAt records the response, and opens the WebSocket if it accepts the handshake.
+// respondAt records the response, and starts recording the WebSocket if the response accepts the handshake.
 func (r *recording) respondAt(at timestamp, status int, h captures.Headers) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +143,7 @@ func (r *recording) respondAt(at timestamp, status int, h captures.Headers) {
 	r.openWebSocket(at, h)
 }
 
-// flushEarly records the early bytes as a body: they do not belong to a WebSocket.
+// flushEarly records the bytes that the client sent early as a body, because no WebSocket was opened.
 func (r *recording) flushEarly() {
 	if len(r.early) > 0 {
 		r.earlyAt.chunk(r.Recording, captures.Up, r.early)
@@ -149,8 +151,8 @@ func (r *recording) flushEarly() {
 	r.early = nil
 }
 
-// openWebSocket ends the exchange of the handshake, and begins that of the WebSocket. answer are the
-// headers of the response.
+// openWebSocket ends the exchange of the handshake, and starts that of the WebSocket. answer are the response
+// headers.
 func (r *recording) openWebSocket(at timestamp, answer captures.Headers) {
 	defer at.end(r.Recording, captures.Complete, "")
 	started := time.Now()
@@ -177,8 +179,8 @@ func (r *recording) openWebSocket(at timestamp, answer captures.Headers) {
 	r.early = nil
 }
 
-// exchange returns a new exchange on the handshake's connection. Its URL has one of two schemes: without and
-// with TLS.
+// exchange returns a new exchange for further traffic on the handshake's connection. schemes are the URL
+// schemes without and with TLS.
 func (r *recording) exchange(t captures.Transport, schemes [2]string, started time.Time) captures.Exchange {
 	scheme, rest, _ := strings.Cut(r.ex.URL, "://")
 	secure := 0
@@ -191,7 +193,7 @@ func (r *recording) exchange(t captures.Transport, schemes [2]string, started ti
 	}
 }
 
-// beginUnparsed begins the exchange for bytes that are not valid frames.
+// beginUnparsed starts recording an exchange for bytes that are not valid frames.
 func (r *recording) beginUnparsed(started time.Time) captures.Recording {
 	ex := r.exchange(captures.RawTCP, [2]string{"tcp", "tls"}, started)
 	if u, err := url.Parse(ex.URL); err == nil {
@@ -211,7 +213,7 @@ func (r *recording) beginUnparsed(started time.Time) captures.Recording {
 	return rec
 }
 
-// withPort returns the host and port of a URL, with the default port if it has none.
+// withPort returns host:port of a URL, with the scheme's default port if it has none.
 func withPort(u *url.URL) string {
 	switch {
 	case u.Port() != "":
@@ -222,8 +224,8 @@ func withPort(u *url.URL) string {
 	return u.Host + ":80"
 }
 
-// Edit records the bytes that a rule forwarded instead of bytes of a message or, before the WebSocket
-// is open, of a body.
+// Edit records that a rule replaced bytes before they were forwarded: of a WebSocket message or, before the
+// WebSocket is open, of a body.
 func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,10 +236,10 @@ func (r *recording) Edit(dir captures.Direction, start, end int64, rule string, 
 	r.Recording.Edit(dir, start, end, rule, data)
 }
 
-// Chunk records bytes that arrived just now: of a body, or of the WebSocket.
+// Chunk records bytes of a body or of the WebSocket that arrived just now.
 func (r *recording) Chunk(dir captures.Direction, p []byte) { r.chunk(dir, timestamp{}, p) }
 
-// ChunkAt is Chunk for bytes that arrived at time t after Exchange.Started.
+// ChunkAt is like Chunk, for bytes that arrived at time t after Exchange.Started.
 func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 	r.chunk(dir, timestamp{t, true}, p)
 }
@@ -250,8 +252,8 @@ func (r *recording) chunk(dir captures.Direction, at timestamp, p []byte) {
 	}
 }
 
-// handle returns the recorder of the WebSocket's frames. If there is none, it records the bytes itself and
-// returns nil.
+// handle returns the recorder of the WebSocket's frames if the bytes p belong to it. Otherwise it records or
+// buffers p itself and returns nil.
 func (r *recording) handle(dir captures.Direction, at timestamp, p []byte) *frameRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,7 +277,7 @@ func (r *recording) handle(dir captures.Direction, at timestamp, p []byte) *fram
 // End records the outcome, and an error text if the exchange failed.
 func (r *recording) End(o captures.Outcome, errText string) { r.end(timestamp{}, o, errText) }
 
-// EndAt is like End, for an exchange whose duration d is known.
+// EndAt is like End, for an exchange that lasted d.
 func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 	r.end(timestamp{d, true}, o, errText)
 }

@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// answerTimeout limits the answer to a refused client.
+	// answerTimeout limits how long sending an error to a refused client may take.
 	answerTimeout = 2 * time.Second
 
-	// maxDrained limits what is read from a refused client, in bytes. If it were not read, the client's system
-	// would discard the answer.
+	// maxDrained limits how many bytes are read from a refused client before closing. If they were not read,
+	// the client's system would discard the error message.
 	maxDrained = 1 << 20
 
-	// maxReported limits the users that are reported.
+	// maxReported limits the number of refused users that are reported.
 	maxReported = 16
 )
 
@@ -49,7 +49,9 @@ type Guard struct {
 	// Refused, if set, is called for the first refused connection of each user.
 	Refused func(User)
 
-	mu       sync.Mutex
+	mu sync.Mutex
+
+	// reported is the set of ids of users for whom Refused was called; mu guards it.
 	reported map[uint32]bool
 }
 
@@ -61,6 +63,7 @@ type User struct {
 	Name string
 }
 
+// String returns the user's name and id, for messages.
 func (u User) String() string {
 	if u.Name == "" {
 		return "user " + strconv.FormatUint(uint64(u.UID), 10)
@@ -88,6 +91,7 @@ func (g *Guard) Deny(conn net.Conn) string {
 	return fmt.Sprintf("this proxy is only for %s, who started it, and not for %s: 'unwire capture --share' admits other users of this machine", userOf(uint32(os.Geteuid())), u)
 }
 
+// report calls Refused for a user, once.
 func (g *Guard) report(u User) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,6 +105,7 @@ func (g *Guard) report(u User) {
 	g.Refused(u)
 }
 
+// userOf looks up the name of a user.
 func userOf(uid uint32) User {
 	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if err != nil {
@@ -109,9 +114,8 @@ func userOf(uid uint32) User {
 	return User{UID: uid, Name: u.Username}
 }
 
-// Refuse sends a refused client an error in its protocol (SOCKS, TLS or HTTP), and closes the
-// connection. head are the first bytes of the connection, at least one; they can be read again from
-// conn.
+// Refuse sends a client an error in its own protocol (SOCKS, TLS or HTTP), and closes the connection. head are
+// the first bytes that the client sent, at least one; conn returns them again. text is the reason, for HTTP.
 //
 // Source: RFC 1928, section 6; RFC 8446, section 6.2; RFC 9113, section 6.8
 func Refuse(conn net.Conn, head []byte, text string) {
@@ -139,6 +143,8 @@ func Refuse(conn net.Conn, head []byte, text string) {
 }
 
 const (
+	// tlsHandshake is the first byte that a TLS client sends, and prefaceHTTP2 the first bytes of an HTTP/2
+	// client.
 	tlsHandshake = 0x16
 	prefaceHTTP2 = "PRI * HTTP/2.0"
 )
@@ -146,7 +152,8 @@ const (
 // accessDenied is TLS's fatal alert access_denied.
 var accessDenied = []byte{0x15, 3, 1, 0, 2, 2, 49}
 
-// goAway returns an empty SETTINGS frame and a GOAWAY frame with the reason.
+// goAway returns the HTTP/2 frames that refuse a connection: an empty SETTINGS frame, and GOAWAY with the
+// reason.
 func goAway(text string) []byte {
 	const settings, goaway, refusedStream = 4, 7, 7
 	p := []byte{0, 0, 0, settings, 0, 0, 0, 0, 0}

@@ -28,15 +28,16 @@ import (
 )
 
 const (
-	// removeTime is how long Close retries, because processes of the browser may still write to the profile.
+	// removeTime is how long Close tries to delete the browser profile, with a pause of removePause between
+	// attempts, because processes of the browser may still write to it.
 	removeTime  = 2 * time.Second
 	removePause = 50 * time.Millisecond
 )
 
-// nowhere is a host name that no resolver resolves (RFC 6761).
+// nowhere is a host name that never resolves (RFC 6761).
 const nowhere = "browser.unwire.invalid"
 
-// programs are the browsers, in the order in which they are looked for.
+// programs are the names and paths of browsers, in the order in which find tries them.
 var programs = []string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge-stable", "microsoft-edge", "brave-browser",
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -73,25 +74,26 @@ type Options struct {
 	// CAFile is the path of the CA's certificate in PEM.
 	CAFile string
 
-	// SPKI is the SHA-256 hash of the CA's public key (RFC 7469), in base64.
+	// SPKI is the SHA-256 hash of the CA's public key (RFC 7469) in base64, by which the browser trusts the CA.
 	SPKI string
 
 	// Args are additional command-line flags for the browser.
 	Args []string
 }
 
-// A Browser is a command line and environment for starting a browser once.
+// A Browser is a command line and environment for starting a web browser once, with a temporary profile.
 type Browser struct {
 	// Argv is the command line of the browser, and Env its environment.
 	Argv, Env []string
 
+	// profile is the path of the temporary browser profile.
 	profile string
 }
 
-// errMissing is the error if no browser is found, with a remedy.
+// errMissing means that no browser was found; its text suggests remedies.
 var errMissing = errors.New("no Chromium or Chrome was found: install one ('apt install chromium', 'brew install --cask chromium'), or start a browser with --proxy-server=http://ADDR, the address of 'unwire capture --listen ADDR'")
 
-// find returns the path of a browser.
+// find returns the path of an installed browser.
 //
 // Errors: errMissing.
 func find() (string, error) {
@@ -103,7 +105,8 @@ func find() (string, error) {
 	return "", errMissing
 }
 
-// Prepare creates a temporary browser profile, which Close deletes.
+// Prepare finds a browser and creates a temporary profile for it, which Close deletes. It does not start the
+// browser.
 func Prepare(ctx context.Context, o Options) (*Browser, error) {
 	path, err := find()
 	if err != nil {
@@ -145,7 +148,7 @@ func Prepare(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// preferences are those of the new profile: no sign-in, no prefetching and no search suggestions.
+// preferences are the settings of the temporary profile: no sign-in, no prefetching and no search suggestions.
 const preferences = `{
 	"signin": {"allowed": false, "allowed_on_next_startup": false},
 	"net": {"network_prediction_options": 2},
@@ -154,6 +157,7 @@ const preferences = `{
 	"alternate_error_pages": {"enabled": false}
 }`
 
+// writePreferences writes preferences to the profile in a folder.
 func writePreferences(folder string) error {
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
@@ -165,7 +169,7 @@ func writePreferences(folder string) error {
 	return nil
 }
 
-// environment returns the environment of this process with another home folder, which contains the browser's
+// environment returns the environment of this process with dir as its home folder, which contains the browser's
 // certificate database.
 func environment(dir string) []string {
 	var env []string
@@ -189,8 +193,8 @@ func environment(dir string) []string {
 	return append(env, "HOME="+dir)
 }
 
-// trustByDatabase adds the CA to the NSS database of a home folder. It returns false if the browser does not use
-// one here, or certutil is missing.
+// trustByDatabase adds the CA in caFile to the NSS certificate database of a home folder. It returns false if
+// browsers on this system use no such database, or if the tool certutil is missing.
 func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
 	certutil, err := exec.LookPath("certutil")
 	if runtime.GOOS != "linux" || err != nil {

@@ -33,14 +33,16 @@ import (
 )
 
 const (
+	// certName and keyName are the names of the CA's files.
 	certName = "ca.pem"
 	keyName  = "ca-key.pem"
 
-	// validity is that of the CA's certificate, which is renewed renewBefore its end.
+	// validity is the period for which the CA's certificate is valid. It is renewed renewBefore its end.
 	validity    = 3 * 365 * 24 * time.Hour
 	renewBefore = 7 * 24 * time.Hour
 
-	// clockSkew is how far a client's clock may be behind. Certificates are valid from that long ago.
+	// clockSkew is how far a client's clock may be behind: certificates are valid from that long before their
+	// creation.
 	clockSkew = 24 * time.Hour
 
 	pemCertificate = "CERTIFICATE"
@@ -56,12 +58,14 @@ type Authority struct {
 	// Certificate is the certificate of the CA.
 	Certificate *x509.Certificate
 
-	key    *ecdsa.PrivateKey
+	key *ecdsa.PrivateKey
+
+	// leaves are the certificates that the CA has issued recently.
 	leaves leafCache
 }
 
 // Load loads the CA in a folder. On first use, it creates the folder (mode 0700) and the key (mode 0600). It
-// creates a new certificate for the same key before the old one expires. Several processes may call it at the
+// creates a new certificate for the same key if the old one expires soon. Several processes may call it at the
 // same time: all of them get the same key.
 //
 // Errors: if others can read the key or write to the folder, or the key is invalid. Source: mitm/README.md#trust
@@ -94,9 +98,9 @@ func (a *Authority) SPKI() string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// New creates a new CA in dir and replaces an existing one. If hosts (names or IP addresses) are given, the CA
-// is limited to them and their subdomains by name constraints: programs that trust it reject its certificates
-// for others.
+// New creates a new CA in dir, replacing an existing one. If hosts (names or IP addresses) are given, the CA's
+// certificate has name constraints that limit it to them and their subdomains: programs that trust the CA
+// reject its certificates for other hosts.
 //
 // Errors: ErrHost, and those of Load.
 func New(dir string, hosts []string) (*Authority, error) {
@@ -166,6 +170,7 @@ func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	return readKey(file)
 }
 
+// readKey reads the CA's private key, and checks that other users cannot read it.
 func readKey(file string) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -210,6 +215,7 @@ func loadCertificate(file string, key *ecdsa.PrivateKey) (*x509.Certificate, err
 	return readCertificate(file)
 }
 
+// readCertificate reads the CA's certificate from a PEM file.
 func readCertificate(file string) (*x509.Certificate, error) {
 	der, err := readPEM(file, pemCertificate)
 	if err != nil {
@@ -218,6 +224,7 @@ func readCertificate(file string) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
+// isUsable reports whether the CA's certificate belongs to the key and does not expire soon.
 func isUsable(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
 	return matchesKey(cert, key) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
 }
@@ -228,7 +235,7 @@ func matchesKey(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
 	return ok && pub.Equal(&key.PublicKey)
 }
 
-// selfSign creates the self-signed certificate of the CA.
+// selfSign creates the self-signed certificate of the CA, limited by the constraints c, and returns it in DER.
 func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 	serial, err := serialNumber()
 	if err != nil {
@@ -257,10 +264,12 @@ func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 }
 
+// serialNumber returns a random serial number for a certificate.
 func serialNumber() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }
 
+// readPEM returns the contents (DER) of the PEM block of a kind, such as "CERTIFICATE", in a file.
 func readPEM(file, kind string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -273,8 +282,8 @@ func readPEM(file, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// writeAtomically creates a file in one step, so that nobody reads an incomplete one. Without replace, an
-// existing file stays.
+// writeAtomically creates a file with one PEM block in one step, so that nobody reads an incomplete file. If
+// replace is false, an existing file is kept.
 func writeAtomically(file, kind string, der []byte, mode fs.FileMode, replace bool) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // mode 0600
 	if err != nil {
@@ -296,6 +305,7 @@ func writeAtomically(file, kind string, der []byte, mode fs.FileMode, replace bo
 	return nil
 }
 
+// writeSync writes p to f, flushes it to disk, and closes f.
 func writeSync(f *os.File, p []byte) error {
 	_, err := f.Write(p)
 	return errors.Join(err, f.Sync(), f.Close())

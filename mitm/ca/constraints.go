@@ -10,19 +10,23 @@ import (
 	"strings"
 )
 
-// constraints are the hosts to which a CA is limited. The zero value does not limit it.
+// constraints are the hosts for which a CA may issue certificates. The zero value means all hosts.
 type constraints struct {
 	// names are the host names (including their subdomains) for which the CA may sign certificates.
-	names     []string
+	names []string
+
+	// addresses are the IP addresses for which the CA may sign certificates.
 	addresses []*net.IPNet
 }
 
 // ErrHost is the error for a string that is neither a host name nor an IP address.
 var ErrHost = errors.New("neither a host name nor an IP address")
 
+// hostName matches a host name in lower case.
 var hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// noName is a reserved name that no host has. A CA that is limited to addresses permits only this name.
+// noName is a reserved name that no host has. It is the only permitted name of a CA that is limited to IP
+// addresses.
 const noName = "unwire.invalid"
 
 // newConstraints parses hosts: names, which may begin with "*.", and IP addresses.
@@ -44,17 +48,18 @@ func newConstraints(hosts []string) (c constraints, err error) {
 	return c, nil
 }
 
-// constraintsOf returns the constraints of a certificate.
+// constraintsOf returns the name constraints in a CA's certificate.
 func constraintsOf(cert *x509.Certificate) constraints {
 	c := constraints{names: slices.Clone(cert.PermittedDNSDomains), addresses: cert.PermittedIPRanges}
 	c.names = slices.DeleteFunc(c.names, func(name string) bool { return name == noName })
 	return c
 }
 
+// isForAll reports whether there are no constraints.
 func (c constraints) isForAll() bool { return len(c.names) == 0 && len(c.addresses) == 0 }
 
-// apply adds the constraints to a CA's certificate. A kind of name without constraints would be permitted
-// completely, so both kinds are constrained.
+// apply adds the constraints to a template for a CA's certificate. It constrains both host names and IP
+// addresses, because a kind without constraints would be permitted completely.
 func (c constraints) apply(cert *x509.Certificate) {
 	if c.isForAll() {
 		return

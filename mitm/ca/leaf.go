@@ -18,38 +18,46 @@ import (
 )
 
 const (
-	// leafValidity is short, because clients reject certificates that are valid for more than 398 days.
+	// leafValidity is the period for which a leaf certificate, i.e. that of a host, is valid. Clients reject
+	// certificates that are valid for more than 398 days.
 	leafValidity = 90 * 24 * time.Hour
-	// leafRenewBefore is the remaining validity at which a leaf is replaced.
+	// leafRenewBefore is the remaining validity at which a leaf certificate is replaced.
 	leafRenewBefore = 24 * time.Hour
-	maxLeaves       = 1024
-	maxHostLength   = 253
+
+	// maxLeaves limits the number of cached certificates, and maxHostLength the length of a host name in bytes.
+	maxLeaves     = 1024
+	maxHostLength = 253
 )
 
 // A leafCache is an LRU cache of leaf certificates. All of them share one key, which exists only in memory.
 type leafCache struct {
-	// key is the private key of all leaf certificates. making prevents that two goroutines create the
+	// key is the private key of all leaf certificates. inProgress prevents two goroutines from creating the
 	// certificate for the same name.
 	key        *ecdsa.PrivateKey
 	inProgress singleflight.Group
 
 	mu sync.Mutex
 	// lru is a list of *leafEntry, the most recently used first.
-	lru    list.List
+	lru list.List
+
+	// byName maps host names to elements of lru.
 	byName map[string]*list.Element
 }
 
+// A leafEntry is the cached certificate for a host name.
 type leafEntry struct {
 	name string
 	cert *tls.Certificate
 }
 
+// init creates the private key of all leaf certificates.
 func (c *leafCache) init() (err error) {
 	c.byName = make(map[string]*list.Element)
 	c.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	return err
 }
 
+// get returns the cached certificate for a host name, or nil if there is none or it expires soon.
 func (c *leafCache) get(name string) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,6 +73,7 @@ func (c *leafCache) get(name string) *tls.Certificate {
 	return entry.cert
 }
 
+// put adds a certificate to the cache, and removes the least recently used one if the cache is full.
 func (c *leafCache) put(name string, cert *tls.Certificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +88,8 @@ func (c *leafCache) put(name string, cert *tls.Certificate) {
 	}
 }
 
-// Leaf returns a certificate for a host name or an IP address, with its key. It is created once, even if several
-// connections request it at the same time.
+// Leaf returns a certificate for a host name or an IP address, with its private key. It is created only once,
+// even if several connections request it at the same time.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "" || len(name) > maxHostLength {

@@ -32,10 +32,10 @@ import (
 )
 
 const (
-	// maxLinks limits the links of a chain that are followed.
+	// maxLinks limits how many reverse proxies, each forwarding to the next, are followed in search of a cycle.
 	maxLinks = 64
 
-	// askTimeout limits the wait for an answer, which is immediate.
+	// askTimeout limits the wait for a response of another unwire process, which responds immediately.
 	askTimeout = 250 * time.Millisecond
 
 	// maxAnswer is the largest size of a response from another unwire, in bytes.
@@ -48,17 +48,19 @@ const (
 // A Link announces a listener of a reverse proxy to other unwire processes of the same user, through a
 // Unix socket.
 type Link struct {
+	// listener is the Unix socket, and text the response that it sends to each connection.
 	listener net.Listener
 	text     []byte
 }
 
-// An answer is the JSON that the socket of a Link sends.
+// An answer is the JSON that another unwire process sends when its announcement socket is connected to.
 type answer struct {
 	// Server is the host:port to which the listener's requests go.
 	Server string `json:"server"`
 }
 
-// Announce announces, until the link is closed, that connections to a TCP listener go to a server (host:port).
+// Announce announces, until the link is closed, that a reverse proxy forwards connections to a TCP listener to
+// a server (host:port).
 func Announce(listener net.Addr, server string) (*Link, error) {
 	addr, ok := listener.(*net.TCPAddr)
 	if !ok {
@@ -97,6 +99,7 @@ func Announce(listener net.Addr, server string) (*Link, error) {
 // Close removes the announcement and its socket.
 func (l *Link) Close() error { return l.listener.Close() }
 
+// serve sends the announcement to each process that connects, until the link is closed.
 func (l *Link) serve() {
 	for {
 		conn, err := l.listener.Accept()
@@ -114,7 +117,8 @@ func (l *Link) serve() {
 	}
 }
 
-// IsCycle reports whether a connection to an address would lead into a cycle.
+// IsCycle reports whether a connection to an address would be forwarded in a cycle of reverse proxies of this
+// user.
 func IsCycle(ctx context.Context, to *net.TCPAddr) bool {
 	dir := folder()
 	if !isPrivate(dir) {
@@ -138,8 +142,8 @@ func IsCycle(ctx context.Context, to *net.TCPAddr) bool {
 	return false
 }
 
-// next looks for an announced listener at one of the addresses. It returns the path of the listener's
-// socket, and the server to which that listener forwards; server is "" if there is none.
+// next checks whether one of the addresses is an announced reverse proxy. If so, it returns the path of the
+// announcement's socket, and the server to which that proxy forwards; otherwise server is "".
 func next(ctx context.Context, dir string, addresses []netip.AddrPort) (path, server string) {
 	for _, a := range addresses {
 		for _, ip := range []netip.Addr{a.Addr().Unmap(), netip.IPv6Unspecified(), netip.IPv4Unspecified()} {
@@ -153,8 +157,7 @@ func next(ctx context.Context, dir string, addresses []netip.AddrPort) (path, se
 	return "", ""
 }
 
-// ask connects to the socket of a Link, and returns the server to which its listener forwards; "" if
-// there is no response.
+// ask connects to the socket of a Link and returns the announced server; "" if there is no response.
 func ask(ctx context.Context, path string) string {
 	if _, err := os.Lstat(path); err != nil {
 		// The usual case: the address is not that of a reverse proxy.
@@ -214,7 +217,7 @@ func isLocal(ip netip.Addr) bool {
 	return false
 }
 
-// folder returns the folder for this user's sockets.
+// folder returns the path of the folder for this user's announcement sockets.
 func folder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
@@ -226,7 +229,7 @@ func folder() string {
 	return filepath.Join(dir, "unwire-chain-"+strconv.Itoa(os.Getuid()))
 }
 
-// socketOf returns the path of the Unix socket for a listener's address.
+// socketOf returns the path of the Unix socket that announces a listener with this address.
 func socketOf(dir string, a netip.AddrPort) string {
 	ip := a.Addr().Unmap().WithZone("").String()
 	return filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(ip, ":", "_"), a.Port()))

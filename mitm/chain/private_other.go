@@ -4,7 +4,8 @@ package chain
 
 import "os"
 
-// isPrivate reports whether there is the folder: temporary folders are a user's own.
+// isPrivate reports whether a folder exists. On this system, folders for temporary files are private to each
+// user.
 func isPrivate(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.IsDir()

@@ -22,22 +22,23 @@ import (
 	"strings"
 )
 
-// Certificates are client certificates by host. A nil *Certificates is empty.
+// Certificates selects TLS client certificates by the server's host. A nil *Certificates contains none.
 type Certificates struct {
 	// byHost are the client certificates in the order of loading; the one for all hosts is last.
 	byHost []hostCertificate
 }
 
+// A hostCertificate is a client certificate and the hosts for which it is used.
 type hostCertificate struct {
 	// host is a glob for a host or host:port; "" matches every host.
 	host string
 	cert tls.Certificate
 }
 
-// A file is a PEM file, with a pattern for the hosts for which it is used.
+// A file is the path of a PEM file, with a glob pattern for the hosts for which it is used.
 type file struct{ host, name string }
 
-// parseFile parses [HOST=]PEM. A "=" in the name of a folder does not separate a host.
+// parseFile parses [HOST=]PEM. A "=" in the name of a folder is not treated as a separator.
 func parseFile(s string) file {
 	host, name, found := strings.Cut(s, "=")
 	if !found || strings.ContainsRune(host, '/') || strings.ContainsRune(host, filepath.Separator) {
@@ -103,6 +104,7 @@ func Load(certs, keys []string) (*Certificates, error) {
 	return c, nil
 }
 
+// forHost describes a host pattern for error messages: " for HOST", or " for all hosts" if it is "".
 func forHost(host string) string {
 	if host == "" {
 		return " for all hosts"
@@ -110,6 +112,7 @@ func forHost(host string) string {
 	return " for " + host
 }
 
+// withHost returns [HOST=]NAME as the user would write it.
 func withHost(host, name string) string {
 	if host == "" {
 		return name
@@ -117,8 +120,7 @@ func withHost(host, name string) string {
 	return host + "=" + name
 }
 
-// For returns the client certificate for a server, given its addresses as host:port, or nil. The first
-// matching one is used.
+// For returns the first client certificate that matches one of a server's addresses (host:port), or nil.
 func (c *Certificates) For(addrs ...string) *tls.Certificate {
 	if c == nil {
 		return nil
@@ -132,7 +134,7 @@ func (c *Certificates) For(addrs ...string) *tls.Certificate {
 	return nil
 }
 
-// matches reports whether the certificate is for a server's host, or for host and port.
+// matches reports whether the certificate is for a server with the address addr (host:port).
 func (h *hostCertificate) matches(addr string) bool {
 	addr = strings.ToLower(addr)
 	// Load has checked the pattern.
@@ -147,6 +149,7 @@ func (h *hostCertificate) matches(addr string) bool {
 	return ok
 }
 
+// loadPair loads a certificate with its key, and checks that other users cannot read the key.
 func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	none := tls.Certificate{}
 	cert, err := os.ReadFile(certFile)
@@ -180,7 +183,8 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// checkPEM detects common mistakes that crypto/tls reports in terms of its API.
+// checkPEM returns an error for common mistakes, such as an encrypted key, that crypto/tls reports in terms of
+// its API.
 func checkPEM(cert, key []byte, certFile, keyFile string) error {
 	if !hasBlock(cert, func(b *pem.Block) bool { return b.Type == "CERTIFICATE" }) {
 		return fmt.Errorf("client certificate %s: it holds no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)
@@ -197,6 +201,7 @@ func checkPEM(cert, key []byte, certFile, keyFile string) error {
 	return nil
 }
 
+// hasBlock reports whether data contains a PEM block for which the function is returns true.
 func hasBlock(data []byte, is func(*pem.Block) bool) bool {
 	for {
 		var b *pem.Block

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// Limits of the framing in bytes: the line with the size of a chunk, and the trailer section; maxSizeDigits
-	// are 60 bits, so that a size always fits into an int64.
+	// Limits of chunked encoding: maxChunkLine and maxTrailers are the largest sizes in bytes of a line with a
+	// chunk's length and of the trailer section. maxSizeDigits hex digits (60 bits) of a length always fit into
+	// an int64.
 	maxChunkLine  = 4 << 10
 	maxTrailers   = 64 << 10
 	maxSizeDigits = 15
@@ -22,26 +23,28 @@ const (
 type bodyKind uint8
 
 const (
+	// bodyLength means a declared length (or no body), bodyChunked chunked encoding, and bodyUntilClose that
+	// the end of the connection ends the body.
 	bodyLength bodyKind = iota
 	bodyChunked
 	bodyUntilClose
 )
 
-// A body tracks the received bytes of one message's body to find its end. It does not store them.
+// A body follows the received bytes of one message's body to find its end. It does not store them.
 type body struct {
 	kind bodyKind
 
 	// done means that the end of the body was found.
 	done bool
 
-	// padded permits spaces after the size of a chunk, which some servers send.
+	// padded permits spaces after the length of a chunk, which some servers send.
 	padded bool
 
-	// left is how many bytes of the body or of the current chunk are missing.
+	// left is the number of bytes that are still missing of the body, or of the current chunk.
 	left int64
 
-	// state is the expected next element of the chunked framing, digits counts the digits of the chunk's size,
-	// and line the bytes of its line.
+	// state is the element of chunked encoding that is expected next, digits is the number of digits of the
+	// chunk's length so far, and line the number of bytes of its line.
 	state        chunkState
 	digits, line int
 
@@ -54,15 +57,15 @@ type body struct {
 type chunkState uint8
 
 const (
-	// A digit of the size, or the character that ends it.
+	// chunkSize is a digit of a chunk's length, or the character that ends it.
 	chunkSize chunkState = iota
-	// Spaces after the size.
+	// chunkPad is a space after the length.
 	chunkPad
-	// A chunk extension.
+	// chunkExt is a byte of a chunk extension.
 	chunkExt
-	// The LF at the end of the size line.
+	// chunkSizeLF is the LF at the end of the line with the length.
 	chunkSizeLF
-	// The content of the chunk.
+	// chunkData is a byte of the chunk's content.
 	chunkData
 	// The CR after the content.
 	chunkDataCR
@@ -78,9 +81,9 @@ const (
 // Source: RFC 9110, section 6.5.1
 var noTrailers = []string{"connection", "content-length", "host", "transfer-encoding"}
 
-// scan follows the body through p, the next received bytes. It returns how many bytes of p belong to the body
-// with its framing, and the content in them. The content is a part of p if it is contiguous, else it is copied
-// to scratch, which must be at least as long as p.
+// scan follows the body through p, the next received bytes. It returns how many bytes of p belong to the body,
+// including its framing, and the content in them. content is a part of p if it is contiguous; otherwise it is
+// copied to scratch, which must be at least as long as p.
 //
 // Errors: *Malformed. The bytes before the error are valid.
 func (b *body) scan(p, scratch []byte) (n int, content []byte, err error) {
@@ -98,7 +101,7 @@ func (b *body) scan(p, scratch []byte) (n int, content []byte, err error) {
 	return b.scanChunks(p, scratch)
 }
 
-// scanChunks is like scan, for a chunked body.
+// scanChunks implements scan for a chunked body.
 func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) {
 	copied := 0
 	for n < len(p) && !b.done {
@@ -129,7 +132,7 @@ func (b *body) scanChunks(p, scratch []byte) (n int, content []byte, err error) 
 	return n, content, nil
 }
 
-// step processes one byte of the chunked framing.
+// step processes one byte of chunked encoding, other than content.
 //
 // Source: RFC 9112, section 7.1
 func (b *body) step(c byte) error {
@@ -170,7 +173,7 @@ func (b *body) step(c byte) error {
 	return nil
 }
 
-// stepSize processes one byte of the line with a chunk's size.
+// stepSize processes one byte of the line with a chunk's length.
 func (b *body) stepSize(c byte) error {
 	digit := int64(-1)
 	switch lower := c | 0x20; {
@@ -199,7 +202,8 @@ func (b *body) stepSize(c byte) error {
 	return nil
 }
 
-// endSize processes the byte after the CR of a size line. The chunk with size 0 is the last one.
+// endSize processes the byte after the CR of a line with a chunk's length. The chunk with length 0 is the last
+// one.
 func (b *body) endSize(c byte) error {
 	switch {
 	case c != '\n':

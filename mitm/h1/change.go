@@ -15,32 +15,38 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A change is the additional state of an exchange whose bodies rules may change.
+// A change is the additional state of an exchange whose bodies rewriting rules may change.
 type change struct {
-	relay    *Relay
+	relay *Relay
+
+	// exchange contains the rules that apply to the exchange.
 	exchange rewrite.Exchange
-	ctx      context.Context
-	cancel   context.CancelFunc
+
+	// ctx ends with the exchange.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// up and down apply the rules to the request body and the response body.
 	up, down rewrite.Body
 
 	mu sync.Mutex
-	// begun means that the head of the response was forwarded, and cut that a rule has ended the
-	// exchange.
+	// begun means that the head of the response was forwarded, and cut that a rule has ended the exchange.
 	begun, cut bool
 	// downFraming is the way in which the forwarded response body is delimited.
 	downFraming outFraming
 }
 
-// An outFraming is the way in which a forwarded body is delimited: by length, in chunks, or by the end
-// of the connection.
+// An outFraming is the way in which a changed body is sent: plain (its length is known, or it ends with the
+// connection), or in chunks.
 type outFraming uint8
 
 const (
+	// plainBody means that the content is sent as it is, and chunkedBody in chunked encoding.
 	plainBody outFraming = iota
 	chunkedBody
 )
 
-// newChange asks Config.Rewrite about a request. It returns nil if the exchange passes untouched.
+// newChange asks Config.Rewrite which rules apply to a request. It returns nil if none do.
 func (r *Relay) newChange(x *exchange) *change {
 	if r.config.Rewrite == nil || x.request.Version != "1.1" || x.request.upgrade || x.request.Method == http.MethodConnect {
 		return nil
@@ -60,18 +66,19 @@ func (r *Relay) newChange(x *exchange) *change {
 	return c
 }
 
-// end releases everything when the exchange has ended.
+// end releases resources after the exchange has ended.
 func (c *change) end() {
 	c.cancel()
 	c.exchange.End()
 }
 
-// changesRequest reports whether the request has a body.
+// changesRequest reports whether the exchange has a request body that rules may change.
 func (x *exchange) changesRequest() bool {
 	return x.change != nil && (x.request.chunked || x.request.length >= 0)
 }
 
-// serveChanged is like serve, for an exchange whose bodies rules may change.
+// serveChanged is like serve, for an exchange whose bodies rules may change. s is an open connection to the
+// server, or nil.
 func (r *Relay) serveChanged(x *exchange, s *server) error {
 	r.client.consume(len(x.request.raw))
 	if v := x.change.exchange.Request(x.change.ctx); v.Action != rewrite.Pass {
@@ -99,7 +106,7 @@ func (r *Relay) serveChanged(x *exchange, s *server) error {
 	return r.endRequest(x, s, err)
 }
 
-// sendChanged forwards the head and the body of a request.
+// sendChanged forwards the head and the body of a request to s, as changed by rules.
 //
 // Errors: *rewrite.Stop; those of sendBody.
 func (r *Relay) sendChanged(x *exchange, s *server) error {
@@ -127,10 +134,14 @@ func (r *Relay) sendChanged(x *exchange, s *server) error {
 type requestBody struct {
 	relay    *Relay
 	exchange *exchange
-	left     []byte
-	err      error
+
+	// left are bytes of content that were received but not returned by Read yet, and err is the error that
+	// ended reading.
+	left []byte
+	err  error
 }
 
+// Read returns the next received content, and records it.
 func (b *requestBody) Read(p []byte) (int, error) {
 	r, x := b.relay, b.exchange
 	for len(b.left) == 0 {
@@ -165,7 +176,8 @@ type requestSink struct {
 	framing  outFraming
 }
 
-// Begin forwards the head, with the length of the body.
+// Begin forwards the head of the request. length is the length of the body in bytes, or one of the special
+// values rewrite.Unknown and rewrite.Unchanged.
 func (w *requestSink) Begin(length int64) error {
 	x := w.exchange
 	to := *x.route
@@ -186,6 +198,7 @@ func (w *requestSink) Begin(length int64) error {
 	return w.write(appendHead(nil, x.request, &to))
 }
 
+// Write forwards content of the changed body.
 func (w *requestSink) Write(p []byte) (int, error) {
 	if err := w.write(appendBody(nil, w.framing, p)); err != nil {
 		return 0, err
@@ -193,6 +206,7 @@ func (w *requestSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// write writes p to the server; errors are of type *sendError.
 func (w *requestSink) write(p []byte) error {
 	if _, err := w.server.conn.Write(p); err != nil {
 		return &sendError{err}
@@ -208,7 +222,7 @@ func (w *requestSink) finish(trailers captures.Headers) error {
 	return w.write(appendEnd(nil, trailers))
 }
 
-// appendBody appends body content to dst, delimited as f requires.
+// appendBody appends body content to dst, as a chunk if f requires that.
 func appendBody(dst []byte, f outFraming, p []byte) []byte {
 	if f != chunkedBody {
 		return append(dst, p...)
@@ -229,7 +243,7 @@ func appendEnd(dst []byte, trailers captures.Headers) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// forwardChanged forwards the head and the body of an answer.
+// forwardChanged forwards the head a and the body b of a response, as changed by rules.
 //
 // Errors: *rewrite.Stop; those of forwardBody.
 func (s *server) forwardChanged(x *exchange, a *response, b *body) error {
@@ -252,15 +266,19 @@ func (s *server) forwardChanged(x *exchange, a *response, b *body) error {
 	return out.finish()
 }
 
-// An answerBody reads the content of a response body, without its chunked framing.
+// An answerBody reads the content of a response body, without its chunked encoding.
 type answerBody struct {
 	server   *server
 	exchange *exchange
 	body     *body
-	left     []byte
-	err      error
+
+	// left are bytes of content that were received but not returned by Read yet, and err is the error that
+	// ended reading.
+	left []byte
+	err  error
 }
 
+// Read returns the next received content, and records it.
 func (r *answerBody) Read(p []byte) (int, error) {
 	s := r.server
 	for len(r.left) == 0 {
@@ -305,14 +323,18 @@ func (r *answerBody) Read(p []byte) (int, error) {
 type answerSink struct {
 	server   *server
 	exchange *exchange
-	head     []byte
-	body     *body
-	framing  outFraming
-	// left is how many bytes of a body with a known length are missing; -1 if there is no length.
+
+	// head is the head of the response as received, until it was forwarded.
+	head    []byte
+	body    *body
+	framing outFraming
+	// left is the number of bytes of a body with a known length that were not forwarded yet; -1 if the length
+	// is unknown.
 	left int64
 }
 
-// Begin forwards the head, with the length of the body.
+// Begin forwards the head of the response. length is the length of the body in bytes, or one of the special
+// values rewrite.Unknown and rewrite.Unchanged.
 func (w *answerSink) Begin(length int64) error {
 	switch w.left = -1; {
 	case w.body.kind == bodyChunked:
@@ -335,7 +357,8 @@ func (w *answerSink) Begin(length int64) error {
 	return w.send(w.head, w.left == 0)
 }
 
-// withLengthLine replaces the Content-Length line of a head, unless it has the same value already.
+// withLengthLine returns a response head with its Content-Length line replaced by line, unless that has the
+// same value already.
 func withLengthLine(head []byte, line string) []byte {
 	var out []byte
 	for old := range strings.SplitAfterSeq(string(head), "\r\n") {
@@ -348,6 +371,7 @@ func withLengthLine(head []byte, line string) []byte {
 	return out
 }
 
+// Write forwards content of the changed body.
 func (w *answerSink) Write(p []byte) (int, error) {
 	c := w.exchange.change
 	c.mu.Lock()
@@ -366,7 +390,7 @@ func (w *answerSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send writes to the client. last means that these are the last bytes of the answer.
+// send writes bytes to the client. last means that these are the last bytes of the response.
 func (w *answerSink) send(p []byte, last bool) error {
 	if last {
 		w.server.noteDelivery(w.exchange, true)
@@ -386,7 +410,8 @@ func (w *answerSink) finish() error {
 	return w.send(appendEnd(nil, w.body.trailers), true)
 }
 
-// stopChanged ends an exchange because of a rule: with an answer to the client, or a reset. The connections end too.
+// stopChanged ends an exchange because a rule demands it: with a response to the client, or a reset. It also
+// closes the connections.
 func (r *Relay) stopChanged(x *exchange, stop *rewrite.Stop) error {
 	// Both directions may reach this at once; only the first ends the exchange.
 	c := x.change
@@ -429,7 +454,7 @@ func (r *Relay) stopChanged(x *exchange, stop *rewrite.Stop) error {
 	return errEnded
 }
 
-// resetChanged resets the connections of an exchange.
+// resetChanged resets the connections of an exchange to the client and the server, because of a rule.
 func (r *Relay) resetChanged(x *exchange, rule string) error {
 	for _, conn := range []net.Conn{r.client.conn, serverConn(x)} {
 		if l, ok := conn.(interface{ NetConn() net.Conn }); ok {
@@ -443,8 +468,9 @@ func (r *Relay) resetChanged(x *exchange, rule string) error {
 	return errEnded
 }
 
-// appendStop returns the bytes of the response with which a rule ends an exchange, and records it.
-// begun means that a part of the server's response was already forwarded.
+// appendStop returns the bytes of the response with which a rule ends an exchange, and records it. begun means
+// that a part of the server's response was already forwarded; then only the rule's final part of the body is
+// sent.
 func (c *change) appendStop(x *exchange, stop *rewrite.Stop, begun bool) (p []byte) {
 	a := stop.Answer
 	body := a.Tail
@@ -468,6 +494,7 @@ func (c *change) appendStop(x *exchange, stop *rewrite.Stop, begun bool) (p []by
 	return p
 }
 
+// serverConn returns the connection to the server of an exchange, or nil if there is none.
 func serverConn(x *exchange) net.Conn {
 	if x.server == nil {
 		return nil
@@ -475,7 +502,7 @@ func serverConn(x *exchange) net.Conn {
 	return x.server.conn
 }
 
-// appendAnswer appends the bytes of a response that closes the connection.
+// appendAnswer appends the bytes of an HTTP/1.1 response with "Connection: close" to dst.
 func appendAnswer(dst []byte, a *rewrite.Response) []byte {
 	dst = append(dst, "HTTP/1.1 "+strconv.Itoa(a.Status)+" "+http.StatusText(a.Status)+"\r\n"...)
 	for _, f := range a.Header {

@@ -10,8 +10,8 @@ import (
 	"unwire/captures"
 )
 
-// A framing holds what the header fields of an HTTP/1 message state about the length of its body, the
-// connection and the host.
+// A framing contains the information in the header fields of an HTTP/1 message about the length of its body,
+// the connection and the host.
 type framing struct {
 	// length is the declared length of the body in bytes; -1 without one. chunked means that the body
 	// is in chunked encoding.
@@ -32,8 +32,8 @@ type framing struct {
 	hosts int
 }
 
-// readFraming evaluates a header section. It refuses what different recipients would interpret differently,
-// because that permits request smuggling.
+// readFraming evaluates a header section. It refuses fields that different recipients would interpret
+// differently, because this permits request smuggling.
 //
 // Source: RFC 9112, sections 6.1 to 6.3, 9.3
 func readFraming(version string, header captures.Headers) (framing, error) {
@@ -75,7 +75,7 @@ func readFraming(version string, header captures.Headers) (framing, error) {
 // is reports whether a field has a name, in any case.
 func is(f captures.Header, name string) bool { return strings.EqualFold(f.Name, name) }
 
-// readHost evaluates a Host field.
+// readHost evaluates a Host field and stores its value.
 func (f *framing) readHost(h captures.Header) {
 	if is(h, "host") {
 		f.host = h.Value
@@ -83,7 +83,7 @@ func (f *framing) readHost(h captures.Header) {
 	}
 }
 
-// readConnection evaluates a Connection field, and reports whether it contains close.
+// readConnection evaluates a Connection field, and reports whether it contains "close".
 func (f *framing) readConnection(value string) (closes bool) {
 	for token := range strings.SplitSeq(value, ",") {
 		switch token = strings.Trim(token, " \t"); {
@@ -98,7 +98,7 @@ func (f *framing) readConnection(value string) (closes bool) {
 	return closes
 }
 
-// readLength evaluates a Content-Length field.
+// readLength evaluates a Content-Length field and stores the length.
 func (f *framing) readLength(name, value string) error {
 	if !strings.EqualFold(name, "content-length") {
 		return nil
@@ -119,7 +119,7 @@ func (f *framing) readLength(name, value string) error {
 	return nil
 }
 
-// readEncoding evaluates a Transfer-Encoding field.
+// readEncoding evaluates a Transfer-Encoding field; only "chunked" is accepted.
 func (f *framing) readEncoding(version, name, value string) error {
 	if !strings.EqualFold(name, "transfer-encoding") {
 		return nil
@@ -136,7 +136,8 @@ func (f *framing) readEncoding(version, name, value string) error {
 	return nil
 }
 
-// checkRequest refuses requests that a recipient could assign to another host.
+// checkRequest refuses requests with a missing or ambiguous host, which a recipient could assign to another
+// host.
 //
 // Source: RFC 9112, section 3.2
 func (q *Request) checkRequest() error {
@@ -151,7 +152,7 @@ func (q *Request) checkRequest() error {
 	return nil
 }
 
-// bodyOf returns the state before the body of a request.
+// bodyOf returns the parser for the body of a request, in the state before its first byte.
 func (q *Request) bodyOf() body {
 	switch {
 	case q.chunked:
@@ -162,8 +163,8 @@ func (q *Request) bodyOf() body {
 	return body{kind: bodyLength, done: true}
 }
 
-// bodyOf returns a parser for the body of a response, in the state before the body's first byte. method
-// is that of the request: a response to HEAD has no body.
+// bodyOf returns the parser for the body of a response, in the state before its first byte. method is that of
+// the request: a response to HEAD has no body.
 //
 // Source: RFC 9112, section 6.3
 func (a *response) bodyOf(method string) body {
@@ -178,7 +179,8 @@ func (a *response) bodyOf(method string) body {
 	return body{kind: bodyUntilClose}
 }
 
-// changesProtocol reports whether the bytes after a response are no longer HTTP.
+// changesProtocol reports whether the bytes after the response are no longer HTTP. method is that of the
+// request.
 func (a *response) changesProtocol(method string) bool {
 	return a.status == http.StatusSwitchingProtocols || method == http.MethodConnect && a.status/100 == 2
 }

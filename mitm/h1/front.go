@@ -11,27 +11,29 @@ import (
 	"unwire/captures"
 )
 
-// A Front is a client's connection from which an HTTP server in this process reads only the requests
-// that are not relayed: those for which Config.Route returns nil. All other requests are relayed while
-// the server waits in Read.
+// A Front is a client's connection for use by an HTTP server in this process. The server reads from it only
+// those requests that are not relayed: those for which Config.Route returns nil. All other requests are relayed
+// while the server waits in Read.
 type Front struct {
 	relay *Relay
-	stop  func() bool
 
-	// Used only by the server's reading goroutine: the number of bytes of the current request's head that were
-	// not returned yet, and the state of its body.
+	// stop ends the watch over the end of the context.
+	stop func() bool
+
+	// head is the number of bytes of the current request's head that Read has not returned yet, and body the
+	// state of its body. Only the server's reading goroutine uses them.
 	head int
 	body body
 
 	mu      sync.Mutex
 	changed sync.Cond
 
-	// serving means that the HTTP server has not yet answered its request, and interrupted that it
-	// stops reading.
+	// serving means that the HTTP server still has to respond to its request, and interrupted that it stops
+	// reading.
 	serving, interrupted bool
 }
 
-// NewFront returns a Front. The server must call Idle after each answer, and finally Close or Detach.
+// NewFront returns a Front. The server must call Idle after each response, and finally Close or Detach.
 func NewFront(ctx context.Context, c Config) *Front {
 	f := &Front{relay: New(c), body: body{done: true}}
 	f.changed.L = &f.mu
@@ -40,8 +42,8 @@ func NewFront(ctx context.Context, c Config) *Front {
 	return f
 }
 
-// Read returns the bytes of requests that are not relayed. Until the server has answered a request, it gets
-// nothing of the next one, but notices when the client closes the connection.
+// Read returns the bytes of requests that are not relayed. Until the server has responded to a request, Read
+// returns nothing of the next one, but fails if the client closes the connection.
 func (f *Front) Read(p []byte) (int, error) {
 	in := &f.relay.client
 	for {
@@ -81,14 +83,15 @@ func (f *Front) readBody(p []byte) (int, error) {
 	return 0, err
 }
 
-// isServing reports whether the HTTP server still has to answer a request.
+// isServing reports whether the HTTP server still has to respond to a request.
 func (f *Front) isServing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.serving
 }
 
-// await waits until the server has answered. With an empty buffer it reads, to notice the end of the connection.
+// await waits until the HTTP server has responded. If the buffer is empty, it reads from the client, to notice
+// the end of the connection.
 func (f *Front) await() error {
 	if len(f.relay.client.buffered()) == 0 {
 		return f.relay.client.fill()
@@ -117,7 +120,7 @@ func (f *Front) readRequest() error {
 	return f.relay.client.conn.SetReadDeadline(time.Time{})
 }
 
-// Idle is called when the HTTP server has answered its request.
+// Idle must be called when the HTTP server has responded to its request.
 func (f *Front) Idle() {
 	f.mu.Lock()
 	f.serving = false
@@ -125,7 +128,7 @@ func (f *Front) Idle() {
 	f.mu.Unlock()
 }
 
-// Detach ends the relay but keeps the client's connection, which then belongs to the caller. It returns the
+// Detach ends the Front but keeps the client's connection, which then belongs to the caller. It returns the
 // bytes that were read from it but not used.
 func (f *Front) Detach() []byte {
 	f.stop()
@@ -139,7 +142,7 @@ func (f *Front) Detach() []byte {
 	return r.client.buffered()
 }
 
-// Close closes the connection, after the end of the exchange that is being relayed.
+// Close closes the client's connection, after the end of the exchange that is being relayed.
 func (f *Front) Close() error {
 	f.relay.mu.Lock()
 	running := f.relay.running != nil && !f.relay.ended
@@ -178,8 +181,8 @@ func (f *Front) SetDeadline(t time.Time) error {
 	return f.SetWriteDeadline(t)
 }
 
-// SetReadDeadline limits reading while the server has a request. A deadline in the past interrupts a Read that
-// waits for the server's own answer.
+// SetReadDeadline limits reading while the server handles a request. A deadline in the past interrupts a Read
+// that waits for the server's own response.
 func (f *Front) SetReadDeadline(t time.Time) error {
 	f.mu.Lock()
 	f.interrupted = !t.IsZero() && t.Before(time.Now())

@@ -31,13 +31,13 @@ import (
 )
 
 const (
-	// headTimeout limits how long a client may take to send a head, and idleTimeout how long it may be silent
-	// between two exchanges.
+	// headTimeout limits how long a client may take to send a request head, and idleTimeout how long it may be
+	// silent between two exchanges.
 	headTimeout = time.Minute
 	idleTimeout = 5 * time.Minute
 
-	// pipelineGap is how long a client must be silent after an answer; a request that comes sooner may have been
-	// pipelined.
+	// pipelineGap is how long a client must be silent after a response. A request that comes sooner may have
+	// been pipelined, i.e. sent without waiting for the response.
 	pipelineGap = time.Second
 
 	// serverLinger is how long a server that no longer accepts the request body may take to send a
@@ -57,8 +57,8 @@ const (
 	maxServers = 8
 )
 
-// A Config configures a Relay: its client, its routes and its recorder. All fields except Rewrite are
-// required.
+// A Config configures a Relay: the client's connection, the routes to servers, and the recording. All fields
+// except Rewrite are required.
 type Config struct {
 	// Client is the connection of the client whose requests are relayed.
 	Client net.Conn
@@ -73,25 +73,27 @@ type Config struct {
 	// yet. It returns nil if it cannot record.
 	Begin func(q *Request, to *Route, server net.Conn) captures.Recording
 
-	// Connected reports the new connection on which a recorded exchange is sent.
+	// Connected is called when a new connection was opened on which a recorded exchange is sent.
 	Connected func(rec captures.Recording, server net.Conn)
 
-	// Refused reports a request that was refused, with the parts of it that could be parsed.
+	// Refused is called for a request that was refused, with the parts of it that could be parsed.
 	Refused func(q *Request, reason *Malformed)
 
-	// Explain returns the response to a request that could not be forwarded; nil closes the client's
-	// connection instead. connected means that a connection to the server was open. rec may be nil.
+	// Explain returns the response to a request that could not be forwarded because of err; nil closes the
+	// client's connection instead. connected means that a connection to the server was open. rec may be nil.
 	Explain func(to *Route, rec captures.Recording, err error, connected bool) *Answer
 
-	// Upgrade relays between two connections that have changed their protocol, until both have ended, and ends
-	// the recording, which may be nil. The client has already received the answer.
+	// Upgrade relays bytes between two connections that have switched to another protocol, until both have
+	// ended, and ends the recording, which may be nil. The client has already received the response, whose
+	// headers are answer.
 	Upgrade func(client, server net.Conn, rec captures.Recording, q *Request, answer captures.Headers)
 
-	// Rewrite returns how an exchange is changed, or nil if it passes untouched. nil means that none is changed.
+	// Rewrite returns the rewriting rules for an exchange, or nil if it is not changed. A nil Rewrite means
+	// that no exchange is changed.
 	Rewrite func(q *Request, to *Route) rewrite.Exchange
 
-	// Admit is called before each exchange, and Release when the last byte of an admitted exchange is forwarded
-	// and recorded. If Admit returns false, the client's connection is closed.
+	// Admit is called before each exchange; if it returns false, the client's connection is closed. Release is
+	// called after each admitted exchange, when its last byte was forwarded and recorded.
 	Admit   func() bool
 	Release func()
 }
@@ -104,25 +106,25 @@ type Route struct {
 	// Dial opens a connection to the server.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	// URL is the request's absolute URL. Unrecorded says that the exchange is not recorded.
+	// URL is the request's absolute URL. Unrecorded means that the exchange is not recorded.
 	URL        string
 	Unrecorded bool
 
-	// Bound means that the client has opened its connection for this server (by CONNECT, for example),
-	// so that both connections are closed together.
+	// Bound means that the client has opened its connection for this server (by CONNECT, for example), so that
+	// both connections are closed together.
 	Bound bool
 
 	// Target and Host replace the request's target and the value of its Host header; "" keeps them. A
 	// missing Host header is added.
 	Target, Host string
 
-	// Length replaces the value of the Content-Length field, unless it is "".
+	// Length replaces the value of the Content-Length field; "" keeps it.
 	Length string
 
-	// Drop are the lower-case names of the fields that are removed.
+	// Drop are the lower-case names of the header fields that are removed.
 	Drop []string
 
-	// Add are the fields that are added at the end of the head.
+	// Add are the header fields that are added at the end of the head.
 	Add captures.Headers
 
 	// Refusal checks a response's head, and returns an error if the response does not come from the
@@ -135,8 +137,8 @@ func (to *Route) isVerbatim() bool {
 	return to.Target == "" && to.Host == "" && to.Length == "" && len(to.Drop) == 0 && len(to.Add) == 0
 }
 
-// A Request is the head of a request, unchanged. In a refused one, the fields that could not be parsed are
-// empty.
+// A Request is the head of a request, as received. In a refused request, the fields that could not be parsed
+// are empty.
 type Request struct {
 	// Method and Target are the method and the target in the request line.
 	Method, Target string
@@ -156,8 +158,9 @@ type Request struct {
 // Upgrades reports whether the request asks for another protocol (Upgrade).
 func (q *Request) Upgrades() bool { return q.upgrade }
 
-// HopByHop returns the lower-case names of the fields that the client's Connection field declares to be for the
-// next hop only. It omits the fields about the connection itself or the body, which every hop handles anyway.
+// HopByHop returns the lower-case names of the header fields that the client's Connection field declares to be
+// for the next hop only. It omits fields about the connection itself or the body, which every hop handles
+// anyway.
 //
 // Source: RFC 9110, section 7.6.1
 func (q *Request) HopByHop() []string {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// Limits of a head in bytes.
+	// maxRequestHead and maxResponseHead limit a request head and a response head, in bytes.
 	maxRequestHead  = 1 << 20
 	maxResponseHead = 8 << 20
 
-	// maxSalvaged limits how much of a refused head is recorded, in bytes.
+	// maxSalvaged limits how many bytes of a refused head are recorded.
 	maxSalvaged = 64 << 10
 )
 
@@ -25,18 +25,19 @@ type Malformed struct {
 	// Status is the HTTP status with which a request is refused.
 	Status int
 
-	// Reason is a text without those parts of the message that may be secret.
+	// Reason describes the fault, without those parts of the message that may be secret.
 	Reason string
 }
 
+// Error returns the reason.
 func (m *Malformed) Error() string { return m.Reason }
 
-// malformed returns an error with status 400 (Bad Request).
+// malformed returns a Malformed error with a formatted reason and status 400 (Bad Request).
 func malformed(format string, args ...any) *Malformed {
 	return &Malformed{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// A response is the parsed head of a response, together with its original bytes.
+// A response is the parsed head of a response.
 type response struct {
 	status int
 	header captures.Headers
@@ -46,9 +47,9 @@ type response struct {
 	framing
 }
 
-// scanHead looks for the end of the head with which p begins. line is where a line begins before which all is
-// known. It returns the head's length in bytes, or 0 and the start of the last line if p contains only a part of
-// the head.
+// scanHead looks for the end of the request or response head with which p begins. line is the start of the
+// first line that was not examined in an earlier call. It returns the head's length in bytes; or 0, and the
+// start of the last line, if p contains only a part of the head.
 //
 // Errors: *Malformed if a line does not end in CRLF.
 func scanHead(p []byte, line int) (size, next int, err error) {
@@ -111,15 +112,16 @@ func parseRequest(raw string) (*Request, error) {
 	return q, nil
 }
 
-// isVersion reports whether s is HTTP/ and a version of the form 1.1.
+// isVersion reports whether s is an HTTP version of the form HTTP/1.1.
 func isVersion(s string) bool {
 	return len(s) == len("HTTP/1.1") && strings.HasPrefix(s, "HTTP/") && isDigit(s[5]) && s[6] == '.' && isDigit(s[7])
 }
 
+// isDigit reports whether c is an ASCII digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// checkTarget refuses a request target that has none of the standard's forms, or that contains
-// characters which some servers treat as the end of the target or line (request smuggling).
+// checkTarget refuses a request target that has none of the standard's forms, or that contains characters which
+// some servers treat as the end of the target or line (request smuggling).
 //
 // Source: RFC 9112, section 3.2
 func checkTarget(method, target string) error {
@@ -187,7 +189,7 @@ func parseResponse(raw string) (*response, error) {
 	return a, nil
 }
 
-// parseFields parses field lines, including the empty line at their end.
+// parseFields parses the field lines of a header section, including the empty line at their end.
 //
 // Errors: *Malformed.
 func parseFields(s string) (captures.Headers, error) {
@@ -228,7 +230,7 @@ func parseField(line string) (captures.Header, error) {
 	return captures.Header{Name: name, Value: value}, nil
 }
 
-// salvage parses as much as possible of a refused or incomplete head, so that it can be recorded. It
+// salvage parses as much as possible of a refused or incomplete request head, so that it can be recorded. It
 // keeps values together with their names, because redaction recognises secrets by the names.
 func salvage(raw string) *Request {
 	raw = raw[:min(len(raw), maxSalvaged)]

@@ -51,8 +51,8 @@ func (in *input) fill() error {
 	return err
 }
 
-// scanHead reads until a head is complete, and returns its length in bytes, which is at most limit. more reads
-// more bytes into the buffer.
+// scanHead reads until a head is complete, and returns its length in bytes, which is at most limit. It calls
+// more to read more bytes into the buffer.
 //
 // Errors: *Malformed; those of more.
 func (in *input) scanHead(limit int, more func() error) (int, error) {
@@ -73,12 +73,13 @@ func (in *input) scanHead(limit int, more func() error) (int, error) {
 	}
 }
 
-// A replayConn is a connection that returns head again before it reads further bytes.
+// A replayConn is a connection whose first Read calls return head, i.e. bytes that were already read.
 type replayConn struct {
 	net.Conn
 	head []byte
 }
 
+// Read returns the bytes of head, then those of the connection.
 func (c *replayConn) Read(p []byte) (int, error) {
 	if len(c.head) > 0 {
 		n := copy(p, c.head)
@@ -88,7 +89,7 @@ func (c *replayConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// NetConn returns the connection below, as the method of *tls.Conn does.
+// NetConn returns the wrapped connection, as the method of *tls.Conn does.
 func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite half-closes the connection, or closes it if it cannot be half-closed.
@@ -102,7 +103,7 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// netConn returns the lowest connection: the TCP connection below TLS.
+// netConn returns the network connection inside wrappers such as TLS.
 func netConn(conn net.Conn) net.Conn {
 	for {
 		above, ok := conn.(interface{ NetConn() net.Conn })
@@ -113,7 +114,8 @@ func netConn(conn net.Conn) net.Conn {
 	}
 }
 
-// rest returns a connection from which the buffered bytes are read first.
+// rest returns a connection from which the buffered bytes are read first. The input must not be used
+// afterwards.
 func (in *input) rest() net.Conn {
 	if in.r == in.w {
 		return in.conn

@@ -15,6 +15,8 @@ import (
 )
 
 var (
+	// errEnded and the errors below end a relay or an exchange. errUnsolicited is for a response without a
+	// request.
 	errEnded         = errors.New("the connection has ended")
 	errHandedOver    = errors.New("the connections changed their protocol")
 	errClientGone    = errors.New("the client went away")
@@ -24,15 +26,14 @@ var (
 	errUnsolicited   = errors.New("the server sent an answer that nobody asked for")
 )
 
-// A Relay forwards HTTP/1 requests and responses between the connection of one client and the
-// connections to servers. One goroutine reads from the client and one from each server, so that no
-// direction waits for another.
+// A Relay forwards HTTP/1 requests and responses between one client and one or more servers. One goroutine
+// reads from the client and one from each server, so that no direction waits for another.
 type Relay struct {
 	config Config
 	ctx    context.Context
 
-	// Used only by the goroutine that reads from the client. head is the buffer for heads that are changed,
-	// content the one for bodies that arrive in several chunks.
+	// client reads from the client. head is the buffer for heads that are changed, and content the one for
+	// bodies that arrive in several chunks. Only the goroutine that reads from the client uses these.
 	client        input
 	head, content []byte
 
@@ -48,22 +49,23 @@ type Relay struct {
 	// lastAnswer is the time at which the last exchange ended.
 	lastAnswer time.Time
 
-	// patience is how long the client may take, starting at the time since, to send the next bytes.
+	// patience is how long the client may take to send the next bytes, from the time since.
 	patience time.Duration
 	since    time.Time
 
-	// clientEnded means that the client sends nothing more, closing that nothing more is sent to the
-	// client, draining that the running exchange is the last one, and ended that all connections are
-	// closed or handed over.
+	// clientEnded means that the client sends nothing more; closing, that nothing more is sent to the client;
+	// draining, that the running exchange is the last one; and ended, that all connections are closed or handed
+	// over.
 	clientEnded, closing, draining, ended bool
 
-	// handover is set when both connections have switched to another protocol.
+	// handover is set when both connections have switched to another protocol; nil before.
 	handover *handover
 	// servers are the open connections to servers, the most recently used first.
 	servers []*server
 }
 
-// An exchange is a request that is being relayed. The fields from sent on are guarded by the relay's mutex.
+// An exchange is a request that is being relayed, with its response. The fields from sent on are guarded by the
+// relay's mutex.
 type exchange struct {
 	request *Request
 	route   *Route
@@ -72,21 +74,21 @@ type exchange struct {
 	body   body
 	server *server
 
-	// sent means that all of the request was received and is being forwarded, and answered that all of
-	// the response was forwarded.
+	// sent means that all of the request was received and is being forwarded, and answered that all of the
+	// response was forwarded.
 	sent, answered bool
 
-	// answering means that forwarding the response has begun, informed that an informational response
-	// (1xx) was forwarded, continued that this was 100 (Continue), and refused that the client got an
-	// error instead of the response.
+	// answering means that forwarding the response has begun; informed, that an informational response (1xx)
+	// was forwarded; continued, that this was 100 (Continue); and refused, that the client got an error instead
+	// of the response.
 	answering, informed, continued, refused bool
 
-	// cutOff means that the client disconnected within the request body, and abandoned that the server
-	// does not accept the rest of it.
+	// cutOff means that the client disconnected within the request body, and abandoned that the server does not
+	// accept the rest of it.
 	cutOff, abandoned bool
 
-	// delivered means that the last part of the response is being or was written, and afterEnd that the
-	// client had already half-closed its connection.
+	// delivered means that the last part of the response is being or was written to the client, and afterEnd
+	// that the client had already half-closed its connection by then.
 	delivered, afterEnd bool
 
 	// change is the additional state if rules may change the bodies; nil otherwise.
@@ -106,15 +108,15 @@ type handover struct {
 	header   captures.Headers
 }
 
-// New returns a Relay, which is started by Run.
+// New returns a Relay, which must be started by Run.
 func New(c Config) *Relay {
 	r := &Relay{config: c, ctx: context.Background(), client: newInput(c.Client)}
 	r.changed.L = &r.mu
 	return r
 }
 
-// Run serves the connection until it has ended. When ctx ends, the running exchange is recorded as incomplete,
-// with the cause of ctx as the reason.
+// Run relays requests until the client's connection has ended. When ctx ends, the running exchange is recorded
+// as incomplete, with the cause of ctx as the reason.
 func (r *Relay) Run(ctx context.Context) {
 	r.ctx = ctx
 	defer context.AfterFunc(ctx, r.cutOff)()
@@ -125,10 +127,10 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// cutOff closes all connections, because ctx has ended.
+// cutOff closes all connections, because the context has ended.
 func (r *Relay) cutOff() { r.endAll(captures.Incomplete, context.Cause(r.ctx)) }
 
-// Drain ends the connection as soon as the running exchange has ended.
+// Drain closes the connections as soon as the running exchange has ended.
 func (r *Relay) Drain() {
 	r.mu.Lock()
 	r.draining = true
@@ -139,7 +141,8 @@ func (r *Relay) Drain() {
 	}
 }
 
-// next relays requests until one arrives that is not to be relayed, and returns that one.
+// next relays requests until one arrives that is not to be relayed (because Config.Route returned nil), and
+// returns that one.
 //
 // Errors: any error means that the client's connection has ended.
 func (r *Relay) next() (*Request, error) {
@@ -215,8 +218,8 @@ func (r *Relay) expect(d time.Duration) {
 	}
 }
 
-// readAhead reads more from the client. The connection's deadline is not changed for every exchange: after a
-// timeout it is checked whether the client is really late.
+// readAhead reads more bytes from the client into the buffer. For speed, the connection's deadline is not
+// changed for every exchange: after a timeout, readAhead checks whether the client is really late.
 func (r *Relay) readAhead() error {
 	for {
 		err := r.client.fill()
@@ -242,7 +245,7 @@ func (r *Relay) readAhead() error {
 // isTimeout reports whether an error means that a deadline has passed.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// awaitTurn waits until no exchange is running.
+// awaitTurn waits until no exchange is running. It returns an error if the connection ends meanwhile.
 func (r *Relay) awaitTurn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,7 +261,7 @@ func (r *Relay) awaitTurn() error {
 	return nil
 }
 
-// stop ends the connection after reading from the client has failed. It waits until everything for the client
+// stop ends the relay after an error of reading from the client. It first waits until everything for the client
 // was sent.
 func (r *Relay) stop(err error) error {
 	// A client that has ended its direction may still read the answer.
@@ -279,7 +282,7 @@ func (r *Relay) stop(err error) error {
 	return errEnded
 }
 
-// endRequests forwards to the server that the client sends nothing more.
+// endRequests half-closes the connection to the server, because the client sends nothing more.
 func (r *Relay) endRequests() {
 	r.mu.Lock()
 	r.clientEnded = true
@@ -319,7 +322,7 @@ func (r *Relay) lingerClient() {
 	}
 }
 
-// beginClose closes the sending direction to the client. r.mu is held.
+// beginClose closes the sending direction to the client. The caller has locked r.mu.
 func (r *Relay) beginClose() {
 	if r.closing || r.ended {
 		return
@@ -330,9 +333,9 @@ func (r *Relay) beginClose() {
 	r.changed.Broadcast()
 }
 
-// mayRepeat reports whether a request may be sent a second time if the server closes a reused connection without
-// an answer. It may have been pipelined if it closely follows an answer; then the client decides about repeating
-// it, as it would without the proxy.
+// mayRepeat reports whether a request may be sent a second time if the server closes a reused connection
+// without a response. A request that closely follows a response may have been pipelined; then the client
+// decides about repeating it, as it would without the proxy.
 //
 // Source: RFC 9110, section 9.2.2; RFC 9112, section 9.3.2
 func (r *Relay) mayRepeat(q *Request) bool {
@@ -344,8 +347,8 @@ func (r *Relay) mayRepeat(q *Request) bool {
 	return !q.chunked && q.length <= 0 && (r.lastAnswer.IsZero() || time.Since(r.lastAnswer) >= pipelineGap)
 }
 
-// takeServer returns the open connection with a key, or nil, and marks it as the most recently used.
-// The caller must hold r.mu.
+// takeServer returns the open connection with a Route.Key, or nil, and marks it as the most recently used. The
+// caller must have locked r.mu.
 func (r *Relay) takeServer(key any) *server {
 	i := slices.IndexFunc(r.servers, func(s *server) bool { return s.key == key && !s.closed })
 	if i < 0 {
@@ -357,8 +360,8 @@ func (r *Relay) takeServer(key any) *server {
 	return s
 }
 
-// finishHalf records that a whole request or response was forwarded; half is &x.sent or &x.answered. It
-// ends the exchange when both were.
+// finishHalf records that a whole request or response was forwarded; half is &x.sent or &x.answered. It ends
+// the exchange when both were forwarded.
 func (r *Relay) finishHalf(x *exchange, half *bool) {
 	r.mu.Lock()
 	*half = true
@@ -395,7 +398,8 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 	r.endExchange(x, outcome, reason)
 }
 
-// endRunning notes that the client was answered. r.mu is held.
+// endRunning makes the relay ready for the next exchange after the client received a response. The caller has
+// locked r.mu.
 func (r *Relay) endRunning() {
 	if s := r.running.server; s != nil {
 		s.exchange = nil
@@ -420,7 +424,8 @@ func (r *Relay) endExchange(x *exchange, o captures.Outcome, reason error) {
 	r.config.Release()
 }
 
-// endAll closes all connections and ends the running exchange. Only the first call has an effect.
+// endAll closes all connections and ends the running exchange with an outcome. Only the first call has an
+// effect.
 func (r *Relay) endAll(o captures.Outcome, reason error) {
 	r.mu.Lock()
 	if r.ended {
@@ -447,8 +452,8 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 	}
 }
 
-// hasLeft reports whether a client that has ended its direction no longer reads either: its system then answers
-// data with a reset.
+// hasLeft reports whether a client that has ended its sending direction no longer reads either; its system then
+// responds to data with a reset.
 func hasLeft(conn net.Conn) bool {
 	raw := netConn(conn)
 	for range 5 {
@@ -460,7 +465,8 @@ func hasLeft(conn net.Conn) bool {
 	return false
 }
 
-// runUpgraded relays between connections that have changed their protocol.
+// runUpgraded relays bytes between two connections that have switched to another protocol (handover), until
+// they end.
 func (r *Relay) runUpgraded() {
 	r.mu.Lock()
 	h := r.handover

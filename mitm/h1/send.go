@@ -72,7 +72,7 @@ func (r *Relay) serve(q *Request, to *Route) error {
 	return r.endRequest(x, s, err)
 }
 
-// noteBody notes, if it is so, that all of a request's body was received.
+// noteBody updates the exchange if all of its request's body was received.
 func (r *Relay) noteBody(x *exchange) {
 	if !x.body.done {
 		return
@@ -91,7 +91,7 @@ func (r *Relay) drop() error {
 	return errEnded
 }
 
-// contentBuffer returns the buffer for content that arrives in several chunks.
+// contentBuffer returns the buffer for body content that arrives in several chunks.
 func (r *Relay) contentBuffer() []byte {
 	if len(r.content) < len(r.client.buf) {
 		r.content = make([]byte, len(r.client.buf))
@@ -106,7 +106,7 @@ func (r *Relay) record(x *exchange, d captures.Direction, content []byte) {
 	}
 }
 
-// connect opens a connection for an exchange, and starts the goroutine that reads from it.
+// connect opens a connection to the server of an exchange, and starts the goroutine that reads from it.
 func (r *Relay) connect(x *exchange) (*server, error) {
 	conn, err := x.route.Dial(r.ctx)
 	if err != nil {
@@ -135,8 +135,8 @@ func (r *Relay) connect(x *exchange) (*server, error) {
 	return s, nil
 }
 
-// headOf returns the head of a request as it is forwarded, followed by the first n bytes of its body,
-// which are already buffered. One write then sends both.
+// headOf returns the request head as it is forwarded, followed by the first n buffered bytes of the body, so
+// that both are sent with one write.
 func (r *Relay) headOf(x *exchange, n int) []byte {
 	// An unchanged head is still in the buffer, directly before the body.
 	if in := &r.client; x.route.isVerbatim() {
@@ -146,7 +146,7 @@ func (r *Relay) headOf(x *exchange, n int) []byte {
 	return append(r.head, r.client.buffered()[:n]...)
 }
 
-// appendHead appends the head of a request in the form in which it is forwarded.
+// appendHead appends the head of a request to p, with the changes that the route demands.
 func appendHead(p []byte, q *Request, to *Route) []byte {
 	if to.isVerbatim() {
 		return append(p, q.raw...)
@@ -181,7 +181,7 @@ func appendHead(p []byte, q *Request, to *Route) []byte {
 	return append(p, "\r\n"...)
 }
 
-// sendBody forwards the rest of a request's body without delay.
+// sendBody forwards the rest of a request's body to s as it arrives.
 //
 // Errors: *Malformed; *sendError if the server accepts no more; those of the client's connection.
 func (r *Relay) sendBody(x *exchange, s *server) error {
@@ -204,12 +204,13 @@ func (r *Relay) sendBody(x *exchange, s *server) error {
 	return nil
 }
 
-// A sendError means that the server accepts no more bytes.
+// A sendError means that the server accepts no more bytes of a request.
 type sendError struct{ err error }
 
+// Error returns the text of the underlying error.
 func (e *sendError) Error() string { return e.err.Error() }
 
-// endRequest ends the sending of a request. err says why not all of it was sent; nil if it was.
+// endRequest ends the sending of a request. err is the reason why not all of it was sent; nil if all was sent.
 func (r *Relay) endRequest(x *exchange, s *server, err error) error {
 	var bad *Malformed
 	switch {
@@ -232,7 +233,7 @@ func (r *Relay) endRequest(x *exchange, s *server, err error) error {
 }
 
 // awaitAnswer waits for the end of an exchange whose server accepts nothing more. The server may already have
-// answered; the goroutine that reads from it ends the exchange or repeats it.
+// responded; the goroutine that reads from it ends the exchange or repeats it.
 func (r *Relay) awaitAnswer(x *exchange, s *server) error {
 	r.mu.Lock()
 	x.abandoned = !x.sent
@@ -261,13 +262,13 @@ type Answer struct {
 	// Text is the body of the response.
 	Text string
 
-	// Err is the error that is recorded. Unreached says that nothing was sent to the server.
+	// Err is the error that is recorded. Unreached means that nothing was sent to the server.
 	Err       error
 	Unreached bool
 }
 
-// writeAnswer sends the relay's own response to the client. reason is the reason phrase of the status
-// line.
+// writeAnswer sends the relay's own response to the client. reason is the reason phrase of the status line;
+// closes means that the connection is closed afterwards.
 func (r *Relay) writeAnswer(a *Answer, reason, method string, closes bool) error {
 	p := []byte("HTTP/1.1 " + strconv.Itoa(a.Status) + " " + reason + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
 	for _, f := range a.Header {
@@ -285,7 +286,8 @@ func (r *Relay) writeAnswer(a *Answer, reason, method string, closes bool) error
 	return err
 }
 
-// writeRefusal answers a malformed request, with the reason in the status line, as the server of net/http does.
+// writeRefusal responds to a malformed request, with the reason in the status line, as the server of net/http
+// does.
 func (r *Relay) writeRefusal(method string, bad *Malformed) {
 	reason := http.StatusText(bad.Status) + ": " + bad.Reason
 	a := &Answer{Status: bad.Status, Text: strconv.Itoa(bad.Status) + " " + reason}
@@ -304,7 +306,7 @@ func (r *Relay) refuse(q *Request, bad *Malformed) {
 	r.endAll(captures.Canceled, errClientGone)
 }
 
-// refuseRunning ends an exchange whose request body is malformed.
+// refuseRunning ends an exchange whose request body is malformed, with an error response.
 func (r *Relay) refuseRunning(x *exchange, reason error) error {
 	var bad *Malformed
 	_ = errors.As(reason, &bad)
@@ -338,8 +340,8 @@ func (r *Relay) refuseRunning(x *exchange, reason error) error {
 // RefusedError returns the error that is recorded for a refused request.
 func RefusedError(bad *Malformed) error { return errors.New("refused: " + bad.Reason) }
 
-// failUnreached responds with an error to a request whose server cannot be reached. The first n
-// buffered bytes belong to the request's body.
+// failUnreached responds with an error to a request whose server cannot be connected to because of err. The
+// first n buffered bytes belong to the request's body.
 func (r *Relay) failUnreached(x *exchange, err error, n int) error {
 	if r.ctx.Err() != nil || errors.Is(err, errEnded) {
 		r.endAll(captures.Incomplete, context.Cause(r.ctx))
@@ -353,8 +355,8 @@ func (r *Relay) failUnreached(x *exchange, err error, n int) error {
 	return errEnded
 }
 
-// answerInstead sends the relay's own response to an exchange for which the server sent none. If keep
-// is true, it keeps the client's connection open where possible.
+// answerInstead sends the relay's own response to an exchange for which the server sent none. If keep is true,
+// it keeps the client's connection open where possible.
 func (r *Relay) answerInstead(x *exchange, a *Answer, keep bool) error {
 	r.mu.Lock()
 	keep = keep && x.request.persistent && !r.draining && !r.clientEnded

@@ -11,27 +11,27 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A server is one connection to a server. It carries exchanges of one client only.
+// A server is one connection to a server. It carries exchanges of one client only, one at a time.
 type server struct {
-	// relay is the relay that uses the connection. key and bound come from its Route.
+	// relay is the relay that uses the connection. key and bound are Route.Key and Route.Bound.
 	relay *Relay
 	key   any
 	bound bool
 	conn  net.Conn
 
-	// Used only by the goroutine that reads from the server. content is the buffer for content in several
-	// chunks.
+	// in reads from the server, and content is the buffer for body content that arrives in several chunks. Only
+	// the goroutine that reads from the server uses them.
 	in      input
 	content []byte
 
-	// exchange is the exchange running on the connection. served means that an earlier exchange has
-	// ended on it, and closed that no further one may use it. The relay's mutex guards them.
+	// exchange is the exchange running on the connection. served means that an earlier exchange has ended on
+	// it, and closed that no further one may use it. The relay's mutex guards them.
 	exchange *exchange
 	served   bool
 	closed   bool
 }
 
-// close closes the connection. The relay's mutex is held.
+// close closes the connection. The caller has locked the relay's mutex.
 func (s *server) close() {
 	s.closed = true
 	_ = s.conn.Close()
@@ -54,7 +54,7 @@ func (s *server) run() {
 	}
 }
 
-// current returns the exchange that waits for a response, or nil.
+// current returns the exchange that waits for a response on this connection, or nil.
 func (s *server) current() *exchange {
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *server) current() *exchange {
 	return nil
 }
 
-// readHead reads more of an answer's head. Bytes without a request are an error.
+// readHead reads more bytes of a response's head. It is an error if no request waits for a response.
 func (s *server) readHead() error {
 	if err := s.in.fill(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *server) inform(x *exchange, a *response) error {
 	return s.forward(a.size)
 }
 
-// forward writes the first n buffered bytes to the client.
+// forward writes the first n buffered bytes of the response to the client.
 func (s *server) forward(n int) error {
 	_, err := s.relay.client.conn.Write(s.in.buffered()[:n])
 	s.in.consume(n)
@@ -152,7 +152,8 @@ func (s *server) forward(n int) error {
 	return nil
 }
 
-// beginAnswer records that the response begins, and reports whether it may be forwarded.
+// beginAnswer updates the exchange at the beginning of its response, and reports whether the response may be
+// forwarded.
 func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
@@ -170,7 +171,8 @@ func (s *server) beginAnswer(x *exchange, a *response, b *body) bool {
 	return true
 }
 
-// forwardBody forwards the head and body of a response, with one write for each read.
+// forwardBody forwards the head and body of a response, with one write to the client for each read from the
+// server.
 func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 	head := a.size
 	for {
@@ -206,15 +208,15 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 	}
 }
 
-// noteDelivery notes whether the last part of an answer is being written.
+// noteDelivery records in the exchange whether the last part of the response is being written to the client.
 func (s *server) noteDelivery(x *exchange, delivered bool) {
 	s.relay.mu.Lock()
 	x.delivered, x.afterEnd = delivered, s.relay.clientEnded
 	s.relay.mu.Unlock()
 }
 
-// handOver forwards the answer that changes the protocol, and leaves both connections to the goroutine that
-// reads from the client.
+// handOver forwards the response that switches the protocol, and hands both connections over to the goroutine
+// that reads from the client (see runUpgraded).
 func (s *server) handOver(x *exchange, a *response) error {
 	r := s.relay
 	r.mu.Lock()
@@ -242,18 +244,22 @@ func (s *server) handOver(x *exchange, a *response) error {
 	return errHandedOver
 }
 
-// A refusedError means that a response does not come from the server itself but from a proxy.
+// A refusedError means that a response comes from a proxy and not from the server itself.
 type refusedError struct{ err error }
 
+// Error returns the text of the underlying error.
 func (e *refusedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the underlying error.
 func (e *refusedError) Unwrap() error { return e.err }
 
-// A clientError means that the client accepts no more bytes.
+// A clientError means that the client accepts no more bytes of a response.
 type clientError struct{ err error }
 
+// Error returns the text of the underlying error.
 func (e *clientError) Error() string { return e.err.Error() }
 
-// loseServer handles the end of a connection to a server and the exchange on it.
+// loseServer handles the end of the connection s to a server because of err, and ends the exchange on it.
 func (r *Relay) loseServer(s *server, err error) {
 	r.mu.Lock()
 	x, known := s.exchange, !s.closed
@@ -288,7 +294,7 @@ func (r *Relay) loseServer(s *server, err error) {
 	}
 }
 
-// indexOf returns the index of s in servers, or -1.
+// indexOf returns the index of s in servers, or -1 if it is not there.
 func indexOf(servers []*server, s *server) int {
 	for i, other := range servers {
 		if other == s {
@@ -298,8 +304,8 @@ func indexOf(servers []*server, s *server) int {
 	return -1
 }
 
-// failBroken ends an exchange whose server connection has failed. unanswered means that a reused
-// connection ended before any response.
+// failBroken ends an exchange whose server connection has failed. answering means that forwarding the response
+// had begun, and unanswered that a reused connection ended before any response.
 func (r *Relay) failBroken(x *exchange, err error, answering, unanswered bool) {
 	if !answering {
 		if a := r.explain(x, err); a != nil {
@@ -326,7 +332,8 @@ func (r *Relay) failBroken(x *exchange, err error, answering, unanswered bool) {
 	}
 }
 
-// explain returns the answer that describes an error, or nil if the connection must be closed.
+// explain returns the response that describes an error to the client, or nil if the connection must be closed
+// instead.
 func (r *Relay) explain(x *exchange, err error) *Answer {
 	var bad *Malformed
 	if errors.As(err, &bad) {

@@ -32,17 +32,17 @@ import (
 )
 
 const (
-	// answerTimeout is how long a frame waits for the hook program's response.
+	// answerTimeout is how long a frame waits for the hook program's decision.
 	answerTimeout = 5 * time.Second
 
 	// maxAnswer is the largest size of one response from the program, in bytes: 64 MiB.
 	maxAnswer = 64 << 20
 
-	// endGrace is how long the program may take to end after its input was closed.
+	// endGrace is how long the hook program may take to end after its input was closed.
 	endGrace = time.Second
 )
 
-// A request is the JSON object that the hook program reads for each frame.
+// A request is the JSON object that the hook program reads from standard input for each frame.
 type request struct {
 	V        int    `json:"v"`
 	ID       int64  `json:"id"`
@@ -56,7 +56,8 @@ type request struct {
 	Data     []byte `json:"data"`
 }
 
-// An answer is the JSON object that the hook program writes for each frame.
+// An answer is the JSON object that the hook program writes to standard output for each frame: what to do with
+// it.
 type answer struct {
 	ID       int64    `json:"id"`
 	Action   string   `json:"action"`
@@ -64,22 +65,27 @@ type answer struct {
 	Rule     string   `json:"rule"`
 }
 
-// A Hook is a running hook program, which decides about frames.
+// A Hook is a running program of the user that decides what happens to each frame before it is forwarded.
 type Hook struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	// requests are written by one goroutine, so that a program that does not read blocks nobody for longer than
-	// answerTimeout.
+	// requests are written to the program by one goroutine, so that a program that does not read blocks no
+	// frame for longer than answerTimeout.
 	requests chan []byte
-	ended    chan struct{}
 
-	mu      sync.Mutex
+	// ended is closed when the program's output has ended.
+	ended chan struct{}
+
+	mu sync.Mutex
+
+	// last is the id of the last request, waiting are the frames that wait for an answer by id, and err is the
+	// last error; mu guards them.
 	last    int64
 	waiting map[int64]chan answer
 	err     error
 }
 
-// Start starts the program. Its standard error goes to stderr.
+// Start starts a hook program. Its standard error goes to stderr.
 func Start(argv []string, stderr io.Writer) (*Hook, error) {
 	h := &Hook{cmd: exec.Command(argv[0], argv[1:]...), requests: make(chan []byte, 16), ended: make(chan struct{}), waiting: make(map[int64]chan answer)}
 	h.cmd.Stderr = stderr
@@ -113,7 +119,7 @@ func (h *Hook) write() {
 	}
 }
 
-// read reads the program's responses, and passes each to the frame that waits for it.
+// read reads the program's answers, and passes each to the frame that waits for it.
 func (h *Hook) read(stdout io.Reader) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 64<<10), maxAnswer)
@@ -139,7 +145,7 @@ func (h *Hook) read(stdout io.Reader) {
 	close(h.ended)
 }
 
-// fail releases all waiting frames with an error.
+// fail stores an error, and releases all waiting frames, which receive it.
 func (h *Hook) fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,9 +156,9 @@ func (h *Hook) fail(err error) {
 	}
 }
 
-// Decide asks the program about a frame.
+// Decide asks the program what to do with a frame.
 //
-// Errors: the program has ended, has not answered in time, or has answered nonsense.
+// Errors: if the program has ended, has not answered in time, or has answered something invalid.
 func (h *Hook) Decide(ctx context.Context, held rules.Held) (rewrite.Verdict, error) {
 	// The answer is matched by its ID, because the program may answer frames in any order.
 	c := make(chan answer, 1)
@@ -206,13 +212,14 @@ func (h *Hook) Decide(ctx context.Context, held rules.Held) (rewrite.Verdict, er
 	}
 }
 
+// lastError returns the last error of the hook, or nil.
 func (h *Hook) lastError() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
 }
 
-// verdict converts the program's response to a verdict about the frame.
+// verdict converts the program's answer to a verdict about the frame.
 func (a answer) verdict() (rewrite.Verdict, error) {
 	v := rewrite.Verdict{Rule: "hook"}
 	if a.Rule != "" {

@@ -15,32 +15,34 @@ import (
 	"strings"
 )
 
-// A Filter selects the hosts that are recorded; others are tunnelled. Patterns with a path select requests of a
-// recorded host.
+// A Filter selects the hosts whose traffic is recorded; other traffic is tunnelled. Patterns with a path select
+// requests of a recorded host.
 type Filter struct {
-	// only and skip are patterns for hosts; only includes the hosts of onlyPaths.
+	// only and skip are glob patterns for hosts; only includes the hosts of onlyPaths.
 	only, skip []string
 
 	// onlyAll are the patterns of only that have no path.
 	onlyAll []string
 
+	// onlyPaths and skipPaths are the patterns that have a path.
 	onlyPaths, skipPaths []pathPattern
 
 	// mayIssueFor, if set, reports whether the CA may issue a certificate for a host.
 	mayIssueFor func(host string) bool
 }
 
-// A pathPattern is a glob for hosts and one for paths. Its slashes are replaced by slashMark, so that * in
-// path.Match also matches slashes.
+// A pathPattern is a glob pattern for hosts and one for paths. Slashes in the pattern for paths are replaced by
+// slashMark, so that * in path.Match also matches slashes.
 type pathPattern struct{ host, path string }
 
 // slashMark replaces slashes. It occurs in no URL.
 const slashMark = "\x01"
 
 // New returns a filter. Hosts that are not in only (if it is not empty) or that are in skip are not recorded,
-// nor are hosts for which vouched returns false. vouched may be nil.
+// nor are hosts for which vouched returns false, because the CA may not issue certificates for them. vouched
+// may be nil.
 //
-// Errors: a pattern that path.Match does not accept.
+// Errors: if path.Match does not accept a pattern.
 func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
 	f := Filter{mayIssueFor: vouched}
 
@@ -78,7 +80,7 @@ func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
 	return f, nil
 }
 
-// splitPattern splits a pattern. If it has no path, pattern is nil.
+// splitPattern splits a pattern HOST[/PATH]. If it has no path, pattern is nil.
 func splitPattern(p string) (host string, pattern *pathPattern) {
 	host, rest, found := strings.Cut(p, "/")
 	if host = strings.ToLower(host); host == "" {
@@ -90,8 +92,8 @@ func splitPattern(p string) (host string, pattern *pathPattern) {
 	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
 }
 
-// RecordsRequest reports whether a request is recorded. addrs are the names of its host, which RecordsHost has
-// accepted.
+// RecordsRequest reports whether a request with this path is recorded. addrs are the names of its host, for
+// which RecordsHost must have returned true.
 func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 	if len(f.onlyPaths) == 0 && len(f.skipPaths) == 0 {
 		return true
@@ -111,8 +113,8 @@ func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 		slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(f.onlyAll, addr) })
 }
 
-// RecordsHost reports whether the traffic of a host may be recorded. addrs are all of its names, as host or
-// host:port. Patterns are compared with both forms; * also matches dots.
+// RecordsHost reports whether the traffic of a host may be recorded. addrs are all names of the host, as host
+// or host:port. Patterns are compared with both forms; * also matches dots.
 func (f Filter) RecordsHost(addrs ...string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
@@ -120,8 +122,8 @@ func (f Filter) RecordsHost(addrs ...string) bool {
 	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip) && f.caCovers(addrs)
 }
 
-// caCovers reports whether the CA may issue the certificate for a host. The certificate contains a name if one
-// is known, and otherwise the IP address.
+// caCovers reports whether the CA may issue the certificate for a host with these names. The certificate
+// contains a host name if one is known, and otherwise the IP address.
 func (f Filter) caCovers(addrs []string) bool {
 	if f.mayIssueFor == nil {
 		return true
@@ -141,8 +143,8 @@ func (f Filter) caCovers(addrs []string) bool {
 	return named || vouched
 }
 
-// IsDecidedByAddress reports whether RecordsHost is certain without the TLS server name: a connection to an IP
-// address may turn out to be for a named host.
+// IsDecidedByAddress reports whether the result of RecordsHost for addr is final even if the TLS server name is
+// not known yet. A connection to an IP address may turn out to be for a named host.
 func (f Filter) IsDecidedByAddress(addr string) bool {
 	if len(f.only) == 0 && len(f.skip) == 0 && f.mayIssueFor == nil {
 		return true
@@ -150,6 +152,7 @@ func (f Filter) IsDecidedByAddress(addr string) bool {
 	return net.ParseIP(Name(addr)) == nil
 }
 
+// matchHost reports whether a pattern matches addr, with or without its port.
 func matchHost(patterns []string, addr string) bool {
 	addr = strings.ToLower(addr)
 	host := Name(addr)

@@ -16,22 +16,25 @@ import (
 	"time"
 )
 
-// ErrNoRecorder means that nobody records the capture with rules or --intercept at the moment.
+// ErrNoRecorder means that no process is recording to the capture with rules or --intercept at the moment.
 var ErrNoRecorder = errors.New("nobody holds frames for this capture")
 
 const (
-	// maxFile limits the file with the address, maxHeld an answer of the server; both in bytes.
+	// maxFile limits the file with the server's address, and maxHeld a response of the server; both in bytes.
 	maxFile = 4 << 10
 	maxHeld = 512 << 20
 )
 
-// A Client decides about the held frames of a recorder.
+// A Client connects to a recorder that holds frames, i.e. delays forwarding them until somebody decides about
+// them.
 type Client struct {
-	http  *http.Client
+	http *http.Client
+
+	// token is the secret that the server requires.
 	token string
 }
 
-// Dial connects to the recorder of a capture.
+// Dial returns a client of the process that records to a capture.
 //
 // Errors: ErrNoRecorder.
 func Dial(capture string) (*Client, error) {
@@ -55,7 +58,7 @@ func Dial(capture string) (*Client, error) {
 	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, token: at.Token}, nil
 }
 
-// do sends a request, and decodes the answer into v unless that is nil.
+// do sends a request, and decodes the JSON response into v unless that is nil.
 func (c *Client) do(ctx context.Context, method, path string, body, v any) error {
 	var text []byte
 	if body != nil {
@@ -92,13 +95,13 @@ func (c *Client) do(ctx context.Context, method, path string, body, v any) error
 	return json.Unmarshal(answer, v)
 }
 
-// Held returns the held frames with an ID above after. If there are none, it waits for up to wait.
+// Held returns the held frames with an ID above after. If there are none, it waits for one, at most for wait.
 func (c *Client) Held(ctx context.Context, after int64, wait time.Duration) (frames []Frame, err error) {
 	path := fmt.Sprintf("/held?after=%d&wait=%s", after, wait)
 	return frames, c.do(ctx, http.MethodGet, path, nil, &frames)
 }
 
-// Decide decides about a held frame.
+// Decide decides what happens to the held frame with an ID.
 //
 // Errors: ErrNotHeld.
 func (c *Client) Decide(ctx context.Context, id int64, d Decision) error {

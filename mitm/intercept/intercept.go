@@ -28,6 +28,8 @@ import (
 )
 
 const (
+	// defaultMaxTime and defaultMaxBytes are the defaults of Options; maxFrames limits the number of held
+	// frames.
 	defaultMaxTime  = 10 * time.Minute
 	defaultMaxBytes = 256 << 20
 	maxFrames       = 100_000
@@ -35,55 +37,57 @@ const (
 
 // Options are the options of New. The zero value has the defaults.
 type Options struct {
-	// MaxTime is how long a frame is held. The default is 10 minutes.
+	// MaxTime is how long a frame is held if nobody decides; then it is forwarded unchanged. The default is 10
+	// minutes.
 	MaxTime time.Duration
 
-	// MaxBytes limits the size of all held frames in bytes. The default is 256 MiB.
+	// MaxBytes limits the size of all held frames in bytes; further frames are forwarded at once. The default
+	// is 256 MiB.
 	MaxBytes int64
 
 	// Changed, if set, is called when a frame begins to be held, and when it no longer is.
 	Changed func(f Frame, held bool)
 }
 
-// A Frame is a held frame.
+// A Frame is a held frame, i.e. one whose forwarding is delayed until a user decides about it.
 type Frame struct {
 	// ID identifies the frame in its Holder. It counts from 1.
 	ID int64 `json:"id"`
-	// Exchange is the id of the frame's exchange; 0 if it is not recorded.
+	// Exchange is the ID of the frame's exchange; 0 if it is not recorded.
 	Exchange int64 `json:"exchange"`
-	// Method is "/package.Service/Method"; "" if the exchange is not a call.
+	// Method is the RPC method, "/package.Service/Method"; "" if the exchange is not a call.
 	Method string `json:"method"`
-	// URL is that of the request.
+	// URL is the URL of the request.
 	URL string `json:"url"`
 	// Dir is "up" or "down".
 	Dir string `json:"dir"`
-	// Number counts the frames of the direction from 0.
+	// Number is the number of the frame in its direction, from 0.
 	Number int `json:"frame"`
-	// Flags are those of the frame's envelope; 0 if the frame has no envelope.
+	// Flags are the flags of the frame's envelope; 0 if the frame has no envelope.
 	Flags int `json:"flags"`
 	// JSON means that the message is JSON text, not protobuf.
 	JSON bool `json:"json"`
 	// Rule is the name of the rule that holds the frame, or "intercept".
 	Rule string `json:"rule"`
-	// Since is when the frame arrived, Until when it is released unchanged.
+	// Since is when the frame arrived, and Until when it will be released unchanged.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	// Data is the message, decompressed.
 	Data []byte `json:"data"`
 }
 
-// A Decision is what happens to a held frame.
+// A Decision says what happens to a held frame.
 type Decision struct {
-	// Action is release, drop or replace.
+	// Action is "release" (forward unchanged), "drop" or "replace".
 	Action string `json:"action"`
-	// Messages are what replace forwards.
+	// Messages are forwarded instead of the frame if Action is "replace".
 	Messages [][]byte `json:"messages,omitempty"`
 }
 
-// ErrNotHeld is the error for a frame that is not held, or no longer.
+// ErrNotHeld is the error for an ID of a frame that is not held, or no longer.
 var ErrNotHeld = errors.New("the frame is not held")
 
-// check reports whether a decision is valid.
+// check returns an error if the decision is invalid.
 func (d Decision) check() error {
 	switch d.Action {
 	case "release", "drop":
@@ -100,24 +104,29 @@ func (d Decision) check() error {
 	return nil
 }
 
-// A Holder is where frames wait. It is safe for concurrent use.
+// A Holder contains the held frames of a recorder. It is safe for concurrent use.
 type Holder struct {
 	o Options
 
-	mu      sync.Mutex
+	mu sync.Mutex
+
+	// changed is signalled when held changes.
 	changed sync.Cond
 	held    map[int64]*heldFrame
-	last    int64
-	bytes   int64
-	closed  bool
+
+	// last is the ID of the last frame, and bytes the size of all held frames.
+	last   int64
+	bytes  int64
+	closed bool
 }
 
+// A heldFrame is a held frame with the channel that receives the decision.
 type heldFrame struct {
 	Frame
 	decided chan Decision
 }
 
-// New returns a Holder.
+// New returns a Holder without frames.
 func New(o Options) *Holder {
 	if o.MaxTime <= 0 {
 		o.MaxTime = defaultMaxTime
@@ -130,8 +139,8 @@ func New(o Options) *Holder {
 	return h
 }
 
-// Hold waits until there is a decision about a frame. It returns the messages that are forwarded, or false to forward
-// the frame unchanged.
+// Hold holds a frame until there is a decision. If changed is true, messages are to be forwarded instead of the
+// frame (none to drop it); otherwise the frame is forwarded unchanged.
 func (h *Holder) Hold(ctx context.Context, in rules.Held) (messages [][]byte, changed bool) {
 	f := h.add(in)
 	if f == nil {
@@ -162,7 +171,7 @@ func (h *Holder) Hold(ctx context.Context, in rules.Held) (messages [][]byte, ch
 	return nil, false
 }
 
-// add makes a frame wait. It returns nil if no further frame can.
+// add adds a frame to the held ones. It returns nil if a limit is reached or the Holder is closed.
 func (h *Holder) add(in rules.Held) *heldFrame {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +194,7 @@ func (h *Holder) add(in rules.Held) *heldFrame {
 	return f
 }
 
-// remove ends the waiting of a frame. It returns a decision that was made meanwhile.
+// remove ends the holding of a frame, and returns the decision if one was made meanwhile.
 func (h *Holder) remove(f *heldFrame) (d Decision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,7 +205,7 @@ func (h *Holder) remove(f *heldFrame) (d Decision) {
 	return Decision{}
 }
 
-// forget removes a frame. h.mu is held.
+// forget removes a frame from the held ones. The caller has locked h.mu.
 func (h *Holder) forget(f *heldFrame) {
 	delete(h.held, f.ID)
 	h.bytes -= int64(len(f.Data))

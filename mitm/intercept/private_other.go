@@ -4,5 +4,5 @@ package intercept
 
 import "os"
 
-// openPrivate opens a file. Its permissions are those of the capture's folder.
+// openPrivate opens the file with the server's address. Its permissions are those of the capture's folder.
 func openPrivate(name string) (*os.File, error) { return os.Open(name) }

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// openPrivate opens a file that only this user can have written: another user could make decisions go elsewhere.
+// openPrivate opens the file with the server's address, and checks that only this user can have written it.
+// Otherwise another user could direct decisions to a server of their own.
 func openPrivate(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

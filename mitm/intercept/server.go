@@ -20,34 +20,38 @@ const (
 	// fileSuffix is appended to the name of a capture for the file with the server's address.
 	fileSuffix = ".intercept"
 
-	// socketFolder and socketName name the socket.
+	// socketFolder is the beginning of the name of a temporary folder, and socketName the name of the Unix
+	// socket in it.
 	socketFolder = "unwire-intercept-"
 	socketName   = "held.sock"
 
-	// maxWait limits how long a request waits for a frame.
+	// maxWait limits how long a client may wait for a held frame with one request.
 	maxWait = time.Minute
 
 	// maxDecision limits the size of a request, in bytes.
 	maxDecision = 256 << 20
 )
 
-// An address is the content of the file next to the capture.
+// An address is the JSON content of the file next to the capture. Network and Address are as for net.Dial;
+// Token is the secret that clients must send.
 type address struct {
 	Network string `json:"network"`
 	Address string `json:"address"`
 	Token   string `json:"token"`
 }
 
-// A Server makes a Holder available to other programs of the user.
+// A Server lets other programs of the same user list held frames and decide about them.
 type Server struct {
 	holder *Holder
 	http   *http.Server
+
+	// file is the path of the file with the address, and folder that of the socket's folder.
 	file   string
 	folder string
 	token  string
 }
 
-// Serve starts a server for the frames of a capture.
+// Serve starts a server for the held frames of the process that records to a capture.
 func Serve(capture string, h *Holder) (*Server, error) {
 	s := &Server{holder: h, file: capture + fileSuffix, token: rand.Text()}
 	at, ln, err := s.listen()
@@ -66,7 +70,7 @@ func Serve(capture string, h *Holder) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the socket.
+// listen opens a Unix socket in a new folder, or a TCP port if that is not possible.
 func (s *Server) listen() (address, net.Listener, error) {
 	if runtime.GOOS != "windows" {
 		for _, parent := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
@@ -93,7 +97,7 @@ func (s *Server) listen() (address, net.Listener, error) {
 	return address{"tcp", ln.Addr().String(), s.token}, ln, nil
 }
 
-// writeFile writes the file with the address, in place of one that a killed recorder has left.
+// writeFile writes the file with the server's address, replacing one that a killed recorder has left.
 func (s *Server) writeFile(at address) error {
 	text, err := json.Marshal(at)
 	if err != nil {
@@ -108,6 +112,7 @@ func (s *Server) writeFile(at address) error {
 	return errors.Join(err, f.Close())
 }
 
+// removeFolder deletes the socket's folder, if there is one.
 func (s *Server) removeFolder() error {
 	if s.folder == "" {
 		return nil
@@ -121,7 +126,7 @@ func (s *Server) Close() error {
 	return errors.Join(err, os.Remove(s.file), s.removeFolder())
 }
 
-// authorized lets requests with the token pass.
+// authorized wraps a handler so that it serves only requests with the token.
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+s.token)) != 1 {
@@ -132,7 +137,7 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 	})
 }
 
-// serveHeld answers with the held frames, after waiting for one if that is asked for.
+// serveHeld responds with the held frames. If there are none and the request asks for it, it waits for one.
 func (s *Server) serveHeld(w http.ResponseWriter, r *http.Request) {
 	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
@@ -146,7 +151,7 @@ func (s *Server) serveHeld(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(frames)
 }
 
-// serveDecision decides about a frame.
+// serveDecision handles a decision about a held frame.
 func (s *Server) serveDecision(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	var d Decision
@@ -166,7 +171,7 @@ func (s *Server) serveDecision(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveReleaseAll releases all frames, and answers with their number.
+// serveReleaseAll releases all held frames, and responds with their number.
 func (s *Server) serveReleaseAll(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]int{"released": s.holder.ReleaseAll()})
 }

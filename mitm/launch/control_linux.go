@@ -12,32 +12,32 @@ import (
 
 const (
 
-	// maxMessage limits a message in bytes, maxSockets the files that come with it.
+	// maxMessage limits a message in bytes, and maxSockets the number of open files that are sent with it.
 	maxMessage = 8 << 10
 	maxSockets = 5
 )
 
-// A message is exchanged between RunTransparent or RunPassive outside and NamespaceInit inside the namespace.
-// Sockets are sent with it as open files.
+// A message is sent between RunTransparent or RunPassive, outside of the network namespace, and NamespaceInit
+// inside it. Sockets are sent with it as open files.
 type message struct {
-	// Bind requests a UDP socket that is bound to this address.
+	// Bind requests a UDP socket that is bound to this address (host:port).
 	Bind string `json:"bind,omitempty"`
 
-	// Sockets are the kinds of the files that come with the message: tcp, udp, packets or questions.
+	// Sockets are the kinds of the files that are sent with the message: tcp, udp, packets or questions.
 	Sockets []string `json:"sockets,omitempty"`
 
 	// Status is the exit status if the command was not started, and Error the reason.
 	Status int    `json:"status,omitempty"`
 	Error  string `json:"error,omitempty"`
 
-	// Missing describes the system feature that is missing; "" if none is.
+	// Missing describes a system feature that is required and missing; "" if none is.
 	Missing string `json:"missing,omitempty"`
 }
 
-// A control is one end of the Unix socket between unwire and its child process in the namespace.
+// A control is one end of the Unix socket between unwire and its child process in the network namespace.
 type control struct{ conn *net.UnixConn }
 
-// controlPair returns both ends. The second one is for the other process.
+// controlPair returns both ends of a new control socket. The second one is to be passed to the child process.
 func controlPair() (*control, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -52,6 +52,7 @@ func controlPair() (*control, *os.File, error) {
 	return c, theirs, nil
 }
 
+// newControl returns the end of a control socket that is the file descriptor fd.
 func newControl(fd int) (*control, error) {
 	f := os.NewFile(uintptr(fd), "control")
 	if f == nil {
@@ -118,6 +119,7 @@ func (c *control) receive() (m message, files []*os.File, err error) {
 	return m, files, nil
 }
 
+// closeAll closes all files.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close()

@@ -15,25 +15,32 @@ import (
 )
 
 const (
-	// maxDatagram is in bytes.
+	// maxDatagram limits a UDP datagram in bytes.
 	maxDatagram = 64 << 10
-	maxFlows    = 1024
-	flowIdle    = 60 * time.Second
+
+	// maxFlows limits the number of concurrent flows, and flowIdle is how long a flow is kept without traffic.
+	maxFlows = 1024
+	flowIdle = 60 * time.Second
 	// dnsIdle is how long the flow of a DNS query is kept without traffic. It is short, because each
 	// query uses its own port.
-	dnsIdle     = 10 * time.Second
-	dnsPort     = 53
+	dnsIdle = 10 * time.Second
+
+	// dnsPort is the UDP port of DNS servers.
+	dnsPort = 53
+
+	// bindTimeout limits the wait for a socket from the process in the namespace.
 	bindTimeout = 5 * time.Second
 )
 
-// A binder requests sockets of the namespace from the process inside it.
+// A binder obtains sockets inside the network namespace from the process that runs in it.
 type binder struct {
 	// mu serialises requests to the child process.
 	mu      sync.Mutex
 	control *control
 }
 
-// bind returns a UDP socket of the namespace that is bound to any address.
+// bind returns a UDP socket inside the namespace that is bound to any address, even one that the namespace does
+// not have.
 func (b *binder) bind(at netip.AddrPort) (*net.UDPConn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,6 +61,7 @@ func (b *binder) bind(at netip.AddrPort) (*net.UDPConn, error) {
 	return udpConn(files[0])
 }
 
+// udpConn returns the UDP socket that is the open file f.
 func udpConn(f *os.File) (*net.UDPConn, error) {
 	conn, err := net.FilePacketConn(f)
 	if err != nil {
@@ -67,36 +75,43 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 	return u, nil
 }
 
-// A datagramRelay forwards UDP datagrams from the namespace to their destinations, and the replies
-// back. Datagrams that cannot be forwarded are dropped.
+// A datagramRelay forwards UDP datagrams from the network namespace to their destinations outside, and the
+// replies back. Datagrams that cannot be forwarded are dropped.
 type datagramRelay struct {
 	// inside receives all datagrams that are sent in the namespace.
 	inside *net.UDPConn
 	binder *binder
-	quic   QUIC
+
+	// quic says which QUIC connections are refused and reported.
+	quic QUIC
 
 	mu     sync.Mutex
 	closed bool
-	flows  map[flowKey]*flow
+
+	// flows are the current flows; mu guards them and closed.
+	flows map[flowKey]*flow
 
 	// reported are the destinations for which QUIC was reported.
 	reported map[netip.AddrPort]bool
 }
 
+// A flowKey identifies a flow by the addresses of the sender and the destination.
 type flowKey struct{ from, to netip.AddrPort }
 
-// A flow is the pair of sockets for the datagrams between one sender and one destination.
+// A flow is the pair of sockets for the datagrams between one sender in the namespace and one destination.
 type flow struct {
-	// outside is a socket of the host that is connected to the destination; nil if the flow is refused QUIC.
+	// outside is a socket of the host that is connected to the destination; nil if the flow's datagrams are
+	// refused as QUIC.
 	outside *net.UDPConn
 
-	// answers is a socket in the namespace, bound to the destination's address, from which replies are
-	// sent to the program.
+	// answers is a socket in the namespace, bound to the destination's address, from which replies are sent to
+	// the program. from is the program's address, and idle how long the flow is kept without replies.
 	answers *net.UDPConn
 	from    netip.AddrPort
 	idle    time.Duration
 }
 
+// newDatagramRelay returns a relay for the datagrams that the socket f, inside the namespace, receives.
 func newDatagramRelay(f *os.File, b *binder, q QUIC) (*datagramRelay, error) {
 	conn, err := udpConn(f)
 	if err != nil {
@@ -105,6 +120,7 @@ func newDatagramRelay(f *os.File, b *binder, q QUIC) (*datagramRelay, error) {
 	return &datagramRelay{inside: conn, binder: b, quic: q, flows: make(map[flowKey]*flow), reported: make(map[netip.AddrPort]bool)}, nil
 }
 
+// run forwards datagrams until the relay is closed.
 func (r *datagramRelay) run() {
 	data, oob := make([]byte, maxDatagram), make([]byte, unix.CmsgSpace(unix.SizeofSockaddrInet6))
 	for {
@@ -144,14 +160,15 @@ func (r *datagramRelay) run() {
 	}
 }
 
-// isAnswer reports whether a datagram is an answer that was forwarded into the namespace.
+// isAnswer reports whether a datagram is a reply that was forwarded into the namespace, and came back because
+// its recipient no longer exists.
 func (r *datagramRelay) isAnswer(from, to netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flows[flowKey{from: to, to: from}] != nil
 }
 
-// reportQUIC reports the first connection to each destination.
+// reportQUIC calls QUIC.Report for the first QUIC connection to each destination.
 func (r *datagramRelay) reportQUIC(to netip.AddrPort, refused bool) {
 	if r.quic.Report == nil || r.reported[to] || len(r.reported) >= maxFlows {
 		return
@@ -160,7 +177,8 @@ func (r *datagramRelay) reportQUIC(to netip.AddrPort, refused bool) {
 	r.quic.Report(to, refused)
 }
 
-// originalDestination returns the destination of a datagram, from its control message.
+// originalDestination returns the destination of a datagram from oob, the control data that was received with
+// it.
 func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	parts, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -181,7 +199,8 @@ func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// flowFor returns the sockets for a sender and a destination, or nil. A refused flow has no socket outside.
+// flowFor returns the flow for a sender and a destination, which it creates if necessary; nil if that is not
+// possible. If refuse is set, a new flow drops all datagrams.
 func (r *datagramRelay) flowFor(key flowKey, refuse bool) *flow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,6 +238,7 @@ func (r *datagramRelay) flowFor(key flowKey, refuse bool) *flow {
 	return f
 }
 
+// remove removes and closes a flow.
 func (r *datagramRelay) remove(key flowKey, f *flow) {
 	r.mu.Lock()
 	delete(r.flows, key)
@@ -226,7 +246,7 @@ func (r *datagramRelay) remove(key flowKey, f *flow) {
 	f.close()
 }
 
-// forwardAnswers forwards replies until none has arrived for the idle time.
+// forwardAnswers forwards replies to the sender until none has arrived for the idle time.
 func (f *flow) forwardAnswers() {
 	data := make([]byte, maxDatagram)
 	for {
@@ -240,6 +260,7 @@ func (f *flow) forwardAnswers() {
 	}
 }
 
+// close closes the sockets of the flow.
 func (f *flow) close() {
 	if f.outside != nil {
 		_ = f.outside.Close()
@@ -247,6 +268,7 @@ func (f *flow) close() {
 	_ = f.answers.Close()
 }
 
+// close closes all sockets of the relay.
 func (r *datagramRelay) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

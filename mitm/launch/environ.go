@@ -18,11 +18,13 @@ import (
 )
 
 const (
+	// redirectPath is the control endpoint of the proxy that returns the address for redirected connections.
 	redirectPath    = "/.well-known/unwire/redirect"
 	redirectTimeout = 5 * time.Second
 	maxAnswer       = 4 << 10
 
-	// Names of files that the hook creates when Node has loaded it, and when it has found no token.
+	// hookLoadedFile and noTokenFile are the names of files that the hook creates when Node has loaded it, and
+	// when it has found no token.
 	hookLoadedFile = "loaded"
 	noTokenFile    = "no-token"
 
@@ -32,13 +34,16 @@ const (
 	tokenHeader   = "Unwire-Token"
 )
 
+// hookSource is the JavaScript source of the hook that Node programs load.
+//
 //go:embed hook.cjs
 var hookSource []byte
 
-// proxyVariables name the proxy, in upper and lower case: some programs, such as curl, read only one of the two.
+// proxyVariables are the environment variables that name the proxy, in upper and lower case: some programs,
+// such as curl, read only one of the two.
 var proxyVariables = []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"}
 
-// proxyEnvironment returns the environment of a command that uses the proxy. It writes its files to dir.
+// proxyEnvironment returns the environment of a command that uses the proxy. It creates files for it in dir.
 func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, error) {
 	proxy, err := url.Parse(o.ProxyURL)
 	if err != nil || proxy.Scheme != "http" || proxy.Port() == "" {
@@ -60,8 +65,8 @@ func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, err
 	return env.list, nil
 }
 
-// directEnvironment returns the environment of a command whose connections are captured by the kernel. It
-// removes all proxy variables.
+// directEnvironment returns the environment of a command whose connections the kernel redirects to unwire. It
+// contains no proxy variables.
 func directEnvironment(o Options, dir string) ([]string, error) {
 	env := newEnv(o.Env)
 	for _, name := range proxyVariables {
@@ -73,9 +78,10 @@ func directEnvironment(o Options, dir string) ([]string, error) {
 	return env.list, nil
 }
 
-// An env is a list of NAME=value without repetitions.
+// An env is an environment as a list of NAME=value, each name only once.
 type env struct{ list []string }
 
+// newEnv returns an env with the last value of each name in list.
 func newEnv(list []string) *env {
 	if list == nil {
 		list = os.Environ()
@@ -83,6 +89,7 @@ func newEnv(list []string) *env {
 	return &env{slices.Clone(list)}
 }
 
+// get returns the value of a variable, or "".
 func (e *env) get(name string) string {
 	value := ""
 	for _, v := range e.list {
@@ -93,18 +100,20 @@ func (e *env) get(name string) string {
 	return value
 }
 
+// set sets a variable.
 func (e *env) set(name, value string) {
 	e.unset(name)
 	e.list = append(e.list, name+"="+value)
 }
 
+// unset removes a variable.
 func (e *env) unset(name string) {
 	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// loadNodeHook sets NODE_OPTIONS so that Node programs load a hook that redirects their connections to
-// the proxy, because Node's http2.connect ignores proxy variables. The access token is passed only in
-// the environment: other users can read arguments, and files might remain.
+// loadNodeHook sets NODE_OPTIONS so that Node programs load a hook that redirects their connections to the
+// proxy, because Node's http2.connect ignores proxy variables. The token for the proxy's control endpoints is
+// passed only in the environment: other users can read arguments, and files might remain.
 //
 // Source: mitm/README.md#node-hook
 func (e *env) loadNodeHook(ctx context.Context, proxy *url.URL, token, dir string) error {
@@ -137,7 +146,8 @@ func quoteNodeOption(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// redirectAddr asks the proxy for the address of its listener for redirected connections.
+// redirectAddr asks the proxy for the address of its listener for redirected connections. token is the secret
+// for its control endpoints.
 func redirectAddr(ctx context.Context, proxy *url.URL, token string) (*net.TCPAddr, error) {
 	ctx, cancel := context.WithTimeout(ctx, redirectTimeout)
 	defer cancel()

@@ -28,7 +28,8 @@ import (
 )
 
 const (
-	// Exit statuses as used by shells.
+	// statusNotFound and statusNotExecutable are exit statuses as shells use them: for a command that was not
+	// found, and for one that could not be started.
 	statusNotFound      = 127
 	statusNotExecutable = 126
 	// statusSignalled plus the signal's number is the exit status for a command that was killed by a
@@ -53,39 +54,39 @@ type Options struct {
 	// ControlToken is the proxy's mitm.Options.ControlToken. Run requires it and passes it to the command.
 	ControlToken string
 
-	// Begin, if set, is called after signals are caught and before the command is started; end is called when
-	// the command has ended. If Begin fails, the command is not started.
+	// Begin, if set, is called after signals are caught and before the command is started; end, which it
+	// returns, is called when the command has ended. If Begin fails, the command is not started.
 	Begin func() (end func(), err error)
 
-	// QUIC controls the handling of QUIC (HTTP/3) in a network namespace.
+	// QUIC controls how QUIC (HTTP/3) is treated if the command runs in a network namespace.
 	QUIC QUIC
 
 	// Stdin, Stdout and Stderr are the standard streams of the command.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Report, if not nil, is filled in before Run returns.
+	// Report, if not nil, receives observations about the command before Run returns.
 	Report *Report
 }
 
-// QUIC controls QUIC connections, which are not recorded. Those to port 443 are always refused, so that clients
-// fall back to TCP; others are forwarded.
+// QUIC controls how QUIC connections are treated, which cannot be recorded. Those to port 443 are always
+// refused, so that clients fall back to TCP; others are forwarded.
 type QUIC struct {
 	// Block refuses QUIC on all UDP ports. Default: only on port 443.
 	Block bool
 
-	// Report, if set, is called for the first connection to each address.
+	// Report, if set, is called for the first connection to each address; refused means that it was refused.
 	Report func(to netip.AddrPort, refused bool)
 }
 
 // A Report contains observations about the command, for hints to the user.
 type Report struct {
-	// Runtime is the runtime of the command, such as Node.
+	// Runtime is the detected runtime of the command, such as Node.
 	Runtime Runtime
 	// Hooked means that a Node process, the command or a descendant, loaded the hook.
 	Hooked bool
-	// NoToken means that a Node process loaded the hook without the access token, so that it was not
-	// captured.
+	// NoToken means that a Node process loaded the hook but did not find the access token, so that its traffic
+	// was not recorded.
 	NoToken bool
 }
 
@@ -127,8 +128,9 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	return runCommand(cmd, caught, nil)
 }
 
-// catchSignals catches the signals that are forwarded to a command until stop is called, and calls begin. It is
-// called before the command is prepared, so that no signal is lost in between.
+// catchSignals starts catching the signals that are forwarded to a command, and calls begin (see
+// Options.Begin). It is called before the command is prepared, so that no signal is lost in between. stop ends
+// the catching.
 func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal, stop func(), err error) {
 	c := make(chan os.Signal, 16)
 	signal.Notify(c, forwardedSignals()...)
@@ -142,8 +144,8 @@ func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal
 	return c, func() { end(); signal.Stop(c) }, nil
 }
 
-// runCommand starts a command, forwards the caught signals, and waits for it. started is called after the start;
-// its error ends the command.
+// runCommand starts a command, forwards the caught signals to it, and waits for its end. started is called
+// after the start; its error ends the command. exit is the exit status.
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (exit int, err error) {
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
@@ -185,6 +187,7 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (e
 	return exitStatus(cmd.ProcessState, err)
 }
 
+// startStatus returns the exit status for a command that could not be started because of err.
 func startStatus(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return statusNotFound
@@ -192,6 +195,7 @@ func startStatus(err error) int {
 	return statusNotExecutable
 }
 
+// exitStatus returns the exit status of a command that has ended; err is the result of waiting for it.
 func exitStatus(state *os.ProcessState, err error) (int, error) {
 	var exit *exec.ExitError
 	if state == nil || err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {

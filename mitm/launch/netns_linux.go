@@ -19,13 +19,17 @@ import (
 )
 
 const (
-	controlFD    = 3
+	// controlFD is the file descriptor of the control socket in the process that sets the namespace up.
+	controlFD = 3
+
+	// wantsRoute6 and wantsPackets are environment variables by which that process learns to set up IPv6 and a
+	// packet socket.
 	wantsRoute6  = "UNWIRE_NAMESPACE_IPV6"
 	wantsPackets = "UNWIRE_NAMESPACE_PACKETS"
 	// backlog is the requested length of the accept queue. The kernel reduces it to net.core.somaxconn.
 	backlog = 4096
 
-	// questionSocket is the kind of the socket that process.OpenSockets opens.
+	// questionSocket is the kind of the socket (see message.Sockets) that process.OpenSockets opens.
 	questionSocket = "questions"
 
 	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
@@ -34,7 +38,8 @@ const (
 	missingSockets = "the kernel lacks what a network of its own takes (rtnetlink, transparent sockets)"
 )
 
-// namespaceInit runs inside the new namespace. It has all capabilities there; the command gets none.
+// namespaceInit implements NamespaceInit, which runs inside the new network namespace. The process has all
+// capabilities there; the command gets none.
 func namespaceInit(args []string, begin func() (end func(), err error)) int {
 	// This process is started again by unwire itself, so a missing control socket means a manual call.
 	var st unix.Stat_t
@@ -100,13 +105,16 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 	return code
 }
 
+// sendFailure reports to unwire, outside of the namespace, that the command was not started, and returns the
+// exit status.
 func (c *control) sendFailure(status int, err error, missing string) int {
 	// If this fails, the other process has ended.
 	_ = c.send(message{Status: status, Error: err.Error(), Missing: missing})
 	return status
 }
 
-// missingFeature returns what the system lacks if the setup fails with err; "" if the error is unexpected.
+// missingFeature returns the system feature whose absence explains err, an error of the setup; "" if the error
+// is unexpected.
 func missingFeature(err error) string {
 	is := func(e error) bool { return errors.Is(err, e) }
 	var rules *rulesError
@@ -124,8 +132,8 @@ func missingFeature(err error) string {
 	return missingSockets
 }
 
-// setUpNetwork configures the namespace so that it treats all addresses as local, and returns the
-// sockets that receive all traffic.
+// setUpNetwork configures the namespace so that it treats all addresses as local, and returns the sockets that
+// receive all traffic, with their kinds (see message.Sockets). route6 includes IPv6.
 func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -164,7 +172,7 @@ func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	return kinds, files, nil
 }
 
-// routeAll makes the namespace treat all addresses of an IP version as local.
+// routeAll makes the namespace treat all addresses of an IP version as local. lo is the loopback device.
 func (f *family) routeAll(lo netlink.Link) error {
 	own, all := ipNet(f.own), ipNet(netip.PrefixFrom(f.own.Addr(), 0).Masked())
 	if err := netlink.AddrAdd(lo, &netlink.Addr{IPNet: own, Flags: unix.IFA_F_NODAD}); err != nil {
@@ -180,11 +188,13 @@ func (f *family) routeAll(lo netlink.Link) error {
 	return nil
 }
 
+// ipNet converts a prefix to the type of package net.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// listenTransparent returns a socket to which TPROXY can pass packets, and its port.
+// listenTransparent returns a TCP or UDP socket to which the kernel's TPROXY can pass packets for any address,
+// and its port.
 func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
 	s, err := transparentSocket(kind, at)
 	if err != nil {
@@ -208,7 +218,7 @@ func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
 	return os.NewFile(uintptr(s), "transparent"), uint16(port), nil
 }
 
-// transparentSocket returns a socket that is bound to any address, whether or not the namespace has it.
+// transparentSocket returns a socket that is bound to any address, even one that the namespace does not have.
 func transparentSocket(kind int, at netip.AddrPort) (int, error) {
 	domain, level, option := unix.AF_INET, unix.SOL_IP, unix.IP_TRANSPARENT
 	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: int(at.Port())}
@@ -235,6 +245,7 @@ func transparentSocket(kind int, at netip.AddrPort) (int, error) {
 	return s, nil
 }
 
+// portOfSocket returns the local port of the socket s.
 func portOfSocket(s int) (int, error) {
 	sa, err := unix.Getsockname(s)
 	switch sa := sa.(type) {
@@ -246,7 +257,8 @@ func portOfSocket(s int) (int, error) {
 	return 0, err
 }
 
-// serveBinds creates sockets on request, from which answers to datagrams are sent.
+// serveBinds creates UDP sockets on request of unwire, which sends replies to datagrams from them, until the
+// control socket is closed.
 func (c *control) serveBinds() {
 	for {
 		m, files, err := c.receive()
@@ -261,6 +273,7 @@ func (c *control) serveBinds() {
 	}
 }
 
+// serveBind creates a UDP socket bound to addr, and sends it to unwire.
 func (c *control) serveBind(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -275,7 +288,7 @@ func (c *control) serveBind(addr string) error {
 	return c.send(message{Sockets: []string{"udp"}}, f)
 }
 
-// dropInheritableCapabilities ensures that processes started by this thread inherit no capabilities.
+// dropInheritableCapabilities ensures that processes which this thread starts inherit no capabilities.
 func dropInheritableCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("capabilities: %w", err)

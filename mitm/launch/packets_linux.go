@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// packetSocket is the kind of the packet socket in messages.
+	// packetSocket is the kind of the packet socket in message.Sockets.
 	packetSocket = "packets"
 
+	// blockBytes and blockCount are the size and the number of the blocks of the ring buffer.
 	blockBytes = 1 << 20
 	blockCount = 64
 
-	// retireAfter is when the kernel hands over a block that is not full.
+	// retireAfter is the time after which the kernel hands over a block of packets that is not full.
 	retireAfter = 50 * time.Millisecond
 )
 
-// Layout of a block: version(4) private(4) status(4) packets(4) offset of the first(4) …. Layout of a packet:
-// tpacket3_hdr, aligned to 16 bytes, sockaddr_ll, and the frame.
+// Offsets in a block of the ring buffer: version(4) private(4) status(4) packets(4) offset of the first(4) …;
+// and in a packet: tpacket3_hdr, aligned to 16 bytes, sockaddr_ll, and the Ethernet frame.
 const (
 	blockStatusAt  = 8
 	blockPacketsAt = 12
@@ -34,8 +35,8 @@ const (
 	minPacket      = linkAddressAt + unix.SizeofSockaddrLinklayer
 )
 
-// openPackets opens a packet socket with a ring buffer (TPACKET_V3) for the loopback device. All addresses of
-// the namespace are local, so every packet passes this device once.
+// openPackets opens a packet socket with a ring buffer (TPACKET_V3) for the loopback device of the namespace.
+// All addresses of the namespace are local, so every packet passes this device once.
 func openPackets() (*os.File, error) {
 	lo, err := net.InterfaceByName("lo")
 	if err != nil {
@@ -52,6 +53,7 @@ func openPackets() (*os.File, error) {
 	return os.NewFile(uintptr(s), packetSocket), nil
 }
 
+// bindPackets starts the delivery of a device's packets to the packet socket s.
 func bindPackets(s, device int) error {
 	if err := unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return err
@@ -70,14 +72,19 @@ func bindPackets(s, device int) error {
 	return unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device})
 }
 
-// A packetReader reads the ring buffer of a packet socket.
+// A packetReader reads the packets of a command from the ring buffer of a packet socket.
 type packetReader struct {
+	// packet is called for each packet; see Passive.Packet.
 	packet func(t time.Time, data []byte, length int)
-	// payload is the number of bytes of TCP payload so far.
+	// payload is the number of bytes of TCP payload that were read so far.
 	payload atomic.Int64
 
+	// socket is the packet socket, and ring its mapped memory.
 	socket int
 	ring   []byte
+
+	// stop ends the reading when closed, and done is closed when the reading has ended. counts are the packets
+	// so far.
 	stop   chan struct{}
 	done   chan struct{}
 	counts Packets
@@ -85,7 +92,8 @@ type packetReader struct {
 	last time.Time
 }
 
-// start starts reading the ring buffer of a packet socket. It duplicates the file.
+// start starts reading the ring buffer of the packet socket f. It duplicates the file, so the caller may close
+// f.
 func (p *packetReader) start(f *os.File) error {
 	s, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -101,7 +109,7 @@ func (p *packetReader) start(f *os.File) error {
 	return nil
 }
 
-// finish reads the packets that were recorded until now, and stops.
+// finish reads the packets that were recorded until now, stops, and returns the counts.
 func (p *packetReader) finish() Packets {
 	if p.done == nil {
 		// It was never started.
@@ -119,6 +127,7 @@ func (p *packetReader) finish() Packets {
 	return p.counts
 }
 
+// readRing reads blocks of the ring buffer until stop is closed.
 func (p *packetReader) readRing() {
 	defer close(p.done)
 	for n := 0; ; n = (n + 1) % blockCount {
@@ -140,7 +149,7 @@ func (p *packetReader) readRing() {
 	}
 }
 
-// readBlock reads the packets of a block. An offset outside of the block ends it.
+// readBlock reads the packets in a block of the ring buffer. It stops at an offset outside of the block.
 func (p *packetReader) readBlock(b []byte) {
 	at := int(binary.NativeEndian.Uint32(b[blockFirstAt:]))
 	for range binary.NativeEndian.Uint32(b[blockPacketsAt:]) {

@@ -11,18 +11,19 @@ import (
 	"unwire/mitm/process"
 )
 
-// A Passive holds the options of RunPassive.
+// A Passive contains the options of RunPassive.
 type Passive struct {
 	// Init is the beginning of the command line that makes this program call NamespaceInit.
 	Init []string
 	// KeyLog is the absolute path of the file to which the command must append its TLS secrets.
 	KeyLog string
-	// Packet is called for each packet that the command sends or receives, as an Ethernet frame, in order and by
-	// one goroutine. data is valid during the call; length is that of the whole packet.
+	// Packet is called for each packet that the command sends or receives, with the Ethernet frame, in order
+	// and by one goroutine. data is valid during the call; length is the packet's original length, which may be
+	// larger.
 	Packet func(t time.Time, data []byte, length int)
 
 	// Connection, if set, is called for each TCP connection before any data is forwarded. The remote address of
-	// conn is the command's; sockets are those of its network namespace.
+	// conn is the command's; sockets gives access to the sockets in its network namespace.
 	Connection func(conn net.Conn, sockets *process.Sockets)
 }
 
@@ -37,9 +38,9 @@ type Packets struct {
 }
 
 // RunPassive runs a command without any proxy: in a network namespace of its own, as with RunTransparent, but
-// its TCP connections are forwarded to their destinations unchanged. Packets on the namespace's device are
-// passed to p.Packet. NODE_OPTIONS and SSLKEYLOGFILE make the command write its TLS secrets to p.KeyLog; proxy
-// and CA variables are unchanged.
+// its TCP connections are forwarded to their destinations unchanged. The packets on the namespace's network
+// device are passed to p.Packet. NODE_OPTIONS and SSLKEYLOGFILE make the command write its TLS secrets to
+// p.KeyLog; proxy and CA variables are unchanged.
 //
 // Limits: those of RunTransparent. The ring buffer has 64 MiB; packets that do not fit are dropped and counted.
 //
@@ -58,8 +59,8 @@ func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets,
 	return exit, n, err
 }
 
-// keyLogEnvironment returns a copy of an environment in which variables make the command log its TLS
-// keys to a file.
+// keyLogEnvironment returns a copy of an environment in which variables make the command log its TLS keys to
+// the file keyLog.
 func keyLogEnvironment(list []string, keyLog string) []string {
 	env := newEnv(list)
 	env.set("SSLKEYLOGFILE", keyLog)

@@ -13,20 +13,22 @@ import (
 )
 
 const (
+	// dialTimeout limits connecting to a destination. copyBufferSize is in bytes.
 	dialTimeout    = 30 * time.Second
 	copyBufferSize = 64 << 10
 
-	// drainTimeout is how long connections may take to end after the command.
+	// drainTimeout is how long connections may take to end after the command has ended.
 	drainTimeout = 5 * time.Second
 
-	// maxUnrecorded is how many bytes may be forwarded before their packets were read: a quarter of the ring
-	// buffer, which contains other packets too. Packets can be lost or belong to other connections, so
-	// forwarding waits at most paceTimeout.
+	// maxUnrecorded is how many bytes may be forwarded before their packets were read from the ring buffer: a
+	// quarter of its size, because it contains other packets too. Packets can be lost or belong to other
+	// connections, so forwarding waits at most paceTimeout.
 	maxUnrecorded = blockBytes * blockCount / 4
 	paceTimeout   = 100 * time.Millisecond
 	paceInterval  = time.Millisecond
 )
 
+// runPassive implements RunPassive on Linux.
 func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error) {
 	if p.KeyLog == "" || p.Packet == nil {
 		return statusNotExecutable, Packets{}, errors.New("launch: a passive capture wants a key log and a receiver of packets")
@@ -42,16 +44,19 @@ func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error)
 	return code, packets.finish(), err
 }
 
-// A tcpForwarder forwards TCP connections to their original destinations, but not faster than their packets are
-// recorded.
+// A tcpForwarder forwards the TCP connections of a namespace to their original destinations, but not faster
+// than their packets are recorded.
 type tcpForwarder struct {
+	// forwarded and recorded count bytes of TCP payload that were forwarded, and whose packets were read.
 	forwarded atomic.Int64
 	recorded  *atomic.Int64
 
-	connection func(net.Conn, *process.Sockets) // may be nil
+	// connection is Passive.Connection; it may be nil.
+	connection func(net.Conn, *process.Sockets)
 
-	mu      sync.Mutex
-	running int // connections
+	mu sync.Mutex
+	// running is the number of running connections.
+	running int
 
 	// idle is closed when no connection is running; nil if nobody waits.
 	idle chan struct{}
@@ -80,6 +85,7 @@ func (c *tcpForwarder) serve(ln net.Listener, sockets *process.Sockets) {
 	}
 }
 
+// countConns adds n to the number of running connections.
 func (c *tcpForwarder) countConns(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +111,8 @@ func (c *tcpForwarder) awaitIdle() {
 	}
 }
 
-// forward connects to the original destination and copies both directions, including half-closes and resets.
+// forward connects to the original destination of a connection and copies both directions, including
+// half-closes and resets.
 func (c *tcpForwarder) forward(inside *net.TCPConn) {
 	defer inside.Close()
 	conn, err := net.DialTimeout("tcp", inside.LocalAddr().String(), dialTimeout)
@@ -132,6 +139,7 @@ func (c *tcpForwarder) forward(inside *net.TCPConn) {
 	both.Wait()
 }
 
+// copyPaced copies all bytes from one connection to the other, no faster than their packets are recorded.
 func (c *tcpForwarder) copyPaced(to, from *net.TCPConn) error {
 	buf := make([]byte, copyBufferSize)
 	for {
@@ -151,7 +159,7 @@ func (c *tcpForwarder) copyPaced(to, from *net.TCPConn) error {
 	}
 }
 
-// pace counts bytes, and waits if recording is far behind.
+// pace counts n forwarded bytes, and waits if the recording of packets is far behind.
 func (c *tcpForwarder) pace(n int) {
 	forwarded := c.forwarded.Add(int64(n))
 	for waited := time.Duration(0); forwarded-c.recorded.Load() > maxUnrecorded; waited += paceInterval {

@@ -17,40 +17,41 @@ import (
 // quicPort is the port of HTTP/3.
 const quicPort = 443
 
-// quicVersions are the first bytes of the versions with which clients open QUIC connections.
+// quicVersions are the first bytes of the QUIC versions with which clients open connections.
 var quicVersions = [][]byte{
 	binary.BigEndian.AppendUint32(nil, quic.Version1),
 	binary.BigEndian.AppendUint32(nil, quic.Version2),
 	{0xff, 0, 0}, // drafts
 }
 
-// A family is the configuration of the namespace for one version of IP.
+// A family contains the network configuration of the namespace for one IP version.
 type family struct {
+	// table is the IP version in terms of nf_tables.
 	table nftables.TableFamily
 	// proto is the protocol number for the TPROXY rules.
 	proto byte
 
-	// loopback are the loopback addresses. They refer to the host unless a program in the namespace
+	// loopback are the loopback addresses. Connections to them go to the host unless a program in the namespace
 	// listens there.
 	loopback netip.Prefix
 
-	// listen is the address of the sockets that receive everything.
+	// listen is the address of the sockets that receive all traffic.
 	listen netip.Addr
 
-	// own is the namespace's own address, from which it sends packets.
+	// own is the namespace's own address, from which its programs send packets.
 	own netip.Prefix
 
-	// dstAt is the offset of the destination address in the IP header.
+	// dstAt is the offset of the destination address in the IP header, in bytes.
 	dstAt uint32
 
 	// prohibited and portUnreachable are ICMP codes with which packets are refused.
 	prohibited, portUnreachable uint8
 
-	// tcp and udp are the ports of the sockets that receive everything.
+	// tcp and udp are the ports of the sockets that receive all traffic.
 	tcp, udp uint16
 }
 
-// The own address for IPv4 is the dummy address of RFC 7600; for IPv6, it is a unique local address.
+// ipv4 returns the configuration for IPv4. The own address is the dummy address of RFC 7600.
 func ipv4() *family {
 	return &family{
 		table: nftables.TableFamilyIPv4, proto: unix.NFPROTO_IPV4, dstAt: 16,
@@ -59,6 +60,7 @@ func ipv4() *family {
 	}
 }
 
+// ipv6 returns the configuration for IPv6. The own address is a unique local address.
 func ipv6() *family {
 	return &family{
 		table: nftables.TableFamilyIPv6, proto: unix.NFPROTO_IPV6, dstAt: 24,
@@ -70,11 +72,15 @@ func ipv6() *family {
 // A rulesError means that the kernel rejected the nf_tables rules.
 type rulesError struct{ err error }
 
+// Error returns the kernel's error.
 func (e *rulesError) Error() string { return fmt.Sprintf("nf_tables rules: %v", e.err) }
+
+// Unwrap returns the kernel's error.
 func (e *rulesError) Unwrap() error { return e.err }
 
-// redirectAll makes the kernel pass everything to the transparent sockets. All addresses are local, so each
-// packet arrives again at the loopback device. There, TPROXY selects the socket without changing the packet.
+// redirectAll adds nf_tables rules that make the kernel pass all traffic to the transparent sockets. All
+// addresses are local, so each packet arrives again at the loopback device. There, TPROXY selects the socket
+// without changing the packet.
 func (f *family) redirectAll() error {
 	c, err := nftables.New()
 	if err != nil {
@@ -119,7 +125,7 @@ func (f *family) redirectAll() error {
 	return nil
 }
 
-// matchDestination returns nf_tables expressions that match packets to a prefix.
+// matchDestination returns nf_tables expressions that match packets to a range of destination addresses.
 func (f *family) matchDestination(p netip.Prefix) []expr.Any {
 	addr := p.Addr().AsSlice()
 	size := uint32(len(addr))
@@ -131,7 +137,8 @@ func (f *family) matchDestination(p netip.Prefix) []expr.Any {
 	}
 }
 
-// matchOwnSocket matches packets for which a program in the namespace has a socket.
+// matchOwnSocket returns nf_tables expressions that match packets for which a program in the namespace has a
+// socket.
 func matchOwnSocket() []expr.Any {
 	return []expr.Any{
 		&expr.Socket{Key: expr.SocketKeyTransparent, Register: 1},
@@ -139,6 +146,7 @@ func matchOwnSocket() []expr.Any {
 	}
 }
 
+// matchProtocol returns nf_tables expressions that match packets of an IP protocol, such as TCP.
 func matchProtocol(number byte) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
@@ -146,6 +154,7 @@ func matchProtocol(number byte) []expr.Any {
 	}
 }
 
+// matchPort returns nf_tables expressions that match packets to a destination port.
 func matchPort(port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
@@ -153,7 +162,7 @@ func matchPort(port uint16) []expr.Any {
 	}
 }
 
-// matchQUIC matches datagrams with a long header of a QUIC version.
+// matchQUIC returns nf_tables expressions that match UDP datagrams with a long header of a QUIC version.
 func matchQUIC(version []byte) []expr.Any {
 	// The payload follows the UDP header.
 	const payload = 8
@@ -166,7 +175,8 @@ func matchQUIC(version []byte) []expr.Any {
 	}
 }
 
-// tproxy selects the socket of a connection, or the one that listens on a port.
+// tproxy returns nf_tables expressions that pass a packet to the socket of its connection, or to the one that
+// listens on a port.
 func (f *family) tproxy(port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},

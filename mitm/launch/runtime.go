@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// A Runtime is a kind of program, such as Node or Go, as far as it determines how traffic can be
-// captured.
+// A Runtime is the kind of runtime of a program, such as Node or Go. It determines how the program's traffic
+// can be recorded.
 type Runtime string
 
 const (
 	unknown Runtime = ""
 	// Node is Node.js.
 	Node Runtime = "node"
-	// NodeSEA is a single executable application of Node.
+	// NodeSEA is a single executable application of Node, i.e. Node with a program inside.
 	NodeSEA Runtime = "node (bundled)"
 	// Bun, Deno and Electron are the JavaScript runtimes of these names; Go is a program that was compiled
 	// from Go.
@@ -33,7 +33,8 @@ const (
 )
 
 const (
-	// Sizes in bytes: of the parts of a file that are read.
+	// Sizes in bytes of the parts of a file that are read: maxShebang of a script's first line, maxScript of a
+	// script, trailerBytes of an executable's end, and maxSearched of an executable in blocks of searchBlock.
 	maxShebang   = 256
 	maxScript    = 4096
 	trailerBytes = 64 << 10
@@ -41,14 +42,15 @@ const (
 	searchBlock  = 1 << 20
 )
 
-// runtimeNames maps names of executables to runtimes.
+// runtimeNames maps the names of executables to their runtimes.
 var runtimeNames = map[string]Runtime{
 	"node": Node, "nodejs": Node, "npm": Node, "npx": Node,
 	"bun": Bun, "bunx": Bun, "deno": Deno, "electron": Electron,
 }
 
-// Marks in executables. A compiled Bun or Deno program ends with the mark and a few bytes; a single executable
-// application of Node contains its fuse, changed from 0 to 1.
+// Byte sequences that identify runtimes in executables. A compiled Bun or Deno program ends with the mark and a
+// few bytes; a single executable application of Node contains its fuse, a text whose last character was changed
+// from 0 to 1.
 var (
 	markBun  = []byte("\n---- Bun! ----\n")
 	markDeno = []byte("d3n0l4nd")
@@ -56,7 +58,7 @@ var (
 )
 
 // Inspect detects the runtime of a command by the name and the contents of its executable. For a script, it
-// inspects the interpreter. It runs nothing.
+// inspects the interpreter. It does not run the command.
 //
 // Limits: 256 MiB of an executable are searched.
 func Inspect(command string) Runtime {
@@ -67,6 +69,8 @@ func Inspect(command string) Runtime {
 	return inspectFile(path, true)
 }
 
+// inspectFile detects the runtime of the file path. If follow is set and it is a script, the interpreter is
+// inspected.
 func inspectFile(path string, follow bool) Runtime {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -112,7 +116,7 @@ func inspectFile(path string, follow bool) Runtime {
 	return unknown
 }
 
-// inspectScript inspects the interpreter in the first line of a script.
+// inspectScript detects the runtime of a script from its first line, which is in head.
 func inspectScript(head []byte, follow bool) Runtime {
 	line, _, _ := bytes.Cut(head[:min(len(head), maxShebang)], []byte("\n"))
 	words := strings.Fields(string(line[2:]))
@@ -136,7 +140,7 @@ func inspectScript(head []byte, follow bool) Runtime {
 	return unknown
 }
 
-// isElectron looks for the files that accompany Electron programs.
+// isElectron reports whether files that accompany Electron programs are next to the executable.
 func isElectron(path string) bool {
 	dir := filepath.Dir(path)
 	for _, names := range [][]string{{"resources/app.asar"}, {"resources/app/package.json", "chrome_100_percent.pak"}, {"../Resources/app.asar"}} {
@@ -153,6 +157,7 @@ func isElectron(path string) bool {
 	return false
 }
 
+// readTail returns the last trailerBytes bytes of a file.
 func readTail(f *os.File) []byte {
 	info, err := f.Stat()
 	if err != nil {
@@ -164,7 +169,8 @@ func readTail(f *os.File) []byte {
 	return tail[:got]
 }
 
-// containsMark searches a file block by block; blocks overlap by the length of the mark.
+// containsMark reports whether a file contains a mark. It searches block by block; blocks overlap by the length
+// of the mark.
 func containsMark(f *os.File, mark []byte) bool {
 	buf := make([]byte, searchBlock+len(mark))
 	for off := int64(0); off < maxSearched; off += searchBlock {
@@ -179,7 +185,7 @@ func containsMark(f *os.File, mark []byte) bool {
 	return false
 }
 
-// isStatic reports whether an ELF executable needs no dynamic linker.
+// isStatic reports whether an executable is an ELF file that needs no dynamic linker.
 func isStatic(f *os.File) bool {
 	e, err := elf.NewFile(f)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forwardedSignals are the signals that are forwarded to the command. If SIGHUP is ignored, as under nohup, it
-// is not forwarded: the command ignores it too.
+// forwardedSignals returns the signals that are forwarded to the command. If SIGHUP is ignored, as under nohup,
+// it is not forwarded: the command ignores it too.
 func forwardedSignals() []os.Signal {
 	signals := []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,
@@ -23,9 +23,10 @@ func forwardedSignals() []os.Signal {
 	return signals
 }
 
-// sharesTerminalSignal reports whether the command has received the signal as well. It is in the same process
-// group, so that it can read from the terminal, and the terminal signals the whole group. The sender of a signal
-// is unknown, so signals that terminals send count as the terminal's while this process is in its foreground.
+// sharesTerminalSignal reports whether the command has also received the signal s from the terminal, so that it
+// must not be forwarded. The command is in the same process group, and the terminal signals the whole group.
+// The sender of a signal is unknown, so signals that terminals send count as the terminal's while this process
+// is in its foreground.
 func sharesTerminalSignal(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
@@ -42,8 +43,10 @@ func sharesTerminalSignal(s os.Signal) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// terminate asks a process to end (SIGTERM).
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
+// terminationSignal returns the number of the signal that ended a process, or 0.
 func terminationSignal(state *os.ProcessState) int {
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return int(w.Signal())

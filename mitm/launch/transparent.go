@@ -13,23 +13,25 @@ import (
 type Namespace struct {
 	// Init is the beginning of the command line that makes this program call NamespaceInit.
 	Init []string
-	// Serve serves the TCP connections that are opened in the namespace. The local address of each is its
-	// original destination. Serve can be called for several listeners, and returns when its listener is closed.
-	// Clients are looked up in sockets; nil if the system does not support that.
+	// Serve serves the TCP connections that programs in the namespace open. The local address of each
+	// connection is its original destination. Serve may be called for several listeners, and returns when its
+	// listener is closed. sockets is for finding the client program of a connection; nil if the system does not
+	// support that.
 	Serve func(net.Listener, *process.Sockets)
 }
 
 // An UnsupportedError reports a feature that the operating system lacks for running a command in a
 // network namespace.
 type UnsupportedError struct {
-	// Mode is the capture mode that was requested; "" means transparent capture.
+	// Mode is the requested capture mode, for the error text; "" means transparent capture.
 	Mode string
 	// Missing describes the missing feature.
 	Missing string
-	// Err is the operation that failed; nil if none was tried.
+	// Err is the error of the operation that failed; nil if none was tried.
 	Err error
 }
 
+// Error describes the mode and the missing feature.
 func (e *UnsupportedError) Error() string {
 	mode := cmp.Or(e.Mode, "transparent capture")
 	if e.Err == nil {
@@ -38,6 +40,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: %s: %v", mode, e.Missing, e.Err)
 }
 
+// Unwrap returns the error of the operation that failed.
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
 // RunTransparent runs a command that may not support proxies, in a network namespace of its own. The kernel
@@ -60,9 +63,9 @@ func RunTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 	return runTransparent(ctx, o, n)
 }
 
-// NamespaceInit is the main function of the process that RunTransparent and RunPassive start inside the
-// namespace: it sets the namespace up and runs the command. args are the arguments after Namespace.Init, begin
-// is like Options.Begin, and the result is the command's exit status.
+// NamespaceInit is the main function of the child process that RunTransparent and RunPassive start inside the
+// network namespace: it sets up the namespace and runs the command. args are the arguments after
+// Namespace.Init, begin is like Options.Begin, and the result is the command's exit status.
 func NamespaceInit(args []string, begin func() (end func(), err error)) int {
 	return namespaceInit(args, begin)
 }

@@ -20,19 +20,25 @@ import (
 // setUpTimeout limits the setup of the namespace.
 const setUpTimeout = 30 * time.Second
 
+// runTransparent implements RunTransparent on Linux.
 func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
 	return runInNamespace(ctx, o, namespaceRun{
 		init: n.Init, environment: directEnvironment, server: &namespaceServer{serve: n.Serve},
 	})
 }
 
-// A namespaceRun describes how a command is run in a namespace.
+// A namespaceRun describes how a command is run in a network namespace.
 type namespaceRun struct {
-	init        []string
+	// init is Namespace.Init or Passive.Init.
+	init []string
+
+	// environment returns the environment of the command. It may create files in dir.
 	environment func(o Options, dir string) ([]string, error)
 	server      *namespaceServer
 }
 
+// runInNamespace runs a command in a new network namespace, while n.server serves the namespace's traffic, and
+// returns the exit status.
 func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, err error) {
 	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
@@ -93,8 +99,8 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	return code, err
 }
 
-// namespaceEnvironment returns the command's environment, with variables for the process that sets up the
-// namespace.
+// namespaceEnvironment returns the command's environment, with additional variables for the process that sets
+// up the namespace.
 func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, error) {
 	env, err := n.environment(o, dir)
 	if err != nil {
@@ -109,8 +115,8 @@ func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, er
 	return env, nil
 }
 
-// namespaceAttr requests a network namespace. Without root privileges, this requires a user namespace, in which
-// user and group ids stay the same.
+// namespaceAttr returns attributes for a child process in a new network namespace. Without root privileges,
+// this also requires a user namespace, in which user and group ids stay the same.
 func namespaceAttr() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN) {
 		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
@@ -124,6 +130,7 @@ func namespaceAttr() *syscall.SysProcAttr {
 	}
 }
 
+// hasCapabilities reports whether this process has all of the given Linux capabilities.
 func hasCapabilities(rights ...int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -138,7 +145,8 @@ func hasCapabilities(rights ...int) bool {
 	return true
 }
 
-// refusesNamespace reports whether a process was not started because the system refused a namespace.
+// refusesNamespace reports whether err means that a process was not started because the system refused a
+// namespace.
 func refusesNamespace(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS},
 		func(e error) bool { return errors.Is(err, e) })
@@ -158,7 +166,7 @@ func missingNamespace() string {
 	return "the system gives no user and network namespace (a container may forbid it)"
 }
 
-// hasRoute6 reports whether the host has a route for IPv6. Connecting a UDP socket sends nothing.
+// hasRoute6 reports whether the host has a route for IPv6. It connects a UDP socket, which sends nothing.
 func hasRoute6() bool {
 	conn, err := net.Dial("udp6", "[2001:db8::1]:9")
 	if err != nil {
@@ -168,28 +176,36 @@ func hasRoute6() bool {
 	return true
 }
 
-// A startError means that the command was not started. It contains the exit status.
+// A startError means that the command was not started. status is the exit status to return.
 type startError struct {
 	status int
 	err    error
 }
 
+// Error returns the reason.
 func (e *startError) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason.
 func (e *startError) Unwrap() error { return e.err }
 
-// A namespaceServer serves the sockets that receive the traffic of a namespace.
+// A namespaceServer serves, outside of a network namespace, the sockets that receive all traffic of the
+// namespace.
 type namespaceServer struct {
 	control *control
-	serve   func(net.Listener, *process.Sockets)
-	quic    QUIC
+
+	// serve serves the TCP connections of a listener.
+	serve func(net.Listener, *process.Sockets)
+	quic  QUIC
 	// packets reads recorded packets; nil if packets are not recorded.
-	packets        *packetReader
+	packets *packetReader
+
+	// sockets gives access to the sockets in the namespace; nil if the system does not support that.
 	sockets        *process.Sockets
 	listeners      []net.Listener
 	datagramRelays []*datagramRelay
 }
 
-// start waits until the namespace is set up and the command is running in it.
+// start waits until the namespace is set up and the command is running in it, and starts serving its sockets.
 func (s *namespaceServer) start() error {
 	if err := s.control.conn.SetReadDeadline(time.Now().Add(setUpTimeout)); err != nil {
 		return err
@@ -244,6 +260,7 @@ func (s *namespaceServer) start() error {
 	return nil
 }
 
+// close closes all sockets.
 func (s *namespaceServer) close() {
 	for _, ln := range s.listeners {
 		_ = ln.Close()

@@ -16,7 +16,7 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// bundleVariables name a file with all trusted CAs, which replaces the system's.
+// bundleVariables are environment variables that name a file with all trusted CAs, which replaces the system's.
 var bundleVariables = []string{
 	"SSL_CERT_FILE",                      // OpenSSL, Go, Ruby, rustls-native-certs
 	"REQUESTS_CA_BUNDLE",                 // Python requests
@@ -37,10 +37,11 @@ var bundleVariables = []string{
 	"CONDA_SSL_VERIFY",                   // conda
 }
 
-// extraVariables name a file with CAs that are trusted in addition to built-in ones.
+// extraVariables are environment variables that name a file with CAs that are trusted in addition to built-in
+// ones.
 var extraVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
 
-// systemBundles are the files in which systems store their CAs.
+// systemBundles are the files in which operating systems store their CAs.
 var systemBundles = []string{
 	// Debian, Ubuntu, Arch, Alpine.
 	"/etc/ssl/certs/ca-certificates.crt",
@@ -54,8 +55,8 @@ var systemBundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// The files in which a command finds its CAs. All are public except wget's configuration, which may contain
-// passwords of the user.
+// Names of the files in which a command finds its CAs, and their modes. All are public except wget's
+// configuration, which may contain passwords of the user.
 const (
 	bundleFile    = "ca-bundle.pem"
 	extraFile     = "ca-extra.pem"
@@ -67,7 +68,7 @@ const (
 	privateFile = 0o600
 )
 
-// Variables that name a configuration file, or contain options.
+// Environment variables that name a configuration file, or contain options.
 const (
 	wgetVariable = "WGETRC"
 	aptVariable  = "APT_CONFIG"
@@ -77,9 +78,9 @@ const (
 // javaPassword is the default password of Java's trust stores.
 const javaPassword = "changeit"
 
-// trustCA sets environment variables so that the command trusts the proxy's CA in addition to the
-// system's CAs, which are still needed for hosts that are not captured. The files in dir are readable
-// by programs that drop privileges, such as apt.
+// trustCA sets environment variables so that the command trusts the proxy's CA in addition to the system's CAs,
+// which are still needed for hosts that are not recorded. It creates files in dir, which are readable by
+// programs that drop privileges, such as apt.
 func (e *env) trustCA(caFile, dir string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -131,8 +132,8 @@ func (e *env) trustCA(caFile, dir string) error {
 	return nil
 }
 
-// wgetConfiguration returns the user's configuration of wget with the CA bundle added. wget with GnuTLS reads no
-// other variable.
+// wgetConfiguration returns the user's configuration of wget with the CA bundle added, because wget with GnuTLS
+// reads no other variable.
 func (e *env) wgetConfiguration(bundle string) ([]byte, error) {
 	file := e.get(wgetVariable)
 	if home := e.get("HOME"); file == "" && home != "" {
@@ -148,8 +149,8 @@ func (e *env) wgetConfiguration(bundle string) ([]byte, error) {
 	return fmt.Appendf(own, "\nca_certificate = %s\n", bundle), nil
 }
 
-// aptConfiguration returns a configuration that makes apt trust a bundle. It includes the configuration that the
-// variable names already.
+// aptConfiguration returns a configuration that makes apt trust a CA bundle. It includes the configuration file
+// that the environment names already.
 func (e *env) aptConfiguration(bundle string) []byte {
 	var b bytes.Buffer
 	if own := e.get(aptVariable); own != "" {
@@ -159,7 +160,7 @@ func (e *env) aptConfiguration(bundle string) []byte {
 	return b.Bytes()
 }
 
-// javaStore returns a trust store for Java with the certificates of a bundle. It omits those that Java cannot
+// javaStore returns a Java trust store with the certificates of a CA bundle, except those that Java cannot
 // parse. Its password protects nothing, because the contents are public.
 func javaStore(bundle []byte) ([]byte, error) {
 	var certs []*x509.Certificate
@@ -186,7 +187,7 @@ func (e *env) proxyJava(proxy *url.URL) {
 	e.javaOptions("-Dhttp.nonProxyHosts=")
 }
 
-// javaOptions adds options to those that every Java runtime reads from the environment. They come last, because
+// javaOptions adds options to the variable from which every Java runtime reads options. They come last, because
 // the last of equal options counts.
 func (e *env) javaOptions(options ...string) {
 	for i, o := range options {
@@ -197,10 +198,11 @@ func (e *env) javaOptions(options ...string) {
 	e.set(javaVariable, strings.TrimSpace(e.get(javaVariable)+" "+strings.Join(options, " ")))
 }
 
-// privateKey matches private keys in PEM, which do not belong into a file of CAs.
+// privateKey matches PEM private keys, which must not be copied into a CA bundle.
 var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----`)
 
-// bundleCAs joins the CA, the files that the variables name now, and the system's bundle, if given.
+// bundleCAs returns a CA bundle: the proxy's CA, the files that the variables name now, and the system's
+// bundle, if given.
 func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, error) {
 	var files []string
 	for _, name := range variables {
@@ -228,6 +230,7 @@ func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, e
 	return out.Bytes(), nil
 }
 
+// systemBundle returns the path of the system's CA bundle, or "".
 func systemBundle() string {
 	for _, f := range systemBundles {
 		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {

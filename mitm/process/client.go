@@ -8,10 +8,10 @@ import (
 	"unwire/captures"
 )
 
-// maxName limits the names of programs and clients, in bytes.
+// maxName limits the names of programs and clients that are recorded, in bytes.
 const maxName = 64
 
-// A product is the name and version by which a client identifies itself.
+// A product is the name and version by which a client identifies itself in a User-Agent header.
 //
 // Source: RFC 9110, section 10.1.5
 type product struct{ name, version string }
@@ -20,7 +20,8 @@ type product struct{ name, version string }
 // another one come first, because their User-Agent names that one too.
 var browsers = []string{"Edg", "OPR", "Vivaldi", "SamsungBrowser", "Electron", "HeadlessChrome", "Chromium", "Chrome", "CriOS", "FxiOS", "Firefox", "Version"}
 
-// clientOf returns the client's product: from X-User-Agent, which libraries in browsers set, or User-Agent.
+// clientOf returns the product that a request's headers name: in X-User-Agent, which libraries in browsers set,
+// or User-Agent.
 func (k *products) clientOf(h captures.Headers) product {
 	for _, name := range []string{"x-user-agent", "user-agent"} {
 		if p := k.of(h.Get(name)); p.name != "" {
@@ -30,16 +31,16 @@ func (k *products) clientOf(h captures.Headers) product {
 	return product{}
 }
 
-// products caches the product of each User-Agent, because a client repeats it in all requests.
+// products caches the product of each User-Agent value, because a client repeats it in all requests.
 type products struct {
 	mu    sync.Mutex
 	known map[string]product
 }
 
-// maxProducts limits the cache.
+// maxProducts limits the number of User-Agent values in the cache.
 const maxProducts = 16
 
-// of is like productOf, with a cache.
+// of is like productOf, but uses the cache.
 func (k *products) of(agent string) product {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +58,7 @@ func (k *products) of(agent string) product {
 	return p
 }
 
-// productOf returns the first product in a User-Agent. If that is Mozilla, it returns the product of the
+// productOf returns the first product in a User-Agent value. If that is Mozilla, it returns the product of the
 // browser.
 func productOf(agent string) product {
 	products := parseProducts(agent)
@@ -83,10 +84,10 @@ func productOf(agent string) product {
 	return first
 }
 
-// maxAgent limits how much of a User-Agent is parsed, in bytes.
+// maxAgent limits how much of a User-Agent value is parsed, in bytes.
 const maxAgent = 1024
 
-// parseProducts returns the products in a User-Agent without comments.
+// parseProducts returns the products in a User-Agent value, without comments.
 func parseProducts(agent string) []product {
 	agent = agent[:min(len(agent), maxAgent)]
 	var out []product
@@ -107,7 +108,7 @@ func parseProducts(agent string) []product {
 	return out
 }
 
-// bounded truncates a name and removes characters that are not printable.
+// bounded returns a name truncated to maxName bytes, without characters that are not printable.
 func bounded(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

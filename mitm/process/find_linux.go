@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// sockDiagByFamily is the kernel's SOCK_DIAG_BY_FAMILY.
+	// sockDiagByFamily is the type of netlink messages that query sockets, SOCK_DIAG_BY_FAMILY.
 	sockDiagByFamily = 20
 
 	// diagRequestSize is the size of struct inet_diag_req_v2 and diagAnswerSize that of struct inet_diag_msg,
@@ -27,7 +27,7 @@ const (
 	diagRequestSize = 56
 	diagAnswerSize  = 72
 
-	// diagTimeout limits the wait for the kernel's answer, which is immediate.
+	// diagTimeout limits the wait for the kernel's response, which is immediate.
 	diagTimeout = time.Second
 
 	// maxRecent limits the processes that are remembered and checked first.
@@ -39,12 +39,13 @@ const (
 	deletedSuffix = " (deleted)"
 )
 
+// errNotTCP is the error for a connection whose addresses are not TCP addresses.
 var errNotTCP = errors.New("process: not a TCP connection")
 
-// A questioner queries the kernel for the sockets of a network namespace.
+// A questioner queries the kernel, by netlink, for the sockets of a network namespace.
 type questioner struct {
-	// mu guards the fields below. file is the netlink socket; nil until the first query, unless it was
-	// passed in.
+	// mu guards the fields below. file is the netlink socket; nil until the first query, unless it was passed
+	// in. fail is the error that prevents all queries.
 	mu   sync.Mutex
 	file *os.File
 	fail error
@@ -52,17 +53,19 @@ type questioner struct {
 	question uint32
 }
 
-// A search looks for the owners of sockets in /proc.
+// A search looks for the processes that own sockets, in /proc.
 type search struct {
-	// recent are processes that were found, the last one first. Only one goroutine at a time uses it.
+	// recent are the ids of processes that were found, the last one first. Only one goroutine at a time uses
+	// it.
 	recent []int
 }
 
-// mayInspect reports whether this process may inspect the owner of a socket.
+// mayInspect reports whether this process may look up which process owns a socket.
 func mayInspect(s socket) bool {
 	return s.inode != 0 && (os.Geteuid() == 0 || int(s.uid) == os.Geteuid())
 }
 
+// close closes the netlink socket; further queries fail.
 func (q *questioner) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +75,7 @@ func (q *questioner) close() {
 	q.file, q.fail = nil, net.ErrClosed
 }
 
-// socketOf returns the kernel's data on the socket at the other end of a local connection.
+// socketOf returns the kernel's data on the socket at the other end of a connection within this machine.
 func (q *questioner) socketOf(conn net.Conn) (socket, error) {
 	there, ok := conn.RemoteAddr().(*net.TCPAddr)
 	here, ok2 := conn.LocalAddr().(*net.TCPAddr)
@@ -103,6 +106,7 @@ func (q *questioner) socketOf(conn net.Conn) (socket, error) {
 	return socket{}, ErrGone
 }
 
+// openQuestions opens a netlink socket for queries about the sockets of this process's network namespace.
 func openQuestions() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
@@ -117,7 +121,7 @@ func openQuestions() (*os.File, error) {
 }
 
 // ask queries the kernel for the TCP socket between two addresses. The result is zero if there is none. The
-// caller has locked q.mu.
+// caller must have locked q.mu.
 func (q *questioner) ask(from, to *net.TCPAddr) (socket, error) {
 	q.question++
 	fd, question := int(q.file.Fd()), q.question
@@ -144,7 +148,8 @@ func (q *questioner) ask(from, to *net.TCPAddr) (socket, error) {
 	}
 }
 
-// diagRequest encodes a query: struct nlmsghdr and struct inet_diag_req_v2.
+// diagRequest returns a netlink query for the TCP socket between two addresses: struct nlmsghdr and struct
+// inet_diag_req_v2. question is its sequence number.
 func diagRequest(question uint32, from, to *net.TCPAddr) []byte {
 	src, dst, family := from.IP.To4(), to.IP.To4(), byte(unix.AF_INET)
 	if src == nil || dst == nil {
@@ -166,8 +171,8 @@ func diagRequest(question uint32, from, to *net.TCPAddr) []byte {
 	return p
 }
 
-// find looks for the processes that own the sockets in wanted, and finishes their lookups. It stops at
-// the time until.
+// find looks for the processes that own the sockets in wanted, which maps inodes to lookups, and finishes these
+// lookups. It stops at the time until.
 func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 	for _, pid := range slices.Clone(s.recent) {
 		s.look(pid, until, wanted)
@@ -199,7 +204,7 @@ func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
 	}
 }
 
-// look checks the open files of one process for wanted sockets.
+// look searches the open files of the process pid for wanted sockets, and finishes their lookups.
 func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 	if len(wanted) == 0 {
 		return
@@ -239,14 +244,14 @@ func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
 	}
 }
 
-// remember moves a process to the front of the search order.
+// remember moves a process to the front of the processes that are searched first.
 func (s *search) remember(pid int) {
 	s.recent = slices.DeleteFunc(s.recent, func(p int) bool { return p == pid })
 	s.recent = slices.Insert(s.recent, 0, pid)
 	s.recent = s.recent[:min(len(s.recent), maxRecent)]
 }
 
-// socketInode parses the inode from a link such as socket:[1234].
+// socketInode parses the inode from the target of a link such as socket:[1234].
 func socketInode(link []byte) (uint32, bool) {
 	number, ok := bytes.CutPrefix(link, []byte("socket:["))
 	if !ok {
@@ -269,7 +274,7 @@ func executableOf(pid int) string {
 	return bounded(strings.TrimSpace(string(name)))
 }
 
-// descends reports whether a process is this one or its descendant.
+// descends reports whether pid is this process or a descendant of it.
 func descends(pid int) bool {
 	for range maxDepth {
 		switch pid {
@@ -283,7 +288,7 @@ func descends(pid int) bool {
 	return false
 }
 
-// parentOf returns the parent of a process; 0 if the process has ended.
+// parentOf returns the process id of a process's parent; 0 if the process has ended.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -35,35 +35,39 @@ import (
 )
 
 const (
-	// maxWaiting limits the connections that wait for a search. Further ones stay unknown.
+	// maxWaiting limits the connections that wait for their client program to be found. The programs of further
+	// connections stay unknown.
 	maxWaiting = 4096
 
 	// searchTime limits the duration of one search through /proc.
 	searchTime = time.Second
 )
 
-// A Finder finds the programs of connections. Its methods may be called from several goroutines.
+// A Finder finds the client programs of connections. Its methods may be called from several goroutines.
 type Finder struct {
+	// own are the sockets in the network namespace of this process.
 	own    Sockets
 	search search
 
 	mu sync.Mutex
 	// idle is signalled when a search has ended.
-	idle    sync.Cond
+	idle sync.Cond
+
+	// waiting are the lookups for the next search, and running means that a search is running; mu guards both.
 	waiting []*lookup
 	running bool
 }
 
-// Sockets gives access to the sockets of a network namespace. The zero value is that of this process.
+// A Sockets gives access to the sockets of a network namespace. The zero value is that of this process.
 type Sockets struct{ questioner questioner }
 
-// OpenSockets opens the file for NewSockets. It refers to the network namespace of this process.
+// OpenSockets opens the file for NewSockets. It refers to the network namespace of the calling process.
 func OpenSockets() (*os.File, error) { return openQuestions() }
 
 // NewSockets returns the sockets of the network namespace in which OpenSockets has opened file. Close closes it.
 func NewSockets(file *os.File) *Sockets { return &Sockets{questioner{file: file}} }
 
-// Close ends all lookups in this network namespace.
+// Close ends the lookups of sockets in this network namespace.
 func (s *Sockets) Close() { s.questioner.close() }
 
 // NewFinder returns a Finder for the network namespace of this process.
@@ -73,10 +77,10 @@ func NewFinder() *Finder {
 	return f
 }
 
-// ErrGone means that the socket at the other end of a connection is closed, or on another machine.
+// ErrGone means that the socket at the other end of a connection is closed, or is on another machine.
 var ErrGone = errors.New("process: the other end of the connection is gone, or is not on this machine")
 
-// User returns the id of the user who owns the socket at the other end of a connection.
+// User returns the numeric id of the user who owns the socket at the other end of a connection.
 //
 // Errors: ErrGone; others if the system does not provide the user.
 func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
@@ -85,15 +89,16 @@ func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
 }
 
 // IsDescendant reports whether the program at the other end of a connection was started by this process,
-// directly or by programs that are still running. It waits for the search.
+// directly or by programs that are still running. It waits until the program was searched for.
 func (f *Finder) IsDescendant(conn net.Conn) bool {
 	found := make(chan int, 1)
 	f.start(conn, &f.own).then(func(p captures.Process) { found <- p.PID })
 	return descends(<-found)
 }
 
-// Recorder returns a recorder that adds the program and the client's version to each exchange. The program is
-// looked up in sockets; nil means the network of this process.
+// Recorder returns a recorder that passes exchanges to the recorder to, with the client program of the
+// connection conn and the client's version added. The program is looked up in sockets; nil means the network
+// namespace of this process.
 func (f *Finder) Recorder(conn net.Conn, sockets *Sockets, to captures.Recorder) *Recorder {
 	if sockets == nil {
 		sockets = &f.own
@@ -116,7 +121,7 @@ func (f *Finder) Close() {
 	f.own.Close()
 }
 
-// start begins to look for the program of a connection.
+// start starts looking for the client program of a connection.
 func (f *Finder) start(conn net.Conn, sockets *Sockets) *lookup {
 	s, err := sockets.questioner.socketOf(conn)
 	if err != nil || !mayInspect(s) {
@@ -137,7 +142,7 @@ func (f *Finder) start(conn net.Conn, sockets *Sockets) *lookup {
 	return l
 }
 
-// run searches for processes until no connection is waiting.
+// run searches for the processes of all waiting lookups, until none is waiting.
 func (f *Finder) run() {
 	for {
 		f.mu.Lock()
@@ -163,14 +168,16 @@ func (f *Finder) run() {
 	}
 }
 
-// A socket is the kernel's data on a socket: its user and inode.
+// A socket contains the kernel's data about a socket: the id of its user, and its inode.
 type socket struct{ uid, inode uint32 }
 
-// A lookup is the pending search for the program of one connection.
+// A lookup is the search for the client program of one connection, with its result.
 type lookup struct {
 	socket socket
 
-	mu      sync.Mutex
+	mu sync.Mutex
+
+	// done means that the search has ended, and process is the result; zero if it was not found.
 	done    bool
 	process captures.Process
 
@@ -178,14 +185,14 @@ type lookup struct {
 	pending []func(captures.Process)
 }
 
-// found returns the program if the lookup is finished.
+// found returns the client program if the lookup has ended.
 func (l *lookup) found() (p captures.Process, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.process, l.done
 }
 
-// then calls f with the process, now or when it is found. Calls are made in order.
+// then calls f with the client program, now or when the lookup ends. Calls are made in order.
 func (l *lookup) then(f func(captures.Process)) {
 	l.mu.Lock()
 	if !l.done {
@@ -198,7 +205,7 @@ func (l *lookup) then(f func(captures.Process)) {
 	f(p)
 }
 
-// finish ends the lookup. Only the first call has an effect.
+// finish ends the lookup with the result p. Only the first call has an effect.
 func (l *lookup) finish(p captures.Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

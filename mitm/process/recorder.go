@@ -6,7 +6,7 @@ import (
 	"unwire/captures"
 )
 
-// A Recorder adds the client program to the exchanges of a connection.
+// A Recorder is a captures.Recorder that adds the client program to the exchanges of one connection.
 type Recorder struct {
 	to       captures.Recorder
 	lookup   *lookup
@@ -16,7 +16,7 @@ type Recorder struct {
 // Begin starts recording an exchange, as captures.Recorder does.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { return r.begin(ex, r.to) }
 
-// begin is like Begin, for a given recorder.
+// begin is like Begin, for the recorder to instead of r.to.
 func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
 	began := time.Now()
 	client := r.products.clientOf(ex.RequestHeaders)
@@ -38,14 +38,16 @@ func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.R
 	return &waiting{Recording: rec, lookup: r.lookup, began: began}, nil
 }
 
-// Then calls f with the program, now or when it is found. It is zero if unknown.
+// Then calls f with the client program, now or when it is found; the value is zero if it is unknown.
 func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
 
-// A waiting is a recording whose end is delayed until its program is found.
+// A waiting is a Recording whose end is delayed until the client program is found.
 type waiting struct {
 	captures.Recording
 	lookup *lookup
-	began  time.Time
+
+	// began is when the exchange began.
+	began time.Time
 }
 
 // End records the outcome once the program is known.

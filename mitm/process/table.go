@@ -7,27 +7,29 @@ import (
 	"unwire/captures"
 )
 
-// maxTable limits the connections of a Table; the oldest are removed.
+// maxTable limits the connections in a Table; beyond that, the oldest are removed.
 const maxTable = 1 << 16
 
-// A Table stores the programs of connections for a recorder that learns of their exchanges later, from packets.
-// Its methods may be called from several goroutines.
+// A Table stores the client programs of connections for a recorder that learns of their exchanges later, from
+// packets. Its methods may be called from several goroutines.
 type Table struct {
 	finder *Finder
 
-	mu    sync.Mutex
+	mu sync.Mutex
+
+	// known maps the addresses of a connection to the recorder that knows its program; mu guards it and oldest.
 	known map[ends]*Recorder
-	// oldest are the keys of the table in the order in which they were added.
+	// oldest are the keys of known in the order in which they were added.
 	oldest []ends
 }
 
-// ends are the addresses of the client and the server of a connection.
+// An ends identifies a connection by the addresses of its client and server, each host:port.
 type ends struct{ client, server string }
 
-// NewTable returns an empty Table.
+// NewTable returns an empty Table, which finds programs with f.
 func NewTable(f *Finder) *Table { return &Table{finder: f, known: make(map[ends]*Recorder)} }
 
-// Add starts to look for the program of a connection; see Finder.Recorder. It replaces an earlier
+// Add starts looking for the client program of a connection; see Finder.Recorder. It replaces an earlier
 // connection with the same addresses.
 func (t *Table) Add(conn net.Conn, sockets *Sockets) {
 	r := t.finder.Recorder(conn, sockets, nil)
@@ -44,8 +46,8 @@ func (t *Table) Add(conn net.Conn, sockets *Sockets) {
 	t.known[key] = r
 }
 
-// Target wraps a recorder for imports. It adds to each exchange the program of its connection, which it
-// finds by the addresses, and the client's version.
+// Target wraps the target of an import. It adds the client's version to each exchange, and the client program
+// of its connection, which it finds by the addresses.
 func (t *Table) Target(to captures.Target) captures.Target { return tableTarget{to, t} }
 
 // A tableTarget is a captures.Target that adds the client program to exchanges.

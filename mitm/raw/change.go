@@ -9,10 +9,11 @@ import (
 	"unwire/mitm/rewrite"
 )
 
-// A changer forwards the chunks of one direction, changed if the connection is.
+// A changer forwards the chunks of one direction, changed by rewriting rules if there are any for the
+// connection.
 type changer struct{ body *rewrite.Body }
 
-// write forwards a chunk.
+// write forwards the chunk p of direction dir to dst.
 //
 // Errors: *rewrite.Stop if a rule resets the connection; those of dst.
 func (c *changer) write(r *relay, dir captures.Direction, dst net.Conn, p []byte) error {
@@ -33,4 +34,5 @@ func (c *changer) write(r *relay, dir captures.Direction, dst net.Conn, p []byte
 // A sink forwards changed bytes to a connection.
 type sink struct{ io.Writer }
 
+// Begin does nothing, because the bytes have no head.
 func (sink) Begin(int64) error { return nil }

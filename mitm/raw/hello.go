@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// maxHello limits a ClientHello, in bytes.
+// maxHello limits a TLS ClientHello, in bytes.
 const maxHello = 64 << 10
 
 // A Hello contains the fields of a TLS ClientHello that the proxy needs: server name and ALPN.
@@ -19,10 +19,10 @@ type Hello struct {
 	ALPN []string
 }
 
-// errHelloRead stops the handshake after the ClientHello.
+// errHelloRead ends the handshake that ReadHello simulates, after the ClientHello was parsed.
 var errHelloRead = errors.New("hello read")
 
-// ReadHello parses a ClientHello. The connection can be read again from its beginning.
+// ReadHello reads and parses the client's ClientHello. The bytes can be read again from the connection.
 func (c *Conn) ReadHello(ctx context.Context) (Hello, error) {
 	var h Hello
 	rec := &helloReader{Conn: c.Conn, head: c.peeked}
@@ -37,12 +37,14 @@ func (c *Conn) ReadHello(ctx context.Context) (Hello, error) {
 	return h, nil
 }
 
-// A helloReader is a connection that records the bytes read from it, and discards writes.
+// A helloReader is a connection that reads head and then from the wrapped connection, stores the bytes in seen,
+// and discards writes.
 type helloReader struct {
 	net.Conn
 	head, seen []byte
 }
 
+// Read returns the next bytes and stores them.
 func (h *helloReader) Read(p []byte) (n int, err error) {
 	if len(h.seen) > maxHello {
 		return 0, errors.New("the ClientHello is too long")
@@ -57,5 +59,8 @@ func (h *helloReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Write discards p.
 func (h *helloReader) Write(p []byte) (int, error) { return len(p), nil }
-func (h *helloReader) Close() error                { return nil }
+
+// Close does nothing.
+func (h *helloReader) Close() error { return nil }

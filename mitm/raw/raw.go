@@ -17,9 +17,11 @@ import (
 	"net"
 )
 
-// A Conn is a connection that can be read ahead: peeked bytes are returned again by Read.
+// A Conn is a connection whose bytes can be read ahead: peeked bytes are returned again by Read.
 type Conn struct {
 	net.Conn
+
+	// peeked are the bytes that were read ahead and not consumed.
 	peeked []byte
 
 	// err is the error that ended reading; it is returned after the peeked bytes. ended means that the
@@ -31,12 +33,13 @@ type Conn struct {
 // NewConn returns a Conn for a connection from which head was read already.
 func NewConn(c net.Conn, head []byte) *Conn { return &Conn{Conn: c, peeked: head} }
 
-// Peeked returns the bytes that were read in advance and not consumed.
+// Peeked returns the bytes that were read ahead and not consumed.
 func (c *Conn) Peeked() []byte { return c.peeked }
 
-// Unread makes p the next bytes that Read returns.
+// Unread makes p the bytes that Read returns next.
 func (c *Conn) Unread(p []byte) { c.peeked = append(append([]byte(nil), p...), c.peeked...) }
 
+// Read returns peeked bytes, or reads from the connection.
 func (c *Conn) Read(p []byte) (int, error) {
 	switch {
 	case len(c.peeked) > 0:
@@ -51,8 +54,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadMore reads once more from the connection into the buffer of peeked bytes, which is limited to
-// limit bytes.
+// ReadMore reads once more from the connection and adds the bytes to the peeked ones, up to limit bytes in
+// total.
 func (c *Conn) ReadMore(limit int) error {
 	if len(c.peeked) >= limit {
 		return errors.New("too many bytes before the protocol is known")
@@ -67,7 +70,8 @@ func (c *Conn) ReadMore(limit int) error {
 	return err
 }
 
-// WriteTo copies everything to w. With ReadFrom, it lets the kernel copy the bytes of a tunnel (splice).
+// WriteTo copies all bytes from the connection to w. With ReadFrom, it lets the kernel copy the bytes of a
+// tunnel (splice).
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	var n int
 	if len(c.peeked) > 0 {
@@ -88,6 +92,7 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 // ReadFrom copies all bytes from r to the connection.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
+// ignoreEOF returns nil for io.EOF, and err otherwise.
 func ignoreEOF(err error) error {
 	if err == io.EOF {
 		return nil
@@ -114,7 +119,7 @@ func (c *Conn) CloseRead() error {
 // NetConn returns the underlying connection, as *tls.Conn does.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// Reset closes a connection so that the peer receives a TCP reset instead of a clean end.
+// Reset closes a connection so that the other side receives a TCP reset instead of a clean end.
 func Reset(c net.Conn) {
 	below := lowest(c)
 	if t, ok := below.(*net.TCPConn); ok {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// bufferSize is the size of the buffer for reading and recording, in bytes.
+	// bufferSize is the size of the buffers for relayed bytes.
 	bufferSize = 64 << 10
 
-	// quiet is how long a connection must be silent to be cut off during a shutdown.
+	// quiet is how long a connection must be silent before it is cut off during a shutdown.
 	quiet = 250 * time.Millisecond
 
-	// lastWords is how long a server may continue to send after it stopped accepting data.
+	// lastWords is how long a server may continue sending after it stopped accepting data.
 	lastWords = time.Second
 )
 
@@ -37,24 +37,26 @@ type Config struct {
 	// Client and Server are the connections between which bytes are relayed.
 	Client, Server net.Conn
 
-	// Draining, if set, is done when connections should end: Relay then waits until the connection is silent,
-	// and cuts it off.
+	// Draining ends when connections should end: Relay then waits until the connection is silent, and cuts it
+	// off.
 	Draining context.Context
 
-	// Change, if not nil, returns the rules by which bytes are changed before they are forwarded. The
-	// received bytes are recorded in any case.
+	// Change, if not nil, returns the rewriting rules for the connection, which change bytes before they are
+	// forwarded; nil for none. The received bytes are recorded in any case.
 	Change func(rec Recorder) rewrite.Exchange
 
-	// Begin is called before the first bytes are relayed. It returns nil if they are not recorded.
+	// Begin starts the recording. It is called before the first bytes are relayed, and returns nil if they are
+	// not recorded.
 	Begin func() Recorder
 }
 
+// buffers are reusable buffers of bufferSize bytes.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Relay forwards bytes in both directions until both have ended, and closes both connections. The end of one
-// direction is forwarded as a half-close, without TLS close_notify if there was none. An error on one side
-// resets the other. When ctx ends, both are reset, and the exchange is recorded as incomplete with the cause of
-// ctx.
+// Relay forwards bytes between two connections in both directions until both directions have ended, and closes
+// the connections. The end of one direction is forwarded as a half-close, without TLS close_notify if there was
+// none. An error on one side resets the other. When ctx ends, both connections are reset, and the exchange is
+// recorded as incomplete with the cause of ctx.
 func Relay(ctx context.Context, c Config) {
 	r := &relay{Config: c, ctx: ctx}
 	defer context.AfterFunc(ctx, func() { r.cut(context.Cause(ctx)) })()
@@ -83,18 +85,22 @@ func Relay(ctx context.Context, c Config) {
 	}
 }
 
+// A relay is the state of one call of Relay.
 type relay struct {
 	Config
 	ctx context.Context
 
-	// passed counts the relayed pieces, to detect silence.
+	// passed counts the pieces of data that were relayed, to detect silence.
 	passed atomic.Int64
 
 	// clientEnded means that the client has ended its direction, and clientTruncated that its TLS
 	// connection ended without close_notify.
 	clientEnded, clientTruncated atomic.Bool
 
-	mu      sync.Mutex
+	mu sync.Mutex
+
+	// begun means that Begin was called. change are the rewriting rules, rec is the recording, and outcome and
+	// errText are how the exchange ended.
 	begun   bool
 	change  rewrite.Exchange
 	rec     Recorder
@@ -102,14 +108,14 @@ type relay struct {
 	errText string
 }
 
-// cut resets both connections.
+// cut resets both connections; cause is recorded.
 func (r *relay) cut(cause error) {
 	r.finish(captures.Incomplete, cause)
 	Reset(r.Client)
 	Reset(r.Server)
 }
 
-// cutWhenQuiet resets the connections once they are silent, unless they end before.
+// cutWhenQuiet resets the connections once they are silent, unless ended is closed before.
 func (r *relay) cutWhenQuiet(ended <-chan struct{}) {
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
@@ -128,7 +134,7 @@ func (r *relay) cutWhenQuiet(ended <-chan struct{}) {
 	}
 }
 
-// record records relayed bytes of a direction.
+// record records relayed bytes of a direction. The first call starts the recording.
 func (r *relay) record(dir captures.Direction, p []byte) {
 	r.passed.Add(1)
 	r.mu.Lock()
@@ -144,7 +150,7 @@ func (r *relay) record(dir captures.Direction, p []byte) {
 	}
 }
 
-// finish sets the outcome. Only the first call has an effect.
+// finish sets the outcome to be recorded, with err as its reason. Only the first call has an effect.
 func (r *relay) finish(o captures.Outcome, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,6 +161,7 @@ func (r *relay) finish(o captures.Outcome, err error) {
 	}
 }
 
+// copyUp forwards the client's bytes to the server, and handles errors. down is closed when copyDown has ended.
 func (r *relay) copyUp(down <-chan struct{}) {
 	readErr, writeErr := r.copy(captures.Up, r.Server, r.Client)
 	switch {
@@ -170,6 +177,7 @@ func (r *relay) copyUp(down <-chan struct{}) {
 	}
 }
 
+// copyDown forwards the server's bytes to the client, and handles errors.
 func (r *relay) copyDown() {
 	readErr, writeErr := r.copy(captures.Down, r.Client, r.Server)
 	switch {
@@ -188,7 +196,7 @@ func (r *relay) copyDown() {
 	}
 }
 
-// copy forwards the bytes of one direction until it ends.
+// copy forwards the bytes of one direction from src to dst until it ends. It returns the error of either side.
 func (r *relay) copy(dir captures.Direction, dst, src net.Conn) (readErr, writeErr error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -225,6 +233,7 @@ func (r *relay) copy(dir captures.Direction, dst, src net.Conn) (readErr, writeE
 	}
 }
 
+// closeWrite half-closes a connection, if it supports that.
 func closeWrite(c net.Conn) {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()

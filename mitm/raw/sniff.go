@@ -13,12 +13,13 @@ const (
 	// MaxRequestLine limits the first line of an HTTP request, in bytes.
 	MaxRequestLine = 16 << 10
 
-	// PrefaceH2 is the beginning of HTTP/2.
+	// PrefaceH2 is the beginning of the bytes that an HTTP/2 client sends first.
 	PrefaceH2 = "PRI * HTTP/2.0\r\n"
 
-	// RecordTypeTLS is the first byte of TLS.
+	// RecordTypeTLS is the first byte that a TLS client sends.
 	RecordTypeTLS = 0x16
 
+	// maxMethod limits the length of an HTTP method, in bytes.
 	maxMethod = 24
 
 	// slowRequest is how long a client may pause within the apparent first line of an HTTP request.
@@ -29,7 +30,8 @@ const (
 type Protocol uint8
 
 const (
-	Undecided Protocol = iota // more bytes are needed
+	// Undecided means that more bytes are needed.
+	Undecided Protocol = iota
 	// TLS is the beginning of a TLS handshake.
 	TLS
 	// HTTP means HTTP/1, or HTTP/2 with its connection preface.
@@ -38,8 +40,8 @@ const (
 	Other
 )
 
-// sniff detects the protocol by the first bytes of a connection. If the result is Undecided, likely means that
-// they look like the beginning of a request.
+// sniff detects the protocol by the first bytes that a client sent. If the result is Undecided, likely means
+// that they look like the beginning of an HTTP request.
 func sniff(head []byte) (kind Protocol, likely bool) {
 	if len(head) == 0 {
 		return Undecided, false
@@ -78,6 +80,7 @@ func sniff(head []byte) (kind Protocol, likely bool) {
 	return Other, false
 }
 
+// notMethod reports whether a character cannot occur in an HTTP method.
 func notMethod(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' && r != '_' }
 
 // isMethodPrefix reports whether s is the beginning of a common HTTP method.
@@ -93,8 +96,8 @@ func isMethodPrefix(s string) bool {
 	return false
 }
 
-// isTargetPrefix reports whether the bytes after a method look like the target of a request: a path, a URL,
-// host:port or an asterisk.
+// isTargetPrefix reports whether rest, the bytes after a method, looks like the beginning of a request target:
+// a path, a URL, host:port or an asterisk.
 func isTargetPrefix(method string, rest []byte) bool {
 	if len(rest) == 0 {
 		return isMethodPrefix(method)
@@ -102,9 +105,9 @@ func isTargetPrefix(method string, rest []byte) bool {
 	return rest[0] == '/' || rest[0] == '*' || bytes.HasPrefix(rest, []byte("http")) || bytes.HasPrefix([]byte("http"), rest) || method == "CONNECT"
 }
 
-// Sniff reads until the protocol is known. If the client is silent for wait, the result is Undecided: the client
-// may be waiting for the server to send first. If the client pauses after something that is hardly HTTP, the
-// result is Other.
+// Sniff reads ahead until the protocol is known. If the client sends nothing for the time wait, the result is
+// Undecided, because the client may be waiting for the server to send first. If the client pauses after bytes
+// that are hardly HTTP, the result is Other.
 func (c *Conn) Sniff(wait time.Duration) (Protocol, error) {
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	for {
@@ -135,8 +138,8 @@ func (c *Conn) Sniff(wait time.Duration) (Protocol, error) {
 	}
 }
 
-// HasHTTP2Preface reports whether the client begins with the HTTP/2 preface. It reads as long as that is
-// possible.
+// HasHTTP2Preface reports whether the client's first bytes are the HTTP/2 preface. It reads ahead until that is
+// certain.
 func (c *Conn) HasHTTP2Preface() bool {
 	for {
 		n := min(len(c.peeked), len(PrefaceH2))
@@ -158,8 +161,8 @@ func IsTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// AwaitFirst waits until either side sends bytes or ends, and reports whether that was the server. The bytes can
-// be read again.
+// AwaitFirst waits until either side sends bytes or ends, and reports whether the server was first. The bytes
+// can be read again.
 //
 // Errors: that of a client that disconnected.
 func AwaitFirst(client, server *Conn) (fromServer bool, err error) {

@@ -6,7 +6,8 @@ import (
 	"net"
 )
 
-// errClientClosed is the error of a server that continued to send after the client had closed the connection.
+// errClientClosed is the recorded error if the server continued to send after the client had closed the
+// connection.
 var errClientClosed = errors.New("the client had closed the connection when the server still sent")
 
 // Alerts by which servers react to a client that ends without close_notify: OpenSSL sends the first, Java the
@@ -18,8 +19,8 @@ const (
 	alertUnexpectedMessage = tls.AlertError(10)
 )
 
-// isTruncationAlert reports whether an error is the alert for a missing close_notify. Many clients send none, so
-// this is a normal end.
+// isTruncationAlert reports whether an error is the TLS alert with which a server reacts to a missing
+// close_notify. Many clients send none, so this counts as a normal end.
 func isTruncationAlert(err error) bool {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "remote error" || op.Err == nil {
@@ -30,7 +31,7 @@ func isTruncationAlert(err error) bool {
 	return text == alertDecodeError.Error() || text == alertUnexpectedMessage.Error()
 }
 
-// isTruncated reports whether a connection that has ended is TLS without close_notify.
+// isTruncated reports whether a connection that has ended is TLS and ended without close_notify.
 func isTruncated(c net.Conn) bool {
 	inTLS := false
 	for {
@@ -48,4 +49,5 @@ func isTruncated(c net.Conn) bool {
 	}
 }
 
+// hasEnded reports whether the underlying connection has ended.
 func (c *Conn) hasEnded() bool { return c.ended }

@@ -7,15 +7,17 @@ import (
 )
 
 const (
+	// recordHeaderLen is the length of a TLS record header in bytes.
 	recordHeaderLen = 5
-	// alertRecord is the content type of an alert.
+	// alertRecord is the content type of TLS records that contain an alert.
 	alertRecord = 21
-	// alertLen is the length of a cleartext alert: level and description.
+	// alertLen is the length of a cleartext alert in bytes: level and description.
 	alertLen = 2
 )
 
-// A Handshake reads the client's side of a TLS handshake and keeps cleartext alerts. In TLS 1.3, OpenSSL sends
-// the alert about a certificate in cleartext although keys exist, so that crypto/tls cannot decrypt it.
+// A Handshake is a client's connection during the TLS handshake. It stores cleartext alerts, because in TLS
+// 1.3, OpenSSL sends the alert about a certificate in cleartext although keys exist, so that crypto/tls cannot
+// decrypt it.
 //
 // Source: RFC 8446, section 6.2
 type Handshake struct {
@@ -25,7 +27,8 @@ type Handshake struct {
 	// is an alert.
 	record []byte
 
-	// skip is the number of bytes of another record that are to be skipped.
+	// skip is the number of bytes of another record that are to be skipped. alert is the last cleartext alert;
+	// 0 if there was none.
 	skip  int
 	alert tls.AlertError
 }
@@ -65,7 +68,7 @@ func (h *Handshake) scan(p []byte) {
 	}
 }
 
-// Explain returns the unencrypted TLS alert that caused a handshake's error, if there was one, and
+// Explain returns the cleartext TLS alert that caused err, the error of the handshake, if there was one;
 // otherwise err.
 func (h *Handshake) Explain(err error) error {
 	op, ok := errors.AsType[*net.OpError](err)

@@ -21,10 +21,10 @@ import (
 // Prefix is the beginning of the error text of an exchange whose client refused the certificate.
 const Prefix = "the client refused the certificate"
 
-// Unused is the text for a client that closes the connection after the handshake without using it.
+// Unused is the error text for a client that closes the connection after the handshake without using it.
 const Unused = Prefix + ", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate"
 
-// maxNoted limits the reports.
+// maxNoted limits the number of reported refusals.
 const maxNoted = 1000
 
 // alertBadRecordMAC is the error of crypto/tls for a cleartext alert in TLS 1.3, as OpenSSL sends it.
@@ -32,10 +32,12 @@ const maxNoted = 1000
 // Source: RFC 8446, section 6.2
 const alertBadRecordMAC tls.AlertError = 20
 
-// protocolAlerts are alerts about the protocol version or its parameters, which do not concern the certificate.
+// protocolAlerts are TLS alerts about the protocol version or its parameters, which do not concern the
+// certificate.
 var protocolAlerts = []tls.AlertError{10, 47, 50, 70, 71, 86, 109, 110, 112, 115, 120}
 
-// Describe returns a text for a failed handshake, and reports whether the client refused the certificate.
+// Describe returns a text about a failed TLS handshake with a client, and reports whether the client refused
+// the proxy's certificate. certFile is the CA's file, for the text.
 func Describe(err error, certFile string) (text string, refused bool) {
 	reason, refused := classify(err)
 	if !refused {
@@ -44,7 +46,7 @@ func Describe(err error, certFile string) (text string, refused bool) {
 	return fmt.Sprintf("%s: %s: it may not trust %s, or expect one certain certificate", Prefix, reason, certFile), true
 }
 
-// classify describes how a client ended a handshake; refused is false if the cause was something else.
+// classify describes how a client ended a TLS handshake; refused is false if the certificate was not the cause.
 func classify(err error) (reason string, refused bool) {
 	const hungUp = "it closed the connection during the handshake"
 	var op *net.OpError
@@ -63,14 +65,15 @@ func classify(err error) (reason string, refused bool) {
 	return hungUp, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// A Refusal is a program that refuses the certificate for a server.
+// A Refusal says that a program refuses the proxy's certificate for a server.
 type Refusal struct {
-	// Process is the zero value if the program is unknown.
+	// Process is the client program; zero if unknown.
 	Process captures.Process
-	Host    string // host:port
+	// Host is the server's host:port.
+	Host string
 }
 
-// A Log reports which clients rejected the proxy's certificate.
+// A Log reports which client programs refused the proxy's certificate, each only once.
 type Log struct {
 	// Report, if not nil, is called once for each program and server.
 	Report func(Refusal)
@@ -79,7 +82,7 @@ type Log struct {
 	reported map[[2]string]bool
 }
 
-// Add reports a rejected certificate, unless the same rejection was reported before.
+// Add reports a refused certificate, unless the same refusal was reported before.
 func (l *Log) Add(r Refusal) {
 	key := [2]string{r.Process.Name, r.Host}
 	l.mu.Lock()

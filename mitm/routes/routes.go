@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// pairingTimeout is how long a connection waits for its route, or a route for its connection.
+	// pairingTimeout is how long a redirected connection waits for its route, i.e. destination, or a route for
+	// its connection.
 	pairingTimeout = 5 * time.Second
-	// portReuseDelay is how long an announcement waits until an earlier connection from the same port is closed. The
-	// system can reuse a port before the proxy notices the end of the old connection.
+	// portReuseDelay is how long the announcement of a route waits until an earlier connection from the same
+	// port is closed. The system can reuse a port before the proxy notices the end of the old connection.
 	portReuseDelay = time.Second
-	// maxWaiting limits the slots that lack the connection or the route.
+	// maxWaiting limits the number of slots in which the connection or the route is missing.
 	maxWaiting = 4096
 )
 
@@ -29,24 +30,25 @@ var (
 	errClosed = errors.New("the proxy is stopping")
 )
 
-// A TakenError refuses a second route for a connection.
+// A TakenError is the error for a second route, i.e. destination, of a redirected connection.
 type TakenError struct {
 	// Port is the client's local port of the connection.
 	Port int
 
-	// To is the destination that is already assigned, as host:port.
+	// To is the destination that the connection already has, as host:port.
 	To string
 }
 
+// Error describes the conflict.
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("the connection from port %d has a route already", e.Port)
 }
 
-// A Table assigns destinations to connections that a hook has redirected. The hook identifies a connection by
-// its local port as soon as it is connected. The connection and its route may arrive in any order. The first
-// route counts and cannot be replaced until the connection is closed.
+// A Table assigns destinations (routes) to connections that the Node hook has redirected to the proxy. The hook
+// identifies a connection by its local port as soon as it is connected. The connection and its route may arrive
+// in any order. The first route counts and cannot be replaced until the connection is closed.
 //
-// Limits: 4,096 incomplete slots, of 5 s each.
+// Limits: 4,096 incomplete slots, which exist for at most 5 s.
 //
 // Source: mitm/README.md#node-hook
 type Table struct {
@@ -80,7 +82,7 @@ func New() *Table {
 	return &Table{slots: make(map[int]*Slot)}
 }
 
-// addSlot adds a slot for a port. The caller has locked t.mu.
+// addSlot adds a slot for a client's port. The caller must have locked t.mu.
 //
 // Errors: errFull; errClosed.
 func (t *Table) addSlot(port int) (*Slot, error) {
@@ -97,7 +99,7 @@ func (t *Table) addSlot(port int) (*Slot, error) {
 	return s, nil
 }
 
-// complete reports whether both the connection and the route have arrived.
+// complete reports whether both the connection and its route have arrived.
 func (s *Slot) complete() bool { return s.connected && s.to != "" }
 
 // stopExpiryIfComplete stops the expiry of a complete slot. The caller has locked t.mu.
@@ -137,7 +139,7 @@ func (t *Table) removeLocked(port int, s *Slot) {
 	close(s.removed)
 }
 
-// Announce sets the destination of the connection from a port.
+// Announce sets the destination, host:port, of the connection from a port.
 //
 // Errors: *TakenError if it has one already; errFull; errClosed; that of ctx.
 func (t *Table) Announce(ctx context.Context, port int, to string) error {
@@ -163,8 +165,8 @@ func (t *Table) Announce(ctx context.Context, port int, to string) error {
 	}
 }
 
-// tryAnnounce is Announce without waiting. ended is closed when the connection that has the route has ended; it
-// is nil if that connection has not arrived yet.
+// tryAnnounce is Announce without waiting. taken is set if the connection from the port already has a
+// destination; ended is then closed when that connection has ended, or nil if it has not arrived yet.
 func (t *Table) tryAnnounce(port int, to string) (taken *TakenError, ended <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +188,8 @@ func (t *Table) tryAnnounce(port int, to string) (taken *TakenError, ended <-cha
 	return &TakenError{port, s.to}, ended, nil
 }
 
-// Connect returns the slot of a new connection from a port. An earlier connection from that port has ended.
+// Connect returns the slot of a new connection from a port. An earlier connection from that port must have
+// ended.
 func (t *Table) Connect(port int) (s *Slot, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +210,7 @@ func (t *Table) Connect(port int) (s *Slot, err error) {
 	return s, nil
 }
 
-// Await returns the destination of a slot's connection; "" if none was announced in time.
+// Await waits for the destination of a slot's connection and returns it; "" if none was announced in time.
 func (t *Table) Await(s *Slot) string {
 	select {
 	case <-s.announced:

@@ -52,17 +52,18 @@ const (
 	addressTypeNotSupported byte = 0x08
 )
 
-// An Error is a request that is refused, with the reply code.
+// An Error is a refused SOCKS request, with the reply code for the client.
 type Error struct {
 	// Reply is the reply code of RFC 1928, and Text describes it.
 	Reply byte
 	Text  string
 }
 
+// Error returns the text.
 func (e *Error) Error() string { return "SOCKS: " + e.Text }
 
-// Greet reads a client's greeting and request. It returns the requested address, and the ids of the unwire
-// proxies that the connection has passed through.
+// Greet performs the server's side of the SOCKS handshake up to the client's request. It returns the requested
+// address, host:port, and the ids of the unwire proxies that the connection has passed through.
 //
 // Errors: *Error if the client should receive a reply.
 func Greet(c io.ReadWriter) (addr, via string, err error) {
@@ -101,7 +102,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	return addr, via, err
 }
 
-// readVia reads the ids of the unwire proxies through which a connection came.
+// readVia reads the ids of the unwire proxies that the connection has passed through (see MethodVia).
 func readVia(r io.Reader) (string, error) {
 	var buf [1 + MaxVia]byte
 	if _, err := io.ReadFull(r, buf[:1]); err != nil {
@@ -114,6 +115,7 @@ func readVia(r io.Reader) (string, error) {
 	return string(via), nil
 }
 
+// readRequest reads the client's request and returns the requested address, host:port.
 func readRequest(r io.Reader) (addr string, err error) {
 	var head [4]byte // version, command, reserved, kind of address
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -138,6 +140,7 @@ func readRequest(r io.Reader) (addr string, err error) {
 	return net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1]))), nil
 }
 
+// readHost reads a host of the address type kind: an IP address or a name.
 func readHost(r io.Reader, kind byte) (string, error) {
 	var buf [255]byte
 	size := 0
@@ -181,7 +184,7 @@ func isHostName(name string) bool {
 	return name != ""
 }
 
-// Reply returns a reply. It contains no address of the proxy.
+// Reply returns the message with a reply code. It contains no address of the proxy.
 func Reply(reply byte) []byte {
 	return []byte{Version, reply, 0, addressIPv4, 0, 0, 0, 0, 0, 0}
 }

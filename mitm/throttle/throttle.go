@@ -18,23 +18,23 @@ import (
 	"unwire/captures"
 )
 
-// maxLatency limits the latency that Parse accepts.
+// maxLatency is the greatest latency that Parse accepts.
 const maxLatency = time.Minute
 
-// A Limit is a bandwidth and a latency. It is safe for concurrent use.
+// A Limit slows traffic down to a bandwidth and adds a latency. It is safe for concurrent use.
 type Limit struct {
-	// BytesPerSecond is the bandwidth of each direction; 0 does not limit it.
+	// BytesPerSecond is the bandwidth of each direction; 0 means unlimited.
 	BytesPerSecond int64
 
-	// Latency is the delay added to each piece of data.
+	// Latency is the delay added to each piece of data; 0 means none.
 	Latency time.Duration
 
 	mu sync.Mutex
-	// free is when the bandwidth of each direction is free again.
+	// free is the time at which the bandwidth of each direction is available again.
 	free [2]time.Time
 }
 
-// Parse reads a limit: a bandwidth such as 64KB/s, a latency such as 200ms, or both, separated by a comma.
+// Parse parses a limit: a bandwidth such as 64KB/s, a latency such as 200ms, or both, separated by a comma.
 func Parse(text string) (*Limit, error) {
 	l := &Limit{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -57,7 +57,7 @@ func Parse(text string) (*Limit, error) {
 	return l, nil
 }
 
-// parseSize reads a number of bytes with a decimal unit.
+// parseSize parses a number of bytes with a decimal unit, such as 64KB.
 func parseSize(s string) (int64, error) {
 	factor := int64(1)
 	for _, u := range []struct {
@@ -76,7 +76,7 @@ func parseSize(s string) (int64, error) {
 	return n * factor, err
 }
 
-// Wait waits until n bytes of a direction may be forwarded, or until ctx ends.
+// Wait blocks until n bytes of a direction may be forwarded, or until ctx ends.
 func (l *Limit) Wait(ctx context.Context, d captures.Direction, n int) {
 	until := time.Now().Add(l.Latency)
 	if l.BytesPerSecond > 0 {

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// maxAnswer limits the head of a proxy's response to CONNECT, in bytes.
+// maxAnswer limits the head of an HTTP proxy's response to CONNECT, in bytes.
 const maxAnswer = 64 << 10
 
-// connectHTTP asks an HTTP proxy for a tunnel to addr. Bytes that follow the response can be read from conn.
+// connectHTTP asks the HTTP proxy at the other end of conn for a tunnel to addr. via are the ids of unwire
+// proxies to be sent. Bytes that follow the response can be read from conn.
 //
 // Errors: *Error if the proxy has responded.
 func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
@@ -53,7 +54,7 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	return err
 }
 
-// Authorization returns the value of Proxy-Authorization for a proxy; "" if its URL has no user.
+// Authorization returns the value of the Proxy-Authorization header for a proxy; "" if its URL has no user.
 func Authorization(proxy *url.URL) string {
 	u := proxy.User
 	if u == nil {
@@ -63,12 +64,14 @@ func Authorization(proxy *url.URL) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
 }
 
+// isNetwork reports whether an error is one of the network, rather than a response of the proxy.
 func isNetwork(err error) bool {
 	var network interface{ Timeout() bool }
 	return errors.As(err, &network)
 }
 
-// Refusal returns the error for a proxy's own response: to CONNECT, or to a request for which IsRefusal is true.
+// Refusal returns the error that describes a proxy's own response: to CONNECT, or to a forwarded request for
+// which IsRefusal is true.
 func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
 	// Use the standard text of the status, not the proxy's.
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode)))
@@ -92,18 +95,20 @@ func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
 	return e
 }
 
-// IsRefusal reports whether the response to a forwarded request comes from the proxy itself.
+// IsRefusal reports whether the response to a request that a proxy forwards comes from the proxy itself.
 func IsRefusal(res *http.Response) bool {
 	return res.StatusCode == http.StatusProxyAuthRequired ||
 		res.StatusCode == http.StatusLoopDetected && res.Header.Get(ViaHeader) != ""
 }
 
-// addUser describes how to give a proxy's user. It is not written as a URL, because URLs are redacted.
+// addUser returns a hint for the user on how to specify a proxy's user name and password. It contains no URL,
+// because URLs are redacted.
 func addUser(proxy *url.URL) string {
 	return "add them to its URL, as in USER:PASSWORD@" + proxy.Host
 }
 
-// authentication describes why a proxy did not accept the user, and what to do.
+// authentication describes why a proxy did not accept the user, and what to do about it. challenges are the
+// values of Proxy-Authenticate.
 func authentication(proxy *url.URL, challenges []string, status string) (what, do string) {
 	var offered []string
 	for _, c := range challenges {

@@ -11,11 +11,12 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// schemes are the supported kinds of proxies, with their default ports.
+// schemes maps the URL schemes of supported kinds of proxies to their default ports.
 var schemes = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-// Proxies selects the proxy for a server. A nil *Proxies selects none.
+// A Proxies selects the user's proxy for each server. A nil *Proxies selects none.
 type Proxies struct {
+	// choose returns the proxy for a server's URL, or nil.
 	choose func(*url.URL) (*url.URL, error)
 
 	// all are the proxies from which one is chosen for each server.
@@ -27,11 +28,12 @@ func Always(proxy *url.URL) *Proxies {
 	return &Proxies{choose: func(*url.URL) (*url.URL, error) { return proxy, nil }, all: []*url.URL{proxy}}
 }
 
-// FromEnvironment selects by HTTPS_PROXY, HTTP_PROXY and NO_PROXY. ALL_PROXY replaces the first two if they are
-// not set; lower-case names take precedence. Servers on this machine are reached directly. A variable that names
-// own, the host:port of our own listener, is ignored, and its name is returned.
+// FromEnvironment returns Proxies that select by the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY. ALL_PROXY
+// replaces the first two if they are not set; lower-case names take precedence. Servers on this machine are
+// reached directly. A variable that names own, the host:port of our own listener, is ignored, and its name is
+// returned.
 //
-// Errors: that of a variable that is not a proxy's URL.
+// Errors: if a variable is not a proxy's URL.
 //
 // Source: golang.org/x/net/http/httpproxy has the rules of NO_PROXY.
 func FromEnvironment(getenv func(string) string, own string) (p *Proxies, ignored []string, err error) {
@@ -71,6 +73,7 @@ func FromEnvironment(getenv func(string) string, own string) (p *Proxies, ignore
 	return p, ignored, nil
 }
 
+// firstSet returns the first of the variables that is set, and its value.
 func firstSet(getenv func(string) string, names []string) (name, value string) {
 	for _, name = range names {
 		if value = getenv(name); value != "" {
@@ -80,7 +83,7 @@ func firstSet(getenv func(string) string, names []string) (name, value string) {
 	return "", ""
 }
 
-// isSame reports whether two addresses refer to the same loopback listener.
+// isSame reports whether two addresses (host:port) refer to the same listener on loopback.
 func isSame(addr, own string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	ownHost, ownPort, ownErr := net.SplitHostPort(own)
@@ -90,7 +93,7 @@ func isSame(addr, own string) bool {
 	return strings.EqualFold(host, ownHost) || host == "localhost" && net.ParseIP(ownHost).IsLoopback()
 }
 
-// IsListener reports whether a proxy's URL is own, the host:port of a listener.
+// IsListener reports whether a proxy's URL refers to own, the host:port of a listener.
 func IsListener(proxy *url.URL, own string) bool { return isSame(proxy.Host, own) }
 
 // For returns the proxy for a server, or nil if it is reached directly. The server has a scheme, http or https,
@@ -110,7 +113,7 @@ func (p *Proxies) For(scheme string, addrs ...string) *url.URL {
 	return proxy
 }
 
-// At returns the HTTP proxy with the address addr, or nil.
+// At returns the HTTP proxy with the address addr (host:port), or nil.
 func (p *Proxies) At(addr string) *url.URL {
 	if p == nil {
 		return nil
@@ -123,8 +126,9 @@ func (p *Proxies) At(addr string) *url.URL {
 	return nil
 }
 
-// Forwarder returns the proxy for a cleartext server, if requests must be forwarded by the proxy instead of
-// through a tunnel: many HTTP proxies refuse CONNECT to ports other than 443.
+// Forwarder returns the proxy for a cleartext server with these addresses if requests must be sent to the proxy
+// instead of through a tunnel: many HTTP proxies refuse CONNECT to ports other than 443. Otherwise it returns
+// nil.
 func (p *Proxies) Forwarder(addrs ...string) *url.URL {
 	if u := p.For("http", addrs...); u != nil && speaksHTTP(u) {
 		return u
@@ -132,9 +136,10 @@ func (p *Proxies) Forwarder(addrs ...string) *url.URL {
 	return nil
 }
 
+// speaksHTTP reports whether a proxy is an HTTP proxy, with or without TLS.
 func speaksHTTP(proxy *url.URL) bool { return proxy.Scheme == "http" || proxy.Scheme == "https" }
 
-// Name returns a proxy's URL without user and password.
+// Name returns a proxy's URL without user name and password.
 func Name(proxy *url.URL) string { return proxy.Scheme + "://" + proxy.Host }
 
 // Parse parses a proxy's URL: scheme, host, port, and optionally user:password. The default scheme is http. The

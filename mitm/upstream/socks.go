@@ -14,11 +14,13 @@ import (
 	"unwire/mitm/socks"
 )
 
-// greetingTimeout is short, because a proxy can answer the greeting without connecting anywhere.
+// greetingTimeout limits the wait for a SOCKS proxy's response to the greeting. It is short, because the proxy
+// can respond without connecting anywhere.
 const greetingTimeout = 5 * time.Second
 
-// connectSOCKS asks a SOCKS 5 proxy for a connection to addr. With the scheme socks5, the name is resolved here;
-// with socks5h, by the proxy.
+// connectSOCKS asks the SOCKS 5 proxy via, at the other end of conn, for a connection to addr. passed are the
+// ids of unwire proxies to be sent. With the scheme socks5, the host name is resolved here; with socks5h, by
+// the proxy.
 func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, passed string) error {
 	to := addr
 	if via.Scheme == "socks5" {
@@ -53,6 +55,7 @@ func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, pa
 	return nil
 }
 
+// preferIPv4 returns the first IPv4 address in addrs, or the first address if there is none.
 func preferIPv4(addrs []string) string {
 	for _, a := range addrs {
 		if ip := net.ParseIP(a); ip.To4() != nil {
@@ -62,7 +65,8 @@ func preferIPv4(addrs []string) string {
 	return addrs[0]
 }
 
-// socksError converts an error of the SOCKS library, which returns only texts.
+// socksError converts an error of the SOCKS library, which returns only texts. isUnwire means that the proxy is
+// another unwire.
 func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	if errors.As(err, new(*greetingError)) {
 		return &Error{Name(via), "it does not answer as a SOCKS 5 proxy does", kindHint(via), err}
@@ -96,11 +100,13 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	return e
 }
 
-// A existingConn returns an existing connection to the SOCKS library.
+// An existingConn passes an existing connection to the SOCKS library, in place of dialing one.
 type existingConn struct{ conn net.Conn }
 
+// Dial returns the connection.
 func (f existingConn) Dial(string, string) (net.Conn, error) { return f.conn, nil }
 
+// DialContext returns the connection.
 func (f existingConn) DialContext(context.Context, string, string) (net.Conn, error) {
 	return f.conn, nil
 }
@@ -108,12 +114,16 @@ func (f existingConn) DialContext(context.Context, string, string) (net.Conn, er
 // A greetingError means that the SOCKS proxy did not respond to the greeting.
 type greetingError struct{ err error }
 
+// Error returns the text of the underlying error.
 func (e *greetingError) Error() string { return e.err.Error() }
 
-// A greetingConn adds the method socks.MethodVia to the greeting of a SOCKS client. If the proxy selects it, it
-// replaces the answer by that for no authentication.
+// A greetingConn is a connection on which a SOCKS client's greeting also offers the method socks.MethodVia. If
+// the proxy selects it, greetingConn sends the ids in via, and the SOCKS library sees the selection of no
+// authentication instead.
 type greetingConn struct {
 	net.Conn
+
+	// via are the ids to be sent, and greeted means that the greeting was sent.
 	via     string
 	greeted bool
 
@@ -125,6 +135,7 @@ type greetingConn struct {
 	answered, isUnwire bool
 }
 
+// Write sends bytes of the SOCKS client; the first call changes the greeting.
 func (c *greetingConn) Write(p []byte) (int, error) {
 	if c.greeted || c.via == "" || len(c.via) > socks.MaxVia || len(p) < 2 || len(p) != 2+int(p[1]) {
 		c.greeted = true
@@ -138,6 +149,7 @@ func (c *greetingConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Read returns bytes of the proxy; the first call handles the response to the greeting.
 func (c *greetingConn) Read(p []byte) (int, error) {
 	if c.answered || len(p) != 2 {
 		return c.Conn.Read(p)

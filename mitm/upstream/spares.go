@@ -7,25 +7,30 @@ import (
 )
 
 const (
+	// maxSpares limits the number of spare connections, and spareLifetime how long each is kept.
 	maxSpares     = 1024
 	spareLifetime = 2 * time.Second
 )
 
-// Spares are open connections to servers that were not used yet. The zero value is empty.
+// Spares are open connections to servers that were not used yet and may be used by the next request. The zero
+// value is empty.
 type Spares struct {
 	mu     sync.Mutex
 	closed bool
+
+	// n is the number of connections, and byAddr the connections by the key passed to Keep.
 	n      int
 	byAddr map[string][]*spareConn
 }
 
+// A spareConn is a spare connection that expiry closes after spareLifetime.
 type spareConn struct {
 	net.Conn
 	expiry *time.Timer
 }
 
-// Keep keeps a connection for spareLifetime. addr is the server's address, extended by whatever distinguishes
-// connections to it.
+// Keep keeps a connection for spareLifetime. addr is the key for Claim: the server's address, extended by
+// whatever distinguishes connections to it.
 func (s *Spares) Keep(addr string, conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +51,7 @@ func (s *Spares) Keep(addr string, conn net.Conn) {
 	s.n++
 }
 
-// Claim removes and returns a connection to addr, or returns nil.
+// Claim removes and returns a connection that was kept under the key addr, or returns nil.
 func (s *Spares) Claim(addr string) net.Conn {
 	s.mu.Lock()
 	list := s.byAddr[addr]
@@ -60,7 +65,7 @@ func (s *Spares) Claim(addr string) net.Conn {
 	return nil
 }
 
-// remove removes the connection c to addr, and reports whether it was there.
+// remove removes the connection c with the key addr, and reports whether it was there.
 func (s *Spares) remove(addr string, c *spareConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +85,7 @@ func (s *Spares) remove(addr string, c *spareConn) bool {
 	return false
 }
 
-// Close closes all spare connections, and those that are added later.
+// Close closes all spare connections, and makes Keep close those that are added later.
 func (s *Spares) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// ViaHeader is the header by which one unwire informs the next, used as its proxy, through which proxies a
-// request has passed. Servers never receive it.
+// ViaHeader is the header with the ids of the unwire proxies that a request has passed through. One unwire
+// sends it to the next one, if that is its upstream proxy, to detect loops. Servers never receive it.
 const ViaHeader = "Unwire-Via"
 
 // dialTimeout limits how long a proxy may take to connect. It is shorter than clients wait for TLS, so that they
@@ -35,7 +35,7 @@ const dialTimeout = 12 * time.Second
 // ErrLoop means that the upstream proxy forwards back to this proxy.
 var ErrLoop = errors.New("it leads back to this unwire")
 
-// An Error is a failure that concerns the user's proxy.
+// An Error is a failure that concerns the user's proxy, rather than a server.
 type Error struct {
 	// Proxy is the URL of the proxy without user and password.
 	Proxy string
@@ -47,6 +47,7 @@ type Error struct {
 	Err error
 }
 
+// Error returns a sentence with the failure and the remedy.
 func (e *Error) Error() string {
 	text := "upstream proxy " + e.Proxy + ": " + e.What
 	if e.Remedy != "" {
@@ -55,9 +56,10 @@ func (e *Error) Error() string {
 	return text
 }
 
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A proxiedConn is a connection through a proxy, or to a proxy that forwards requests.
+// A proxiedConn is a connection through the user's proxy, or to a proxy that forwards requests.
 type proxiedConn struct {
 	net.Conn
 
@@ -68,6 +70,7 @@ type proxiedConn struct {
 	head []byte
 }
 
+// Read returns the bytes of head, then those of the connection.
 func (c *proxiedConn) Read(p []byte) (int, error) {
 	if len(c.head) > 0 {
 		n := copy(p, c.head)
@@ -96,7 +99,7 @@ func (c *proxiedConn) CloseRead() error {
 	return nil
 }
 
-// ProxyOf returns the name of the proxy that a connection uses; "" if none.
+// ProxyOf returns the URL, without user name and password, of the proxy that a connection uses; "" if none.
 func ProxyOf(conn net.Conn) string {
 	for {
 		if c, ok := conn.(*proxiedConn); ok {
@@ -115,7 +118,7 @@ type Dialer struct {
 	// Proxies are the proxies to use; nil connects directly.
 	Proxies *Proxies
 
-	// Direct opens TCP connections to proxies and, where no proxy is used, to servers. Required.
+	// Direct opens TCP connections: to proxies and, if no proxy is used, to servers. Required.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// Roots are the CAs that verify https proxies; nil means the system's trust store.
@@ -154,7 +157,7 @@ func (d *Dialer) Dial(ctx context.Context, proxy *url.URL, addr, via string) (ne
 	return conn, nil
 }
 
-// explain returns an error that explains why a proxy did not connect to addr.
+// explain returns an error that explains why a proxy did not connect to addr because of err.
 func (d *Dialer) explain(ctx context.Context, proxy *url.URL, addr string, err error) error {
 	var known *Error
 	switch {
@@ -166,8 +169,8 @@ func (d *Dialer) explain(ctx context.Context, proxy *url.URL, addr string, err e
 	return &Error{Name(proxy), fmt.Sprintf("it closed the connection when asked for %s (%v)", addr, err), kindHint(proxy), err}
 }
 
-// kindHint returns a hint that a proxy seems to be of another kind than its URL says, such as SOCKS
-// instead of HTTP.
+// kindHint returns a hint for the user if a proxy seems to be of another kind than its URL says, such as SOCKS
+// instead of HTTP; otherwise "".
 func kindHint(proxy *url.URL) string {
 	if speaksHTTP(proxy) {
 		return "check that it is an HTTP proxy; the URL of a SOCKS proxy is socks5h://" + proxy.Host + ", one that speaks TLS as https://" + proxy.Host
@@ -175,7 +178,8 @@ func kindHint(proxy *url.URL) string {
 	return "look whether it is a SOCKS 5 proxy: an HTTP proxy is given as http://" + proxy.Host
 }
 
-// DialProxy connects to a proxy to which requests are sent, with TLS if the proxy's URL is https.
+// DialProxy connects to an HTTP proxy to which requests are sent instead of the server, with TLS if the proxy's
+// URL is https.
 //
 // Errors: *Error.
 func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
@@ -186,6 +190,7 @@ func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error
 	return conn, nil
 }
 
+// connect connects to a proxy, with TLS if its URL is https.
 func (d *Dialer) connect(ctx context.Context, proxy *url.URL) (*proxiedConn, error) {
 	raw, err := d.Direct(ctx, "tcp", proxy.Host)
 	if err != nil {
@@ -219,7 +224,7 @@ func tlsError(proxy *url.URL, err error) error {
 	return &Error{Name(proxy), fmt.Sprintf("TLS with the proxy failed: %v", err), kindHint(proxy), err}
 }
 
-// connectReason is why a TCP connection failed, without the address.
+// connectReason returns why a TCP connection failed, without the address.
 func connectReason(err error) string {
 	var code syscall.Errno
 	var dns *net.DNSError

@@ -3,8 +3,8 @@ package require
 
 import "testing"
 
-// Value is for calls that return a value and an error: Value(f())(t) is f's
-// value, or the end of the test.
+// Value wraps a call f that returns a value and an error: Value(f())(t) returns the value, or ends the test if
+// there is an error.
 func Value[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -12,9 +12,9 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// A Fault handles a request instead of the S3 service and returns true, or returns false to let the
-// service handle it. It may set headers of the response, and may panic with http.ErrAbortHandler to cut
-// the connection.
+// A Fault simulates a failure of the S3 service. It handles a request instead of the service and returns true,
+// or returns false to let the service handle it. It may set response headers, and may panic with
+// http.ErrAbortHandler to cut the connection.
 type Fault func(w http.ResponseWriter, r *http.Request) bool
 
 // A Service is an S3 service in this process, with the empty bucket "bucket".
@@ -22,6 +22,7 @@ type Service struct {
 	// URL is the endpoint of the S3 service.
 	URL string
 
+	// requests are the received requests, for Count; mu guards them and fault.
 	mu       sync.Mutex
 	fault    Fault
 	requests []string
@@ -60,7 +61,7 @@ func (s *Service) SetFault(f Fault) {
 	s.fault = f
 }
 
-// Count returns how many requests contained a text, and forgets all requests.
+// Count returns how many requests since the last call contained text, and forgets all requests.
 func (s *Service) Count(text string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

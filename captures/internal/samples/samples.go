@@ -30,9 +30,9 @@ func Store(t testing.TB, dir string, o store.Options) *store.Store {
 	return s
 }
 
-// Record records n exchanges as seed has them: plain HTTP with and without a
-// content-encoding, Connect streams with compressed frames, failures, header
-// values that are not UTF-8, trailers, and chunks that do not end with frames.
+// Record records n pseudo-random exchanges, which depend on seed: plain HTTP with and without content-encoding,
+// Connect streams with compressed frames, failures, header values that are not UTF-8, trailers, and chunks
+// whose boundaries are not those of frames.
 func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -96,7 +96,7 @@ func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 	}
 }
 
-// message is one of protobuf: a text, a number, and noise in a bytes field.
+// message returns a random protobuf message with a text, a number, and n random bytes in a bytes field.
 func message(r *rand.Rand, n int) []byte {
 	if n == 0 {
 		return nil
@@ -110,6 +110,7 @@ func message(r *rand.Rand, n int) []byte {
 	return b
 }
 
+// gzip returns p compressed with gzip.
 func gzip(p []byte) []byte {
 	b, err := envelope.Compress("gzip", p)
 	if err != nil {
@@ -118,6 +119,7 @@ func gzip(p []byte) []byte {
 	return b
 }
 
+// frames returns the random frames of a Connect stream, some of them compressed.
 func frames(r *rand.Rand) []byte {
 	var b []byte
 	for range r.IntN(5) {
@@ -131,7 +133,8 @@ func frames(r *rand.Rand) []byte {
 	return envelope.Append(b, envelope.EndStream, []byte("{}"))
 }
 
-// recordPieces records a body in chunks of any size, and returns when it was done.
+// recordPieces records a body in chunks of random sizes, the first of them at time at, and returns the time of
+// the last one.
 func recordPieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
 	for len(body) > 0 {
 		n := 1 + r.IntN(min(len(body), 150))

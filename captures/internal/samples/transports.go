@@ -12,9 +12,9 @@ import (
 	"unwire/captures/store"
 )
 
-// RecordTransports records what a rapid.T draws, of every transport: HTTP/1.0 to 2 with
-// targets as odd as clients send them, WebSockets with and without their handshakes, TLS
-// and TCP without HTTP, and relations between them. Each exchange begins at another time.
+// RecordTransports records exchanges drawn by rapid, of every transport: HTTP/1.0 to 2 with unusual request
+// targets, WebSockets with and without their handshakes, TLS and TCP without HTTP, and relations between them.
+// Each exchange begins at another time.
 func RecordTransports(t *rapid.T, s *store.Store) {
 	d := &drawer{t: t, s: s, at: time.Unix(1_700_000_000, 5).UTC()}
 	for range rapid.IntRange(1, 8).Draw(t, "exchanges") {
@@ -65,11 +65,13 @@ func (d *drawer) begin(ex captures.Exchange) captures.Recording {
 	return rec
 }
 
+// end ends the exchange with a random outcome, at a time since its start.
 func (d *drawer) end(rec captures.Recording, at time.Duration) {
 	outcome := rapid.SampledFrom([]captures.Outcome{captures.Complete, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete}).Draw(d.t, "outcome")
 	rec.EndAt(at+time.Duration(rapid.IntRange(0, 1_000_000).Draw(d.t, "end")), outcome, rapid.SampledFrom([]string{"", "why"}).Draw(d.t, "error"))
 }
 
+// http records a random HTTP exchange.
 func (d *drawer) http() {
 	rec := d.begin(captures.Exchange{
 		Method: rapid.SampledFrom([]string{"GET", "POST", "OPTIONS"}).Draw(d.t, "method"),
@@ -118,7 +120,7 @@ func (d *drawer) handshake() {
 	}
 }
 
-// webSocket records a WebSocket, which a handshake has opened or 0.
+// webSocket records a WebSocket. handshake is the ID of the exchange that opened it, or 0.
 func (d *drawer) webSocket(handshake int64) {
 	rec := d.begin(captures.Exchange{
 		Transport: captures.WebSocket, URL: "wss://api.example/chat?a=1", HTTP: "1.1", TLS: captures.TLS{Version: "1.3", ServerName: "api.example"},
@@ -153,7 +155,7 @@ func (d *drawer) webSocket(handshake int64) {
 	d.end(rec, at)
 }
 
-// connection records a connection without HTTP. The first byte is none of TLS or HTTP.
+// connection records a connection without HTTP, whose first byte cannot begin TLS or HTTP.
 func (d *drawer) connection(t captures.Transport) {
 	ex := captures.Exchange{Transport: t, URL: string(t) + "://10.0.0.9:8443"}
 	if t == captures.RawTLS {
@@ -166,7 +168,7 @@ func (d *drawer) connection(t captures.Transport) {
 	d.end(rec, d.chunks(rec, 1-first, d.chunks(rec, first, 1)))
 }
 
-// chunks records chunks of one direction, and returns the time of the last.
+// chunks records random chunks of one direction, all of them after time at, and returns the time of the last.
 func (d *drawer) chunks(rec captures.Recording, dir captures.Direction, at time.Duration) time.Duration {
 	for range rapid.IntRange(0, 3).Draw(d.t, fmt.Sprintf("%s chunks", dir)) {
 		at += time.Duration(rapid.IntRange(1, 1_000_000).Draw(d.t, "step"))
@@ -175,9 +177,8 @@ func (d *drawer) chunks(rec captures.Recording, dir captures.Direction, at time.
 	return at
 }
 
-// Renumbered returns exchanges in the order of their beginnings, with numbers from 1 on:
-// some formats keep an order of their own. Relations to exchanges that are not among them
-// are left out.
+// Renumbered returns the exchanges sorted by start time, with IDs from 1, because some formats change the
+// order. Relations to exchanges that are not in all are omitted.
 func Renumbered(all []Whole) []Whole {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Whole) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID)) })

@@ -10,13 +10,14 @@ import (
 const (
 	// maxDatagram is the largest IP payload, in bytes.
 	maxDatagram = 65535
-	// maxDatagrams limits the packets that wait for fragments.
+	// maxDatagrams limits the number of incomplete IP packets that wait for further fragments.
 	maxDatagrams = 1024
 	// maxFragmentBytes limits the bytes of all waiting fragments.
 	maxFragmentBytes = 16 << 20
 	// maxFragments is the largest number of fragments of one IP packet.
 	maxFragments = 8192
-	// fragmentTimeout is in the time of the capture.
+	// fragmentTimeout is how long an incomplete IP packet waits for further fragments, in the time of the
+	// capture.
 	fragmentTimeout = 30 * time.Second
 )
 
@@ -29,10 +30,13 @@ type datagramKey struct {
 
 // A fragment is one IP fragment of a packet.
 type fragment struct {
-	key    datagramKey
+	key datagramKey
+
+	// offset is the position of data in the payload of the whole packet, in bytes. more means that fragments
+	// follow.
 	offset int
 	more   bool
-	// data is the fragment's payload. It is valid until the next packet is read.
+	// data is the fragment's bytes, and t its time of capture. data is valid until the next packet is read.
 	data []byte
 	t    time.Time
 }
@@ -42,9 +46,10 @@ type fragment struct {
 // It replaces gopacket's ip4defrag, which supports only IPv4, keeps its input without a copy, and has no limit
 // on all packets together.
 //
-// Limits: 1,024 packets and 16 MiB wait, each for up to 30 seconds of capture time; the oldest one is dropped
-// first. If fragments overlap, the first copy of a byte counts.
+// Limits: at most 1,024 incomplete packets with 16 MiB wait, each for up to 30 seconds of capture time; the
+// oldest one is dropped first. If fragments overlap, the first copy of a byte counts.
 type defragmenter struct {
+	// waiting are the incomplete packets, and bytes their total size in memory.
 	waiting map[datagramKey]*datagram
 	bytes   int
 	// dropped counts the fragments of packets that were dropped.
@@ -57,19 +62,20 @@ type datagram struct {
 	parts []fragmentData
 	// bytes is the total size of the received fragments.
 	bytes int
-	// total is the size of the payload; -1 until the last fragment is read.
+	// total is the size of the complete payload in bytes; -1 until the last fragment is read.
 	total int
-	// seen is the number of received fragments.
+	// seen is the number of received fragments, and since the time of the first one.
 	seen  int64
 	since time.Time
 }
 
+// A fragmentData is a run of received payload bytes, at an offset in the payload.
 type fragmentData struct {
 	offset int
 	data   []byte
 }
 
-// addFragment adds a fragment. If it completes its packet, addFragment returns the payload.
+// addFragment adds a fragment. If it completes its IP packet, addFragment returns the whole payload and true.
 func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	if f.offset+len(f.data) > maxDatagram || f.more && len(f.data)%8 != 0 {
 		d.dropped++
@@ -125,7 +131,7 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	return payload, true
 }
 
-// addPart adds the bytes of a fragment that are new.
+// addPart stores those bytes of p, which belong at offset, that no earlier fragment contained.
 func (g *datagram) addPart(offset int, p []byte) {
 	for len(p) > 0 {
 		i, found := slices.BinarySearchFunc(g.parts, offset, func(a fragmentData, o int) int { return cmp.Compare(a.offset, o) })
@@ -150,6 +156,7 @@ func (g *datagram) addPart(offset int, p []byte) {
 	}
 }
 
+// dropDatagram removes an incomplete packet and counts its fragments as dropped.
 func (d *defragmenter) dropDatagram(key datagramKey) {
 	g := d.waiting[key]
 	d.bytes -= g.bytes
@@ -157,6 +164,7 @@ func (d *defragmenter) dropDatagram(key datagramKey) {
 	delete(d.waiting, key)
 }
 
+// dropOldest drops the incomplete packet that has waited longest. It returns false if there is none.
 func (d *defragmenter) dropOldest() bool {
 	var oldest datagramKey
 	var since time.Time
@@ -172,7 +180,7 @@ func (d *defragmenter) dropOldest() bool {
 	return true
 }
 
-// incomplete counts the fragments of packets that were dropped or still wait.
+// incomplete returns the number of fragments of packets that were dropped or still wait for further fragments.
 func (d *defragmenter) incomplete() int64 {
 	n := d.dropped
 	for _, g := range d.waiting {

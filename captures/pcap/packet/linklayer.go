@@ -17,6 +17,7 @@ import (
 type linkType uint16
 
 const (
+	// linkNull and the others are named as in the registry, without LINKTYPE_.
 	linkNull     linkType = 0
 	linkEthernet linkType = 1
 	// linkRawBSD is raw IP on some BSD systems.
@@ -30,7 +31,7 @@ const (
 	linkSLL2    linkType = 276
 )
 
-// Reasons why a packet is skipped.
+// Errors that give the reason why a packet is skipped.
 var (
 	errNotTCP   = errors.New("not TCP over IP")
 	errFragment = errors.New("a fragment of an IP packet that is not complete")
@@ -38,8 +39,8 @@ var (
 	errLinkType = errors.New("a link type that is not read")
 )
 
-// A layerDecoder extracts the TCP segment from a packet. It is reused for all packets, so decoding does not
-// allocate.
+// A layerDecoder extracts the TCP segment from a captured packet. Its buffers are reused for all packets, so
+// decoding does not allocate.
 type layerDecoder struct {
 	eth      layers.Ethernet
 	vlan     layers.Dot1Q
@@ -52,7 +53,7 @@ type layerDecoder struct {
 	defrag   defragmenter
 }
 
-// decode returns the TCP segment in p.
+// decode returns the TCP segment in the captured packet p.
 //
 // Errors: errNotTCP, errQUIC, errFragment, errLinkType.
 func (d *layerDecoder) decode(p frame) (Segment, error) {
@@ -89,7 +90,8 @@ func (d *layerDecoder) decode(p frame) (Segment, error) {
 	return s, nil
 }
 
-// decodeLink decodes the link layer and returns the type and the bytes of the layer inside.
+// decodeLink decodes the link-layer header of p. It returns the type of the next layer, such as IPv4, and its
+// bytes.
 func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	var kind gopacket.LayerType
 	var data []byte
@@ -129,6 +131,7 @@ func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	return kind, data, nil
 }
 
+// ipVersion returns the layer type IPv4 or IPv6 according to the first byte of an IP packet.
 func ipVersion(p []byte) gopacket.LayerType {
 	switch {
 	case len(p) > 0 && p[0]>>4 == 4:
@@ -146,6 +149,8 @@ type ipPayload struct {
 	data     []byte
 }
 
+// decodeIPv4 returns the payload of an IPv4 packet that was captured at time t. A fragment is an error unless
+// it completes its packet.
 func (d *layerDecoder) decodeIPv4(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip4.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP
@@ -161,7 +166,8 @@ func (d *layerDecoder) decodeIPv4(data []byte, t time.Time) (ipPayload, error) {
 	return d.defragment(ip, uint32(d.ip4.Id), int(d.ip4.FragOffset)*8, more, t)
 }
 
-// defragment returns the payload of an IP packet if this fragment completes it.
+// defragment adds a fragment of the IP packet with this id, and returns the packet's payload if it is now
+// complete; otherwise errFragment. offset is in bytes; more means that fragments follow.
 func (d *layerDecoder) defragment(ip ipPayload, id uint32, offset int, more bool, t time.Time) (ipPayload, error) {
 	key := datagramKey{ip.src, ip.dst, id, uint8(ip.protocol)}
 	data, ok := d.defrag.addFragment(fragment{key, offset, more, ip.data, t})
@@ -172,6 +178,8 @@ func (d *layerDecoder) defragment(ip ipPayload, id uint32, offset int, more bool
 	return ip, nil
 }
 
+// decodeIPv6 returns the payload of an IPv6 packet that was captured at time t. A fragment is an error unless
+// it completes its packet.
 func (d *layerDecoder) decodeIPv6(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip6.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP

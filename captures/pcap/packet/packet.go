@@ -19,11 +19,12 @@ import (
 	"time"
 )
 
-// maxPacket limits a packet, and a block of a pcapng file, in bytes.
+// maxPacket limits the size of a packet, and of a block of a pcapng file, in bytes.
 const maxPacket = 16 << 20
 
-// The first four bytes of a file, in the byte order of the machine that wrote it.
+// The first four bytes of a pcap or pcapng file, as a number in the byte order of the machine that wrote it.
 const (
+	// magicMicros and magicNanos begin pcap files with time stamps in microseconds and in nanoseconds.
 	magicMicros = 0xa1b2c3d4
 	magicNanos  = 0xa1b23c4d
 	// magicNG is the type of a pcapng section header, which is the same in both byte orders.
@@ -32,6 +33,7 @@ const (
 
 // A frame is a captured packet including its link-layer header.
 type frame struct {
+	// link is the type of the link-layer header, and t the time of capture.
 	link linkType
 	t    time.Time
 
@@ -71,11 +73,11 @@ type Skipped struct {
 	// OtherLink counts packets with an unsupported link type.
 	OtherLink int64 `json:"other_link"`
 
-	// Cut counts packets of which only the beginning was captured. They are used nevertheless.
+	// Cut counts packets of which only the beginning was captured. The captured part is used nevertheless.
 	Cut int64 `json:"cut"`
 }
 
-// pcapng is the Format of pcapng files.
+// pcapng is the value of Reader.Format for pcapng files.
 const pcapng = "pcapng"
 
 // A Reader reads the packets of a pcap or pcapng file.
@@ -89,18 +91,21 @@ type Reader struct {
 	r *bufio.Reader
 
 	// offset is the position of the next byte in the file.
-	offset     int64
+	offset int64
+
+	// order is the byte order of the file or section, interfaces are those of the section, and buf is a reused
+	// buffer.
 	order      binary.ByteOrder
 	interfaces []netInterface
 	buf        []byte
 
-	// link and perTick are the link type and the time unit of a pcap file.
+	// link and perTick are the link type and the unit of time stamps of a pcap file.
 	link    linkType
 	perTick time.Duration
 
 	// onKeys, if set, is called with the key log in each secrets block.
 	onKeys func(log []byte)
-	// keysOnly makes the reader skip all blocks except TLS keys.
+	// keysOnly makes the reader skip all blocks except those with TLS keys.
 	keysOnly bool
 
 	layers  layerDecoder
@@ -128,7 +133,7 @@ func NewReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	return newReader(r, onKeys)
 }
 
-// readKeys reads all secrets blocks of a file, and seeks back.
+// readKeys reads all secrets blocks of a pcapng file, and seeks back to the beginning.
 func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 	start, err := s.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -147,6 +152,7 @@ func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 	return nil
 }
 
+// newReader reads the beginning of a file, and returns a reader of its packets.
 func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 	f := &Reader{Format: "pcap", r: bufio.NewReaderSize(r, 1<<20), onKeys: onKeys, order: binary.LittleEndian}
 	head, err := f.r.Peek(4)
@@ -216,8 +222,8 @@ func (f *Reader) readHeader() error {
 	return nil
 }
 
-// nextFrame returns the next packet, or io.EOF after the last one. After any other error, the next packet cannot
-// be found.
+// nextFrame returns the next captured packet, or io.EOF after the last one. After any other error, the position
+// of the next packet is unknown, and reading must stop.
 func (f *Reader) nextFrame() (frame, error) {
 	start := f.offset
 	var p frame
@@ -233,6 +239,7 @@ func (f *Reader) nextFrame() (frame, error) {
 	return p, err
 }
 
+// nextClassic returns the next packet of a pcap file, i.e. not pcapng.
 func (f *Reader) nextClassic() (frame, error) {
 	if _, err := f.r.Peek(1); err != nil {
 		return frame{}, err
@@ -250,7 +257,7 @@ func (f *Reader) nextClassic() (frame, error) {
 	return frame{f.link, time.Unix(sec, frac*int64(f.perTick)), data, kept < whole}, nil
 }
 
-// read reads n bytes, which are valid until the next call.
+// read reads n bytes from the file. The result is valid until the next call.
 func (f *Reader) read(n int64) ([]byte, error) {
 	if n > maxPacket {
 		return nil, fmt.Errorf("%d bytes, more than %d", n, maxPacket)
@@ -291,7 +298,7 @@ func (f *Reader) skip(n int64) error {
 	return nil
 }
 
-// unexpectedEOF converts io.EOF to io.ErrUnexpectedEOF.
+// unexpectedEOF converts io.EOF to io.ErrUnexpectedEOF, for a file that ends inside an element.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxInterfaces limits the interfaces of a section.
+// maxInterfaces limits the number of network interfaces that a section of a pcapng file describes.
 const maxInterfaces = 4096
 
-// Types of blocks that are read; others are skipped.
+// Types of pcapng blocks that are read; others are skipped.
 const (
 	blockInterface = 0x00000001
 	blockOldPacket = 0x00000002
@@ -20,11 +20,12 @@ const (
 	blockPacket    = 0x00000006
 	blockSecrets   = 0x0000000a
 
+	// byteOrderMagic is the number in a section header that shows the byte order.
 	byteOrderMagic = 0x1a2b3c4d
 	secretsTLS     = 0x544c534b // "TLSK": an NSS key log
 )
 
-// Options of an interface that are read.
+// Options of a pcapng interface description block that are read.
 const (
 	optEnd        = 0
 	optResolution = 9
@@ -42,7 +43,7 @@ type netInterface struct {
 	offset int64
 }
 
-// nextNG reads blocks up to the next packet.
+// nextNG reads blocks of a pcapng file up to the next packet, and returns it.
 //
 // A block consists of type(4), length(4), body, padding and length(4); all are aligned to 4 bytes.
 func (f *Reader) nextNG() (frame, error) {
@@ -84,7 +85,7 @@ func (f *Reader) nextNG() (frame, error) {
 	}
 }
 
-// isNeeded reports whether blocks of a type must be read.
+// isNeeded reports whether pcapng blocks of a type must be read rather than skipped.
 func (f *Reader) isNeeded(kind uint32) bool {
 	switch kind {
 	case blockSecrets:
@@ -95,7 +96,8 @@ func (f *Reader) isNeeded(kind uint32) bool {
 	return false
 }
 
-// readSection reads a section header, which sets the byte order and resets the interfaces.
+// readSection reads a pcapng section header, which sets the byte order and removes all interfaces. rawLength is
+// the block's length field, before the byte order is known.
 func (f *Reader) readSection(rawLength [4]byte) error {
 	magic, err := f.read(4)
 	if err != nil {
@@ -140,8 +142,8 @@ func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) 
 	return f.readPacketBlock(kind, b)
 }
 
-// readPacketBlock reads interface(4) time(8) captured length(4) original length(4) data. In old packet blocks,
-// the upper half of interface is a count of dropped packets.
+// readPacketBlock parses the body of a pcapng packet block: interface(4) time(8) captured length(4) original
+// length(4) data. In blocks of the old kind, the upper half of interface is a count of dropped packets.
 func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	if len(b) < 20 {
 		return p, false, fmt.Errorf("packet block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
@@ -162,6 +164,7 @@ func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err e
 	return frame{i.link, i.time(ticks), b[20 : 20+kept], kept < whole}, true, nil
 }
 
+// time converts a timestamp of the interface, in its ticks, to a time.
 func (i *netInterface) time(ticks uint64) time.Time {
 	hi, lo := bits.Mul64(ticks%i.ticks, uint64(time.Second))
 	// The product is less than ticks per second times 10^9, so the quotient fits into 64 bits.
@@ -169,7 +172,8 @@ func (i *netInterface) time(ticks uint64) time.Time {
 	return time.Unix(int64(ticks/i.ticks)+i.offset, int64(nanos))
 }
 
-// addInterface reads linktype(2) reserved(2) snaplen(4) options.
+// addInterface parses the body of a pcapng interface description block: linktype(2) reserved(2) snaplen(4)
+// options.
 func (f *Reader) addInterface(b []byte) error {
 	if len(b) < 8 {
 		return fmt.Errorf("interface block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
@@ -201,8 +205,8 @@ func (f *Reader) addInterface(b []byte) error {
 	return nil
 }
 
-// resolution returns the ticks per second for an if_tsresol option: a power of two if the upper bit is set, of
-// ten otherwise.
+// resolution returns the ticks per second for the value of an if_tsresol option: a power of two if the upper
+// bit is set, otherwise a power of ten.
 func resolution(v byte) (uint64, error) {
 	n := int(v & 0x7f)
 	switch {
@@ -214,7 +218,7 @@ func resolution(v byte) (uint64, error) {
 	return 0, fmt.Errorf("interface block: a time resolution of 0x%02x", v)
 }
 
-// readSecrets reads a decryption secrets block: type(4) length(4) data.
+// readSecrets passes the key log in a decryption secrets block to onKeys. The body is: type(4) length(4) data.
 func (f *Reader) readSecrets(b []byte) {
 	if len(b) < 8 || f.order.Uint32(b) != secretsTLS {
 		return

@@ -13,6 +13,7 @@ type Set [256]bool
 // Has reports whether c is in the set.
 func (s *Set) Has(c byte) bool { return s[c] }
 
+// of returns the set of the characters in a string.
 func of(chars string) *Set {
 	var s Set
 	for i := range len(chars) {
@@ -22,16 +23,18 @@ func of(chars string) *Set {
 }
 
 const (
+	// digits and letters are the ASCII digits and letters.
 	digits  = "0123456789"
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// Read-only after this.
+// Sets of characters for the search. They must not be changed.
 var (
-	Alnum  = of(digits + letters)
-	Upper  = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	Word   = of(digits + letters + "_-")  // base64url
-	Dotted = of(digits + letters + "_-.") // a JWT
+	Alnum = of(digits + letters)
+	Upper = of(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	// Word contains the characters of base64url, and Dotted those of a JSON Web Token.
+	Word   = of(digits + letters + "_-")
+	Dotted = of(digits + letters + "_-.")
 
 	// Token contains the characters of bearer tokens (RFC 6750) and of other common tokens.
 	Token = of(digits + letters + "_-.~+/=%|:")
@@ -45,7 +48,7 @@ var (
 	Hex     = of("0123456789abcdef")
 	URLPath = of(digits + letters + "_-/")
 
-	// Name are those of the names of parameters and members.
+	// Name contains the characters of names of parameters and variables.
 	Name = of(digits + letters + "_-.")
 
 	// Member contains the characters of names of JSON members.
@@ -54,7 +57,7 @@ var (
 	// User contains the characters of the user information in a URL.
 	User = of(digits + letters + "_-.~!$&'()*+%=")
 
-	// Bare are those of a value without quotes, as in a line of a configuration.
+	// Bare contains the characters of a value without quotes, as in a configuration file.
 	Bare = func() *Set {
 		var s Set
 		for c := range 256 {
@@ -63,12 +66,13 @@ var (
 		return &s
 	}()
 
-	// BeforeSign are the bytes that may precede the sign of an assignment or at the end of a tag.
+	// BeforeSign contains the characters that may precede an assignment's sign (':' or '=') or the '>' of a
+	// tag.
 	BeforeSign = of(digits + letters + "_-. []\t\"':$/\\<&;")
 )
 
-// LooksRandom reports whether a value looks like a token rather than words: long, one word, and with a digit. It
-// is used for values whose names often denote other things.
+// LooksRandom reports whether a value looks like a token rather than words: at least 16 bytes, one word, and
+// with a digit. It is used if the value's name does not always denote a secret.
 func LooksRandom(v []byte) bool {
 	digit := false
 	for _, c := range v {

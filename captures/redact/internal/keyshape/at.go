@@ -7,7 +7,8 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// At checks whether a key of shape s begins at position i.
+// At reports whether a key of shape s begins at index i of b. final means that no bytes follow b, and flush
+// that the caller cannot wait for more, so that the beginning of a key is a match.
 func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	rest := b[i:]
 	n := min(len(rest), len(s.Prefix))
@@ -44,8 +45,8 @@ func (s *Shape) At(b []byte, i int, final, flush bool) (match.Match, match.State
 	return m, match.Found
 }
 
-// run returns how many bytes at the beginning of p can belong to a key, after its prefix. full means
-// that the search limit was reached.
+// run returns how many bytes at the beginning of p, which follows a key's prefix, can belong to the key. full
+// means that the greatest length was reached.
 func (s *Shape) run(p []byte) (n int, full bool) {
 	limit := match.MaxSecret
 	if s.max > 0 {
@@ -57,8 +58,8 @@ func (s *Shape) run(p []byte) (n int, full bool) {
 	return n, n == limit
 }
 
-// keyEnd returns the length of a key that begins at position i and whose characters end at end. ok is
-// false if the key would end in the middle of a word.
+// keyEnd returns the length of a key that begins at index i, after removing bytes at its end that do not belong
+// to it. end is the length of the run of possible characters. ok is false if the key begins within a word.
 func (s *Shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
 	n := len(s.Prefix)
 	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
@@ -73,9 +74,10 @@ func (s *Shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
 	return end, i == 0 || s.dots || !charset.Alnum.Has(b[i-1]) || hasLength(b, i, end)
 }
 
-// cutByLength removes a following protobuf tag from the end of a key. In protobuf the length precedes a
-// string, and the tag of the next field, which may be a letter, follows it. If the byte before the key
-// is a length a few bytes shorter than the run, and still long enough for a key, the run is cut to it.
+// cutByLength returns the length of a key at index i without a protobuf tag that follows it. In protobuf a
+// length precedes a string, and the tag of the next field, which may look like a letter, follows it. If the
+// byte before the key is a length slightly smaller than run, but at least least, that length is returned;
+// otherwise run.
 func cutByLength(b []byte, i, run, least int) int {
 	for n := run; n >= least && n > run-12; n-- {
 		if hasLength(b, i, n) {
@@ -85,8 +87,8 @@ func cutByLength(b []byte, i, run, least int) int {
 	return run
 }
 
-// hasLength reports whether n precedes i as a protobuf length, after a byte that can be the tag of
-// a length-delimited field.
+// hasLength reports whether the bytes before index i are the protobuf length n, after a byte that can be the
+// tag of a length-delimited field.
 func hasLength(b []byte, i, n int) bool {
 	switch {
 	case n < 0x80 && i >= 2:

@@ -2,8 +2,8 @@ package keyshape
 
 import "unwire/captures/redact/internal/charset"
 
-// documentedShapes are those of vendors' documentation that the published rules lack, or that
-// have changed since. Those whose prefix may begin a word have a digit.
+// documentedShapes are formats of API keys from vendors' documentation that the published rules lack, or that
+// have changed since. If a prefix may begin a word, the key must contain a digit.
 var documentedShapes = []Shape{
 	// Airtable
 	{Prefix: "pat", chars: charset.Dotted, min: 79, dots: true, digit: true},
@@ -76,8 +76,8 @@ var documentedShapes = []Shape{
 	{Prefix: "sk_", chars: charset.Hex, min: 48},
 }
 
-// flagShapes are options of commands whose value is a secret, and the token in the path of a URL of
-// a bot.
+// flagShapes returns shapes for secrets in command lines, such as "--token VALUE", and for the token in a
+// Telegram bot's URL.
 func flagShapes() []Shape {
 	var shapes []Shape
 	for _, name := range []string{"--token ", "--api-key ", "--oauth2-bearer ", "--password ", "--secret ", "--auth-token ", "--access-token ", "--auth-key "} {

@@ -9,7 +9,7 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// All returns the shapes that are searched for everywhere, and those of a profile's keys.
+// All returns all shapes to be searched for: the built-in ones, and those for the keys of a profile.
 func All(keys []profile.KeyShape) []Shape {
 	shapes := append(known(), published()...)
 	for _, k := range keys {
@@ -18,11 +18,12 @@ func All(keys []profile.KeyShape) []Shape {
 	return shapes
 }
 
-// A Shape describes the keys of one issuer: a prefix and a run of characters of a set.
+// A Shape describes the format of one kind of API key: a prefix, and then a run of characters from a set.
 type Shape struct {
 	// Prefix is the beginning of the key, at least three bytes.
 	Prefix string
 
+	// chars is the set of characters after the prefix.
 	chars *charset.Set
 	// min and max are the least and greatest length of the characters after the prefix; max 0 means
 	// unlimited.
@@ -31,28 +32,28 @@ type Shape struct {
 	digit bool
 	// dots means that the key must contain a dot, as a JSON Web Token does.
 	dots bool
-	// The run must have a colon, between a name and a password.
+	// colon means that the run must contain a colon, between a user name and a password.
 	colon bool
 	// keep means that the prefix is not secret and is not replaced.
 	keep bool
 
-	// after, if set, is the byte before the prefix. It is not a part of Prefix, so that the scanner need not
-	// wait after every such byte.
+	// after, if not 0, is the byte that must precede the prefix. It is not part of Prefix, so that the scanner
+	// need not wait for more bytes after every such byte.
 	after byte
 }
 
 // Follows reports whether the byte c may follow the prefix of the shape.
 func (s *Shape) Follows(c byte) bool { return s.chars.Has(c) }
 
-// Least is the length in bytes of the shortest key, and of the shortest beginning of a key that is recognized if
-// the scanner must not wait for more bytes.
+// Least returns the smallest number of bytes of a match: of a whole key, or of the beginning of one that counts
+// as a match because the scanner cannot wait for more bytes.
 func (s *Shape) Least() int { return len(s.Prefix) + min(s.min, leastOpen) }
 
-// leastOpen is how many bytes must follow the prefix if the scanner must not wait for more.
+// leastOpen is how many bytes must follow the prefix of an incomplete key for it to count as a match.
 const leastOpen = 8
 
-// known returns the shapes of secrets that are searched for in every text. Their prefixes have at least
-// three bytes, because the search's filter tests three bytes.
+// known returns the built-in shapes that were chosen by hand. Their prefixes have at least three bytes, because
+// the scanner's filter tests three bytes.
 func known() []Shape {
 	shapes := []Shape{
 		{Prefix: "eyJ", chars: charset.Dotted, min: 27, dots: true},

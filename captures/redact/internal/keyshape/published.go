@@ -10,25 +10,25 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// publishedRules are the expressions of a scanner of repositories, with its notice.
+// publishedRules are the regular expressions of the secret scanner Gitleaks, with its license notice.
 //
 //go:embed gitleaks.txt
 var publishedRules string
 
 const (
-	// leastPrefix is the length of the shortest prefix of a published rule that is
-	// looked for: the filter in front of the search looks at three bytes.
+	// leastPrefix is the smallest length of a prefix for which a published rule is used, because the scanner's
+	// filter tests three bytes.
 	leastPrefix = 3
 
-	// leastRun is the length of the shortest run after such a prefix.
+	// leastRun is the smallest number of characters after the prefix for which a published rule is used.
 	leastRun = 10
 
-	// maxPrefixes is how many prefixes a rule may have.
+	// maxPrefixes is the largest number of prefixes that are derived from one rule.
 	maxPrefixes = 64
 )
 
-// published returns the published rules that begin with a fixed text. The others
-// look for the names of vendors near a value, which the names of secrets cover.
+// published returns shapes for those published rules that begin with a fixed text. The other rules search for
+// names of vendors near a value, which package names covers.
 var published = sync.OnceValue(func() []Shape {
 	var shapes []Shape
 	seen := make(map[string]bool)
@@ -73,8 +73,8 @@ func shapesOf(re *syntax.Regexp, source string) []Shape {
 	return shapes
 }
 
-// firstGroup returns the first capture group of a rule; the rest of such a rule only describes the text
-// around the key.
+// firstGroup returns the first capture group of a published rule, which matches the key itself; nil if the rule
+// has none. The rest of such a rule only describes the text around the key.
 func firstGroup(re *syntax.Regexp) *syntax.Regexp {
 	switch re.Op {
 	case syntax.OpCapture:
@@ -93,17 +93,24 @@ func firstGroup(re *syntax.Regexp) *syntax.Regexp {
 	return nil
 }
 
-// A shapeWalk collects from a regular expression its possible prefixes and, for the part after the
-// prefix, the possible bytes and the least length.
+// A shapeWalk walks over a regular expression and collects the possible prefixes and, for the part after the
+// prefix, the possible bytes and the smallest length.
 type shapeWalk struct {
+	// source is the text of the regular expression.
 	source   string
 	prefixes []string
-	open     bool // the prefixes may go on
-	chars    charset.Set
-	least    int
-	failed   bool
+	// open means that the walk is still in the prefix.
+	open bool
+
+	// chars are the bytes that may occur after the prefix, and least is their smallest number.
+	chars charset.Set
+	least int
+
+	// failed means that the expression cannot be converted to shapes.
+	failed bool
 }
 
+// walk adds the expression re to the prefixes or, after the prefix, to chars and least.
 func (w *shapeWalk) walk(re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpEndText, syntax.OpEndLine:
@@ -130,7 +137,7 @@ func (w *shapeWalk) walk(re *syntax.Regexp) {
 	}
 }
 
-// literal adds a text. One in any case is spelt as the rule spells it.
+// literal adds a fixed text. If case is ignored (fold), it uses the spelling in the rule's source.
 func (w *shapeWalk) literal(text string, fold bool) {
 	if fold {
 		if i := strings.Index(strings.ToLower(w.source), strings.ToLower(text)); i >= 0 && w.open {
@@ -149,7 +156,8 @@ func (w *shapeWalk) literal(text string, fold bool) {
 	w.least += len(text)
 }
 
-// class adds one byte of a class: to the prefixes if they are short and it is small.
+// class adds a character class. If it has at most four characters and the walk is in the prefix, each prefix is
+// extended by each of them; otherwise the prefix ends.
 func (w *shapeWalk) class(ranges []rune) {
 	size := 0
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -178,14 +186,15 @@ func (w *shapeWalk) class(ranges []rune) {
 	w.least++
 }
 
+// addRange adds the ASCII characters from one to another to chars.
 func (w *shapeWalk) addRange(from, to rune) {
 	for c := from; c <= to && c < utf8.RuneSelf; c++ {
 		w.chars[c] = true
 	}
 }
 
-// alternatives adds several alternative texts to the prefixes or, after the prefix, the bytes that
-// occur in any of them.
+// alternatives adds an alternation: in the prefix, the prefixes of each alternative; after it, the bytes that
+// occur in any alternative.
 func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
 	var prefixes []string
 	least, failed := -1, false
@@ -214,7 +223,7 @@ func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
 	w.open, w.least = open, w.least+max(least, 0)
 }
 
-// repeat adds an expression that occurs at least n times.
+// repeat adds an expression that occurs at least n times; it ends the prefix.
 func (w *shapeWalk) repeat(sub *syntax.Regexp, n int) {
 	w.open = false
 	before := w.least

@@ -9,33 +9,37 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// MaxSecret limits the bytes that are regarded as one secret, and so the bytes that are held while a secret may
-// continue.
+// MaxSecret is the greatest length of a secret in bytes, and so limits the bytes that are held back because a
+// secret may continue. A longer secret is replaced by means of a Mask.
 const MaxSecret = 16 << 10
 
-// ShortSecret is the length in bytes below which a secret could be found by guessing, and its value occurs by
-// chance.
+// ShortSecret is the length in bytes below which a secret could be found by guessing, and the same value may
+// occur elsewhere by chance.
 const ShortSecret = 16
 
 // A Rule names the way in which a secret was recognised.
 type Rule string
 
-// Rules of package redact.
+// Rules by which a secret is recognised.
 const (
-	Header Rule = "header" // the header field's name tells
+	// Header means that the secret is the value of a header field with a known name.
+	Header Rule = "header"
 
-	// The name of a parameter of a URL or a form does, or that of an assignment.
+	// Parameter means that the name of a URL or form parameter, or of an assignment, denotes a secret.
 	Parameter Rule = "parameter"
 
-	Member Rule = "member" // the name of a JSON member or an XML element does
+	// Member means that the name of a JSON member or XML element denotes a secret.
+	Member Rule = "member"
 
 	// Shape means that the text has the syntax of a key or token of a known issuer.
 	Shape Rule = "key-shape"
 
-	PrivateKey  Rule = "private-key"  // the body of a PEM private key
-	URLPassword Rule = "url-password" // it stands before the host of a URL
+	// PrivateKey means that the text is the body of a PEM private key.
+	PrivateKey Rule = "private-key"
+	// URLPassword means that the text is a password before the host of a URL.
+	URLPassword Rule = "url-password"
 
-	// A header, a parameter or a member gave it away elsewhere, or it was named.
+	// Seen means that the same value was recognised as a secret before, or is configured.
 	Seen Rule = "seen"
 )
 
@@ -45,8 +49,8 @@ type Match struct {
 	Start, End int
 	Secret     string
 
-	// Learn means that the secret was recognised by a name, so that the same value is then searched for
-	// in all other places.
+	// Learn means that the secret was recognised by a name, so the same value must be replaced in all other
+	// places.
 	Learn bool
 
 	// Mask, if set, describes the bytes after End that belong to the secret too.
@@ -59,18 +63,20 @@ type Match struct {
 	Name string
 }
 
-// A State is the result of searching one position: found, nothing, or undecided because more bytes are
-// needed.
+// A State is the result of searching for a secret at one position: found, nothing, or undecided because more
+// bytes are needed.
 type State uint8
 
-// States of a position.
+// Results of searching one position.
 const (
 	Nothing State = iota
 	Found
-	Undecided // more bytes are needed
+	// Undecided means that more bytes are needed.
+	Undecided
 )
 
-// Pending returns the result if bytes are missing: Undecided, or Nothing if none follow.
+// Pending returns the result of a search that needs more bytes: Undecided, or Nothing if final is set because
+// no more bytes follow.
 func Pending(final bool) (Match, State) {
 	if final {
 		return Match{}, Nothing
@@ -78,15 +84,18 @@ func Pending(final bool) (Match, State) {
 	return Match{}, Undecided
 }
 
-// A Mask describes the bytes that continue a secret whose end was not received: one that is too long to be held,
-// or for which the scanner must not wait.
+// A Mask describes which further bytes belong to a secret that was replaced before its end was received:
+// because it is too long to be held back, or because the scanner could not wait. One field is set.
 type Mask struct {
-	Literal string       // the rest of a known one, or
-	Chars   *charset.Set // a run of these, or
-	Until   string       // everything up to one of these
+	// Literal is the rest of a known secret.
+	Literal string
+	// Chars are the characters of which the rest consists.
+	Chars *charset.Set
+	// Until are the characters that end the secret.
+	Until string
 }
 
-// Covers reports whether c, the next byte, still belongs to the long secret that is being replaced.
+// Covers reports whether c, the next byte, still belongs to the secret. It advances Literal.
 func (m *Mask) Covers(c byte) bool {
 	switch {
 	case m.Until != "":

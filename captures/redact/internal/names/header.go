@@ -2,7 +2,7 @@ package names
 
 import "strings"
 
-// Header reports whether the whole value of a field is a secret. name is in lower case.
+// Header reports whether the whole value of a header field with this name is a secret. name is in lower case.
 func (n *Names) Header(name string) bool {
 	if n.headers[name] {
 		return true
@@ -42,7 +42,8 @@ func isKeyHeader(start string) bool {
 	return true
 }
 
-// CarriesSecret reports whether the value of a field always contains a secret. name is in lower case.
+// CarriesSecret reports whether the value of a header field with this name always contains a secret. name is in
+// lower case.
 func (n *Names) CarriesSecret(name string) bool {
 	switch name {
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":

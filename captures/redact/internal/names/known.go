@@ -2,7 +2,7 @@ package names
 
 import "strings"
 
-// wholeNames are complete names, normalized, with their kinds.
+// wholeNames maps complete normalized names (in lower case, without separators) to their kinds.
 var wholeNames = kindsOfNames(map[Kind]string{
 	Secret: "cookie setcookie credentials xamzsignature xamzsecuritytoken xgoogsignature pwd pass passcode otp totp otpcode totpcode " +
 		"mfacode mfatoken twofactorcode 2facode verificationcode onetimecode onetimepassword recoverycode recoverycodes backupcode backupcodes " +
@@ -18,6 +18,7 @@ var wholeNames = kindsOfNames(map[Kind]string{
 	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
 })
 
+// kindsOfNames converts lists of names, separated by spaces, to a map from name to kind.
 func kindsOfNames(lists map[Kind]string) map[string]Kind {
 	all := make(map[string]Kind)
 	for kind, list := range lists {
@@ -30,7 +31,7 @@ func kindsOfNames(lists map[Kind]string) map[string]Kind {
 	return all
 }
 
-// families are groups of names that denote secrets and share an ending, such as "token".
+// families are names that denote secrets, grouped by their ending, such as "token": "accesstoken", "idtoken".
 var families = [...]struct {
 	end   string
 	names []string
@@ -53,7 +54,8 @@ var families = [...]struct {
 	{"authorization", []string{""}},
 }
 
-// endings are ends of names that may denote secrets, depending on the value.
+// endings are endings of names that denote a secret only if the value looks random, with the kind of such
+// names.
 var endings = [...]struct {
 	end  string
 	kind Kind
@@ -66,13 +68,13 @@ var endings = [...]struct {
 	{"key", PerhapsKey},
 }
 
-// notBefore are words before these endings with which a name has another meaning: a position in a list, or a key
-// of a table, or a public key.
+// notBefore are words before one of the endings with which a name denotes something else: a position in a list
+// ("nextToken"), a key of a table ("partitionKey"), or a public key.
 var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
 	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
 
-// byEnding classifies a normalised name by its ending.
+// byEnding classifies a normalized name by its ending (see endings).
 func byEnding(name string) Kind {
 	for i := range endings {
 		start, ok := strings.CutSuffix(name, endings[i].end)

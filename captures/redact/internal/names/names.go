@@ -11,33 +11,33 @@ import (
 	"unwire/captures/redact/internal/charset"
 )
 
-// MaxLen limits the name of a member or a parameter, in bytes.
+// MaxLen is the greatest length of a name that is classified, in bytes.
 const MaxLen = 64
 
-// A Kind classifies a name: it denotes a secret, perhaps a secret, or none.
+// A Kind classifies the name of a field or parameter: whether a value with this name is a secret.
 type Kind uint8
 
 // Kinds of names.
 const (
 	Other Kind = iota
-	// The value is a secret.
+	// Secret means that the value is a secret.
 	Secret
 	// Perhaps means that the value is a secret only if it looks random.
 	Perhaps
-	// The value is a secret in a URL; elsewhere the name has other meanings.
+	// Parameter means that the value is a secret in a URL; elsewhere the name has other meanings.
 	Parameter
 
-	// PerhapsParameter denotes a secret in a URL if the value looks random.
+	// PerhapsParameter means that the value is a secret in a URL if it looks random.
 	PerhapsParameter
 
-	// PerhapsKey denotes a secret if the value looks like a random key.
+	// PerhapsKey means that the value is a secret if it looks like a random key.
 	PerhapsKey
 
 	// parameterOrKey is PerhapsParameter in a URL, and PerhapsKey elsewhere.
 	parameterOrKey
 )
 
-// Fits reports whether a value in a body is a secret, if its name is of kind k.
+// Fits reports whether a value in a body is a secret. k is the kind of the value's name.
 func (k Kind) Fits(value []byte) bool {
 	switch k {
 	case Secret:
@@ -50,12 +50,13 @@ func (k Kind) Fits(value []byte) bool {
 	return false
 }
 
-// MayTell reports whether the value of a member whose name is of kind k may be a secret.
+// MayTell reports whether a value in a body whose name is of kind k may be a secret, depending on the value.
 func (k Kind) MayTell() bool {
 	return k == Secret || k == Perhaps || k == PerhapsKey || k == parameterOrKey
 }
 
-// FitsParameter is Fits for a parameter of a URL, where more names denote secrets.
+// FitsParameter reports whether the value of a URL parameter is a secret. k is the kind of the parameter's
+// name.
 func (k Kind) FitsParameter(value []byte) bool {
 	if k == Parameter || k == PerhapsParameter || k == parameterOrKey {
 		return charset.LooksRandom(value)
@@ -63,13 +64,14 @@ func (k Kind) FitsParameter(value []byte) bool {
 	return k.Fits(value)
 }
 
-// Names decides which names of header fields, parameters and members denote secrets.
+// Names decides which names of header fields, parameters and JSON members denote secrets.
 type Names struct {
-	// The names of header fields in lower case, and the added names, normalized.
+	// headers are the additional names of header fields in lower case, and added the additional names of
+	// parameters and members, normalized.
 	headers, added map[string]bool
 
-	// ends has a bit for each hash of the end of a name that denotes a secret. Most names are rejected by it
-	// alone.
+	// ends is a filter that excludes most names: it has a bit for each hash of the end of a name that denotes a
+	// secret.
 	ends [1 << 7]uint64
 }
 
@@ -101,13 +103,14 @@ func New(headers, added []string) *Names {
 	return n
 }
 
+// addEnd adds the end of a normalized name to the filter ends.
 func (n *Names) addEnd(name string) {
 	h := hashEnd([]byte(name))
 	n.ends[h>>6] |= 1 << (h & 63)
 }
 
-// hashEnd returns a hash of the last five letters of a normalised name, or of fewer if a bracket or
-// colon precedes them.
+// hashEnd returns a 13-bit hash of the last five letters of a name, whatever its spelling, or of fewer if a
+// bracket or colon precedes them.
 func hashEnd(name []byte) uint32 {
 	h, found := uint32(0), 0
 	for i := len(name) - 1; i >= 0 && found < 5; i-- {
@@ -125,7 +128,7 @@ func hashEnd(name []byte) uint32 {
 	return h * 0x9e3779b1 >> 19
 }
 
-// mayEnd reports whether a name of a secret may end as name does.
+// mayEnd reports whether the filter ends permits that name denotes a secret.
 func (n *Names) mayEnd(name []byte) bool {
 	h := hashEnd(name)
 	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name)
@@ -140,8 +143,8 @@ func endsInKey(name []byte) bool {
 	return n >= 3 && name[n-1]|0x20 == 'y' && name[n-2]|0x20 == 'e' && name[n-3]|0x20 == 'k'
 }
 
-// Kind classifies a name in its original spelling. It does not allocate, because bodies contain many
-// names. For names such as user[password] and ns:password, the last part counts too.
+// Kind classifies a name in its original spelling. For names such as user[password] and ns:password, the last
+// part counts too. It does not allocate memory, because bodies contain many names.
 func (n *Names) Kind(name []byte) Kind {
 	if !n.mayEnd(name) {
 		return Other
@@ -160,7 +163,7 @@ func (n *Names) Kind(name []byte) Kind {
 	return Other
 }
 
-// whole classifies a complete normalised name.
+// whole classifies a normalized name, without regard to its parts.
 func (n *Names) whole(name string) Kind {
 	if len(n.added) > 0 && n.added[name] {
 		return Secret
@@ -177,7 +180,7 @@ func (n *Names) whole(name string) Kind {
 	return byEnding(name)
 }
 
-// inFamily reports whether a normalised name ends as those of secrets do.
+// inFamily reports whether a normalized name ends with a name from families.
 func inFamily(name string) bool {
 	for i := range families {
 		family := &families[i]
@@ -191,8 +194,8 @@ func inFamily(name string) bool {
 	return false
 }
 
-// appendNormal folds the ways a name is spelt: accessToken, access_token,
-// Access-Token.
+// appendNormal appends the normalized form of a name: accessToken, access_token and Access-Token become
+// accesstoken.
 func appendNormal[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -11,7 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// Of returns secret and its spellings: as in text, URLs, JSON and XML, in base64, base32 and hex, and in UTF-16.
+// Of returns secret and all other spellings in which it may occur: as escaped in URLs, JSON and XML, in base64,
+// base32 and hex, and in UTF-16.
 func Of(secret string) []string {
 	query, path := url.QueryEscape(secret), url.PathEscape(secret)
 	l := []string{secret, query, path, lowerEscapes(query), lowerEscapes(path), url.QueryEscape(query), url.QueryEscape(path)}
@@ -33,7 +34,7 @@ func Of(secret string) []string {
 	return append(l, base32Spellings(secret)...)
 }
 
-// rareSpellings returns the spellings that write each byte or character by its number.
+// rareSpellings returns the spellings that write each byte or character of secret by its number, such as \x41.
 func rareSpellings(secret string) []string {
 	var l []string
 	for _, f := range []struct {
@@ -65,10 +66,10 @@ func rareSpellings(secret string) []string {
 	return append(l, string(little), string(big), string(escaped))
 }
 
-// maxRespelt is the greatest length of a secret for which rare spellings are searched, in bytes.
+// maxRespelt is the greatest length in bytes of a secret whose rare spellings are searched for.
 const maxRespelt = 512
 
-// Read-only after this.
+// Replacers that escape a text for JSON, HTML or XML, in the ways in which different encoders do it.
 var (
 	escapesJSON       = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 	escapesSlash      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "/", `\/`, "\n", `\n`)
@@ -92,7 +93,7 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// eachByte writes each byte of s in hex, with a text before and between them.
+// eachByte returns the bytes of s in hex, each after the text before, with the text between them.
 func eachByte(s, before, between string, upper bool) string {
 	alphabet := "0123456789abcdef"
 	if upper {
@@ -108,8 +109,9 @@ func eachByte(s, before, between string, upper bool) string {
 	return string(out)
 }
 
-// base64Spellings returns the base64 of secret within a longer text. It depends on the offset modulo three at
-// which the secret begins there; only the characters that consist entirely of the secret's bits are returned.
+// base64Spellings returns how secret looks within the base64 of a longer text. That depends on the offset
+// modulo three at which the secret begins in the text; only characters that consist entirely of the secret's
+// bits are included.
 func base64Spellings(enc *base64.Encoding, secret string) []string {
 	var l []string
 	for offset := range 3 {
@@ -121,7 +123,7 @@ func base64Spellings(enc *base64.Encoding, secret string) []string {
 	return l
 }
 
-// base32Spellings returns the base32 encodings in which secret may occur, for each offset modulo five.
+// base32Spellings is like base64Spellings for base32, for each offset modulo five.
 func base32Spellings(secret string) []string {
 	var l []string
 	for offset := range 5 {

@@ -7,8 +7,8 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// privateKey finds the body of a PEM private key, whose line breaks may be
-// escaped.
+// privateKey finds the body of a PEM private key whose "-----BEGIN" is at index i. Line breaks may be escaped.
+// final and flush are as for Finder.At.
 func privateKey(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	const begin, kind, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END"
 	rest := b[i:]
@@ -42,7 +42,8 @@ func privateKey(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	return m, match.Found
 }
 
-// userinfoAt finds the password in scheme://user:password@host; i is at the colon.
+// userinfoAt finds the password in scheme://user:password@host; i is the index of the first colon. final is as
+// for Finder.At.
 func userinfoAt(b []byte, i int, final bool) (match.Match, match.State) {
 	rest := b[i:]
 	if n := min(len(rest), 3); string(rest[:n]) != "://"[:n] {

@@ -8,15 +8,15 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// notSecrets are placeholders and type names that replace a secret in source code and schemas.
+// notSecrets are words, such as type names, that occur in source code and schemas where a secret would be.
 var notSecrets = map[string]bool{
 	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
 	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
 	"optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
 }
 
-// assignment finds the value of name=value, name: value, and of an element of XML; i is at the
-// sign between them.
+// assignment finds the value in name=value or name: value, or the text of an XML element. i is the index of the
+// sign between them ('=', ':' or '>'). final and flush are as for Finder.At.
 func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	if !maySign(b, i) {
 		return match.Match{}, match.Nothing
@@ -46,7 +46,8 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 	return m, v
 }
 
-// maySign reports whether the byte at i may be the sign of an assignment or end a tag.
+// maySign reports whether the byte at index i may be the sign of an assignment or the end of a tag, by the
+// bytes next to it.
 func maySign(b []byte, i int) bool {
 	switch {
 	case i < 2 || b[i] == ':' && b[i-1] == '"':
@@ -57,7 +58,7 @@ func maySign(b []byte, i int) bool {
 	return charset.BeforeSign.Has(b[i-1]) && charset.BeforeSign.Has(b[i-2])
 }
 
-// assignedKind classifies the name at position at, in front of the sign at position i.
+// assignedKind classifies an assigned value by its name, which is at index at. i is the index of the sign.
 func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
 	if isValueName(name) {
 		return f.names.Kind(siblingName(b, at))
@@ -69,8 +70,8 @@ func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
 	return kind
 }
 
-// nameBefore returns the name before the sign (such as "=") at position i, and the position of the
-// name. quoted means that a double quote ends the name.
+// nameBefore returns the name before the sign (such as "=") at index i, and the index of the name. quoted means
+// that a double quote follows the name.
 func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 	end := i
 	if end > 0 && b[i] == '=' && b[end-1] == ':' {
@@ -91,7 +92,8 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 	return b[at:end], at, quoted
 }
 
-// assignedValue finds the value after the sign at position i.
+// assignedValue finds the secret value after the sign at index i, if it fits the kind of its name. cookie means
+// that the name is that of a cookie header. final and flush are as for Finder.At.
 func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
 	p := i + 1
 	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
@@ -120,8 +122,8 @@ func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) 
 	return m, match.Found
 }
 
-// assignedEnd returns the start and end of the value at p, excluding an authorization scheme such as
-// "Bearer".
+// assignedEnd returns the start and end of the value at index p, excluding an authorization scheme such as
+// "Bearer". quote is the quote before the value, or "".
 func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 	end = p
 	for end < len(b) && end-p < match.MaxSecret && inAssigned(b, end, quote, cookie) {
@@ -133,8 +135,8 @@ func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
 	return afterScheme(b, p, end), end
 }
 
-// valueStart skips what precedes a value at p: white space, in YAML the sign of a block or of a
-// list, and a quote. It returns the quote and what escapes it.
+// valueStart skips what precedes a value, from index p on: white space, the beginning of a YAML block or list,
+// and a quote. It returns the index of the value, and the quote with the backslashes before it.
 func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
 	p, v := skipBlanks(b, p)
 	if v == match.Found {
@@ -156,8 +158,8 @@ func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
 	return from, "", match.Found
 }
 
-// blockStart passes the end of a line and the beginning of the next one, if p is at a block or a
-// list of YAML.
+// blockStart returns the index of the first character in the next line if a YAML block or list begins at index
+// p; otherwise p.
 func blockStart(b []byte, p int) (int, match.State) {
 	block := p
 	if b[block] == '|' || b[block] == '>' {
@@ -191,8 +193,8 @@ func skipBlanks(b []byte, p int) (int, match.State) {
 	return p, match.Undecided
 }
 
-// inAssigned reports whether the byte at p belongs to the value. A quoted value ends at its quote; the
-// value of a cookie header extends to the end of the line.
+// inAssigned reports whether the byte at index p belongs to a value. A value ends at its quote, if it has one;
+// the value of a cookie header extends to the end of the line; any other value ends at a space or delimiter.
 func inAssigned(b []byte, p int, quote string, cookie bool) bool {
 	c := b[p]
 	switch {
@@ -206,7 +208,8 @@ func inAssigned(b []byte, p int, quote string, cookie bool) bool {
 	return charset.Bare.Has(c)
 }
 
-// afterSchemeOf skips the scheme of an authorization in a line, "Bearer" or "token".
+// afterSchemeOf returns the start and end of the credentials if the value from index from to end is an
+// authorization scheme, such as "Bearer" or "token"; otherwise from and end.
 func afterSchemeOf(b []byte, from, end int) (int, int) {
 	switch string(bytes.ToLower(b[from:min(end, from+8)])) {
 	case "bearer", "basic", "token", "digest":
@@ -227,14 +230,14 @@ func afterSchemeOf(b []byte, from, end int) (int, int) {
 	return from, from
 }
 
-// isBearer reports whether the scheme of bearer tokens precedes a position.
+// isBearer reports whether the word "Bearer" and a space precede index at.
 func isBearer(b []byte, at int) bool {
 	const scheme = "earer "
 	return at > len(scheme) && string(b[at-len(scheme):at]) == scheme && b[at-len(scheme)-1]|0x20 == 'b'
 }
 
-// isBareSecret reports whether a value without quotes, which ends at end, is one rather than
-// a type, a variable or an expression.
+// isBareSecret reports whether a value without quotes looks like a secret rather than a type, a variable or an
+// expression. end is the index after the value in b.
 func isBareSecret(b, value []byte, end int) bool {
 	switch value[0] {
 	case '$', '%', '*', '=', ':', '|', '!', '@', '/', '-', '.', '#':
@@ -252,14 +255,14 @@ func isBareSecret(b, value []byte, end int) bool {
 	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
 }
 
-// isCookie reports whether name is Cookie or Set-Cookie.
+// isCookie reports whether name is "cookie", in any case.
 func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
 
-// isValueName reports whether name is that of the value in a pair of a name and a value.
+// isValueName reports whether name is "value" or "Value", so that the secret's name is in a member next to it.
 func isValueName(name []byte) bool { return string(name) == "value" || string(name) == "Value" }
 
-// siblingName returns the name that precedes a member or attribute called "value", at position at:
-// in {"name":"password","value":"x"}, in <add key="password" value="x"/>, in YAML.
+// siblingName returns the name that belongs to a member or attribute called "value" at index at, as in
+// {"name":"password","value":"x"} or <add key="password" value="x"/>, or in YAML; nil if there is none.
 func siblingName(b []byte, at int) []byte {
 	window := b[max(0, at-lookBack):at]
 	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
@@ -280,7 +283,7 @@ func siblingName(b []byte, at int) []byte {
 	return nil
 }
 
-// textAfter returns the value at the beginning of b, after an assignment sign.
+// textAfter returns the word after an assignment sign at the beginning of b; nil if there is no sign.
 func textAfter(b []byte) []byte {
 	const around = "\\\"' \t"
 	b = bytes.TrimLeft(b, around)

@@ -8,11 +8,11 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// maxPartHead is how long the rest of the head of a part of a form may be, in bytes.
+// maxPartHead is the greatest length of the rest of a multipart form part's headers, in bytes.
 const maxPartHead = 256
 
-// element searches the text of an XML element whose name, or whose attribute "name", denotes a secret.
-// i is the end of the start tag.
+// element finds the text of an XML element whose name, or whose attribute "name", denotes a secret. i is the
+// index of the '>' that ends the start tag. final and flush are as for Finder.At.
 func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	name := f.elementName(b, i)
 	if len(name) == 0 {
@@ -53,8 +53,8 @@ func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match
 	return m, match.Found
 }
 
-// elementName returns the name that denotes a secret of the element whose tag ends at i: its own,
-// that in an attribute, or in a property list that of the element before it.
+// elementName returns the name that denotes a secret of the XML element whose start tag ends at index i: its
+// own name, that in an attribute, or, in a property list, that of the element before it; nil if there is none.
 func (f *Finder) elementName(b []byte, i int) []byte {
 	window := b[max(0, i-lookBack):i]
 	open := bytes.LastIndexByte(window, '<')
@@ -86,11 +86,13 @@ func (f *Finder) elementName(b []byte, i int) []byte {
 	return name
 }
 
+// isSecret reports whether a value with this name is always a secret.
 func (f *Finder) isSecret(name []byte) bool {
 	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name) == names.Secret
 }
 
-// part finds the content of a part of a form; i is at the sign after "name" in its head.
+// part finds the content of a multipart form part whose name denotes a secret. i is the index of the sign after
+// "name" in the part's header. final is as for Finder.At.
 func (f *Finder) part(b []byte, i int, final bool) (match.Match, match.State) {
 	if !bytes.Contains(b[max(0, i-lookBack):i], []byte("form-data;")) {
 		return match.Match{}, match.Nothing
@@ -117,7 +119,8 @@ func (f *Finder) part(b []byte, i int, final bool) (match.Match, match.State) {
 	return m, v
 }
 
-// partContent searches the content of a part of a multipart form. Its headers continue at p.
+// partContent finds the content of a multipart form part whose headers continue at index p. kind is that of the
+// part's name.
 func partContent(b []byte, p int, kind names.Kind, final bool) (match.Match, match.State) {
 	head := b[p:min(len(b), p+maxPartHead)]
 	n := bytes.Index(head, []byte("\n\r\n"))

@@ -4,7 +4,8 @@ import (
 	"unwire/captures/redact/internal/match"
 )
 
-// expect skips the text want at p. The state is undecided if b ends before the whole text.
+// expect returns the index after the text want at index p of b. The state is Found if the text is there, and
+// Undecided if b ends within it.
 func expect(b []byte, p int, want string) (int, match.State) {
 	n := min(len(b)-p, len(want))
 	switch {
@@ -16,7 +17,8 @@ func expect(b []byte, p int, want string) (int, match.State) {
 	return p + n, match.Found
 }
 
-// skipSpace passes a little white space; more is no program's output.
+// skipSpace returns the index after white space at index p, of which it skips at most 64 bytes. The state is
+// Undecided if b ends before another character.
 func skipSpace(b []byte, p int) (int, match.State) {
 	const most = 64
 	for n := 0; p < len(b); n, p = n+1, p+1 {
@@ -27,8 +29,8 @@ func skipSpace(b []byte, p int) (int, match.State) {
 	return p, match.Undecided
 }
 
-// orNothing returns v, but "nothing" instead of "undecided" if final is set, because no more bytes
-// follow.
+// orNothing returns an empty match and the state v, or Nothing if v is Undecided but no more bytes follow
+// (final).
 func orNothing(v match.State, final bool) (match.Match, match.State) {
 	if v == match.Undecided && final {
 		v = match.Nothing

@@ -9,8 +9,8 @@ import (
 	"unwire/captures/redact/internal/textrun"
 )
 
-// isOwnedName reports whether a member with this generic name, such as "value", contains what another
-// name describes: the name of the enclosing object, or the value of its member "name".
+// isOwnedName reports whether a member's name is so generic, such as "value", that another name describes its
+// content: that of the enclosing object, or the value of its member "name".
 func isOwnedName(name []byte) bool {
 	switch string(name) {
 	case "value", "Value", "current", "previous", "new", "old", "plain", "raw":
@@ -19,8 +19,8 @@ func isOwnedName(name []byte) bool {
 	return false
 }
 
-// ownerKind classifies the value of a generic member at position i by the name of the enclosing object
-// or pair.
+// ownerKind classifies the value of a JSON member with a generic name at index i by the name of the enclosing
+// object or pair.
 func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	if isValueName(name) {
 		if kind := f.headerKind(siblingName(b, i)); kind != names.Other {
@@ -35,7 +35,7 @@ func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
 	return f.names.Kind(nameOf(window[:open]))
 }
 
-// headerKind classifies the name of a field or a member.
+// headerKind classifies the name of a header field or of a JSON member.
 func (f *Finder) headerKind(name []byte) names.Kind {
 	if len(name) == 0 || len(name) > names.MaxLen {
 		return names.Other
@@ -62,9 +62,8 @@ func nameOf(b []byte) []byte {
 	return b[at:]
 }
 
-// listKind classifies the string at position i as an item of a list whose name denotes a secret, or
-// as the second of a pair whose first does. What precedes the comma before it is ASCII: the end of
-// a string or of a number.
+// listKind classifies the string at index i by the name of the JSON list that contains it or, if it is the
+// second of a pair such as ["authorization", "…"], by the first. It also returns that name.
 func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	window := b[max(0, i-lookBack):i]
 	n := len(window)
@@ -90,8 +89,8 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	return f.headerKind(name), name
 }
 
-// inList reports whether the string at position i may be an item of a list whose name denotes a
-// secret.
+// inList reports whether the string at index i is an item of a JSON list and may be a secret by the list's
+// name.
 func (f *Finder) inList(b []byte, i int) bool {
 	if i == 0 || b[i-1] == ':' {
 		return false
@@ -100,8 +99,8 @@ func (f *Finder) inList(b []byte, i int) bool {
 	return kind.MayTell()
 }
 
-// listItem finds the string that begins with the quote at position i, with so many backslashes in
-// front of it, as an item of a list.
+// listItem finds the string whose opening quote is at index i, as an item of a JSON list. escapes is the number
+// of backslashes before the quote. final and flush are as for Finder.At.
 func (f *Finder) listItem(b []byte, i, escapes int, final, flush bool) (match.Match, match.State) {
 	end := valueEnd(b, i+1, escapes)
 	cut := end >= len(b)

@@ -8,8 +8,8 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// member finds the value of "name": "value" in JSON if the name denotes a secret, also within JSON
-// strings, where the quotes are escaped; i is at the name's first quote.
+// member finds the value of "name": "value" in JSON if the name denotes a secret, also within JSON strings,
+// where the quotes are escaped. i is the index of the name's first quote. final and flush are as for Finder.At.
 func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.State) {
 	escapes := 0
 	for escapes < 7 && i > escapes && b[i-escapes-1] == '\\' {
@@ -57,7 +57,8 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	return m, v
 }
 
-// memberName returns the JSON name that begins at from, with escapes removed, and its end.
+// memberName returns the name of the JSON member that begins at index from, with escapes removed, and the index
+// of its end. quote is the quote before it, with its backslashes.
 func memberName(b []byte, from int, quote string) (name []byte, end int) {
 	p := from
 	for p < len(b) && p-from <= names.MaxLen && charset.Member.Has(b[p]) {
@@ -86,7 +87,8 @@ func memberName(b []byte, from int, quote string) (name []byte, end int) {
 	return name, p
 }
 
-// memberValue finds the end of the value that begins at from.
+// memberValue finds the JSON string that begins at index from, if it is a secret by the kind of its name. quote
+// is the quote before it, with its backslashes. final and flush are as for Finder.At.
 func (f *Finder) memberValue(b []byte, from int, quote string, kind names.Kind, final, flush bool) (match.Match, match.State) {
 	end := valueEnd(b, from, len(quote)-1)
 	cut := end >= len(b)
@@ -107,8 +109,8 @@ func (f *Finder) memberValue(b []byte, from int, quote string, kind names.Kind, 
 	return m, match.Found
 }
 
-// valueEnd returns where the string that begins at from ends: at a quote with as many
-// backslashes in front of it as the first quote had, or at the end of what is searched.
+// valueEnd returns the index at which the JSON string that begins at index from ends: at a quote with as many
+// backslashes before it (escapes) as its first quote has, or after match.MaxSecret bytes.
 func valueEnd(b []byte, from, escapes int) int {
 	run := 0
 	end := from
@@ -125,7 +127,8 @@ func valueEnd(b []byte, from, escapes int) int {
 	return end
 }
 
-// afterScheme skips an authorization scheme, such as "Bearer", at the beginning of a value.
+// afterScheme returns the index after an authorization scheme, such as "Bearer ", at the beginning of a value;
+// from if there is none.
 func afterScheme(b []byte, from, end int) int {
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
 		if n := len(scheme); end-from > n && string(b[from:from+n]) == scheme {

@@ -6,8 +6,8 @@ import (
 	"unwire/captures/redact/internal/names"
 )
 
-// Parameter searches the value of name=value in a form, or in a URL within a text. from is the position
-// of the name.
+// Parameter finds the value of name=value in a form, or in a URL within a text, if the name denotes a secret.
+// from is the index of the name. final and flush are as for At.
 func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, match.State) {
 	p := from
 	for p < len(b) && p-from <= names.MaxLen && charset.Name.Has(b[p]) {
@@ -33,7 +33,8 @@ func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, 
 	return m, v
 }
 
-// parameterValue finds the end of the value that begins at from.
+// parameterValue finds the parameter's value that begins at index from, if it is a secret by the kind of its
+// name. final and flush are as for Finder.At.
 func parameterValue(b []byte, from int, kind names.Kind, final, flush bool) (match.Match, match.State) {
 	end := from
 	for end < len(b) && end-from < match.MaxSecret && charset.Token.Has(b[end]) {

@@ -14,22 +14,24 @@ import (
 )
 
 const (
-	// Signs are the bytes at which a Finder may find a secret, whatever follows. At a colon or a dash it may
-	// also find what begins with one of Starts.
+	// Signs are the bytes, such as ':' and '=', at which a Finder may find a secret, whatever follows. At a
+	// colon or a dash it also finds secrets that begin with one of Starts.
 	Signs = textrun.Signs
 
-	// Context is how many bytes before a position a Finder examines at most.
+	// Context is the greatest number of bytes before a position that a Finder examines.
 	Context = lookBack + 2*names.MaxLen
 
-	// lookBack is how many bytes before a value its name is searched for.
+	// lookBack is the number of bytes before a value in which its name is searched for.
 	lookBack = 160
 )
 
-// Starts returns the beginnings of a URL's authority and of a private key.
+// Starts returns fixed texts with which a secret may begin: those before a URL's user information and in a
+// private key.
 func Starts() []string { return []string{"://", "-----BEGIN "} }
 
-// Pairs calls before for each byte that may precede a sign at which a secret may be found, and after for each
-// byte that may follow it. This rejects most signs, which are in numbers, markup and random bytes.
+// Pairs describes which bytes next to a sign make a secret possible: it calls before with each sign and each
+// byte that may precede it, and after with each byte that may follow it. Callers build a filter from this; most
+// signs are in numbers, markup and random bytes, and are excluded.
 func Pairs(before, after func(sign, other byte)) {
 	for i := range len(Signs) {
 		c := Signs[i]
@@ -69,8 +71,8 @@ func mayFollow(sign, c byte) bool {
 	return c < 0x80 && charset.Bare.Has(c) || isSpace(c) || c == '"' || c == '\'' || c == '`' || c == '\\'
 }
 
-// MayBegin reports whether At may find something at the sign at position i of b, by the four bytes
-// on either side, which b must have.
+// MayBegin reports whether At may find a secret at the sign at index i of b. It examines up to four bytes on
+// either side, which b must have.
 func MayBegin(b []byte, i int) bool {
 	switch b[i] {
 	case '"':
@@ -83,23 +85,23 @@ func MayBegin(b []byte, i int) bool {
 	return maySign(b, i)
 }
 
-// isBeforeItem reports whether c may precede an item of a list, or escapes a quote.
+// isBeforeItem reports whether c may precede an item of a JSON list, or escapes a quote.
 func isBeforeItem(c byte) bool { return c == '[' || c == ',' || c == '\\' || isSpace(c) }
 
 // inName reports whether c may occur in the name of a JSON member, or begin an escape in it.
 func inName(c byte) bool { return charset.Member.Has(c) || c == '\\' }
 
+// isSpace reports whether c is ASCII white space.
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// A Finder finds secrets by the names before them.
+// A Finder finds secrets in text by the names before them, in JSON, XML, forms, URLs and assignments.
 type Finder struct{ names *names.Names }
 
 // New returns a Finder that classifies names with n.
 func New(n *names.Names) *Finder { return &Finder{n} }
 
-// At calls consider with the possible matches at position i of b. final means that no bytes follow.
-// flush means that the caller cannot wait for more bytes: an incomplete secret is then reported as
-// found.
+// At searches for secrets at index i of b, and calls consider with each possible match. final means that no
+// bytes follow b. flush means that the caller cannot wait for more bytes: an incomplete secret is then a match.
 func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Match, match.State)) {
 	switch b[i] {
 	case '"':
@@ -116,9 +118,9 @@ func (f *Finder) At(b []byte, i int, final, flush bool, consider func(match.Matc
 	}
 }
 
-// Quoted returns the length of the JSON string at position i if it is neither a secret nor the name of
-// one, and 0 if At must examine it. It is a fast path: JSON contains so many quotes that At would
-// otherwise dominate the search.
+// Quoted returns the number of bytes to skip from the opening quote of the JSON string at index i if At need
+// not examine the string, because it is neither a secret nor the name of one; otherwise 0. It is a fast path:
+// JSON contains so many quotes that At would dominate the search.
 func (f *Finder) Quoted(b []byte, i int) int {
 	p := i + 1
 	for p < len(b) && p-i <= names.MaxLen && charset.Member.Has(b[p]) {
@@ -140,8 +142,8 @@ func (f *Finder) Quoted(b []byte, i int) int {
 	return f.quotedOther(b, i, p)
 }
 
-// quotedOther is Quoted for a string that is no item of a list and ends, or has another byte
-// than names have, at p.
+// quotedOther implements Quoted for a string that is no item of a list. p is the index at which the string ends
+// or has a character that names do not have.
 func (f *Finder) quotedOther(b []byte, i, p int) int {
 	name := b[i+1 : p]
 	switch {

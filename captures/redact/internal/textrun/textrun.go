@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// Window is the number of bytes that are examined together.
+	// Window is the number of bytes that are examined together, with bit operations.
 	Window = 64
 
-	// Stride is the distance between two windows. What begins in the last eight bytes of a window begins in the
-	// first ones of the next.
+	// Stride is the distance between the beginnings of two windows in bytes. They overlap, so that text which
+	// begins in the last eight bytes of a window is found in the next one.
 	Stride = Window - 8
 
-	// AroundSign is the least length of the run of text around a sign, in bytes.
+	// AroundSign is the smallest length in bytes of a run of text in which a sign (see Signs) is a candidate.
 	AroundSign = 4
 
-	// Least is the least length of a run of text that may be a secret, in bytes.
+	// Least is the smallest length in bytes of a run of text that may be a secret.
 	Least = 7
 
 	// LeastWide is like Least, for text in UTF-16.
 	LeastWide = 23
 
-	// dense is how many positions of a window must begin four bytes of text for the window to count as text.
+	// dense is the number of positions in a window at which four bytes of text begin, from which on the whole
+	// window counts as text.
 	dense = 24
 )
 
@@ -40,19 +41,22 @@ const (
 // speed, a few other control characters count too.
 func IsText(c byte) bool { return c < 0x80 && c&textBits != 0 }
 
-// In ASCII, only the bytes 0 to 7 and 16 to 23 have none of these bits.
+// textBits are the bits of which each text byte has at least one. In ASCII, only the bytes 0 to 7 and 16 to 23
+// have none of them.
 const textBits = 0x68
 
 const (
+	// each, multiplied by a byte, repeats the byte in all eight bytes of a word. highest is the highest bit of
+	// each byte.
 	each    = 0x0101010101010101
 	highest = 0x80 * each
 )
 
-// masks are operands of textOf. They are variables, because the compiler would load constants again for each
+// masks are constants for textOf. They are variables, because the compiler would load constants again for each
 // use, which takes a third of the time.
 var masks = struct{ text, highest uint64 }{textBits * each, highest}
 
-// textOf returns a bit set of the bytes in b that are text.
+// textOf returns the set of bytes in b that are text: one bit per byte, in an order that inOrder converts.
 func textOf(b *[Window]byte) uint64 {
 	m, h := masks.text, masks.highest
 	w := binary.LittleEndian.Uint64(b[0:])
@@ -73,17 +77,17 @@ func textOf(b *[Window]byte) uint64 {
 	return ^(other | (h-w&m|w)&h)
 }
 
-// Signs are the bytes that are a place within a run of AroundSign bytes, except at its end.
+// Signs are the bytes that are candidates for the beginning of a match if they are within a run of text.
 const Signs = "\"&:=>?"
 
-// signsOf returns a bit set of the bytes in b that are one of Signs. All of b must be ASCII.
+// signsOf returns the set of bytes in b that are in Signs, as textOf does. All of b must be ASCII.
 func signsOf(b *[Window]byte) uint64 {
 	return ^(notSign(b[0:])>>7 | notSign(b[8:])>>6 | notSign(b[16:])>>5 | notSign(b[24:])>>4 |
 		notSign(b[32:])>>3 | notSign(b[40:])>>2 | notSign(b[48:])>>1 | notSign(b[56:]))
 }
 
-// notSign returns the highest bit of each of eight bytes that is not in Signs. Two of them at once
-// differ in one bit.
+// notSign returns, for eight bytes, the highest bit of each byte that is not in Signs. Each comparison tests
+// two signs at once, which differ in one bit.
 func notSign(b []byte) uint64 {
 	const low = 0x7f * each
 	w := binary.LittleEndian.Uint64(b)
@@ -93,28 +97,30 @@ func notSign(b []byte) uint64 {
 	return (quoteAnd + low) & (colonGreater + low) & (equalsQuestion + low) & highest
 }
 
-// after returns the bits of a window's word moved by n bytes, from 1 to 7: the bit of each byte
-// is that of the byte n bytes after it, or 0.
+// after shifts a bit set of a window, as textOf returns it, by n bytes, 1 to 7: the bit of each byte becomes
+// that of the byte n bytes after it, or 0.
 func after(word uint64, n int) uint64 {
 	return word>>(8*n) | word>>1&(0x7f*each)<<(64-8*n)
 }
 
-// before is like after, for the byte n positions earlier.
+// before is like after, but takes the bit of the byte n bytes before.
 func before(word uint64, n int) uint64 {
 	return word<<(8*n) | word<<1&(0xfe*each)>>(64-8*n)
 }
 
-// begins are the bytes of a window at which a run of text is looked for.
+// begins is the set of the bytes of a window at which runs of text may begin: those in its first Stride bytes.
 const begins = 0x7f * each
 
-// placesOf returns the bits of the positions in a window whose groups of four have these bits.
+// placesOf returns the candidate positions in a window (see Next). runs is the set of positions at which four
+// bytes of text begin.
 func placesOf(b *[Window]byte, runs uint64) uint64 {
 	long := runs & after(runs, Least-AroundSign) & begins
 	runs &= begins
 	return long | signsOf(b)&(runs|before(runs, 1)|before(runs, 2))
 }
 
-// hasWide reports whether 16 bytes, from a multiple of eight on, are text at every second byte.
+// hasWide reports whether 16 bytes, from a multiple of eight on, look like UTF-16: every second byte is text.
+// text is the result of textOf.
 func hasWide(text uint64) bool {
 	// A column of ones is eight bytes with text at odd ones, a column of zeros at even ones.
 	odd := text ^ 0x00ff00ff00ff00ff
@@ -125,9 +131,9 @@ func hasWide(text uint64) bool {
 	return wide&(wide>>1) != 0
 }
 
-// Next divides b, from position at on, into windows, and returns the position of the first window in
-// which a secret may begin, with a bit set of the candidate positions. Candidates are: a sign within at
-// least AroundSign bytes of text and followed by text, and each byte that begins at least Least bytes
+// Next searches b, from index at on, window by window, and returns the index of the first window in which a
+// secret may begin, with the set of candidate positions (bit n is byte n of the window). Candidates are: a sign
+// within at least AroundSign bytes of text and followed by text, and each byte that begins at least Least bytes
 // of text. The run of text begins in the window's first Stride bytes.
 //
 // If a window is mostly text, or contains UTF-16 text and wide is set, Next returns that window with an
@@ -152,7 +158,8 @@ func Next(b []byte, at int, wide bool) (window int, places uint64) {
 	return at, 0
 }
 
-// inOrder transposes the 8×8 bits of a word, so that bit i of the result comes from byte i.
+// inOrder converts a bit set of a window, as textOf returns it, so that bit i of the result is that of byte i.
+// It transposes 8×8 bits.
 //
 // Source: Warren, Hacker's Delight, 7-3
 func inOrder(x uint64) uint64 {

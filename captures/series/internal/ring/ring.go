@@ -5,18 +5,19 @@ package ring
 import "time"
 
 const (
-	// Parts is the approximate number of files of a ring. One file at a time is removed.
+	// Parts is the approximate number of files of a ring, i.e. a series of captures with a limited total size.
+	// Files are removed one at a time.
 	Parts = 16
 
-	// reserveParts is the number of parts that are kept free for traffic that arrives between two checks or
-	// while a file is being closed.
+	// reserveParts is the share of the limit, in files of the size limit/Parts, that is kept free for traffic
+	// that arrives between two checks or while a file is being closed.
 	reserveParts = 4
 
 	// checkInterval is the time between two size checks.
 	checkInterval = 50 * time.Millisecond
 )
 
-// files is the set of files of a ring, from which the oldest can be removed.
+// files is the set of files of a ring, i.e. a series of captures with a limited total size.
 type files interface {
 	// Size returns the total size of all files in bytes.
 	Size() int64
@@ -29,8 +30,8 @@ type files interface {
 	CloseOldest() bool
 }
 
-// Maintain keeps the total size below limit by removing old files, until stop is closed. It checks periodically,
-// and at once when rotated signals a new file.
+// Maintain keeps the total size of the files below limit bytes by removing old ones, until stop is closed. It
+// checks periodically, and at once when rotated signals a new file.
 func Maintain(f files, limit int64, rotated, stop <-chan struct{}) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -45,8 +46,8 @@ func Maintain(f files, limit int64, rotated, stop <-chan struct{}) {
 	}
 }
 
-// Trim removes the oldest closed files until the total size is at most soft. Only if no closed file is left and
-// the size exceeds hard, it closes files in which exchanges still run.
+// Trim removes the oldest closed files until the total size is at most soft bytes. Only if no closed file is
+// left and the size exceeds hard bytes, it closes files in which exchanges still run, and removes them.
 func Trim(f files, soft, hard int64) {
 	for f.Size() > soft {
 		if f.RemoveOldestClosed() {

@@ -18,7 +18,8 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// Limits of the three tables. The sizes are in bytes.
+// Limits of the tables for notes, readings (types that users chose for fields) and definitions: numbers of
+// rows, and sizes in bytes.
 const (
 	maxNotes         = 100_000
 	maxNoteBytes     = 64 << 10
@@ -39,7 +40,7 @@ const (
 // ErrInvalid is wrapped by the error for an addition that cannot be stored.
 var ErrInvalid = errors.New("invalid")
 
-// Check validates an addition.
+// Check validates an addition, i.e. a note, a reading or a definition.
 //
 // Errors: ErrInvalid, captures.ErrTooLarge.
 func Check(a *captures.Addition) error {
@@ -54,6 +55,7 @@ func Check(a *captures.Addition) error {
 	return fmt.Errorf("%w: nothing to add", ErrInvalid)
 }
 
+// checkNote validates a note or mark.
 func checkNote(n *captures.Note) error {
 	switch {
 	case n.Exchange < 1:
@@ -90,6 +92,7 @@ func checkNoteSize(n *captures.Note) error {
 	return nil
 }
 
+// checkReading validates a reading, i.e. the type that a user chose for a field.
 func checkReading(r *captures.Reading) error {
 	switch {
 	case r.Dir > captures.Down || r.Method == "" || r.Path == "":
@@ -102,7 +105,8 @@ func checkReading(r *captures.Reading) error {
 	return nil
 }
 
-// checkDefinition validates a definition. One that is not active only removes, so it needs no kind and no data.
+// checkDefinition validates a definition. If it is not active, it only removes one, so it needs no kind and no
+// data.
 func checkDefinition(d *captures.Definition) error {
 	switch {
 	case d.Name == "" || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl):

@@ -21,11 +21,12 @@ type Query struct {
 	Row func(values []any) error
 }
 
-// noteColumns are the columns that row.note reads.
+// noteColumns are the columns that row.note reads, with their FROM clause.
 const noteColumns = `t.n, t.exchange, t.dir, t.frame, t.path, t.kind, t.value, t.changed_ns, e.id
 	FROM notes t LEFT JOIN exchanges e ON e.id = t.exchange`
 
-// Notes queries the notes of an exchange, or of all exchanges if the ID is 0. Removed notes are skipped.
+// Notes returns the query for the notes of an exchange, or of all exchanges if the ID is 0. It calls give with
+// each note that was not removed.
 func Notes(exchange int64, give func(captures.Note)) Query {
 	rows := 0
 	return Query{
@@ -47,7 +48,8 @@ func Notes(exchange int64, give func(captures.Note)) Query {
 	}
 }
 
-// Readings queries the readings of a method, or of all methods if method is "". Removed readings are skipped.
+// Readings returns the query for the readings of a method, or of all methods if method is "". It calls give
+// with each reading that was not removed.
 func Readings(method string, give func(captures.Reading)) Query {
 	rows := 0
 	return Query{
@@ -67,8 +69,8 @@ func Readings(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// ReadingsInMeta is Readings for formats 1 and 2. They store readings in the table meta, under a name of four
-// parts separated by the byte 0x1f.
+// ReadingsInMeta is like Readings, for formats 1 and 2. They store readings in the table meta, under a name of
+// four parts separated by the byte 0x1f.
 func ReadingsInMeta(method string, give func(captures.Reading)) Query {
 	return Query{
 		Text: `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`,
@@ -92,8 +94,8 @@ func ReadingsInMeta(method string, give func(captures.Reading)) Query {
 	}
 }
 
-// Definitions returns the query for all definitions in a capture. The data of a definition is included
-// if it is active.
+// Definitions returns the query for all definitions in a capture. It calls give with each; an inactive one has
+// no Data.
 func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 	rows, total := 0, int64(0)
 	return Query{
@@ -128,8 +130,8 @@ func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
 	}
 }
 
-// After returns one query for each table of additions, for those with numbers above number. Each query
-// returns up to count rows, ordered by number.
+// After returns one query for each table of additions. Each query calls give with up to count additions with
+// row numbers above number, in order.
 func After(number int64, count int, give func(n int64, a captures.Addition)) []Query {
 	last := [3]int64{number, number, number}
 
@@ -172,6 +174,7 @@ type row struct {
 	err    error
 }
 
+// errType is the error for a value that does not have the expected SQLite type.
 var errType = errors.New("a value of another type")
 
 // nextAs returns the next value of the row, which must be a T.
@@ -183,9 +186,10 @@ func nextAs[T any](r *row) (v T) {
 	return v
 }
 
+// text reads a string from the row.
 func (r *row) text() string { return nextAs[string](r) }
 
-// bytes reads a blob. SQLite returns an empty one as nil.
+// bytes reads a blob from the row. SQLite returns an empty blob as nil.
 func (r *row) bytes() []byte {
 	if r.values[r.next] == nil {
 		r.next++
@@ -203,7 +207,7 @@ func (r *row) int(least, most int64) int64 {
 	return v
 }
 
-// time reads a time in nanoseconds since 1970; 0 is the zero time.
+// time reads a time, stored in nanoseconds since 1970, from the row; 0 is the zero time.
 func (r *row) time() time.Time {
 	if ns := r.int(math.MinInt64, math.MaxInt64); ns != 0 {
 		return time.Unix(0, ns).UTC()
@@ -211,7 +215,8 @@ func (r *row) time() time.Time {
 	return time.Time{}
 }
 
-// note reads the values of noteColumns. The last one shows whether the exchange exists.
+// note reads the values of noteColumns and returns the note with its row number. It is an error if the exchange
+// does not exist.
 func (r *row) note() (n int64, t captures.Note) {
 	n = r.int(1, math.MaxInt64)
 	t.Exchange = r.int(math.MinInt64, math.MaxInt64)
@@ -236,7 +241,7 @@ func (r *row) note() (n int64, t captures.Note) {
 	return n, t
 }
 
-// reading reads a row of the table readings, which stores the types chosen for fields.
+// reading reads a row of the table readings, and returns the reading with its row number.
 func (r *row) reading() (n int64, reading captures.Reading) {
 	n, reading = r.int(1, math.MaxInt64), captures.Reading{Method: r.text(), Dir: captures.Direction(r.int(0, 1)), Path: r.text(), Type: r.text()}
 	if r.err == nil && len(reading.Method)+len(reading.Path)+len(reading.Type) > maxReadingBytes {
@@ -245,7 +250,8 @@ func (r *row) reading() (n int64, reading captures.Reading) {
 	return n, reading
 }
 
-// definition reads a row of the table definitions, without its data.
+// definition reads a row of the table definitions, and returns the definition, without its data, with its row
+// number.
 func (r *row) definition() (n int64, d captures.Definition) {
 	n, d.Kind, d.Name = r.int(1, math.MaxInt64), captures.DefinitionKind(r.text()), r.text()
 	d.Active, d.Changed = r.int(0, 1) == 1, r.time()

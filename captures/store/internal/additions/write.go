@@ -12,7 +12,7 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// A Change is an addition that was validated and is ready to be written.
+// A Change is a validated addition (note, reading or definition) that is ready to be written.
 type Change struct {
 	captures.Addition
 
@@ -21,7 +21,8 @@ type Change struct {
 	packed packedBlob
 }
 
-// A packedBlob is a compressed row of the table blobs.
+// A packedBlob is a row for the table blobs: data compressed with a codec (see payload), its decompressed size
+// in bytes and its SHA-256 hash.
 type packedBlob struct {
 	sum   [sha256.Size]byte
 	codec int
@@ -48,7 +49,8 @@ func Prepare(a captures.Addition) (*Change, error) {
 	return c, nil
 }
 
-// Write writes the change and returns the number of its row. next returns the next free number.
+// Write writes the change and returns the number of its row. next returns the next free row number of the
+// capture.
 //
 // Errors: ErrInvalid, captures.ErrNoExchange, captures.ErrFull, captures.ErrTooLarge, or those of the database.
 func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n int64, err error) {
@@ -66,13 +68,16 @@ func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n in
 
 // A writer writes one addition in a transaction.
 type writer struct {
-	ctx  context.Context
-	tx   *sql.Tx
+	ctx context.Context
+	tx  *sql.Tx
+
+	// next returns the next free row number of the capture.
 	next func() int64
 	// changed is the time of the change in nanoseconds since 1970.
 	changed int64
 }
 
+// note inserts or replaces a note, and returns its row number.
 func (w *writer) note(t *captures.Note) (n int64, err error) {
 	switch known, err := w.exists(`SELECT 1 FROM exchanges WHERE id = ?`, t.Exchange); {
 	case err != nil:
@@ -98,6 +103,7 @@ func (w *writer) note(t *captures.Note) (n int64, err error) {
 		append([]any{t.Value}, key...))
 }
 
+// reading inserts or replaces a reading, and returns its row number.
 func (w *writer) reading(r *captures.Reading) (n int64, err error) {
 	key := []any{r.Method, int64(r.Dir), r.Path}
 	if err := w.checkCapacity("readings", `method = ? AND dir = ? AND path = ?`, maxReadings, key); err != nil {
@@ -108,7 +114,7 @@ func (w *writer) reading(r *captures.Reading) (n int64, err error) {
 		append([]any{r.Type}, key...))
 }
 
-// definition writes a definition, and its data to the table blobs.
+// definition writes a definition and, to the table blobs, its data. It returns the definition's row number.
 func (w *writer) definition(d *captures.Definition, b *packedBlob) (n int64, err error) {
 	key := []any{string(d.Kind), d.Name}
 	if err := w.checkCapacity("definitions", `kind = ? AND name = ?`, maxDefinitions, key); err != nil {
@@ -134,8 +140,8 @@ func (w *writer) definition(d *captures.Definition, b *packedBlob) (n int64, err
 		append([]any{id}, key...))
 }
 
-// deactivate removes the active definitions with a name: those of d.Kind, or of all kinds if it is "". It
-// returns the last number.
+// deactivate marks the active definitions with the name of d as removed: those of d.Kind, or of all kinds if it
+// is "". It returns the last row number. It is an error if there are none.
 func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 	rows, err := w.tx.QueryContext(w.ctx, `SELECT kind FROM definitions WHERE name = ?1 AND active = 1 AND (kind = ?2 OR ?2 = '')`, d.Name, string(d.Kind))
 	if err != nil {
@@ -168,16 +174,16 @@ func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
 	return n, nil
 }
 
-// setRow runs an INSERT … ON CONFLICT statement whose first parameters are the number and the time, followed by
-// values.
+// setRow runs an INSERT … ON CONFLICT statement whose first parameters are the row number and the time,
+// followed by values. It returns the row number.
 func (w *writer) setRow(statement string, values []any) (n int64, err error) {
 	n = w.next()
 	_, err = w.tx.ExecContext(w.ctx, statement, append([]any{n, w.changed}, values...)...)
 	return n, err
 }
 
-// checkCapacity returns ErrFull if a row would have to be added to a table with limit rows. The condition where,
-// with the parameters key, selects the row to be replaced.
+// checkCapacity returns ErrFull if a table already has limit rows and none of them would be replaced. The
+// condition where, with the parameters key, selects the row to be replaced.
 func (w *writer) checkCapacity(table, where string, limit int, key []any) error {
 	// If the row exists, it is replaced. Check this first, because counting takes longer.
 	known, err := w.exists(`SELECT 1 FROM `+table+` WHERE `+where, key...)
@@ -207,6 +213,7 @@ func (w *writer) storeBlob(b *packedBlob) (id int64, err error) {
 	return res.LastInsertId()
 }
 
+// exists reports whether a query returns a row.
 func (w *writer) exists(query string, args ...any) (bool, error) {
 	var one int
 	err := w.tx.QueryRowContext(w.ctx, query, args...).Scan(&one)

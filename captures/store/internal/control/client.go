@@ -13,15 +13,15 @@ import (
 	"unwire/captures"
 )
 
-// ErrNoWriter means that no writer accepts additions: there is no control file, or nobody listens at its
-// address.
+// ErrNoWriter means that no recording process accepts additions to the capture: there is no control file, or
+// nobody listens at its address.
 var ErrNoWriter = errors.New("its writer accepts no additions")
 
-// ErrBusy means that the writer closed the connection: it has too many connections, or it is ending. It is
-// unknown whether the addition was stored.
+// ErrBusy means that the recording process closed the connection, because it has too many connections or is
+// ending. It is unknown whether the addition was stored.
 var ErrBusy = errors.New("its writer hung up")
 
-// dialTimeout limits connecting.
+// dialTimeout limits the time for connecting to the recorder's socket.
 const dialTimeout = 2 * time.Second
 
 // Add sends an addition to the process that records to the capture at path. It returns the number of the
@@ -65,7 +65,7 @@ func Add(ctx context.Context, path string, a captures.Addition) (n int64, err er
 	return n, err
 }
 
-// exchange sends one message to the recorder, and decodes the response.
+// exchange sends one message to the recorder, and decodes the response into got.
 func exchange(conn net.Conn, message any, got *answer) error {
 	b, err := appendMessage(nil, message)
 	if err != nil {

@@ -24,23 +24,24 @@ import (
 // suffix is appended to the name of the capture to form the name of the control file.
 const suffix = "-control"
 
-// version is the version of the protocol.
+// version is the version of the control protocol, by which other processes send additions to a recorder.
 const version = 1
 
-// Limits of the sizes of messages, in bytes.
+// Limits of the sizes of messages in the control protocol, in bytes.
 const (
 	// maxHello limits the first message, which authenticates.
 	maxHello = 4 << 10
-	// maxRequest is the largest size of a request after authentication, in bytes: 96 MiB.
+	// maxRequest limits a request after authentication, and maxAnswer a response.
 	maxRequest = 96 << 20
 	maxAnswer  = 64 << 10
 	// maxFile limits a control file.
 	maxFile = 4 << 10
 )
 
-// A controlFile is the content of the file that tells other processes how to reach the recorder's
+// A controlFile is the JSON content of the file from which other processes learn how to reach the recorder's
 // socket.
 type controlFile struct {
+	// V is the version of the protocol. Network and Address are as for net.Dial.
 	V       int    `json:"v"`
 	Network string `json:"network"`
 	Address string `json:"address"`
@@ -49,13 +50,14 @@ type controlFile struct {
 	Token string `json:"token"`
 }
 
-// A hello is a client's first message. It contains the token of the control file.
+// A hello is a client's first message in the control protocol. It contains the token from the control file.
 type hello struct {
 	V     int    `json:"v"`
 	Token string `json:"token"`
 }
 
-// A request is any later message of a client. Absent members are nil.
+// A request is a later message of a client in the control protocol: an addition, or a request to flush. Do
+// selects which; members that do not apply are nil.
 type request struct {
 	ID       *int64  `json:"id,omitempty"`
 	Do       string  `json:"do"`
@@ -72,7 +74,7 @@ type request struct {
 	Active   *bool   `json:"active,omitempty"`
 }
 
-// The values of request.Do.
+// Values of request.Do, the kind of a request.
 const (
 	doNote        = "note"
 	doReading     = "reading"
@@ -80,7 +82,7 @@ const (
 	doFlush       = "flush"
 )
 
-// An answer is a message from the recorder to a client.
+// An answer is a message from the recorder to a client. N is the row number of a stored addition.
 type answer struct {
 	V     int     `json:"v,omitempty"`
 	ID    *int64  `json:"id,omitempty"`
@@ -89,13 +91,13 @@ type answer struct {
 	Error *reason `json:"error,omitempty"`
 }
 
-// A reason describes why a request failed, as a code and a text.
+// A reason describes why a request to the recorder failed, as a code and a text.
 type reason struct {
 	Code    code   `json:"code"`
 	Message string `json:"message"`
 }
 
-// A code identifies the kind of an error for programs.
+// A code identifies the reason of a failed request for programs.
 type code string
 
 const (
@@ -109,7 +111,7 @@ const (
 	codeStopped      code = "stopped"
 )
 
-// codeOf returns the code for an error of an addition.
+// codeOf returns the code for an error of storing an addition.
 func codeOf(err error) code {
 	for _, c := range []struct {
 		err  error
@@ -128,10 +130,11 @@ func codeOf(err error) code {
 	return codeStopped
 }
 
-// A requestError is the error in the writer's answer. errors.Is matches it with the error of package captures
+// A requestError is the error in the recorder's answer. errors.Is matches it with the error of package captures
 // that has the same code.
 type requestError struct{ reason }
 
+// Error returns the recorder's text.
 func (e *requestError) Error() string { return e.Message }
 
 // Is reports whether target is the error that corresponds to this code.
@@ -143,10 +146,11 @@ func (e *requestError) Is(target error) bool {
 	return false
 }
 
+// errTooLong means that a message exceeds its limit.
 var errTooLong = errors.New("the message is too long")
 
-// readMessage reads one message of at most limit bytes. Memory grows with the bytes that arrive, not with the
-// announced length, which a hostile client can make large.
+// readMessage reads one message with its length prefix, of at most limit bytes. Memory grows with the bytes
+// that arrive, not with the announced length, which a hostile client can make large.
 func readMessage(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -166,7 +170,7 @@ func readMessage(r io.Reader, limit int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// appendMessage appends a message with its length prefix to b.
+// appendMessage appends a message as JSON, with its length prefix, to b.
 func appendMessage(b []byte, message any) ([]byte, error) {
 	text, err := marshal(message)
 	if err != nil {
@@ -184,7 +188,7 @@ func marshal(message any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// newRequest returns the request that stores an addition.
+// newRequest returns the request to store an addition.
 func newRequest(a captures.Addition) *request {
 	switch {
 	case a.Note != nil:
@@ -233,6 +237,7 @@ func (r *request) addition() (a captures.Addition, err error) {
 	return a, fmt.Errorf("%w: cannot do %.40q", additions.ErrInvalid, r.Do)
 }
 
+// note converts a request for a note.
 func (r *request) note() (a captures.Addition, err error) {
 	if r.Exchange == nil || r.Kind == nil || r.Value == nil || (r.Dir == nil) != (r.Frame == nil) {
 		return a, fmt.Errorf("%w: a note has exchange, kind and value; that of a frame dir and frame", additions.ErrInvalid)
@@ -252,6 +257,7 @@ func (r *request) note() (a captures.Addition, err error) {
 	return captures.Addition{Note: n}, nil
 }
 
+// reading converts a request for a reading, i.e. the type that a user chose for a field.
 func (r *request) reading() (a captures.Addition, err error) {
 	if r.Method == nil || r.Dir == nil || r.Path == nil || r.Type == nil {
 		return a, fmt.Errorf("%w: a reading has method, dir, path and type", additions.ErrInvalid)

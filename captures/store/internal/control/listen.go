@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// A listener is the socket of a server, with its address for the control file.
+// A listener is the recorder's control socket, with its address for the control file.
 type listener struct {
 	net.Listener
-	// folder is the folder that was created for a Unix socket; "" if it is another kind.
+	// network and address are as for net.Dial. folder is the folder that was created for a Unix socket; "" for
+	// TCP.
 	network, address string
 	folder           string
 }
 
-// The path of a Unix socket is unwire-*/control.sock below a folder for temporary files.
+// Names in the path of a Unix socket, unwire-*/control.sock below a folder for temporary files.
 const (
 	socketFolder = "unwire-"
 	socketName   = "control.sock"
@@ -39,7 +40,8 @@ func listen() (*listener, error) {
 	return &listener{Listener: l, network: "tcp", address: l.Addr().String()}, nil
 }
 
-// listenUnix creates a Unix socket below parent, or returns nil if that is not possible.
+// listenUnix creates a Unix socket in a new private folder below parent, or returns nil if that is not
+// possible.
 func listenUnix(parent string) *listener {
 	if !unixSockets || !filepath.IsAbs(parent) {
 		return nil
@@ -70,8 +72,8 @@ func (l *listener) close() error {
 	return err
 }
 
-// removeStale removes the control file and the socket of a recorder that was killed. The control file is not
-// trusted: only what is a socket and has the name that this package gives to sockets is removed.
+// removeStale removes the control file name of a recorder that was killed, and its socket. The control file is
+// not trusted: only a socket whose name this package would choose is removed.
 func removeStale(name string) {
 	if file, err := readFile(name); err == nil && file.Network == "unix" {
 		folder, base := filepath.Split(file.Address)

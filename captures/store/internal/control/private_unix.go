@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// unixSockets reports whether the permissions of a folder protect a Unix socket in it.
+// unixSockets means that the permissions of a folder protect a Unix socket in it.
 const unixSockets = true
 
-// openPrivate opens a file, and checks that only this user can write to it: another user could redirect
-// additions.
+// openPrivate opens a control file, and checks that only this user can write to it. Otherwise another user
+// could redirect additions to a socket of their own.
 //
 // Errors: ErrNoWriter if it does not exist.
 func openPrivate(name string) (*os.File, error) {

@@ -10,7 +10,8 @@ import (
 // unixSockets is false on Windows, where a socket inherits the permissions of its folder.
 const unixSockets = false
 
-// openPrivate opens a regular file. Its permissions are those of the capture's folder.
+// openPrivate opens a control file, which must be a regular file. Its permissions are those of the capture's
+// folder.
 //
 // Errors: ErrNoWriter if it does not exist.
 func openPrivate(name string) (*os.File, error) {

@@ -21,10 +21,10 @@ import (
 
 const (
 
-	// maxConnections limits the concurrent connections.
+	// maxConnections limits the number of concurrent clients.
 	maxConnections = 16
 
-	// authTimeout is for the first message.
+	// authTimeout limits the time until a client's first message, which authenticates it, was received.
 	authTimeout = 5 * time.Second
 	// messageTimeout is the time for receiving one request, from its first to its last byte.
 	messageTimeout = 60 * time.Second
@@ -38,10 +38,11 @@ const (
 	requestTimeout = 60 * time.Second
 )
 
-// largeRequest is the size in bytes above which only one request at a time is read, which limits memory.
+// largeRequest is the size in bytes above which requests are read one at a time, to limit memory.
 const largeRequest = 1 << 20
 
-// A target executes requests. Its methods are called from several goroutines.
+// A target is the recorder that executes the requests of other processes. Its methods are called from several
+// goroutines.
 type target interface {
 	// Add stores an addition, and returns the number of its row after the commit.
 	Add(ctx context.Context, a captures.Addition) (n int64, err error)
@@ -50,7 +51,7 @@ type target interface {
 	Flush(ctx context.Context) error
 }
 
-// A Server accepts additions from other processes during one recording.
+// A Server receives additions to a capture from other processes while this process records to it.
 type Server struct {
 	target   target
 	listener *listener
@@ -63,13 +64,15 @@ type Server struct {
 	large      sync.Mutex
 	goroutines sync.WaitGroup
 
-	mu          sync.Mutex
+	mu sync.Mutex
+
+	// closing means that Close was called. connections are the open connections; mu guards both.
 	closing     bool
 	connections map[net.Conn]bool
 }
 
-// Listen starts a server for additions to the capture at path and writes its control file. It replaces the
-// control file of a recorder that was killed. The caller must have the lock file of the capture.
+// Listen starts a server for additions to the capture at path and writes its control file, replacing that of a
+// recorder that was killed. r stores the additions. The caller must have locked the capture.
 func Listen(path string, r target) (*Server, error) {
 	token := make([]byte, 32)
 	// rand.Read never fails: it would end the program.
@@ -133,7 +136,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// accept accepts connections until the server closes.
+// accept accepts and serves connections until the server closes.
 func (s *Server) accept() {
 	for {
 		conn, err := s.listener.Accept()
@@ -156,6 +159,7 @@ func (s *Server) accept() {
 	}
 }
 
+// isClosing reports whether Close was called.
 func (s *Server) isClosing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +185,8 @@ func (s *Server) removeConnection(conn net.Conn) {
 	delete(s.connections, conn)
 }
 
-// setReadDeadline sets the deadline for reading a message. It returns false once the server closes.
+// setReadDeadline sets the deadline for reading a message from a client. It returns false if the server is
+// closing.
 func (s *Server) setReadDeadline(conn net.Conn, t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +205,7 @@ func (s *Server) serve(conn net.Conn) {
 	s.serveRequests(conn, r)
 }
 
-// serveRequests executes requests until the connection ends.
+// serveRequests executes a client's requests until the connection ends.
 func (s *Server) serveRequests(conn net.Conn, r *bufio.Reader) {
 	for s.setReadDeadline(conn, time.Time{}) {
 		// Between two requests a client may wait; within one it may not.
@@ -283,7 +288,7 @@ func (s *Server) handle(q *request) answer {
 	return answer{ID: q.ID, OK: true, N: n}
 }
 
-// execute executes a request and returns the number of the added row.
+// execute executes a request and returns the row number of the addition.
 func (s *Server) execute(ctx context.Context, q *request) (n int64, err error) {
 	if q.Do == doFlush {
 		return 0, s.target.Flush(ctx)
@@ -313,7 +318,8 @@ func (s *Server) send(conn net.Conn, a answer) bool {
 	return err == nil
 }
 
-// tooLongReason returns the reason for the answer to a message that is too long, or nil for other errors.
+// tooLongReason returns the reason for the response to a message that is too long, or nil if err is another
+// error.
 func tooLongReason(err error) *reason {
 	if !errors.Is(err, errTooLong) {
 		return nil
@@ -326,7 +332,7 @@ func isLarge(head []byte) bool {
 	return uint64(head[0])<<24|uint64(head[1])<<16|uint64(head[2])<<8|uint64(head[3]) > largeRequest
 }
 
-// truncateMessage limits the length of an error message in a response.
+// truncateMessage truncates an error message for a response to a limited length.
 func truncateMessage(message string) string {
 	// A byte can become six bytes of JSON.
 	const most = maxAnswer / 16

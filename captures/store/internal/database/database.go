@@ -41,9 +41,9 @@ func CheckPath(path string) (fresh bool, err error) {
 	return false, nil
 }
 
-// OpenChecked opens a file for reading, determines its format and verifies its schema. It reads the header
-// through SQLite: opening and closing the file here would drop the POSIX locks that a recorder in this process
-// has on it.
+// OpenChecked opens a capture for reading, determines its format and verifies its schema. steps are the
+// migrations that define the schema. It reads the header through SQLite: opening and closing the file here
+// would drop the POSIX locks that a recorder in this process has on it.
 func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db *sql.DB, version int, err error) {
 	db, version, err = openIdentified(ctx, path, "ro", len(steps))
 	if err != nil && isSharedMemoryError(err) {
@@ -66,7 +66,7 @@ func OpenChecked(ctx context.Context, path string, steps []schema.Migration) (db
 	return db, version, nil
 }
 
-// checkSchema verifies the schema, on a connection that does not read long definitions.
+// checkSchema verifies the schema of a capture, on a connection that refuses to read long table definitions.
 func checkSchema(ctx context.Context, db *sql.DB, steps []schema.Migration) error {
 	conn, err := Conn(ctx, db, maxSchemaText)
 	if err != nil {
@@ -76,8 +76,8 @@ func checkSchema(ctx context.Context, db *sql.DB, steps []schema.Migration) erro
 	return ExplainTime(ctx, Explain(schema.Verify(ctx, conn, steps)))
 }
 
-// OpenDamaged opens a file that is truncated, so that the rest can be read. SQLite itself would refuse the file,
-// so its check of the schema is switched off; schema.Verify replaces it.
+// OpenDamaged opens a capture that is truncated, so that the rest can be read. SQLite itself would refuse the
+// file, so its check of the schema is switched off; schema.Verify replaces it.
 func OpenDamaged(ctx context.Context, path string, steps []schema.Migration) (*sql.DB, int, error) {
 	db, version, err := openIdentified(ctx, path, "part", len(steps))
 	if err != nil {
@@ -89,8 +89,8 @@ func OpenDamaged(ctx context.Context, path string, steps []schema.Migration) (*s
 	return db, version, nil
 }
 
-// checkWholePages returns an error if the file ends within a page, for which SQLite would read zeros. If there
-// is a write-ahead log, the log contains the page, so this is no damage.
+// checkWholePages returns an error if the file ends within a database page, for which SQLite would read zeros.
+// If there is a write-ahead log, it contains the page, so this is not an error.
 func checkWholePages(ctx context.Context, db *sql.DB, path string) error {
 	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
 		return nil
@@ -109,7 +109,8 @@ func checkWholePages(ctx context.Context, db *sql.DB, path string) error {
 	return nil
 }
 
-// openIdentified opens a capture file, and returns the version of its format.
+// openIdentified opens a capture file, and returns its format version, which must be at most newest. mode is as
+// for Open.
 func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB, int, error) {
 	db, err := Open(path, mode)
 	if err != nil {
@@ -179,7 +180,7 @@ func Open(path, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// maxSchemaText limits the definition of a table, in bytes.
+// maxSchemaText limits the SQL text of a table's definition, in bytes.
 const maxSchemaText = 64 << 10
 
 // Conn returns a connection that refuses to read values of more than limit bytes.
@@ -194,7 +195,7 @@ func Conn(ctx context.Context, db *sql.DB, limit int) (*sql.Conn, error) {
 	return c, nil
 }
 
-// LimitValues sets the limit, in bytes, for values that are read on a connection.
+// LimitValues sets the size in bytes above which a connection refuses to read a value.
 func LimitValues(c *sql.Conn, limit int) error {
 	_, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, limit)
 	return err
@@ -231,7 +232,7 @@ func CheckNotTruncated(path string) error {
 	return nil
 }
 
-// ExplainTime returns the cause if the context of a query has ended, and err otherwise.
+// ExplainTime returns the cause of the context's end if ctx has ended, and err otherwise.
 func ExplainTime(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -240,8 +241,8 @@ func ExplainTime(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// Explain converts an error of SQLite about the contents of the file to an error of package captures. Errors of
-// the system, such as a full disk, stay unchanged.
+// Explain converts an SQLite error that concerns the contents of the file to an error of package captures.
+// Other errors, such as a full disk, are returned unchanged.
 func Explain(err error) error {
 	var se *sqlite.Error
 	if err == nil || !errors.As(err, &se) {

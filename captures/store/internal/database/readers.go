@@ -8,20 +8,22 @@ import (
 )
 
 const (
-	// maxReaders is the number of queries at a time. Open allows more connections, for transactions.
+	// maxReaders is the largest number of concurrent queries. Open allows more connections, for transactions.
 	maxReaders = 4
-	// maxStatements is the number of prepared statements of a connection.
+	// maxStatements is the largest number of prepared statements that a connection keeps.
 	maxStatements = 64
 )
 
-// Readers runs queries on connections that keep their prepared statements: SQLite needs longer to compile a
-// statement than to read an exchange with it. All methods are safe for concurrent use.
+// Readers is a pool of database connections that keep their prepared statements, because compiling a statement
+// takes SQLite longer than reading an exchange with it. All methods are safe for concurrent use.
 type Readers struct {
 	db *sql.DB
 	// slots has an element for each connection in use.
 	slots chan struct{}
 
-	mu     sync.Mutex
+	mu sync.Mutex
+
+	// idle are the connections that are not in use.
 	idle   []*Reader
 	closed bool
 }
@@ -29,15 +31,17 @@ type Readers struct {
 // NewReaders returns the readers of a database. Close does not close the database.
 func NewReaders(db *sql.DB) *Readers { return &Readers{db: db, slots: make(chan struct{}, maxReaders)} }
 
-// A Reader is a connection with its prepared statements. One goroutine at a time may use it.
+// A Reader is a database connection with its prepared statements. One goroutine at a time may use it.
 type Reader struct {
-	conn       *sql.Conn
+	conn *sql.Conn
+
+	// limit is the size in bytes above which the connection refuses to read a value.
 	limit      int
 	statements map[string]*sql.Stmt
 }
 
-// Get returns a connection that refuses to read values of more than limit bytes. The caller returns it with Put. If all
-// are in use, Get waits for one, or for the end of ctx.
+// Get returns a connection that refuses to read values of more than limit bytes. The caller must return it with
+// Put. If all are in use, Get waits for one, or until ctx ends.
 func (p *Readers) Get(ctx context.Context, limit int) (*Reader, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -51,7 +55,7 @@ func (p *Readers) Get(ctx context.Context, limit int) (*Reader, error) {
 	return r, err
 }
 
-// limited returns an idle connection, or else a new one, with the limit.
+// limited returns an idle connection, or else a new one, with the limit for values set.
 func (p *Readers) limited(ctx context.Context, limit int) (*Reader, error) {
 	r := p.take()
 	if r == nil {
@@ -71,7 +75,7 @@ func (p *Readers) limited(ctx context.Context, limit int) (*Reader, error) {
 	return r, nil
 }
 
-// take removes an idle connection. It returns nil if there is none.
+// take removes an idle connection from the pool and returns it; nil if there is none.
 func (p *Readers) take() *Reader {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +87,7 @@ func (p *Readers) take() *Reader {
 	return r
 }
 
-// Put makes a connection available to other queries. All rows that were read from it must be closed.
+// Put returns a connection to the pool. All rows that were read from it must be closed.
 func (p *Readers) Put(r *Reader) {
 	p.mu.Lock()
 	closed := p.closed
@@ -97,7 +101,7 @@ func (p *Readers) Put(r *Reader) {
 	<-p.slots
 }
 
-// Close closes the connections: those in use when they are put back.
+// Close closes all connections: those in use when they are returned.
 func (p *Readers) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -118,7 +122,8 @@ func (r *Reader) close() error {
 	return errors.Join(append(errs, r.conn.Close())...)
 }
 
-// QueryContext runs a query. A query of constant text is compiled once for each connection.
+// QueryContext runs a query. The text of each query is compiled only once per connection, so it should be
+// constant.
 func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt := r.statements[query]
 	if stmt == nil {

@@ -28,30 +28,35 @@ import (
 // errMemory is the error for a failed allocation outside of Go's heap.
 var errMemory = errors.New("out of memory")
 
-// A Conn is a connection to an SQLite database.
+// A Conn is a connection to an SQLite database that calls SQLite's C functions directly, without database/sql.
 type Conn struct {
 	// tls is the thread state that the translated C code needs.
 	tls *libc.TLS
-	db  uintptr
+
+	// db is SQLite's handle of the connection.
+	db uintptr
 
 	// pointer is the address of memory in which SQLite stores the pointers that it returns.
 	pointer uintptr
-	stmts   []*Stmt
+
+	// stmts are the prepared statements.
+	stmts []*Stmt
 }
 
-// A block is memory outside of Go's heap, which SQLite can read.
+// A block is memory outside of Go's heap, which SQLite can read: its address, and the same memory as a slice.
 type block struct {
 	at   uintptr
 	data []byte
 }
 
-// minBlock is the size of the first block of a statement, in bytes.
+// minBlock is the size of the first block for a statement's parameters, in bytes.
 const minBlock = 4 << 10
 
 // maxBlock is the size of the largest block that is kept for reuse, in bytes.
 const maxBlock = 1 << 20
 
-// Open opens an existing file for writing, with the same defences as package database.
+// Open opens an existing database file for writing, with the same protection against forged files as package
+// database.
 func Open(path string) (*Conn, error) {
 	c := &Conn{tls: libc.NewTLS()}
 	if c.pointer = libc.Xmalloc(c.tls, types.Size_t(bits.UintSize/8)); c.pointer == 0 {
@@ -143,22 +148,24 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// A Stmt is a prepared SQL statement with parameters.
+// A Stmt is a prepared SQL statement with parameters, which are bound in order before each run.
 type Stmt struct {
 	c *Conn
+
+	// p is SQLite's handle of the statement.
 	p uintptr
 	// bound is the number of parameters that have a value.
 	bound int32
-	// code is the result of the first value that could not be bound.
+	// code is the SQLite result code of the first value that could not be bound; 0 if there is none.
 	code int32
 
-	// blocks contain the bound texts and blobs. used is the number of used bytes in the last block, which is the
-	// largest.
+	// blocks contain the bound texts and blobs. used is the number of used bytes in the last block, which is
+	// the largest.
 	blocks []block
 	used   int
 }
 
-// Prepare prepares a statement. It is closed together with the connection.
+// Prepare compiles an SQL statement. It is closed together with the connection.
 func (c *Conn) Prepare(text string) (*Stmt, error) {
 	p, err := libc.CString(text)
 	if err != nil {
@@ -173,7 +180,8 @@ func (c *Conn) Prepare(text string) (*Stmt, error) {
 	return s, nil
 }
 
-// nextParameter returns the index of the next parameter. At the first one, memory of the last run becomes free.
+// nextParameter returns the index of the next parameter to be bound. At the first one, it frees the memory of
+// the last run.
 func (s *Stmt) nextParameter() int32 {
 	if s.bound == 0 {
 		s.reuseMemory()
@@ -221,8 +229,8 @@ func (s *Stmt) Blob(v []byte) {
 	s.recordCode(sqlite3.Xsqlite3_bind_blob(s.c.tls, s.p, i, at, int32(len(v)), 0))
 }
 
-// allocate returns n bytes of memory that SQLite can read until the statement has run; at is 0 if the allocation
-// failed.
+// allocate returns n bytes of memory that SQLite can read until the statement has run, with their address; at
+// is 0 if the allocation failed.
 func (s *Stmt) allocate(n int) (at uintptr, mem []byte) {
 	// Blocks double in size, so their number stays small.
 	last := len(s.blocks) - 1
@@ -245,7 +253,7 @@ func (s *Stmt) allocate(n int) (at uintptr, mem []byte) {
 	return at, mem
 }
 
-// reuseMemory makes the memory of the last run available again. It keeps only one block, and no large one.
+// reuseMemory makes the memory of the last run available again. It keeps only one block, and frees large ones.
 func (s *Stmt) reuseMemory() {
 	s.used = 0
 	for n := len(s.blocks); n > 1 || n == 1 && len(s.blocks[0].data) > maxBlock; n-- {
@@ -254,17 +262,18 @@ func (s *Stmt) reuseMemory() {
 	}
 }
 
-// Run executes the statement, and ignores its rows.
+// Run executes the statement with the bound parameters, and ignores rows that it returns.
 func (s *Stmt) Run() error {
 	_, err := s.step(nil)
 	return err
 }
 
-// Row executes the statement, and calls read with the first row of the result. found is false if there
-// is none.
+// Row executes the statement with the bound parameters, and calls read with the first row of the result. found
+// is false if there is none.
 func (s *Stmt) Row(read func(Columns)) (found bool, err error) { return s.step(read) }
 
-// step executes the statement once, and resets it for the next use.
+// step executes the statement once, and resets it for the next run. read, unless nil, is called with the first
+// row.
 func (s *Stmt) step(read func(Columns)) (found bool, err error) {
 	code := s.code
 	s.bound, s.code = 0, sqlite3.SQLITE_OK
@@ -281,7 +290,7 @@ func (s *Stmt) step(read func(Columns)) (found bool, err error) {
 	return found, err
 }
 
-// Columns are the column values of the current row.
+// Columns gives access to the values of the current row of a statement. Columns are numbered from 0.
 type Columns struct{ s *Stmt }
 
 // Int returns the integer in a column.

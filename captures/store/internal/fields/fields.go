@@ -23,7 +23,7 @@ func Text(h captures.Headers) string {
 	return encodeEscaped(h)
 }
 
-// encodeEscaped is like Text, for header fields whose text needs JSON escapes.
+// encodeEscaped implements Text for header fields that need JSON escapes or base64.
 func encodeEscaped(h captures.Headers) string {
 	rows := make([][]string, 0, len(h))
 	for _, f := range h {
@@ -42,7 +42,8 @@ func encodeEscaped(h captures.Headers) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// encodePlain is Text for fields without characters that JSON escapes, which is the usual case. It is faster.
+// encodePlain implements Text for fields without characters that JSON escapes, which is the usual case and
+// faster. It returns false for other fields.
 func encodePlain(h captures.Headers) (string, bool) {
 	if len(h) == 0 {
 		return "[]", true
@@ -68,7 +69,7 @@ func encodePlain(h captures.Headers) (string, bool) {
 	return string(append(b, ']')), true
 }
 
-// Size returns the size of a field in the file, in bytes.
+// Size returns the approximate size of an encoded field, in bytes.
 func Size(f captures.Header) int {
 	if needsNoEscapes(f.Name) && needsNoEscapes(f.Value) {
 		return len(f.Name) + len(f.Value) + len(`["",""],`)
@@ -86,10 +87,11 @@ func needsNoEscapes(s string) bool {
 	return true
 }
 
-// Max limits the fields of one section. Processing a field takes far longer than reading its few bytes.
+// Max limits the number of fields in one header section. Processing a field takes far longer than reading its
+// few bytes.
 const Max = 100_000
 
-// Parse decodes a section that Text has encoded.
+// Parse decodes a header section that Text has encoded.
 //
 // Limits: 100,000 fields.
 func Parse(s string) (captures.Headers, error) {

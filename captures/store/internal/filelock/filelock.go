@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// CheckFree returns an error if another process has the lock, or if it cannot be acquired. It does not keep the
-// lock.
+// CheckFree returns an error if another process has the lock at path, or if the lock cannot be acquired. It
+// does not keep the lock.
 func CheckFree(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

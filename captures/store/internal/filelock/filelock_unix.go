@@ -16,8 +16,8 @@ import (
 	"unwire/captures"
 )
 
-// A Lock is an acquired lock. The lock is on a file of its own, because on some systems a lock on the database
-// would collide with SQLite's.
+// A Lock is an acquired lock on a file next to the capture. The file is separate because on some systems a lock
+// on the database would collide with SQLite's.
 type Lock struct{ f *os.File }
 
 // Acquire acquires the lock at path. If another process has it, it fails at once with ErrInUse.
@@ -48,8 +48,8 @@ func Acquire(path string) (*Lock, error) {
 	}
 }
 
-// Release removes the file and then releases the lock. In the opposite order, it could remove the lock of the
-// next owner.
+// Release deletes the lock file and then releases the lock. In the opposite order, it could delete the lock
+// file of the next owner.
 func (l *Lock) Release() error {
 	err := os.Remove(l.f.Name())
 	return errors.Join(err, l.f.Close())

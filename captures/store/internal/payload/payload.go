@@ -14,10 +14,10 @@ import (
 	"unwire/captures"
 )
 
-// MaxSize is the largest size of a payload, decompressed, in bytes.
+// MaxSize is the largest size of a payload, i.e. the data of a chunk, before compression, in bytes.
 const MaxSize = 64 << 20
 
-// Codecs of a stored payload: Raw is uncompressed.
+// Codecs by which a row stores a payload; Raw is uncompressed.
 const (
 	Raw       = 0
 	zstdCodec = 1
@@ -26,9 +26,11 @@ const (
 	InBlob = 2
 )
 
-// A Packer compresses payloads. It must be used by one goroutine at a time.
+// A Packer compresses payloads to be stored. It must be used by one goroutine at a time.
 type Packer struct {
-	enc    *zstd.Encoder
+	enc *zstd.Encoder
+
+	// buf is a reused buffer for compressed data, and sample one for samples of a payload.
 	buf    []byte
 	sample []byte
 }
@@ -39,8 +41,8 @@ func NewPacker() (*Packer, error) {
 	return &Packer{enc: enc}, err
 }
 
-// Large payloads are sampled first, to decide whether compressing them may be worthwhile. Most that are not are
-// compressed or encrypted already.
+// Parameters for sampling large payloads, in order to decide whether to compress them. Most that cannot be
+// compressed are already compressed or encrypted.
 const (
 	// minSampledSize is the size from which payloads are sampled, in bytes.
 	minSampledSize = 8 << 10
@@ -48,15 +50,15 @@ const (
 	samples    = 8
 	sampleSize = 256
 
-	// uniformTestSize is the number of bytes at the beginning of each sample that isUniform reads.
+	// uniformTestSize is the number of bytes at the beginning of each sample that isUniform examines.
 	uniformTestSize = 64
 )
 
 // maxBuffer is the size of the largest buffer that is kept for the next payload, in bytes.
 const maxBuffer = 1 << 20
 
-// Pack returns p in its stored form, which is valid until the next call. p is compressed only if that saves at
-// least an eighth.
+// Pack returns p as it is to be stored, with its codec; data is valid until the next call. p is compressed only
+// if that saves at least an eighth.
 func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 	if len(p) >= minSampledSize {
 		if isUniform(p) {
@@ -76,7 +78,7 @@ func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 	return k.PackUnsampled(p)
 }
 
-// sampleAt returns the offset in p of the i-th sample that is hashed.
+// sampleAt returns the offset in p of the i-th sample.
 func sampleAt(p []byte, i int) int { return i * (len(p) - sampleSize) / (samples - 1) }
 
 // isUniform reports whether all byte values are about equally frequent in the samples of p, as in compressed or
@@ -100,8 +102,8 @@ func isUniform(p []byte) bool {
 	return sum < 1750
 }
 
-// PackUnsampled is Pack without sampling, for data that repeats itself over a long distance, such as a long
-// header section.
+// PackUnsampled is like Pack but always tries to compress, for data that repeats itself over a long distance,
+// such as a long header section.
 func (k *Packer) PackUnsampled(p []byte) (codec int, data []byte) {
 	if k.tryCompress(p) {
 		return zstdCodec, k.buf
@@ -118,17 +120,18 @@ func (k *Packer) tryCompress(p []byte) bool {
 	return len(k.buf) <= len(p)-len(p)/8
 }
 
-// An Unpacker decompresses payloads. It may be used by several goroutines.
+// An Unpacker decompresses stored payloads. It may be used by several goroutines.
 type Unpacker struct {
 	dec *zstd.Decoder
 
-	// Verify compares decompressed payloads with their hashes. It is set for damaged files, because
-	// SQLite returns zeros if a file ends within a page.
+	// Verify makes readers compare decompressed payloads with their hashes. It is set for damaged files,
+	// because SQLite returns zeros if a file ends within a page.
 	Verify bool
 
 	mu sync.Mutex
 
-	// last caches the payload that was decompressed last: repetitions usually follow each other directly.
+	// last is the payload that was decompressed last, as a cache: equal payloads usually follow each other
+	// directly.
 	last cachedPayload
 
 	// inflated is the number of payloads that were decompressed, for tests.
@@ -167,7 +170,7 @@ func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	return data, nil
 }
 
-// inflate decompresses a payload, or returns a copy of the cached one if that is equal.
+// inflate decompresses a payload of size bytes, or returns a copy of the cached one if that is equal.
 func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	u.mu.Lock()
 	last := u.last

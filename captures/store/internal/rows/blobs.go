@@ -7,18 +7,19 @@ import (
 	"unwire/captures/store/internal/payload"
 )
 
-// blobThreshold is the size, in bytes, from which a payload gets a segment of its own, and is stored only once
-// if it repeats. For smaller payloads, the extra row would cost more than the repetition.
+// blobThreshold is the size in bytes from which a chunk's data gets a segment of its own, and is stored only
+// once if it repeats. For less data, the extra row would cost more than the repetition.
 const blobThreshold = 4 << 10
 
-// blobs stores payloads in the table blobs, each distinct one once.
+// blobs stores payloads in the table blobs, each distinct one once. It identifies them by their SHA-256 hashes.
 type blobs struct {
 	rowCache[[sha256.Size]byte]
 
 	pack *payload.Packer
 }
 
-// put compresses p with pack and stores it, unless the table already contains it, and returns its id.
+// put returns the id of the row with payload p. If the table does not contain p yet, put compresses it with
+// pack and stores it.
 func (b *blobs) put(p []byte, pack func([]byte) (codec int, data []byte)) (id int64, err error) {
 	sum := sha256.Sum256(p)
 	return b.rowCache.findOrInsert(sum, func(s *engine.Stmt) { s.Blob(sum[:]) }, func(s *engine.Stmt) {

@@ -11,8 +11,8 @@ import (
 	"unwire/captures/store/internal/fields"
 )
 
-// maxCachedRows limits the ids that each cache remembers, and maxCachedText the size of a header section that is
-// remembered, in bytes.
+// maxCachedRows limits the number of ids that each cache remembers, and maxCachedText the size in bytes of a
+// header section that is remembered.
 const (
 	maxCachedRows = 1024
 	maxCachedText = 16 << 10
@@ -22,16 +22,19 @@ const (
 	maxInlineSection = 4 << 10
 )
 
-// A rowCache adds rows that are stored only once to a table, and remembers the ids of recent ones. The statement
-// find looks for a row by its key, and add inserts it.
+// A rowCache adds rows to a table that contains each distinct row once, and remembers the ids of recent ones.
 type rowCache[K comparable] struct {
-	conn      *engine.Conn
+	conn *engine.Conn
+
+	// find is the statement that returns the id of the row with a key, and add the one that inserts a row.
 	find, add *engine.Stmt
-	known     map[K]int64
+
+	// known maps the keys of recently used rows to their ids.
+	known map[K]int64
 }
 
-// findOrInsert returns the id of the row with a key. bindKey binds the parameters of find, and bindRow those of
-// add.
+// findOrInsert returns the id of the row with a key, which it inserts if necessary. bindKey binds the
+// parameters of find, and bindRow those of add.
 func (r *rowCache[K]) findOrInsert(key K, bindKey, bindRow func(*engine.Stmt)) (id int64, err error) {
 	if id, ok := r.known[key]; ok {
 		return id, nil
@@ -55,13 +58,13 @@ func (r *rowCache[K]) findOrInsert(key K, bindKey, bindRow func(*engine.Stmt)) (
 	return id, nil
 }
 
-// A sectionCache stores header sections, each distinct one once.
+// A sectionCache stores header sections, each distinct one once. Its keys are SHA-256 hashes.
 type sectionCache struct {
 	rowCache[[sha256.Size]byte]
 
 	// blobs is the table for large header sections.
 	blobs *blobs
-	// recent maps a fast hash of a section to its id, which avoids encoding the section.
+	// recent maps a fast hash of a section, computed with seed, to its id, which avoids encoding the section.
 	recent map[uint64]storedSection
 	seed   maphash.Seed
 }
@@ -122,8 +125,8 @@ func (c *sectionCache) store(h captures.Headers) (id int64, err error) {
 	return id, nil
 }
 
-// storeAsBlob stores a large header section in the table blobs, unless the section already has a row.
-// It returns the text for the section's row, which contains the id of the blob.
+// storeAsBlob stores a large header section in the table blobs, unless the section is known to have a row. It
+// returns the text for the section's row, which refers to the blob.
 func (c *sectionCache) storeAsBlob(hash [sha256.Size]byte, text string) (string, error) {
 	if _, ok := c.known[hash]; ok {
 		return "", nil

@@ -6,11 +6,13 @@ import (
 )
 
 const (
+	// insertEdit and insertHead are the SQL statements that record forwarded data that differs from the
+	// received data.
 	insertEdit = `INSERT INTO edits (n, exchange, dir, start_off, end_off, t_ns, rule, size, blob, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertHead = `INSERT OR REPLACE INTO forwarded_heads (n, exchange, dir, rule, method, url, status, headers, trailers) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// edits inserts the records of forwarded data that differs from the received data.
+// edits contains the prepared statements insertEdit and insertHead.
 type edits struct{ insert, insertHead *engine.Stmt }
 
 // Edit inserts an edit, with n as its row number.

@@ -10,13 +10,15 @@ import (
 // long as inserting a small row.
 const rowsPerStatement = 16
 
-// An inserter adds rows to a table, several per statement, in order. Rows are pending until there are enough for
-// a statement, or flush is called.
+// An inserter adds rows to a table in order, several with one statement. Rows are pending until there are
+// enough for a statement, or flush is called.
 type inserter[R any] struct {
 	// one inserts a single row, and many inserts rowsPerStatement rows at once.
 	one, many *engine.Stmt
 	pending   []R
-	bind      func(*engine.Stmt, *R)
+
+	// bind binds the columns of a row.
+	bind func(*engine.Stmt, *R)
 }
 
 // prepare prepares the statements. into is the table with its columns; bind must bind one value for each column.

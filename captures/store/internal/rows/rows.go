@@ -20,22 +20,23 @@ import (
 )
 
 const (
+	// intoExchanges is the table exchanges with its columns, for INSERT statements.
 	intoExchanges = `exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
 		response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
 		outcome, error, bytes_up, bytes_down, source)`
 
-	// updateExchange has the parameters of a row of intoExchanges. It does not change what is fixed when an
-	// exchange begins.
+	// updateExchange updates an exchange's row. Its parameters are those of intoExchanges; it does not change
+	// columns that are fixed when an exchange begins.
 	updateExchange = `UPDATE exchanges SET
 		url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
 		duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
 		WHERE id=?1`
 )
 
-// HTTP is how the file spells captures.HTTP.
+// HTTP is the text by which the file represents captures.HTTP.
 const HTTP = "http"
 
-// protocolOf returns the text for a transport in the file.
+// protocolOf returns the text by which the file represents a transport.
 func protocolOf(t captures.Transport) string {
 	if t == captures.HTTP {
 		return HTTP
@@ -43,7 +44,7 @@ func protocolOf(t captures.Transport) string {
 	return string(t)
 }
 
-// A Writer writes rows. Its connection must have begun a transaction.
+// A Writer inserts recorded data into the tables of a capture. Its connection must have begun a transaction.
 type Writer struct {
 	update, relate *engine.Stmt
 
@@ -101,8 +102,8 @@ func NewWriter(c *engine.Conn) (w *Writer, err error) {
 	return w, err
 }
 
-// Chunk adds a chunk with its number. hasOpcode is set for the chunks of a WebSocket. The data must not change
-// until Flush.
+// Chunk adds a chunk, with n as its number in the capture. hasOpcode is set for the chunks of a WebSocket. The
+// chunk's data must not change until Flush.
 func (w *Writer) Chunk(n int64, c *captures.Chunk, hasOpcode bool) error {
 	return w.segments.add(n, c, hasOpcode)
 }
@@ -127,14 +128,16 @@ func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
 	return w.events.add(eventRow{n, exchange, kind})
 }
 
-// intoEvents are the columns that bindEvent binds.
+// intoEvents is the table events with the columns that bindEvent binds.
 const intoEvents = `events (n, exchange, kind)`
 
+// An eventRow is a row of the table events: an event of an exchange with its number.
 type eventRow struct {
 	n, exchange int64
 	kind        captures.EventKind
 }
 
+// bindEvent binds the columns of intoEvents.
 func bindEvent(s *engine.Stmt, r *eventRow) {
 	s.Int(r.n)
 	s.Int(r.exchange)
@@ -146,7 +149,8 @@ func (w *Writer) Flush() error {
 	return errors.Join(w.segments.flush(), w.exchanges.flush(), w.events.flush())
 }
 
-// Exchange writes the state of an exchange. isNew means that it has no row yet. e must not change until Flush.
+// Exchange writes the current state of an exchange. isNew means that it has no row yet. e must not change until
+// Flush.
 func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	if w.tlsText == "" || w.tls != e.TLS {
 		text, err := json.Marshal(e.TLS)
@@ -176,10 +180,12 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	return w.update.Run()
 }
 
-// An exchangeRow is an exchange with the ids of the rows that it refers to.
+// An exchangeRow is a row of the table exchanges: an exchange with the ids of the rows that it refers to.
 type exchangeRow struct {
 	*captures.Exchange
-	tls      string
+	tls string
+
+	// sections are the ids of the four header sections, and process that of the client program; 0 for none.
 	sections [4]int64
 	process  int64
 }

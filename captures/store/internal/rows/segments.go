@@ -13,15 +13,17 @@ import (
 )
 
 const (
+	// intoSegments is the table segments with its columns, for INSERT statements.
 	intoSegments = `segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)`
 
-	// findInline reads the data of a segment unless it is in the table blobs; referToBlob moves it there.
+	// findInline reads the data of a segment unless it is in the table blobs. referToBlob replaces that data by
+	// a reference to the blob.
 	findInline  = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
 	referToBlob = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
 
 	extendSegment = `UPDATE segments SET last = ?2, chunks = ?3, size_up = ?4, size_down = ?5, entries = ?6, codec = ?7, data = ?8 WHERE n = ?1`
 
-	// maxSegmentBytes is the largest size of a segment's data.
+	// maxSegmentBytes is the largest size of a segment's data, in bytes.
 	maxSegmentBytes = 64 << 10
 
 	// maxRewritten is the largest size of the data of a segment, in bytes, up to which its row is written again
@@ -41,43 +43,46 @@ const (
 	minCompressed = 1 << 10
 )
 
-// segments writes chunks. Small chunks share a segment. A large one has its own segment, which refers to the
-// table blobs if the same data occurs again.
+// segments writes chunks to the table segments. A row of that table, a segment, contains several small chunks
+// of an exchange, or one large chunk. A large one refers to the table blobs if the same data occurs again.
 type segments struct {
 	extend, findInline, referToBlob *engine.Stmt
 
 	insert inserter[segmentRow]
 	blobs  blobs
 
-	// firstSegments maps the hash of a large payload to the number of the segment that contains it.
+	// firstSegments maps the hash of each large payload that has occurred once to the number of the segment
+	// that contains it.
 	firstSegments map[uint64]int64
 	seed          maphash.Seed
 
-	// hashAll hashes all bytes of a payload, instead of samples only.
+	// hashAll makes payloadHash use all bytes of a payload, instead of samples.
 	hashAll bool
 
-	// shared maps the hash of a payload to the payload in the table blobs.
+	// shared maps the hash of a payload to the row of the table blobs that contains it. sharedSize is the size
+	// of all these payloads in bytes.
 	shared     map[uint64]sharedPayload
 	sharedSize int
 
-	// open are the segments that may be extended, by exchange.
+	// open are the segments to which chunks may still be added, by exchange.
 	open map[int64][]*openSegment
-	// dirty are the segments whose rows must be written or updated, in order.
+	// dirty are the segments whose rows must be inserted or updated, in order.
 	dirty []*openSegment
 }
 
+// newSegments returns a writer of segments whose statements are not prepared yet.
 func newSegments() segments {
 	return segments{firstSegments: make(map[uint64]int64), shared: make(map[uint64]sharedPayload), seed: maphash.MakeSeed()}
 }
 
-// A sharedPayload is a payload in the table blobs, to which segments refer.
+// A sharedPayload is a payload in the table blobs with its row id.
 type sharedPayload struct {
 	id   int64
 	data []byte
 }
 
-// maxOpenPerExchange limits the open segments of an exchange. There can be several, because a chunk that was
-// held back comes after later ones, which are in another segment already.
+// maxOpenPerExchange limits the number of segments of one exchange to which chunks may be added. There can be
+// several, because a chunk that was held back comes after later ones, which are in another segment already.
 const maxOpenPerExchange = 3
 
 // An openSegment is a segment to which chunks may still be added.
@@ -89,7 +94,8 @@ type openSegment struct {
 	dirty bool
 }
 
-// limit returns the largest size of the segment's data, in bytes.
+// limit returns the largest size of the segment's data, in bytes. It is smaller once the row exists, because
+// each addition rewrites the row.
 func (t *openSegment) limit() int {
 	if t.stored {
 		return maxRewritten
@@ -97,7 +103,7 @@ func (t *openSegment) limit() int {
 	return maxSegmentBytes
 }
 
-// add adds a chunk, with its sequence number n, to the segment of its exchange.
+// add adds a chunk, with n as its number in the capture, to a segment of its exchange.
 func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 	if len(c.Data) >= blobThreshold {
 		return s.addLarge(n, c, hasOpcode)
@@ -142,16 +148,16 @@ func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	return s.insertRow(&b.Row, codec, 0, data)
 }
 
-// Of a payload of more than maxFullyHashed bytes, only hashedParts parts of hashedPartSize bytes each are
-// hashed.
+// Parameters of payloadHash: a payload of more than maxFullyHashed bytes is represented by hashedParts parts of
+// hashedPartSize bytes each.
 const (
 	maxFullyHashed = 1 << 10
 	hashedParts    = 8
 	hashedPartSize = 64
 )
 
-// payloadHash returns a fast hash of a payload: of parts of it, until two payloads with equal parts differ
-// elsewhere.
+// payloadHash returns a fast hash of a payload. It uses only parts of a large one, until two payloads with
+// equal parts were found to differ elsewhere (hashAll).
 func (s *segments) payloadHash(p []byte) uint64 {
 	if s.hashAll || len(p) <= maxFullyHashed {
 		return maphash.Bytes(s.seed, p)
@@ -175,8 +181,8 @@ func (s *segments) hasHash(sum uint64) bool {
 	return first || shared
 }
 
-// findShared returns the id of a payload in the table blobs. found is false if the payload occurs for the first
-// time.
+// findShared returns the id of the row in the table blobs that contains payload p, whose hash is sum. found is
+// false if the payload occurs for the first time.
 func (s *segments) findShared(sum uint64, p []byte) (blob int64, found bool, err error) {
 	if again, ok := s.shared[sum]; ok {
 		return again.id, bytes.Equal(again.data, p), nil
@@ -198,7 +204,7 @@ func (s *segments) findShared(sum uint64, p []byte) (blob int64, found bool, err
 	return blob, true, nil
 }
 
-// insertRow adds the row of a segment; codec determines whether its data is in blob or in data. A large or
+// insertRow inserts the row of a segment; codec determines whether its data is in blob or in data. A large or
 // compressed payload is written at once: it may have to be found again, and the compression buffer is reused.
 func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
 	err := s.insert.add(segmentRow{*r, codec, blob, data})
@@ -208,7 +214,7 @@ func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte)
 	return err
 }
 
-// A segmentRow is a segment's row with its stored data.
+// A segmentRow is a row of the table segments: a segment with its data as stored.
 type segmentRow struct {
 	segment.Row
 	codec int
@@ -216,6 +222,7 @@ type segmentRow struct {
 	data  []byte
 }
 
+// bindSegment binds the columns of intoSegments.
 func bindSegment(s *engine.Stmt, r *segmentRow) {
 	s.Int(r.First)
 	s.Int(r.Last)
@@ -236,9 +243,9 @@ func bindSegment(s *engine.Stmt, r *segmentRow) {
 	}
 }
 
-// moveToBlobs stores a repeated payload in the table blobs, and changes the segment first, which
-// contains it, to refer to the blob. same is false if that segment contains another payload with the
-// same hash.
+// moveToBlobs stores a payload that has occurred before in the table blobs, and changes the segment first,
+// which contains it, to refer to the blob. same is false if that segment contains another payload with the same
+// hash.
 func (s *segments) moveToBlobs(first int64, p []byte) (id int64, same bool, err error) {
 	var codec int64
 	var data []byte
@@ -262,7 +269,7 @@ func (s *segments) moveToBlobs(first int64, p []byte) (id int64, same bool, err 
 	return id, err == nil, err
 }
 
-// openSegmentFor returns the open segment to which a chunk can be added, or a new one.
+// openSegmentFor returns the segment to which a chunk, with n as its number, can be added, or a new one.
 func (s *segments) openSegmentFor(n int64, c *captures.Chunk) *openSegment {
 	of := s.open[c.Exchange]
 	for _, t := range of {
@@ -283,7 +290,7 @@ func (s *segments) openSegmentFor(n int64, c *captures.Chunk) *openSegment {
 	return t
 }
 
-// end writes the open segments of an exchange, which gets no more chunks.
+// end writes the segments of an exchange that gets no more chunks.
 func (s *segments) end(exchange int64) error {
 	for _, t := range s.open[exchange] {
 		if err := s.writeSegment(t); err != nil {

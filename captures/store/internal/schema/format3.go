@@ -13,13 +13,15 @@ import (
 // processes, relations, edits, notes and definitions.
 var formatThree = Migration{before: formatThreeBefore, Statements: formatThreeTables, after: toFormatThree}
 
-// formatThreeBefore renames the table that formatThreeTables creates anew, and drops two that were never used.
+// formatThreeBefore renames the table exchanges, which formatThreeTables creates again with other columns, and
+// drops two tables that were never used.
 const formatThreeBefore = `
 ALTER TABLE exchanges RENAME TO exchanges_2;
 DROP TABLE frames;
 DROP TABLE annotations;
 `
 
+// formatThreeTables creates the tables that are new in format 3.
 const formatThreeTables = `
 CREATE TABLE exchanges (
 	id                INTEGER PRIMARY KEY,
@@ -198,7 +200,8 @@ func moveExchanges(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
-// putHeaders returns the row id of a header section, and inserts the section unless known has it.
+// putHeaders returns the row id of a header section, encoded in fields, and inserts the row unless known
+// contains its hash.
 func putHeaders(ctx context.Context, tx *sql.Tx, known map[[sha256.Size]byte]int64, fields string) (id int64, err error) {
 	if fields == "[]" {
 		return 0, nil

@@ -17,11 +17,12 @@ import (
 // ApplicationID marks an SQLite file as a capture: "UWC1" in the file's header.
 const ApplicationID = 0x55574331
 
-// Formats, as numbered by SQLite's user_version. Readers accept all formats.
+// Versions of the file format, as stored in SQLite's user_version. Readers accept all versions.
 const (
 	// WithSummaries is the first format with summaries.
 	WithSummaries = 2
-	// WithSegments is the first format with segments, processes, relations, notes and definitions.
+	// WithSegments is the first format with segments (rows of several chunks), processes, relations, notes and
+	// definitions.
 	WithSegments = 3
 )
 
@@ -35,8 +36,8 @@ type Migration struct {
 	after func(ctx context.Context, tx *sql.Tx) error
 }
 
-// Steps returns all migrations; step i leads to format i+1. Steps must never change, only be appended, because
-// captures of every format exist.
+// Steps returns all migrations; the migration with index i leads to format i+1. Migrations must never change,
+// only be appended, because captures of every format exist.
 func Steps() []Migration {
 	return []Migration{{Statements: formatOne}, {Statements: formatTwo}, formatThree}
 }
@@ -121,7 +122,7 @@ CREATE TABLE annotations (
 ) STRICT, WITHOUT ROWID;
 `
 
-// formatTwo adds a cache for listings.
+// formatTwo adds the table summaries, a cache for listings.
 const formatTwo = `
 CREATE TABLE summaries (
 	exchange    INTEGER PRIMARY KEY,
@@ -139,7 +140,8 @@ CREATE TABLE summaries (
 CREATE INDEX summaries_thread ON summaries (thread, exchange) WHERE thread <> '';
 `
 
-// Migrate converts db from format have to the newest one, in one transaction. Format 0 is an empty database.
+// Migrate converts db from the format have to the newest one, in one transaction. Format 0 is an empty
+// database.
 func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error {
 	if have == len(steps) {
 		return nil
@@ -170,7 +172,8 @@ func (m Migration) run(ctx context.Context, tx *sql.Tx) error {
 	return m.after(ctx, tx)
 }
 
-// Identify reads the header of a file and returns its format. It runs before SQLite parses the schema.
+// Identify reads the header of a database file and returns its format version, which must be at most newest. It
+// runs before SQLite parses the schema.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrDamaged.
 func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err error) {
@@ -193,8 +196,8 @@ func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err e
 	return version, nil
 }
 
-// Verify compares the file's schema with what the migrations create. A view or trigger in the place of a table,
-// a column of another type, or an additional index could change what our statements do.
+// Verify compares the file's schema with the one that the migrations create. Otherwise a view or trigger in the
+// place of a table, a column of another type, or an additional index could change the effect of our statements.
 func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 	model, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -237,10 +240,10 @@ type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// maxSchemaObjects limits what is read of an untrusted file's schema.
+// maxSchemaObjects limits how many tables, indexes, views and triggers of an untrusted file are read.
 const maxSchemaObjects = 256
 
-// readSchema returns the definitions of all tables, indexes, views and triggers, by kind and name.
+// readSchema returns the SQL texts that define all tables, indexes, views and triggers, by kind and name.
 func readSchema(ctx context.Context, db queryer) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?`, maxSchemaObjects+1)
 	if err != nil {

@@ -16,19 +16,20 @@ import (
 	"unwire/captures"
 )
 
-// Limits of a segment.
+// Limits of a segment, i.e. a database row that contains several chunks of an exchange.
 const (
 	// MaxChunks limits the number of chunks.
 	MaxChunks = 256
 
-	// MaxSpan limits the difference between the numbers of the first and the last chunk; other rows may have
-	// numbers in between.
+	// MaxSpan limits the difference between the numbers of the first and the last chunk. Numbers in between may
+	// belong to other rows.
 	MaxSpan = 4096
 )
 
-// A Row is the row of a segment without its data.
+// A Row is a segment, i.e. a database row that contains several chunks of an exchange, without the chunks'
+// data.
 type Row struct {
-	// First and Last are the numbers of the first and the last chunk.
+	// First and Last are the numbers of the first and the last chunk in the capture.
 	First, Last int64
 	// Exchange is the ID of the exchange to which the chunks belong.
 	Exchange int64
@@ -36,16 +37,18 @@ type Row struct {
 	Seq int64
 	// Chunks is the number of chunks in the segment.
 	Chunks int64
-	// T is the time of the first chunk since Exchange.Started.
+	// T is the time of the first chunk, since Exchange.Started.
 	T time.Duration
-	// SizeUp and SizeDown are the bytes of each direction.
+	// SizeUp and SizeDown are the numbers of data bytes of each direction.
 	SizeUp, SizeDown int64
-	// Entries are the encoded descriptions of the chunks: time, size and direction.
+	// Entries are the encoded descriptions of the chunks: number, time, size, direction and opcode.
 	Entries []byte
 }
 
 // An entry describes a chunk without its data.
 type entry struct {
+	// number is the chunk's number in the capture, and t its time since the exchange began. While an entry is
+	// being parsed, both are differences from the entry before.
 	number    int64
 	t         time.Duration
 	size      int64
@@ -54,27 +57,29 @@ type entry struct {
 	hasOpcode bool
 }
 
-// A Builder combines chunks of an exchange to a segment. The zero value is empty.
+// A Builder combines chunks of one exchange into a segment. The zero value is empty.
 type Builder struct {
 	Row
 	// Data is the concatenated data of the chunks added so far.
 	Data []byte
 
+	// lastT is the time of the chunk added last.
 	lastT time.Duration
 }
 
-// Fits reports whether a chunk with number n can be added so that the segment has at most limit bytes of data.
+// Fits reports whether a chunk, with n as its number, can be added without exceeding limit bytes of data or the
+// limits of a segment.
 func (b *Builder) Fits(n int64, c *captures.Chunk, limit int) bool {
 	return c.Seq == b.Seq+b.Chunks && b.Chunks < MaxChunks && n-b.First < MaxSpan && len(b.Data)+len(c.Data) <= limit
 }
 
-// Add adds a chunk with its sequence number n to the segment.
+// Add adds a chunk, with n as its number in the capture. hasOpcode is set for the chunks of a WebSocket.
 func (b *Builder) Add(n int64, c *captures.Chunk, hasOpcode bool) {
 	b.AddEntry(n, c, hasOpcode)
 	b.Data = append(b.Data, c.Data...)
 }
 
-// AddEntry is Add without the data, which the caller stores elsewhere.
+// AddEntry is like Add, but does not add the data, which the caller stores elsewhere.
 func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	gap, dt := n-(b.Last+1), c.T-b.lastT
 	if b.Chunks == 0 {
@@ -100,8 +105,9 @@ func (b *Builder) AddEntry(n int64, c *captures.Chunk, hasOpcode bool) {
 	}
 }
 
-// Each calls yield for each chunk of the segment with its sequence number, until yield returns false.
-// The chunks' Data are sub-slices of data. Only segments of a WebSocket may have opcodes.
+// Each calls yield for each chunk of the segment with its number in the capture, until yield returns false.
+// data is the segment's data, of which the chunks' Data are sub-slices. Only segments of a WebSocket may have
+// opcodes.
 //
 // Errors: ErrDamaged, before anything is yielded.
 func (r *Row) Each(data []byte, webSocket bool, yield func(n int64, c captures.Chunk) bool) error {
@@ -141,7 +147,7 @@ func (r *Row) LastOf(webSocket bool) (last [2]int64, t time.Duration, err error)
 	return last, t, err
 }
 
-// parse decodes the descriptions of the chunks, and checks that they match the row.
+// parse appends the decoded descriptions of the chunks to entries, and checks that they match the row.
 func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
 	// The row's own bounds come first, so that the loop below is short for a forged row.
 	if r.Chunks < 1 || r.Chunks > MaxChunks || r.Last < r.First || r.Last-r.First >= MaxSpan {
@@ -185,12 +191,12 @@ func (r *Row) parse(entries []entry, webSocket bool) ([]entry, error) {
 	return entries, nil
 }
 
-// damaged returns an ErrDamaged that names the segment.
+// damaged returns a formatted error that wraps ErrDamaged and names the segment.
 func (r *Row) damaged(format string, args ...any) error {
 	return captures.Damaged("exchange %d: the segment of chunk %d "+format, append([]any{r.Exchange, r.Seq}, args...)...)
 }
 
-// A parser decodes entries. malformed is set if one cannot be decoded.
+// A parser decodes the descriptions of chunks in Row.Entries. malformed is set if one cannot be decoded.
 type parser struct {
 	rest      []byte
 	malformed bool
@@ -217,10 +223,11 @@ func (p *parser) entry() (e entry) {
 	return e
 }
 
-// maxEntrySize is larger than any valid size, but small enough that sums of sizes cannot overflow.
+// maxEntrySize limits the size of a chunk in an entry. It is larger than any valid size, but small enough that
+// sums of sizes cannot overflow.
 const maxEntrySize = 1 << 40
 
-// uvarint decodes a number, and requires the shortest encoding.
+// uvarint decodes the next variable-length integer, and requires the shortest encoding.
 func (p *parser) uvarint() uint64 {
 	v, n := binary.Uvarint(p.rest)
 	if n <= 0 || n > 1 && p.rest[n-1] == 0 {
