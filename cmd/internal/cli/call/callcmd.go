@@ -16,14 +16,28 @@ import (
 // Commands returns the command call.
 func Commands(a *app.App) []*cobra.Command { return []*cobra.Command{callCommand(a)} }
 
+// callFlags are the values of the flags of 'unwire call'.
 type callFlags struct {
+	// Target has the flags about the server and the credentials.
 	app.Target
+
+	// Values of the flags of the same names: the messages, the definitions, the protocol (connect, grpc or
+	// grpc-web), the codec (proto or json), an exchange to copy method and headers from, and the capture
+	// that records the call.
 	data, proto, protocol, codec, like, out string
-	headers                                 []string
-	http2, noAuth, dryRun                   bool
-	timeout                                 time.Duration
+
+	// headers are the values of --header, each NAME=VALUE.
+	headers []string
+
+	// Values of the flags --http2 (force HTTP/2), --no-auth (send no credentials) and --dry-run (print the
+	// request without sending it).
+	http2, noAuth, dryRun bool
+
+	// timeout limits the time of the call.
+	timeout time.Duration
 }
 
+// callCommand returns the command 'unwire call', which calls an RPC method.
 func callCommand(a *app.App) *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{

@@ -26,13 +26,24 @@ import (
 	"unwire/schema"
 )
 
+// grepFlags are the values of the flags of 'unwire grep'.
 type grepFlags struct {
+	// Values of the flags -e (pattern), --bytes (hex), --number, --path, --dir and --method.
 	pattern, hex, number, path, dir, method string
-	as, filter, proto                       string
-	fixed, fold, headers                    bool
-	json, list, count                       bool
+
+	// Values of the flags --as (framing of connections without HTTP), --filter and --proto.
+	as, filter, proto string
+
+	// fixed means that the pattern is literal text (-F), fold ignores case (-i), and headers also searches
+	// URLs and headers.
+	fixed, fold, headers bool
+
+	// json prints JSON Lines, list prints only the exchanges with matches (-l), and count the number of
+	// matches in each (-c).
+	json, list, count bool
 }
 
+// grepCommand returns the command 'unwire grep'.
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
 	split := proto.Profile().Split
@@ -87,7 +98,8 @@ The exit status is 0 if something was found, and 1 otherwise.`,
 	return cmd
 }
 
-// query reads the flags, and the pattern off the arguments.
+// query returns the search that the flags and arguments describe, and the remaining arguments: the
+// captures to search.
 func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	var q search.Query
 	if err := f.exclusive(); err != nil {
@@ -138,8 +150,8 @@ func (f *grepFlags) exclusive() error {
 	return nil
 }
 
-// text returns the search pattern, from a flag or else the first argument, and the remaining arguments.
-// The pattern is nil if only a path is searched for.
+// text returns the text pattern, from -e or else the first argument, and the remaining arguments. The
+// pattern is nil if only --path is searched for.
 func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	pattern := f.pattern
 	if pattern == "" && len(args) > 0 && (f.path == "" || !isFile(args[0])) {
@@ -158,12 +170,13 @@ func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	return text, args, nil
 }
 
-// isFile reports whether an argument names something that exists.
+// isFile reports whether an argument is the path of an existing file, or the address of something in one.
 func isFile(arg string) bool {
 	_, err := os.Stat(query.ParseAddress(arg).File)
 	return err == nil
 }
 
+// runGrep executes 'unwire grep'. The exit status is 1 if there is no match.
 func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error {
 	q, files, err := f.query(args)
 	if err != nil {
@@ -212,13 +225,19 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 type grep struct {
 	*app.App
 	grepFlags
-	what  query.Search
-	w     *bufio.Writer
+
+	// what is the search, with the callbacks that print matches.
+	what query.Search
+
+	// w buffers standard output.
+	w *bufio.Writer
+
+	// total is the number of matches so far.
 	total int
 }
 
-// file searches a capture or an exchange. In a damaged capture it searches what can be
-// read, and then returns the damage as the error.
+// file searches the capture or exchange that name names. A damaged capture is searched as far as it can
+// be read, and the damage is returned as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := query.ParseAddress(name)
 	capture, err := g.OpenCapture(addr.File)
@@ -241,7 +260,8 @@ func (g *grep) file(ctx context.Context, name string) error {
 	return capture.Search(ctx, addr, g.what)
 }
 
-// match prints a match, unless exchanges are listed or counted.
+// match prints one match, unless only exchanges are listed or counted. It returns false if the rest of
+// the exchange does not need to be searched.
 func (g *grep) match(m *contract.Match) (more bool, err error) {
 	switch {
 	case g.list:
@@ -254,7 +274,8 @@ func (g *grep) match(m *contract.Match) (more bool, err error) {
 	return true, render.Match(g.Out, g.w, m)
 }
 
-// searched prints an exchange's line, with -l or -c.
+// searched is called after an exchange has been searched. With -l or -c, it prints the exchange if it has
+// matches; found is their number.
 func (g *grep) searched(addr query.Address, found int) error {
 	g.total += found
 	if found == 0 || !g.list && !g.count {
