@@ -16,13 +16,25 @@ import (
 	"unwire/schema/update/source"
 )
 
+// updateFlags are the values of the flags of 'unwire schema update'.
 type updateFlags struct {
+	// dir is the folder of .proto files (--proto). version, date and name describe the sources in the list
+	// of evidence.
 	dir, version, date, name string
-	from                     []string
-	write, json, partial     bool
-	takeNames, takeTypes     bool
+
+	// from are the sources of new definitions.
+	from []string
+
+	// write changes the files instead of printing a diff, json prints JSON, and partial accepts sources
+	// that are incomplete.
+	write, json, partial bool
+
+	// takeNames and takeTypes replace names and types in the files by those of the sources, instead of
+	// reporting a conflict.
+	takeNames, takeTypes bool
 }
 
+// updateCommand returns the command 'unwire schema update', which adds what sources know to .proto files.
 func updateCommand(a *app.App) *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
@@ -71,6 +83,7 @@ exit status is 1 if there are conflicts.`,
 	return cmd
 }
 
+// runUpdate executes 'unwire schema update'. The exit status is 1 if there are conflicts.
 func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	if f.date == "" {
 		f.date = time.Now().UTC().Format(time.DateOnly)
@@ -121,7 +134,7 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	return nil
 }
 
-// complete sets the options of a source from the flags.
+// complete sets the version, date and name of a source from the flags.
 func (f updateFlags) complete(src *update.Source) {
 	src.Version, src.Date = f.version, f.date
 	if f.name != "" {
@@ -129,6 +142,7 @@ func (f updateFlags) complete(src *update.Source) {
 	}
 }
 
+// printUpdate prints the changes as JSON or, if the files were not written, as a diff, and the conflicts.
 func printUpdate(a *app.App, r *update.Result, f updateFlags) error {
 	if f.json {
 		for _, c := range r.Changes {
