@@ -25,8 +25,8 @@ type updateFlags struct {
 	// from are the sources of new definitions.
 	from []string
 
-	// write changes the files instead of printing a diff, json prints JSON, and partial accepts sources
-	// that are incomplete.
+	// write changes the files instead of printing a diff, and json prints JSON. partial means that the
+	// source is incomplete, so that elements that it lacks are not marked as "last seen".
 	write, json, partial bool
 
 	// takeNames and takeTypes replace names and types in the files by those of the sources, instead of
