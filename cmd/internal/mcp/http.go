@@ -26,12 +26,11 @@ const (
 	maxHeader = 64 << 10
 )
 
-// ServeHTTP serves clients over HTTP (MCP's streamable transport) until ctx is done. The listener must be
-// on loopback. A request is refused unless:
-//
-// Its Host is the listener's address or localhost, so that a DNS name that an attacker controls does not
-// lead here (DNS rebinding). Its Origin, if it has one, is this server, so that no web page can make
-// calls. It has the token.
+// ServeHTTP serves clients over HTTP (MCP's streamable transport) until ctx is done. The listener must be on
+// loopback. A request is refused unless its Host is the listener's address or localhost, so that a DNS name
+// that an attacker controls does not lead here (DNS rebinding); its Origin, if it has one, is this server, so
+// that no web page can make calls; and it has the token. shutdown is called at the end with a function that
+// ends the server.
 func (s *Server) ServeHTTP(ctx context.Context, listener net.Listener, token string, shutdown func(func(context.Context) error)) error {
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server }, &sdk.StreamableHTTPOptions{
 		SessionTimeout: sessionTime, MaxRequestBodyBytes: maxRequest,
