@@ -1,9 +1,11 @@
 package contract
 
-// MockAnswer is the event of a request that mock has answered or refused.
+// MockAnswer is the event of a request that mock has answered or rejected.
 type MockAnswer struct {
 	version
-	Event string `json:"event"` // "answered" or "refused"
+
+	// Event is "answered" or "refused".
+	Event string `json:"event"`
 
 	// Method is "/package.Service/Method", or the HTTP method and the path.
 	Method string `json:"method"`
@@ -42,7 +44,9 @@ type MockAnswer struct {
 // MockReport is the last event of mock.
 type MockReport struct {
 	version
-	Event string `json:"event"` // "ended"
+
+	// Event is "ended".
+	Event string `json:"event"`
 
 	// Answered counts the requests that a recorded exchange answered.
 	Answered int `json:"answered"`
