@@ -87,8 +87,10 @@ type App struct {
 	// Signals delivers interrupt and termination signals to the running command.
 	Signals *SignalHandler
 
-	// Out and Err are the process's standard output and standard error.
+	// Out is the standard output of the process.
 	Out *term.Output
+
+	// Err is the standard error of the process.
 	Err *term.Output
 
 	// started is true once the command line has been parsed without an error. Until then, every error is a

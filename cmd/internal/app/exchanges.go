@@ -37,8 +37,8 @@ func (a *App) EachExchange(ctx context.Context, name string, do func(ex *decode.
 }
 
 // CheckSplitting returns a usage error if the user chose a framing (--as) for an HTTP exchange. The
-// framing of HTTP is known from its protocol; only raw connections need to be told how bytes divide into
-// messages.
+// framing of HTTP is known from its protocol; only for raw connections must the user choose how to divide
+// the bytes into messages.
 func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	if by == "" || ex.Transport != captures.HTTP {
 		return nil

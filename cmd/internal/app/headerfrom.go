@@ -23,7 +23,10 @@ const (
 
 // A headerCommand computes a header's value with a shell command of the user (--header-from). The command
 // gets the captured or configured value on standard input, and prints the new value.
-type headerCommand struct{ command string }
+type headerCommand struct {
+	// command is the shell command.
+	command string
+}
 
 // Part returns "": the header needs no secret from the credentials.
 func (headerCommand) Part() string { return "" }

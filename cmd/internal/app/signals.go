@@ -166,7 +166,10 @@ type interruptibleReader struct {
 
 // A readResult is what one call of Read returned.
 type readResult struct {
-	n   int
+	// n is the number of bytes.
+	n int
+
+	// err is the error that Read returned.
 	err error
 }
 

@@ -126,9 +126,14 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 // An ObjectStore holds the values of the flags for connections to object stores: s3://BUCKET/… and
 // gs://BUCKET/….
 type ObjectStore struct {
-	// Endpoint, CA and Encryption are the values of the flags about the S3 server: its URL, its CA
-	// file, and the server-side encryption.
-	Endpoint, CA, Encryption string
+	// Endpoint is the URL of the S3 server.
+	Endpoint string
+
+	// CA is the path of the file with the CA certificate of the S3 server.
+	CA string
+
+	// Encryption is the server-side encryption that the S3 server applies.
+	Encryption string
 
 	// Live allows connections to object stores on other machines (--live).
 	Live bool

@@ -13,8 +13,10 @@ type Change struct {
 	// Name is the path in field names; missing if no schema is known.
 	Name string `json:"name,omitempty"`
 
-	// OldHex and NewHex are the differing bytes of both sides in hex; missing unless --hex was given.
+	// OldHex are the differing bytes of the first side in hex; missing without --hex.
 	OldHex string `json:"old_hex,omitempty"`
+
+	// NewHex are the differing bytes of the second side in hex; missing without --hex.
 	NewHex string `json:"new_hex,omitempty"`
 }
 

@@ -216,7 +216,7 @@ type Uploaded struct {
 	// File is the path of the local file, which was removed.
 	File string `json:"file"`
 
-	// URL is the URL of the uploaded segment, next to its manifest.
+	// URL is where the segment was uploaded; its manifest is next to it.
 	URL string `json:"url"`
 
 	// SHA256 is the SHA-256 hash of the content, in hex.

@@ -59,7 +59,7 @@ type FailureDetail struct {
 type Credential struct {
 	version
 
-	// Reference is the reference to the secret, as the user wrote it.
+	// Reference names the credentials, such as the name of a profile.
 	Reference string `json:"reference"`
 
 	// What is the kind of secret: "token" or "API key".

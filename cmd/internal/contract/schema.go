@@ -125,10 +125,10 @@ type unresolvedElement struct {
 	// File is the path of the file, which can be inside an archive.
 	File string `json:"file"`
 
-	// Line is the line of the file, from 1; missing if not known.
+	// Line is the line of the file; missing if not known.
 	Line int `json:"line,omitempty"`
 
-	// Column is the column, from 1; missing if not known.
+	// Column is the column; missing if not known.
 	Column int `json:"column,omitempty"`
 
 	// Offset is the offset in the file.

@@ -67,8 +67,8 @@ type Redacted struct {
 	// Exchanges is the number of exchanges in the copy.
 	Exchanges int `json:"exchanges"`
 
-	// Fields is the number of field values that were replaced because the definitions or rules name their
-	// fields.
+	// Fields is the number of field values that were replaced because their fields are known to contain
+	// secrets.
 	Fields int `json:"fields"`
 
 	// Left is the number of findings in the copy.

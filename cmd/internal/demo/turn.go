@@ -34,8 +34,11 @@ type turn struct {
 	// blobs are the binary values that the server asked the client to store, by key.
 	blobs map[string][]byte
 
-	// thinking and answer collect the streamed texts.
-	thinking, answer strings.Builder
+	// thinking collects the streamed text of the thinking.
+	thinking strings.Builder
+
+	// answer collects the streamed text of the answer.
+	answer strings.Builder
 
 	// frames counts the received messages.
 	frames int

@@ -56,8 +56,11 @@ type section struct {
 
 // A row is one command or flag with its description.
 type row struct {
-	// Name is the command or flag, and Text its description.
-	Name, Text string
+	// Name is the command or flag.
+	Name string
+
+	// Text is its description.
+	Text string
 }
 
 // manyFlags is the number of flags above which help groups them by topic.

@@ -86,11 +86,17 @@ func (t *drainingTransport) failure(err error) error {
 }
 
 // An inputError reports input that is not the Model Context Protocol.
-type inputError struct{ err error }
+type inputError struct {
+	// err says what is wrong with the input.
+	err error
+}
 
+// Error returns the text.
 func (e *inputError) Error() string {
 	return "the client sent something that is not a message of the Model Context Protocol: " + e.err.Error()
 }
+
+// Unwrap returns what is wrong with the input.
 func (e *inputError) Unwrap() error { return e.err }
 
 // A drainingConnection counts the requests that have not been answered yet, and reports the end of its

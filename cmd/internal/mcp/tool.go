@@ -21,14 +21,23 @@ import (
 
 // A tool is one MCP tool: its name, description, arguments and handler.
 type tool struct {
-	// name is the name that clients call, title a name for people, and about the description.
-	name, title, about string
+	// name is the name by which clients call the tool.
+	name string
+
+	// title is its name for people.
+	title string
+
+	// about is its description.
+	about string
 
 	// schema is the JSON Schema of the arguments.
 	schema *jsonschema.Schema
 
-	// writes means that the tool changes files, and sends that it sends requests to servers.
-	writes, sends bool
+	// writes means that the tool changes files.
+	writes bool
+
+	// sends means that the tool sends requests to servers.
+	sends bool
 
 	// prepare parses the arguments of a call. It returns the requested page, and a function that adds the
 	// items of the answer.

@@ -7,8 +7,14 @@ func (s *Server) tools() []tool {
 	return slices.Concat(inspectTools(), schemaTools(), replayTools(s.AllowSend), noteTools())
 }
 
-// A ToolText describes a tool in documents: Name is the name that clients call, About its description.
-type ToolText struct{ Name, About string }
+// A ToolText describes a tool in documents.
+type ToolText struct {
+	// Name is the name by which clients call the tool.
+	Name string
+
+	// About is its description.
+	About string
+}
 
 // ToolTexts returns the names and descriptions of all tools, including the one that is offered only if
 // the user allows sending.

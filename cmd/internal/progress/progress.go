@@ -33,8 +33,11 @@ const (
 
 // Options configure a progress line.
 type Options struct {
-	// Out and Err are stdout and stderr. Writing to either of them removes the progress line first.
-	Out, Err *term.Output
+	// Out is stdout. Writing to it removes the progress line first.
+	Out *term.Output
+
+	// Err is stderr. Writing to it removes the progress line first.
+	Err *term.Output
 
 	// What describes the work with a verb, such as "checking".
 	What string
@@ -70,9 +73,11 @@ type Meter struct {
 	// ended waits for the goroutine that draws.
 	ended sync.WaitGroup
 
-	// out and err are stdout and stderr themselves, without the wrapper that removes the progress line
-	// before each write.
-	out, err io.Writer
+	// out is stdout itself, without the wrapper that removes the progress line before each write.
+	out io.Writer
+
+	// err is stderr itself, without that wrapper.
+	err io.Writer
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -248,7 +253,10 @@ func size(n float64) string {
 // A watched is a writer that removes the progress line before it writes. It replaces stdout and stderr
 // while the line is shown.
 type watched struct {
+	// m is the meter that shows the progress line.
 	m *Meter
+
+	// w is the underlying writer.
 	w io.Writer
 }
 
@@ -280,9 +288,14 @@ func (m *Meter) Reader(file string, r io.Reader) io.Reader {
 
 // A reader counts the bytes that are read through it.
 type reader struct {
-	m    *Meter
+	// m is the meter to which the bytes are reported.
+	m *Meter
+
+	// file is the file that the bytes belong to.
 	file string
-	r    io.Reader
+
+	// r is the underlying reader.
+	r io.Reader
 }
 
 // Read reads from the underlying reader.

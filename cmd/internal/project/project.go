@@ -62,8 +62,11 @@ const (
 
 // A File holds the settings of an unwire.yaml.
 type File struct {
-	// Path is the path of the file, and Digest the SHA-256 of its content in hex.
-	Path, Digest string
+	// Path is the path of the file.
+	Path string
+
+	// Digest is the SHA-256 hash of its content in hex.
+	Digest string
 
 	// Definitions are paths of definitions, joined to the file's folder.
 	Definitions []string

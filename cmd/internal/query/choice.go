@@ -47,11 +47,14 @@ type ChoiceError struct {
 	// Choice is the choice that cannot be used.
 	Choice kind.Choice
 
-	// Both means that messages of both directions have the field, so that the choice must name one. Unfit
-	// means that no value of the field can be read as the chosen type.
-	Both, Unfit bool
+	// Both means that messages of both directions have the field, so that the choice must name one.
+	Both bool
+
+	// Unfit means that no value of the field can be read as the chosen type.
+	Unfit bool
 }
 
+// Error returns the text.
 func (e *ChoiceError) Error() string {
 	if e.Both {
 		return fmt.Sprintf("%s: messages of both directions have this field: use up:%s or down:%s", e.Choice, e.Choice, e.Choice)

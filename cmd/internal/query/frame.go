@@ -9,6 +9,7 @@ import (
 
 // A noFrameError reports that an exchange does not have the addressed frame.
 type noFrameError struct {
+	// Address is the address of the frame.
 	Address Address
 
 	// Frames is the number of frames that the exchange has in that direction.

@@ -20,9 +20,10 @@ type Inference struct {
 	// their protobuf messages is in Evidence.
 	Messages messages.Set
 
-	// JSONCalls is the number of calls with JSON messages, which give no evidence. FirstJSONCall is the
-	// address of the first of them.
-	JSONCalls     int64
+	// JSONCalls is the number of calls with JSON messages, which give no evidence.
+	JSONCalls int64
+
+	// FirstJSONCall is the address of the first of these calls.
 	FirstJSONCall Address
 }
 

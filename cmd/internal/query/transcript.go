@@ -233,6 +233,8 @@ func (c *Capture) FollowAnswers(ctx context.Context, only int64, o TranscriptOpt
 // A recordedEvent is an event of a capture that is being recorded, or the error that ended the events.
 type recordedEvent struct {
 	captures.Event
+
+	// err is the error that ended the events; nil for an event.
 	err error
 }
 

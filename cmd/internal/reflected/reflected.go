@@ -52,7 +52,10 @@ func (a *Asker) Allow(p outbound.Policy, c *credential.Credentials, to *url.URL)
 }
 
 // A NameError reports a "reflect:" source without a valid URL.
-type NameError struct{ name string }
+type NameError struct {
+	// name is the source as the user wrote it.
+	name string
+}
 
 // Error returns the text.
 func (e *NameError) Error() string {

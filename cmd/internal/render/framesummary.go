@@ -20,8 +20,11 @@ type frameGroup struct {
 	// Arrow is the arrow of the direction.
 	Arrow string
 
-	// First and Last are the numbers of the first and last frame.
-	First, Last int
+	// First is the number of the first frame.
+	First int
+
+	// Last is the number of the last frame.
+	Last int
 
 	// Milliseconds is the time of the first frame since the exchange began.
 	Milliseconds float64
@@ -72,8 +75,11 @@ type frameSummary struct {
 	// leaf is the value at the path, if it is not text.
 	leaf string
 
-	// names and values are the fields at the path, if there are several.
-	names, values []string
+	// names are the names of the fields at the path, if there are several.
+	names []string
+
+	// values are the values of these fields.
+	values []string
 
 	// doubtful has, for each element of names, whether the type of its value is uncertain.
 	doubtful []bool

@@ -30,8 +30,11 @@ type Output struct {
 	// Color means that escape sequences for colours are written.
 	Color bool
 
-	// Width and Height are the size of the terminal in cells; 0 if the output is not a terminal.
-	Width, Height int
+	// Width is the number of columns of the terminal; 0 if the output is not a terminal.
+	Width int
+
+	// Height is the number of lines of the terminal; 0 if the output is not a terminal.
+	Height int
 }
 
 // New returns the Output for w, which is examined for a terminal. color is "auto", "always" or "never".

@@ -51,6 +51,7 @@ type failure struct {
 	text string
 }
 
+// Error returns the text.
 func (f *failure) Error() string { return f.text }
 
 // badRequest returns a formatted error with the HTTP status 400.

@@ -94,10 +94,13 @@ func freeName(name string) (string, error) {
 // A demoServer is a running stand-in for the recorded API's server. It accepts only a random token, which
 // the demo's clients get.
 type demoServer struct {
+	// server is the stand-in server.
 	server *standin.Server
 
-	// url is the base URL of the server, and token the bearer token that it accepts.
-	url   string
+	// url is the base URL of the server.
+	url string
+
+	// token is the bearer token that the server accepts.
 	token string
 }
 

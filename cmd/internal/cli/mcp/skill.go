@@ -30,8 +30,11 @@ this version.`,
 
 // A step is one step of the workflow that the SKILL.md file describes.
 type step struct {
-	// title is the step's heading, and about its explanation.
-	title, about string
+	// title is the heading.
+	title string
+
+	// about is the explanation.
+	about string
 
 	// tools are the names of the MCP tools for this step.
 	tools string

@@ -57,8 +57,11 @@ type announcer struct {
 
 // An endedExchange identifies a finished exchange by the capture that stores it and its number.
 type endedExchange struct {
+	// store is the capture that has the exchange.
 	store *store.Store
-	id    int64
+
+	// id is the number of the exchange.
+	id int64
 }
 
 // newAnnouncer returns an announcer that prints JSON events or, if json is false, lines of text.

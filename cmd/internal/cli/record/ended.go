@@ -73,9 +73,14 @@ func shellWords(files []string) string {
 
 // A tally counts exchanges in capture files after a recording.
 type tally struct {
-	// all is the number of exchanges in the files, earlier the number of those that existed before the
-	// recording, and incomplete the number of those that did not end cleanly.
-	all, earlier, incomplete int
+	// all is the number of exchanges in the files.
+	all int
+
+	// earlier is the number of exchanges that existed before the recording.
+	earlier int
+
+	// incomplete is the number of exchanges that did not end normally.
+	incomplete int
 
 	// counts and the fields below cover only exchanges of this recording. counts has their number for each
 	// status code.

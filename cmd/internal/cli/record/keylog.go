@@ -10,7 +10,10 @@ import (
 )
 
 // A keyLog is the TLS key log file that --write-keylog names. A nil keyLog writes nothing.
-type keyLog struct{ file *os.File }
+type keyLog struct {
+	// file is the file, open for appending.
+	file *os.File
+}
 
 // openKeyLog opens a TLS key log file for appending, readable by its owner only, and warns the user about
 // its content. It returns nil if path is "".

@@ -21,6 +21,7 @@ const watchEvery = 300 * time.Millisecond
 // that gets such a URL connects there directly. It is for reverse proxies only. The methods of a nil
 // endpointWatch do nothing.
 type endpointWatch struct {
+	// app is the running command.
 	app *app.App
 
 	// json prints findings as JSON events.

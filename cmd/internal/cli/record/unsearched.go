@@ -13,6 +13,7 @@ import (
 // An UnsearchedLog counts the data of a recording that could not be searched for secrets, for example
 // because its protocol is unknown.
 type UnsearchedLog struct {
+	// mu guards the fields below.
 	mu sync.Mutex
 
 	// announced is set once the first such data has been reported to the user.

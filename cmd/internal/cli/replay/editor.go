@@ -9,7 +9,10 @@ import (
 
 // A patchFlag is a flag that names a patch file. Its edits are appended to the same list as those of the
 // other edit flags, so that the order on the command line counts.
-type patchFlag struct{ edits *[]edit.Edit }
+type patchFlag struct {
+	// edits is the list that the flag appends to.
+	edits *[]edit.Edit
+}
 
 // String returns "": the flag has no default value.
 func (p *patchFlag) String() string { return "" }

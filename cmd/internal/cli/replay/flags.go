@@ -124,7 +124,10 @@ func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err err
 
 // An answerFlag is the flag --answer: it maps by hand an identifier in the request to the field of the
 // live response that replaces it.
-type answerFlag struct{ answers *[]live.Answer }
+type answerFlag struct {
+	// answers is the list that the flag appends to.
+	answers *[]live.Answer
+}
 
 // String returns "": the flag has no default value.
 func (f *answerFlag) String() string { return "" }
@@ -145,8 +148,11 @@ func (f *answerFlag) Set(text string) error {
 // An editFlag is one of the flags that edit the request. All of them append to the same list, so that the
 // order on the command line counts.
 type editFlag struct {
-	// op is the kind of edit, such as "set", and usage the form of the value for help.
-	op, usage string
+	// op is the kind of edit, such as "set".
+	op string
+
+	// usage is the form of the value, for the help text.
+	usage string
 
 	// edits is the list that the flag appends to.
 	edits *[]edit.Edit

@@ -9,9 +9,12 @@ import (
 
 // A client is a program that can use the server, such as an SDK or a command-line agent.
 type client struct {
+	// name identifies the client on the command line.
 	name string
+
 	// command returns a shell command that runs the client once with the given URL, API key and model.
 	command func(url, key, model string) string
+
 	// config returns the content of the client's configuration file, which refers to the API key by the
 	// environment variable keyVariable.
 	config func(url, model string) string

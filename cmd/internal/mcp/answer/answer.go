@@ -106,7 +106,10 @@ type Answer struct {
 
 // A requestError reports arguments about the size or page of an answer that are invalid, such as a limit
 // that is too small.
-type requestError struct{ text string }
+type requestError struct {
+	// text says what is wrong with the arguments.
+	text string
+}
 
 // Error returns the text.
 func (e *requestError) Error() string { return e.text }

@@ -43,8 +43,11 @@ type Server struct {
 
 // An Environment has the folders that determine the paths of configuration files.
 type Environment struct {
-	// Home is the user's home folder, and Work the working folder.
-	Home, Work string
+	// Home is the user's home folder.
+	Home string
+
+	// Work is the working folder.
+	Work string
 
 	// Config is the user's configuration folder; see os.UserConfigDir.
 	Config string
@@ -55,8 +58,11 @@ type Environment struct {
 
 // A Client is a program that uses MCP servers.
 type Client struct {
-	// Name identifies the client on the command line, and Title is its product name.
-	Name, Title string
+	// Name identifies the client on the command line.
+	Name string
+
+	// Title is the name of the product.
+	Title string
 
 	// paths has, for each scope that the client supports, a function that returns the path of the
 	// configuration file.
@@ -193,15 +199,25 @@ func (c *Client) Edit(old []byte, s Server) ([]byte, error) {
 }
 
 // A syntaxError reports a configuration file that cannot be parsed and is therefore not edited.
-type syntaxError struct{ err error }
+type syntaxError struct {
+	// err is the error of the parser.
+	err error
+}
 
+// Error returns the text.
 func (e *syntaxError) Error() string { return "the file cannot be parsed: " + e.err.Error() }
+
+// Unwrap returns the error of the parser.
 func (e *syntaxError) Unwrap() error { return e.err }
 
 // A conflictError reports a configuration file to which the server cannot be added without changing other
 // settings.
-type conflictError struct{ text string }
+type conflictError struct {
+	// text describes the conflict.
+	text string
+}
 
+// Error returns the text.
 func (e *conflictError) Error() string { return e.text }
 
 // lineEnd returns the line end that a text uses: "\r\n" or "\n".

@@ -40,8 +40,11 @@ var errUnwritable = errors.New("cannot be written as a command line")
 
 // A Request is the recorded request from which a command line is built.
 type Request struct {
-	// Method and URL are those of the request.
-	Method, URL string
+	// Method is the HTTP method.
+	Method string
+
+	// URL is the URL of the request.
+	URL string
 
 	// HTTP is the version of HTTP, "1.1" or "2".
 	HTTP string
@@ -62,8 +65,11 @@ type Request struct {
 	// Protocol is "connect", "grpc" or "grpc-web"; "" if the request is not an RPC.
 	Protocol string
 
-	// Service and RPC are the full name of the service and the name of the method.
-	Service, RPC string
+	// Service is the full name of the service.
+	Service string
+
+	// RPC is the name of the method.
+	RPC string
 }
 
 // A Line is a shell command line that sends a recorded request with another tool.
@@ -271,16 +277,27 @@ type builder struct {
 	// words are the words of the command line.
 	words []string
 
-	// variables are the environment variables for secrets, and left describes headers that were left out.
-	variables, left []string
+	// variables are the environment variables for secrets.
+	variables []string
+
+	// left describes the headers that were left out.
+	left []string
 }
 
 // add appends words that are already quoted.
 func (b *builder) add(words ...string) { b.words = append(b.words, words...) }
 
-// A header is a header to be written: its name, its value's text, and the environment variable with the
-// secret that follows that text; "" if there is no secret.
-type header struct{ name, text, variable string }
+// A header is a header to be written.
+type header struct {
+	// name is the name of the header.
+	name string
+
+	// text is its value, or the part of the value before a secret.
+	text string
+
+	// variable is the environment variable with the secret that follows text; "" if there is no secret.
+	variable string
+}
 
 // checkedHeaders returns the headers of a request that can be written, except those named in but. It
 // records the variables for secrets, and which headers are left out.

@@ -31,8 +31,11 @@ type Printer struct {
 	// out is the output, with its colours.
 	out *term.Output
 
-	// program and code are the current widths of these columns.
-	program, code int
+	// program is the current width of the column with the program, in cells.
+	program int
+
+	// code is the current width of the column with the code, in cells.
+	code int
 }
 
 // NewPrinter returns a Printer for an output.

@@ -28,8 +28,10 @@ const (
 
 // A Failure describes why an exchange failed.
 type Failure struct {
-	// Kind is the class of the failure, and Reason its description.
-	Kind   Kind
+	// Kind is the class of the failure.
+	Kind Kind
+
+	// Reason describes the failure.
 	Reason string
 
 	// Remedy says what the user can do; "" if nothing is known.

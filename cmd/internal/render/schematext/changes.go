@@ -10,9 +10,17 @@ import (
 	"unwire/schema/compare"
 )
 
-// ChangeColumns select optional columns of a changelog: the Captures and the Replays (experiments) that
-// use a changed element, and whether the user's .proto files (Proto) still have the old state.
-type ChangeColumns struct{ Captures, Replays, Proto bool }
+// ChangeColumns select optional columns of a changelog.
+type ChangeColumns struct {
+	// Captures adds the exchanges that contain the changed element.
+	Captures bool
+
+	// Replays adds the experiments that use the changed element.
+	Replays bool
+
+	// Proto adds whether the user's .proto files still agree with the old version.
+	Proto bool
+}
 
 // Changes prints a table of changes between two versions of definitions.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {

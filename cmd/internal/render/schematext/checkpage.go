@@ -36,7 +36,10 @@ const (
 
 // A CheckPage is the report of 'unwire schema check' as an HTML page, with excerpts of the frames that
 // show each finding.
-type CheckPage struct{ data checkPageData }
+type CheckPage struct {
+	// data is what the template of the page gets.
+	data checkPageData
+}
 
 // checkPageData is what the page's template gets.
 type checkPageData struct {
@@ -58,7 +61,7 @@ type checkPageData struct {
 	// Report is the whole report.
 	Report *check.Report
 
-	// Methods and Messages are the rows of the tables.
+	// Methods are the rows of the table of methods.
 	Methods [][]string
 
 	// Messages are the rows of the table of message types.
@@ -67,8 +70,17 @@ type checkPageData struct {
 
 // A pageFinding is a finding as the HTML page shows it.
 type pageFinding struct {
-	// Kind is the kind of finding, Message and Field name the field, and What describes the problem.
-	Kind, Message, Field, What string
+	// Kind is the kind of finding.
+	Kind string
+
+	// Message is the full name of the message; for an unknown method, of the service.
+	Message string
+
+	// Field is the number and the name of the field; for an unknown method, its name.
+	Field string
+
+	// What describes the problem.
+	What string
 
 	// Seen is how often the finding occurred.
 	Seen int
