@@ -11,8 +11,11 @@ import (
 // An AnswerWriter prints the answers of a language model while they are recorded: the text to Out, and to
 // Err which exchange it belongs to.
 type AnswerWriter struct {
-	// Out receives the text of answers, and Err diagnostics.
-	Out, Err *term.Output
+	// Out receives the text of answers.
+	Out *term.Output
+
+	// Err receives diagnostics.
+	Err *term.Output
 
 	// current is the number of the exchange whose answer is on the last line of Out; 0 if that line is
 	// finished.

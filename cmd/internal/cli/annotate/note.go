@@ -17,9 +17,11 @@ import (
 
 // noteFlags are the values of the flags of 'unwire note'.
 type noteFlags struct {
-	// mark is the mark to store (--mark), and remove is "note", "mark" or "both" (--remove); both are ""
-	// if the flag is not set.
-	mark, remove string
+	// mark is the mark to store; "" without --mark.
+	mark string
+
+	// remove is "note", "mark" or "both"; "" without --remove.
+	remove string
 
 	// json prints notes as JSON Lines.
 	json bool

@@ -22,8 +22,14 @@ import (
 
 // useFlags are the values of the flags of 'unwire use'.
 type useFlags struct {
-	// list prints the stored definitions, remove removes them, and json prints them as JSON Lines.
-	list, remove, json bool
+	// list prints the stored definitions.
+	list bool
+
+	// remove removes the stored definitions.
+	remove bool
+
+	// json prints the stored definitions as JSON Lines.
+	json bool
 }
 
 // useCommand returns the command 'unwire use', which stores protobuf definitions in a capture.

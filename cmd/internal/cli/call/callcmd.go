@@ -21,17 +21,35 @@ type callFlags struct {
 	// Target has the flags about the server and the credentials.
 	app.Target
 
-	// Values of the flags of the same names: the messages, the definitions, the protocol (connect, grpc or
-	// grpc-web), the codec (proto or json), an exchange to copy method and headers from, and the capture
-	// that records the call.
-	data, proto, protocol, codec, like, out string
+	// data are the messages as JSON, @FILE, or - for stdin; "" for the default.
+	data string
+
+	// proto names the definitions; "" for the default.
+	proto string
+
+	// protocol is connect, grpc or grpc-web; "" for the default.
+	protocol string
+
+	// codec is proto or json; "" for the default.
+	codec string
+
+	// like is the address of the exchange to copy the method, server, headers and protocol from; "" for none.
+	like string
+
+	// out is the capture to which the call is added; "" for none.
+	out string
 
 	// headers are the values of --header, each NAME=VALUE.
 	headers []string
 
-	// Values of the flags --http2 (force HTTP/2), --no-auth (send no credentials) and --dry-run (print the
-	// request without sending it).
-	http2, noAuth, dryRun bool
+	// http2 uses HTTP/2 over http://.
+	http2 bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// dryRun prints the request without sending it.
+	dryRun bool
 
 	// timeout limits the time of the call.
 	timeout time.Duration

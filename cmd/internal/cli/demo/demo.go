@@ -30,9 +30,11 @@ const demoFile = "unwire-demo.uwc"
 
 // demoFlags are the values of the flags of 'unwire demo'.
 type demoFlags struct {
-	// out is the path of the capture to write, and nodeClient the folder of the additional Node client, ""
-	// for none.
-	out, nodeClient string
+	// out is the path of the capture to write.
+	out string
+
+	// nodeClient is the folder of the additional Node client; "" for none.
+	nodeClient string
 }
 
 // demoCommand returns the command 'unwire demo'.

@@ -30,9 +30,17 @@ import (
 
 // decodeFlags are the values of the flags of 'unwire decode'.
 type decodeFlags struct {
-	// Values of the flags --in (encoding of the input), --format (of the output), --proto (definitions)
-	// and --type (full name of the message type).
-	in, format, proto, typeName string
+	// in is the encoding of the input: auto, raw, hex or base64.
+	in string
+
+	// format is the output format: text or json.
+	format string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// typeName is the full name of the message type (--type); "" for none.
+	typeName string
 
 	// as are the values of --as: a framing, or types of single fields such as 1.2:string.
 	as []string
@@ -40,9 +48,20 @@ type decodeFlags struct {
 	// explain is the path of the field whose inferred type is to be explained; "" for none.
 	explain string
 
-	// Values of the flags of the same names: print a hex dump (hex), not truncated (full); print frames
-	// while they are recorded (follow); do not store the types of --as (once); print JSON (json).
-	hex, full, follow, once, json bool
+	// hex prints a hex dump next to the fields.
+	hex bool
+
+	// full does not truncate values in the hex dump.
+	full bool
+
+	// follow prints frames while they are recorded.
+	follow bool
+
+	// once does not store the types of --as.
+	once bool
+
+	// json prints JSON.
+	json bool
 }
 
 // decodeCommand returns the command 'unwire decode'.

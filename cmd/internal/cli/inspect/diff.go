@@ -15,18 +15,38 @@ import (
 
 // diffFlags are the values of the flags of 'unwire diff'.
 type diffFlags struct {
-	// Values of the flags --json, --hex, --side-by-side and --series.
-	json, hex, side, series bool
+	// json prints JSON.
+	json bool
+
+	// hex also prints the bytes of differing values.
+	hex bool
+
+	// side prints both inputs side by side.
+	side bool
+
+	// series compares all arguments and reports which paths vary.
+	series bool
 
 	// showIgnored also prints ignored differences or, with --series, paths that do not vary.
 	showIgnored bool
 
-	// volatile counts IDs, times and tokens as differences, and forwarded compares received with forwarded
-	// bytes.
-	volatile, forwarded bool
+	// volatile counts IDs, times and tokens as differences.
+	volatile bool
 
-	// Values of the flags --format, --method, --proto and --type.
-	format, method, proto, typ string
+	// forwarded compares received with forwarded bytes.
+	forwarded bool
+
+	// format is the output format: inline, side, tsv or json.
+	format string
+
+	// method selects the exchanges that series compares; "" for all.
+	method string
+
+	// proto names definitions for field names; "" for the default.
+	proto string
+
+	// typ is the full name of the message type of two files (--type); "" for none.
+	typ string
 
 	// as is the framing of connections without HTTP (--as).
 	as string

@@ -47,8 +47,17 @@ the definitions of the type. prototext names the type in its first line.`,
 
 // encodeFlags are the values of the flags of 'unwire encode'.
 type encodeFlags struct {
-	// Values of the flags --in (format of the input), --type, --proto and --output.
-	format, typeName, proto, out string
+	// format is the input format (--in): text, json, protojson or prototext.
+	format string
+
+	// typeName is the full name of the message type (--type).
+	typeName string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// out is the file to write; "" for stdout.
+	out string
 
 	// json prints a JSON object that describes the result.
 	json bool

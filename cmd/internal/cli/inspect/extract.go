@@ -22,16 +22,29 @@ import (
 
 // extractFlags are the values of the flags of 'unwire chat'.
 type extractFlags struct {
-	// Values of the flags of the same names: print JSON, also list exchanges without a conversation
-	// (empty), treat each call separately (parts), print answers while they are recorded (follow).
-	json, empty, parts, follow bool
+	// json prints JSON Lines.
+	json bool
+
+	// empty also lists exchanges without a conversation.
+	empty bool
+
+	// parts treats each call separately.
+	parts bool
+
+	// follow prints answers while they are recorded.
+	follow bool
 
 	// top is the number of candidates that are printed for each exchange.
 	top int
 
-	// weights is the path of the weights file, labels that of the file to which --label appends, and proto
-	// names definitions.
-	weights, labels, proto string
+	// weights is the path of the weights file; "" for the default.
+	weights string
+
+	// labels is the path of the file to which --label appends.
+	labels string
+
+	// proto names definitions for error details; "" for the default.
+	proto string
 
 	// label are the values of --label: the role of the text at a path.
 	label []string

@@ -28,19 +28,50 @@ import (
 
 // grepFlags are the values of the flags of 'unwire grep'.
 type grepFlags struct {
-	// Values of the flags -e (pattern), --bytes (hex), --number, --path, --dir and --method.
-	pattern, hex, number, path, dir, method string
+	// pattern is the pattern of -e; "" if it is an argument.
+	pattern string
 
-	// Values of the flags --as (framing of connections without HTTP), --filter and --proto.
-	as, filter, proto string
+	// hex are the bytes to find, in hex (--bytes); "" for none.
+	hex string
 
-	// fixed means that the pattern is literal text (-F), fold ignores case (-i), and headers also searches
-	// URLs and headers.
-	fixed, fold, headers bool
+	// number is the number to find; "" for none.
+	number string
 
-	// json prints JSON Lines, list prints only the exchanges with matches (-l), and count the number of
-	// matches in each (-c).
-	json, list, count bool
+	// path restricts the search to fields with this path; "" for all.
+	path string
+
+	// dir restricts the search to one direction, up or down; "" for both.
+	dir string
+
+	// method restricts the search to calls of this method; "" for all.
+	method string
+
+	// as is the framing of connections without HTTP; "" to detect it.
+	as string
+
+	// filter selects exchanges; "" for all.
+	filter string
+
+	// proto names definitions; "" for the default.
+	proto string
+
+	// fixed means that the pattern is literal text (-F).
+	fixed bool
+
+	// fold ignores case (-i).
+	fold bool
+
+	// headers also searches URLs and headers.
+	headers bool
+
+	// json prints JSON Lines.
+	json bool
+
+	// list prints only the exchanges with matches (-l).
+	list bool
+
+	// count prints the number of matches in each exchange (-c).
+	count bool
 }
 
 // grepCommand returns the command 'unwire grep'.

@@ -25,11 +25,17 @@ import (
 
 // lsFlags are the values of the flags of 'unwire ls'.
 type lsFlags struct {
-	// filter selects exchanges, and sort is the name of a sort order; "" for all, in recorded order.
-	filter, sort string
+	// filter selects exchanges; "" for all.
+	filter string
 
-	// follow prints exchanges as they end, and json prints JSON Lines.
-	follow, json bool
+	// sort is the name of the sort order; "" for the order in which exchanges were recorded.
+	sort string
+
+	// follow prints exchanges as they end.
+	follow bool
+
+	// json prints JSON Lines.
+	json bool
 
 	// proto names the definitions for filters that depend on message types.
 	proto string

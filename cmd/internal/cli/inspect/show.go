@@ -85,29 +85,45 @@ type showFlags struct {
 	// proto names the definitions.
 	proto string
 
-	// json prints JSON Lines, and hex a hex dump next to the fields.
-	json, hex bool
+	// json prints JSON Lines.
+	json bool
+
+	// hex prints a hex dump next to the fields.
+	hex bool
 
 	// as are the values of --as: types of single fields, such as 1.2:string, or the framing of a
 	// connection without HTTP.
 	as []string
 
-	// once does not store the types of --as, and choices lists the stored ones.
-	once, choices bool
+	// once does not store the types of --as.
+	once bool
+
+	// choices lists the stored types.
+	choices bool
 
 	// explain is the path of the field whose inferred type is to be explained; "" for none.
 	explain string
 
-	// Values of the flags of the same names: show one call of a split stream alone (parts), print frames
-	// while they are recorded (follow), show related exchanges on one time axis (timeline).
-	parts, follow, timeline bool
+	// parts shows one call of a split stream alone.
+	parts bool
 
-	// format is the output format: "text", "protojson" or "prototext". copy is the tool whose command line
-	// is printed; "" for none.
-	format, copy string
+	// follow prints frames while they are recorded.
+	follow bool
 
-	// full prints every header and field, and noPager does not use a pager.
-	full, noPager bool
+	// timeline shows related exchanges on one time axis.
+	timeline bool
+
+	// format is the output format: "text", "protojson" or "prototext".
+	format string
+
+	// copy is the tool whose command line is printed; "" for none.
+	copy string
+
+	// full prints every header and field.
+	full bool
+
+	// noPager does not use a pager.
+	noPager bool
 
 	// edits are the changes that rewriting rules made to the exchange while it was recorded; nil for none.
 	// It is not a flag.

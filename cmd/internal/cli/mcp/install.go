@@ -25,14 +25,20 @@ type installFlags struct {
 	// clients are the names of the programs to configure; empty for all that are installed.
 	clients []string
 
-	// scope is "project" or "user", and name the name of the server in the configuration.
-	scope, name string
+	// scope is "project" or "user".
+	scope string
+
+	// name is the name of the server in the configuration.
+	name string
 
 	// proto names the definitions with which the server is started; "" for none.
 	proto string
 
-	// yes does not ask for confirmation, and dryRun only shows the changes.
-	yes, dryRun bool
+	// yes does not ask for confirmation.
+	yes bool
+
+	// dryRun only shows the changes.
+	dryRun bool
 }
 
 // installCommand returns the command 'unwire mcp install', which adds 'unwire mcp' to the configuration

@@ -31,12 +31,20 @@ const leastToken = 16
 type flags struct {
 	app.Target
 
-	// proto names the definitions, listen is the address for HTTP ("" serves on standard input and
-	// output), and out the capture that records answers to sent requests.
-	proto, listen, out string
+	// proto names the definitions; "" for the default.
+	proto string
 
-	// allowSend offers the tool that sends requests, and json prints the server's address as JSON.
-	allowSend, json bool
+	// listen is the address for HTTP; "" serves on standard input and output.
+	listen string
+
+	// out is the capture that records answers to sent requests; "" for none.
+	out string
+
+	// allowSend offers the tool that sends requests.
+	allowSend bool
+
+	// json prints the server's address as JSON.
+	json bool
 
 	// budget is the maximum number of requests to other machines.
 	budget int

@@ -27,9 +27,11 @@ func Commands(a *app.App) []*cobra.Command {
 
 // mockFlags are the values of the flags of 'unwire mock'.
 type mockFlags struct {
-	// listen is the address of the server. repeat selects what happens if all equally similar calls have
-	// been used: "cycle", "last" or "never".
-	listen, repeat string
+	// listen is the address of the server.
+	listen string
+
+	// repeat selects what happens if all equally similar calls have been used: "cycle", "last" or "never".
+	repeat string
 
 	// similarity is the least similarity, from 0 to 1, of a request and the recorded request whose answer
 	// it gets.
@@ -38,8 +40,11 @@ type mockFlags struct {
 	// wait limits how long an answer waits for a frame of the client.
 	wait time.Duration
 
-	// json prints events as JSON Lines, and quiet prints no line for each request.
-	json, quiet bool
+	// json prints events as JSON Lines.
+	json bool
+
+	// quiet prints no line for each request.
+	quiet bool
 }
 
 const mockLong = `mock is a server that answers clients from a capture, so that a recorded session becomes

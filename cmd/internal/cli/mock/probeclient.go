@@ -20,22 +20,35 @@ import (
 
 // probeFlags are the values of the flags of 'unwire probe-client'.
 type probeFlags struct {
-	// methods and paths restrict the edited answers to these methods and fields; empty for all.
-	methods, paths []string
+	// methods restricts the edited answers to these methods; empty for all.
+	methods []string
 
-	// repeats is the number of unedited runs, and budget the maximum number of runs.
-	repeats, budget int
+	// paths restricts the edits to these fields; empty for all.
+	paths []string
 
-	// maxTime limits the time of all runs together, and timeout that of one run; 0 derives timeout from
-	// the unedited runs.
-	maxTime, timeout time.Duration
+	// repeats is the number of unedited runs.
+	repeats int
+
+	// budget is the maximum number of runs.
+	budget int
+
+	// maxTime limits the time of all runs together.
+	maxTime time.Duration
+
+	// timeout limits the time of one run; 0 derives it from the unedited runs.
+	timeout time.Duration
 
 	// journal is the file that gets the outcome of each run; "" for none.
 	journal string
 
-	// resume skips the runs that the journal already has, dryRun only prints the plan, and json prints
-	// JSON.
-	resume, dryRun, json bool
+	// resume skips the runs that the journal already has.
+	resume bool
+
+	// dryRun prints the plan and runs nothing.
+	dryRun bool
+
+	// json prints JSON.
+	json bool
 
 	// allowExecute also edits messages that ask the client to run something.
 	allowExecute bool

@@ -25,30 +25,89 @@ import (
 
 // probeFlags are the values of the flags of 'unwire probe'.
 type probeFlags struct {
-	// Values of the flags of the same names, about the server, the method, the probed message and the
-	// definitions; see the command's help.
-	to, method, like, path, fields, proto, credentials, upstreamCA string
+	// to is the URL of the server; "" for the server of the exchange in like.
+	to string
 
-	// protocol is the protocol of the requests, "" to detect it; journal is the file that gets every
-	// request and answer, and output that of the result.
-	protocol, journal, output string
+	// method is the RPC method to probe; "" for the method of the exchange in like.
+	method string
 
-	// Values of the flags --names, --values, --allow-host, --known and --settle, which can be repeated.
-	names, values, allow, known, settle []string
+	// like is the address of the exchange to copy the method, headers and protocol from; "" for none.
+	like string
+
+	// path is the path of the nested message to probe; "" for the request itself.
+	path string
+
+	// fields are the field numbers to probe, as ranges separated by commas.
+	fields string
+
+	// proto names the definitions for --names builtin; "" for the default.
+	proto string
+
+	// credentials names the credentials to send; "" for the default.
+	credentials string
+
+	// upstreamCA is a PEM file of additional CAs to trust for the server; "" for none.
+	upstreamCA string
+
+	// protocol is the protocol of the requests; "" to detect it.
+	protocol string
+
+	// journal is the file to which every request and answer is appended; "" for none.
+	journal string
+
+	// output is the file to which the result is written; "" for none.
+	output string
+
+	// names are the sources of field names to try.
+	names []string
+
+	// values are the sources of names of enum values to try.
+	values []string
+
+	// allow are the hosts that --live may send to (--allow-host).
+	allow []string
+
+	// known are the JSON names of existing request fields that are not floats.
+	known []string
+
+	// settle are the files with ambiguous fields to probe, or two definitions whose differences to probe.
+	settle []string
 
 	// typ is the full name of the request's message type in the files of --settle (--type).
 	typ string
 
-	// Values of the flags of the same names: which requests are allowed, and how they are sent and
-	// reported.
-	live, json, dryRun, resume, refine, allowExecute, http2 bool
+	// live allows hosts other than this machine.
+	live bool
 
-	// noAuth sends no credentials, and noReflection does not ask for server reflection first.
-	noAuth, noReflection bool
+	// json prints JSON.
+	json bool
 
-	// budget is the maximum number of requests, and depth the number of levels of nested messages to
-	// probe.
-	budget, depth int
+	// dryRun prints the plan and sends nothing.
+	dryRun bool
+
+	// resume continues the journal and does not repeat its requests.
+	resume bool
+
+	// refine distinguishes text from bytes, which takes one more request for each field.
+	refine bool
+
+	// allowExecute also sends requests that may run the handler.
+	allowExecute bool
+
+	// http2 uses HTTP/2.
+	http2 bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// noReflection does not ask for server reflection first.
+	noReflection bool
+
+	// budget is the maximum number of requests.
+	budget int
+
+	// depth is the number of levels of nested messages to probe.
+	depth int
 
 	// rate is the maximum number of requests per second; 0 for the default.
 	rate float64

@@ -148,8 +148,11 @@ type storeFlags struct {
 	// stores are the trust stores to change: system, nss or java.
 	stores []string
 
-	// yes does not ask for confirmation, and dryRun only prints the steps.
-	yes, dryRun bool
+	// yes does not ask for confirmation.
+	yes bool
+
+	// dryRun only prints the steps.
+	dryRun bool
 
 	// remove is true for 'ca remove', and false for 'ca install'.
 	remove bool

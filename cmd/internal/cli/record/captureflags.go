@@ -17,51 +17,90 @@ import (
 // CaptureFlags are the values of the flags of 'unwire capture'. Other commands that record set the
 // exported ones.
 type CaptureFlags struct {
-	// Out, Listen and UpstreamCA are the values of --out, --listen and --upstream-ca; reverse is the
-	// origin of --reverse.
-	Out, Listen, reverse, UpstreamCA string
+	// Out is the capture to write or append to (--output); "" for the default.
+	Out string
 
-	// json prints events as JSON, keepSecrets records without redaction, and transparent records all TCP
-	// connections of the command.
-	json, keepSecrets, transparent bool
+	// Listen is the address of the proxy.
+	Listen string
 
-	// passive records packets instead of using a proxy, and upstreamInsecure does not verify servers'
-	// certificates.
-	passive, upstreamInsecure bool
+	// reverse is the URL of the server to forward to (--reverse); "" to run as a proxy.
+	reverse string
 
-	// share accepts other users of this machine, and blockQUIC rejects all QUIC.
-	share, blockQUIC bool
+	// UpstreamCA is a PEM file of additional CAs to trust for servers; "" for none.
+	UpstreamCA string
+
+	// json prints events as JSON Lines.
+	json bool
+
+	// keepSecrets records without redaction.
+	keepSecrets bool
+
+	// transparent records all TCP connections of the command, in its own network namespace.
+	transparent bool
+
+	// passive records packets instead of using a proxy.
+	passive bool
+
+	// upstreamInsecure does not verify servers' certificates.
+	upstreamInsecure bool
+
+	// share accepts connections from other users of this machine.
+	share bool
+
+	// blockQUIC rejects all QUIC.
+	blockQUIC bool
 
 	// UpstreamProxy is the URL of the proxy through which servers are reached; "none" connects directly,
 	// and "" uses the proxy in the environment.
 	UpstreamProxy string
 
-	// clientCerts and clientKeys are the files of client certificates and their keys, each optionally
-	// preceded by HOST=.
-	clientCerts, clientKeys []string
+	// clientCerts are the files of client certificates, each optionally preceded by HOST=.
+	clientCerts []string
+
+	// clientKeys are the files of their keys, each optionally preceded by HOST=.
+	clientKeys []string
 
 	// packets is the file that gets the recorded packets (--passive); "" for none.
 	packets string
 
-	// only and skip select the hosts whose traffic is decrypted; also are the URLs of additional servers
-	// for --reverse.
-	only, skip, also []string
+	// only are the hosts and paths to record; empty for all.
+	only []string
 
-	// Values of the flags --max-body, --rotate and --max-size (sizes as text), and the key log file to
-	// write.
-	maxBody, rotate, maxSize, keylog string
+	// skip are the hosts and paths not to record.
+	skip []string
+
+	// also are the URLs of additional servers for --reverse.
+	also []string
+
+	// maxBody is the size to which stored bodies are truncated, as text; "" for no limit.
+	maxBody string
+
+	// rotate is the size or time after which the recording continues in a new file; "" for none.
+	rotate string
+
+	// maxSize limits the files on disk to this size, as text; "" for no limit.
+	maxSize string
+
+	// keylog is the key log file to write; "" for none.
+	keylog string
 
 	// browser is the URL that is opened in a browser and recorded; "" for none.
 	browser string
 
-	// quiet prints no line for each exchange, and verbose always prints one.
-	quiet, verbose bool
+	// quiet prints no line for each exchange.
+	quiet bool
+
+	// verbose always prints a line for each exchange.
+	verbose bool
 
 	// rewrite has the flags that change traffic.
 	rewrite rewriteFlags
 
-	// ui shows the recording on a web page, and noOpen does not open the page in a browser.
-	ui, noOpen bool
+	// ui shows the recording on a web page.
+	ui bool
+
+	// noOpen does not open the page in a browser.
+	noOpen bool
 
 	// run executes unwire commands for the web page of --ui.
 	run workbench.Runner

@@ -40,9 +40,20 @@ const interceptExamples = `  unwire intercept cli.uwc
 
 // interceptFlags are the values of the flags of 'unwire intercept'.
 type interceptFlags struct {
-	// json prints JSON. The others decide about a held frame: forward it unchanged (release), do not
-	// forward it (drop), edit it in an editor (edit), or forward all held frames (releaseAll).
-	json, release, drop, edit, releaseAll bool
+	// json prints JSON.
+	json bool
+
+	// release forwards a held frame unchanged.
+	release bool
+
+	// drop does not forward a held frame.
+	drop bool
+
+	// edit opens a held frame in an editor and forwards the result.
+	edit bool
+
+	// releaseAll forwards all held frames.
+	releaseAll bool
 
 	// wait is how long to wait for a frame if none is held.
 	wait time.Duration

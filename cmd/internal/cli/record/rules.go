@@ -33,16 +33,20 @@ const heldMark = "held"
 
 // rewriteFlags are the values of the flags of capture that change traffic while it is recorded.
 type rewriteFlags struct {
-	// rules is the path of the rules file, and intercept the filter for frames that are held back; "" for
-	// none.
-	rules, intercept string
+	// rules is the path of the rules file; "" for none.
+	rules string
+
+	// intercept is the filter for frames to hold; "" for none.
+	intercept string
 
 	// holdTime is how long a frame is held back before it is forwarded unchanged.
 	holdTime time.Duration
 
-	// hook is the command that decides about frames, and hookMatch the filter for the frames that it is
-	// asked about.
-	hook, hookMatch string
+	// hook is the command that decides about frames; "" for none.
+	hook string
+
+	// hookMatch is the filter for the frames that the command decides about.
+	hookMatch string
 
 	// throttle limits bandwidth and latency, such as "64KB/s,200ms".
 	throttle string

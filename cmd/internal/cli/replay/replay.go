@@ -29,11 +29,20 @@ type replayFlags struct {
 	// Target has the flags about the server and the credentials.
 	app.Target
 
-	// out is the capture that records the answer, and proto names the definitions; both may be "".
-	out, proto string
+	// out is the capture that records the answer; "" for none.
+	out string
 
-	// dryRun sends nothing, json prints JSON, and parts sends one call of a split conversation alone.
-	dryRun, json, parts bool
+	// proto names the definitions; "" for the default.
+	proto string
+
+	// dryRun sends nothing.
+	dryRun bool
+
+	// json prints JSON.
+	json bool
+
+	// parts sends one call of a split conversation alone.
+	parts bool
 
 	// showIgnored also prints differences that are ignored by default.
 	showIgnored bool
@@ -44,16 +53,23 @@ type replayFlags struct {
 	// edits are the edits of the request, in the order of the command line.
 	edits []edit.Edit
 
-	// codec is "json" or "proto" to convert the request, and jsonBody a file with the message to send as
-	// JSON; both may be "".
-	codec, jsonBody string
+	// codec is "json" or "proto" to convert the request; "" to send it as it is.
+	codec string
 
-	// refresh exchanges an API key for a new token first, and agentHost sends to the service's agent host.
-	refresh, agentHost bool
+	// jsonBody is a file with the message to send as JSON; "" for none.
+	jsonBody string
 
-	// edit is the frame to open in an editor, such as "@2"; journal is the file that records all requests.
-	// Both may be "".
-	edit, journal string
+	// refresh exchanges an API key for a new token first.
+	refresh bool
+
+	// agentHost sends to the service's agent host.
+	agentHost bool
+
+	// edit is the frame to open in an editor, such as "@2"; "" for none.
+	edit string
+
+	// journal is the file that records all requests; "" for none.
+	journal string
 
 	// learn sends the unedited request first, to find out which values of the answer vary by themselves.
 	learn bool

@@ -19,15 +19,23 @@ const standinTokenVar = "UNWIRE_STANDIN_TOKEN"
 
 // standinFlags are the values of the flags of 'unwire standin'.
 type standinFlags struct {
-	// listen is the address of the server, script a file with its answers ("" for the built-in ones), and
-	// caFile the file to which its CA certificate is written.
-	listen, script, caFile string
+	// listen is the address of the server.
+	listen string
+
+	// script is a file with its answers; "" for the built-in script.
+	script string
+
+	// caFile is the file to which its CA certificate is written; "" for none.
+	caFile string
 
 	// seed makes the generated identifiers reproducible.
 	seed uint64
 
-	// json prints the address as JSON, and print prints the built-in script and exits.
-	json, print bool
+	// json prints the address as JSON.
+	json bool
+
+	// print prints the built-in script and exits.
+	print bool
 }
 
 // standinCommand returns the command 'unwire standin', a local server that imitates the reconstructed

@@ -34,9 +34,11 @@ type suiteFlags struct {
 	// replayFlags are the flags that suites have in common with replay.
 	replayFlags
 
-	// capture is the capture for experiments that do not name one, and format is "tap", "table" or
-	// "junit".
-	capture, format string
+	// capture is the capture for experiments that do not name one.
+	capture string
+
+	// format is "tap", "table" or "junit".
+	format string
 
 	// standin starts the stand-in server, and sends all requests to it.
 	standin bool

@@ -30,12 +30,26 @@ type verifyFlags struct {
 	// full prints everything that the server reported about each field.
 	full bool
 
-	// Values of the flags of the same names: verify against the stand-in server, continue a journal, also
-	// send requests that may run the handler, send no credentials, use HTTP/2.
-	standin, resume, allowExecute, noAuth, http2 bool
+	// standin verifies against the stand-in server.
+	standin bool
 
-	// refine distinguishes text from bytes, and noRefine turns that off.
-	refine, noRefine bool
+	// resume continues the journal and does not repeat its requests.
+	resume bool
+
+	// allowExecute also sends requests that may run the handler.
+	allowExecute bool
+
+	// noAuth sends no credentials.
+	noAuth bool
+
+	// http2 uses HTTP/2.
+	http2 bool
+
+	// refine distinguishes text from bytes.
+	refine bool
+
+	// noRefine turns refine off.
+	noRefine bool
 
 	// names also checks declared names by the errors of the server's JSON parser (--ask-names).
 	names bool

@@ -22,12 +22,17 @@ import (
 
 // alignFlags are the values of the flags of 'unwire align'.
 type alignFlags struct {
-	// json prints JSON, and unmatched lists the calls without a counterpart.
-	json, unmatched bool
+	// json prints JSON.
+	json bool
 
-	// proto names definitions, and descriptorSet is the file to which the result is written; both may be
-	// "".
-	proto, descriptorSet string
+	// unmatched lists the calls without a counterpart.
+	unmatched bool
+
+	// proto names definitions; "" for none.
+	proto string
+
+	// descriptorSet is the file to which the result is written as a descriptor set; "" for none.
+	descriptorSet string
 }
 
 // alignCommand returns the command 'unwire align', which finds field names by matching calls recorded in

@@ -29,8 +29,11 @@ type extractFlags struct {
 	// Target has the flags about hosts and credentials, for reflect:URL.
 	app.Target
 
-	// out is the folder for .proto files, and set the file for a descriptor set; both may be "".
-	out, set string
+	// out is the folder for .proto files; "" for none.
+	out string
+
+	// set is the file for a descriptor set; "" for none.
+	set string
 
 	// asJSON prints the counts as JSON.
 	asJSON bool

@@ -28,17 +28,35 @@ type inferFlags struct {
 	// raw means that each input file is one message.
 	raw bool
 
-	// Values of the flags --package and --root (names in the result), -o (the definitions) and --evidence
-	// (the evidence file); all may be "".
-	pkg, root, out, evidence string
+	// pkg is the package of all inferred definitions; "" for the packages of the methods.
+	pkg string
 
-	// into names definitions for which missing fields are proposed, as is the framing of connections
-	// without HTTP, and proto names definitions to copy field names from.
-	into, as, proto string
+	// root is the name of the message type with --raw; "" for the default.
+	root string
 
-	// json prints JSON, verbose adds the evidence as comments, and numbered does not suggest names for
-	// fields.
-	json, verbose, numbered bool
+	// out is the .proto file or folder to write; "" for stdout.
+	out string
+
+	// evidence is the file to which the evidence is written; "" for none.
+	evidence string
+
+	// into names definitions for which missing fields are proposed; "" for none.
+	into string
+
+	// as is the framing of connections without HTTP; "" to detect it.
+	as string
+
+	// proto names definitions from which field names are copied; "" for the default.
+	proto string
+
+	// json prints JSON.
+	json bool
+
+	// verbose adds the evidence for each field as comments.
+	verbose bool
+
+	// numbered does not suggest names for fields.
+	numbered bool
 
 	// objects are the options for object stores.
 	objects app.ObjectStore

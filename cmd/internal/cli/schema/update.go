@@ -18,20 +18,36 @@ import (
 
 // updateFlags are the values of the flags of 'unwire schema update'.
 type updateFlags struct {
-	// dir is the folder of .proto files (--proto). version, date and name describe the sources in the list
-	// of evidence.
-	dir, version, date, name string
+	// dir is the folder with the .proto files (--proto).
+	dir string
+
+	// version is the version of the client that the sources come from, for the list of evidence.
+	version string
+
+	// date is the date for the list of evidence; "" for today.
+	date string
+
+	// name is the name of the sources in the list of evidence; "" for the default.
+	name string
 
 	// from are the sources of new definitions.
 	from []string
 
-	// write changes the files instead of printing a diff, and json prints JSON. partial means that the
-	// source is incomplete, so that elements that it lacks are not marked as "last seen".
-	write, json, partial bool
+	// write changes the files instead of printing a diff.
+	write bool
 
-	// takeNames and takeTypes replace names and types in the files by those of the sources, instead of
-	// reporting a conflict.
-	takeNames, takeTypes bool
+	// json prints JSON.
+	json bool
+
+	// partial means that the source is incomplete, so that elements that it lacks are not marked as "last
+	// seen".
+	partial bool
+
+	// takeNames replaces names in the files by those of the sources, instead of reporting a conflict.
+	takeNames bool
+
+	// takeTypes replaces types in the files by those of the sources, instead of reporting a conflict.
+	takeTypes bool
 }
 
 // updateCommand returns the command 'unwire schema update', which adds what sources know to .proto files.

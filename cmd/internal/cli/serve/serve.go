@@ -38,25 +38,50 @@ type flags struct {
 	// Target has the flags about the upstream server and its credentials.
 	app.Target
 
-	// listen is the address of the server, key and keyFile give the API keys that clients must send, and
+	// listen is the address of the server.
+	listen string
+
+	// key is the API key that clients must send; "" if the flag is not set.
+	key string
+
+	// keyFile is a file of accepted API keys; "" for none.
+	keyFile string
+
 	// out is the capture that records all traffic; "" for none.
-	listen, key, keyFile, out string
+	out string
 
-	// transport is the upstream transport (auto, http2 or sse), and clientVersion the client version sent
-	// to the upstream.
-	transport, clientVersion string
+	// transport is the upstream transport: auto, http2 or sse.
+	transport string
 
-	// script is the script of the stand-in server, and toolMap a JSON file that maps the agent's tools to
-	// the client's; "" for the built-in ones.
-	script, toolMap string
+	// clientVersion is the client version that is sent to the upstream.
+	clientVersion string
 
-	// reuse is "on" if tool results continue the open stream, and "off" if not; printConfig is the client
-	// whose configuration is printed, with model.
-	reuse, printConfig, model string
+	// script is the script of the stand-in server; "" for the built-in script.
+	script string
 
-	// idle limits how long a stream waits for tool results, maxAge its age, and silence the time with
-	// nothing but heartbeats. debounce is how long to wait for more tool calls before a response ends.
-	idle, maxAge, silence, debounce time.Duration
+	// toolMap is a JSON file that maps the agent's tools to the client's; "" for the built-in map.
+	toolMap string
+
+	// reuse is "on" if a request with tool results continues the open stream, and "off" if it opens a new one.
+	reuse string
+
+	// printConfig is the client whose configuration is printed; "" for none.
+	printConfig string
+
+	// model is the model in that configuration.
+	model string
+
+	// idle limits how long a stream waits for tool results.
+	idle time.Duration
+
+	// maxAge limits the age of a stream.
+	maxAge time.Duration
+
+	// silence limits the time during which the upstream sends nothing but heartbeats.
+	silence time.Duration
+
+	// debounce is the time to wait for more tool calls before a response ends.
+	debounce time.Duration
 
 	// maxSessions is the maximum number of open upstream streams.
 	maxSessions int
@@ -67,9 +92,14 @@ type flags struct {
 	// origins are the origins of web pages that may use the server.
 	origins []string
 
-	// privacy requests the upstream's privacy mode, json prints the address as JSON, and printParameters
-	// prints how API parameters are handled.
-	privacy, json, printParameters bool
+	// privacy requests the upstream's privacy mode.
+	privacy bool
+
+	// json prints the address as JSON.
+	json bool
+
+	// printParameters prints how API parameters are handled, and exits.
+	printParameters bool
 
 	// printToolMap prints the built-in tool map.
 	printToolMap bool

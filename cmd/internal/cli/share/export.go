@@ -26,9 +26,14 @@ import (
 
 // exportFlags are the values of the flags of 'unwire export'.
 type exportFlags struct {
-	// format is the name of the format ("" selects it by out), out is the file or folder, and proto names
-	// definitions for field names.
-	format, out, proto string
+	// format is the name of the format; "" selects it by out.
+	format string
+
+	// out is the file or folder to write.
+	out string
+
+	// proto names definitions for field names; "" for the default.
+	proto string
 
 	// keepHeaders keeps the values of headers that are not known; by default they are masked.
 	keepHeaders bool

@@ -24,9 +24,11 @@ type exportUpload struct {
 	// prefix is the beginning of the keys of all uploaded objects.
 	prefix string
 
-	// dir is a temporary folder, and file the path in it to which the export is written if -o is not
-	// given.
-	dir, file string
+	// dir is a temporary folder.
+	dir string
+
+	// file is the path in dir to which the export is written if -o is not given.
+	file string
 }
 
 // openUpload opens the object store of --upload; nil if the flag is not set. name is the exported

@@ -21,8 +21,11 @@ type secretFlags struct {
 	// env are names of environment variables whose values are additional secrets.
 	env []string
 
-	// file is a file of additional secrets, and proto names definitions; both may be "".
-	file, proto string
+	// file is a file of additional secrets; "" for none.
+	file string
+
+	// proto names definitions; "" for the default.
+	proto string
 
 	// json prints JSON Lines.
 	json bool

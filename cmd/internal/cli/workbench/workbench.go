@@ -31,11 +31,17 @@ type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, st
 
 // flags are the values of the flags of 'unwire ui'.
 type flags struct {
-	// listen is the address of the web server, and proto names definitions.
-	listen, proto string
+	// listen is the address of the web server.
+	listen string
 
-	// noOpen does not open the page in a browser, and json prints the address as JSON.
-	noOpen, json bool
+	// proto names definitions; "" for the default.
+	proto string
+
+	// noOpen does not open the page in a browser.
+	noOpen bool
+
+	// json prints the address as JSON.
+	json bool
 
 	// live lets the page replay and probe on other machines.
 	live bool
@@ -146,8 +152,11 @@ func (f *flags) liveFlags() (list []string) {
 
 // Options are the options for starting the workbench, the web page that shows captures.
 type Options struct {
-	// Listen is the loopback address of the web server, and Proto the value of --proto.
-	Listen, Proto string
+	// Listen is the loopback address of the web server.
+	Listen string
+
+	// Proto is the value of --proto.
+	Proto string
 
 	// Live are the flags --live and --allow-host that are passed to the commands replay and probe; empty
 	// if other machines are not allowed.
