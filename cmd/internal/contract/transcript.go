@@ -111,7 +111,7 @@ type Weights struct {
 	*transcript.Weights // which writes the version itself
 }
 
-// WeightsFit is how well weights that were fitted to labels predict them.
+// WeightsFit says how well fitted weights predict the labels that they were fitted to.
 type WeightsFit struct {
 	version
 	*transcript.FitReport
